@@ -1,0 +1,42 @@
+# Two commands for a fresh machine: `make demo` and `make test`. Both set up everything they need under .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := $(shell find src -type f -not -name '*.pyc') pyproject.toml CMakeLists.txt
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+
+.PHONY: demo test lint sanitize clean
+
+demo: $(VENV)/installed-bible
+	$(BIN)/dragoman demo --out demo
+
+test: $(VENV)/installed-test lint
+	$(BIN)/python -m pytest -n 2 -q
+
+lint: $(VENV)/installed-test
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+# The kernel tests under AddressSanitizer and UBSan, in an environment of their own.
+sanitize: $(VENV)-sanitize/installed
+	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
+	$(VENV)-sanitize/bin/python -m pytest -q tests/unit/kernels
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/installed-%: $(BIN)/python $(SOURCES)
+	$(PIP) install '.[$*]'
+	touch $@
+
+$(VENV)-sanitize/installed: $(SOURCES)
+	test -d $(VENV)-sanitize || $(PYTHON) -m venv $(VENV)-sanitize
+	$(VENV)-sanitize/bin/python -m pip --disable-pip-version-check -q install '.' pytest \
+	  -C cmake.define.DRAGOMAN_SANITIZE=ON -C build-dir=build/sanitize
+	touch $@
+
+clean:
+	rm -rf $(VENV) $(VENV)-sanitize build demo

@@ -1,0 +1,99 @@
+"""Text as arrays of word ids: one side (`Corpus`) and two sides line by line (`Bitext`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.errors import DataError
+from dragoman.core.files import PathLike, read_chunks
+from dragoman.core.ragged import Ragged
+from dragoman.core.vocab import Vocab
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """Lines of words: `sentences` holds ids of `vocab`. Words are separated by ASCII white space, nothing else.
+
+    >>> corpus = Corpus.from_lines(["la maison", "", "la la"])
+    >>> len(corpus), corpus.sentences[2].tolist(), corpus.line(0)
+    (3, [3, 3], 'la maison')
+    """
+
+    vocab: Vocab
+    sentences: Ragged[np.int32]
+
+    @classmethod
+    def read(cls, path: PathLike, vocab: Vocab | None = None) -> Corpus:
+        """Read a tokenised text file, one sentence a line; words are added to `vocab` (a new one by default)."""
+        return cls._from_blocks((chunk.data for chunk in read_chunks(path)), vocab)
+
+    @classmethod
+    def from_lines(cls, lines: Iterable[str], vocab: Vocab | None = None) -> Corpus:
+        """Build from tokenised strings."""
+        return cls._from_blocks(["".join(f"{line}\n" for line in lines).encode()], vocab)
+
+    @classmethod
+    def _from_blocks(cls, blocks: Iterable[bytes], vocab: Vocab | None) -> Corpus:
+        vocab = vocab or Vocab.of()
+        parts = [Ragged(np.empty(0, np.int32), np.zeros(1, np.int64))]
+        for block in blocks:
+            vocab, ids, lines = vocab.extend(block)
+            parts.append(Ragged(ids, lines))
+        return cls(vocab, parts[1] if len(parts) == 2 else Ragged.concatenate(parts))
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    @property
+    def words(self) -> int:
+        """The number of running words."""
+        return len(self.sentences.values)
+
+    def line(self, row: int) -> str:
+        """Return one sentence as text."""
+        return self.vocab.text(self.sentences[row])
+
+    def lines(self) -> list[str]:
+        """Return all sentences as text."""
+        text = self.vocab.decode(self.sentences.values, self.sentences.offsets)
+        return text.decode().split("\n")[:-1]
+
+    def take(self, rows: NDArray[np.integer]) -> Corpus:
+        """Return the given sentences, in that order."""
+        return Corpus(self.vocab, self.sentences.take(rows))
+
+
+@dataclass(frozen=True, eq=False)
+class Bitext:
+    """Two corpora of the same number of lines, each line the translation of the other."""
+
+    source: Corpus
+    target: Corpus
+
+    def __post_init__(self) -> None:
+        if len(self.source) != len(self.target):
+            raise DataError(
+                f"the source has {len(self.source)} lines and the target {len(self.target)}",
+                expected="one target line for each source line",
+            )
+
+    @classmethod
+    def read(cls, source: PathLike, target: PathLike) -> Bitext:
+        """Read two tokenised text files of equally many lines."""
+        ours, theirs = Corpus.read(source), Corpus.read(target)
+        if len(ours) != len(theirs):
+            raise DataError(
+                f"has {len(theirs)} lines, but {source} has {len(ours)}", path=target, expected="as many as the source"
+            )
+        return cls(ours, theirs)
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def take(self, rows: NDArray[np.integer]) -> Bitext:
+        """Return the given sentence pairs, in that order."""
+        return Bitext(self.source.take(rows), self.target.take(rows))

@@ -1,0 +1,39 @@
+"""The errors a user can cause; each is one sentence and becomes a non-zero exit."""
+
+from __future__ import annotations
+
+import os
+
+
+class DragomanError(Exception):
+    """Anything that is wrong with what the user gave us; the command line prints it and exits with `exit_code`."""
+
+    exit_code = 1
+
+
+class DataError(DragomanError):
+    """A file holds something other than it should.
+
+    >>> str(DataError("found 3 scores", path="table.gz", line=7, expected="4, as on line 1"))
+    'table.gz:7: found 3 scores; expected 4, as on line 1'
+    """
+
+    def __init__(
+        self,
+        found: str,
+        *,
+        path: str | os.PathLike[str] | None = None,
+        line: int | None = None,
+        expected: str | None = None,
+    ):
+        place = "" if path is None else f"{os.fspath(path)}:" if line is None else f"{os.fspath(path)}:{line}:"
+        tail = f"; expected {expected}" if expected else ""
+        super().__init__(f"{place} {found}{tail}".strip())
+        self.path = path
+        self.line = line
+
+
+class UsageError(DragomanError):
+    """Options that do not make sense, alone or together."""
+
+    exit_code = 2

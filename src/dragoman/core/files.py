@@ -1,0 +1,209 @@
+"""Reading and writing files: compression by content, UTF-8 whatever the locale, and nothing half-written.
+
+Everything that is read goes through `open_input` or `read_chunks`; everything that is written goes through
+`open_output` or `output_folder`, which write under a temporary name and rename at the end.
+"""
+
+from __future__ import annotations
+
+import bz2
+import contextlib
+import errno
+import gzip
+import io
+import lzma
+import os
+import shutil
+import sys
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, BinaryIO, cast
+
+import zstandard
+
+from dragoman.core.errors import DataError
+
+PathLike = str | os.PathLike[str]
+
+_CHUNK_BYTES = 1 << 24
+_DAMAGED = (EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError, gzip.BadGzipFile)
+
+
+def open_input(path: PathLike) -> BinaryIO:
+    """Open a file for reading bytes, decompressed by what it holds, not by its name; `-` is standard input."""
+    raw = _open_raw(path)
+    head = raw.peek(6)[:6]
+    if head.startswith(b"\x1f\x8b"):
+        return cast(BinaryIO, gzip.GzipFile(fileobj=raw))
+    if head.startswith(b"BZh"):
+        return cast(BinaryIO, bz2.BZ2File(raw))
+    if head.startswith(b"\xfd7zXZ\x00"):
+        return cast(BinaryIO, lzma.LZMAFile(raw))
+    if head.startswith(b"\x28\xb5\x2f\xfd"):
+        return cast(BinaryIO, zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True))
+    return cast(BinaryIO, raw)
+
+
+def _open_raw(path: PathLike) -> io.BufferedReader:
+    if os.fspath(path) == "-":
+        return cast(io.BufferedReader, sys.stdin.buffer)
+    try:
+        return Path(path).open("rb")
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror})", path=path) from None
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Whole lines of a file, ending in a newline, and the number of the first of them, from 1."""
+
+    data: bytes
+    first_line: int
+
+
+def read_chunks(path: PathLike, chunk_bytes: int = _CHUNK_BYTES) -> Iterator[Chunk]:
+    """Yield a text file in chunks of whole lines, checked to be UTF-8.
+
+    Only `\\n` ends a line (a `\\r` before it counts as white space); a byte-order mark at the start is dropped; a
+    last line without a newline gets one.
+    """
+    line = 1
+    rest = b""
+    with contextlib.closing(open_input(path)) as stream:
+        while True:
+            try:
+                block = stream.read(chunk_bytes)
+            except _DAMAGED as error:
+                reached = line + rest.count(b"\n")
+                raise DataError(
+                    f"compressed data is damaged or cut off after line {reached} ({error})", path=path
+                ) from None
+            except OSError as error:
+                raise DataError(f"cannot be read ({error.strerror or error})", path=path) from None
+            if line == 1 and not rest and block.startswith(b"\xef\xbb\xbf"):
+                block = block[3:]
+            data = rest + block
+            if not block:
+                if data:
+                    yield _checked(data + b"\n", path, line)
+                return
+            end = data.rfind(b"\n") + 1
+            rest = data[end:]
+            if end:
+                chunk = _checked(data[:end], path, line)
+                yield chunk
+                line += data.count(b"\n", 0, end)
+
+
+def _checked(data: bytes, path: PathLike, first_line: int) -> Chunk:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = first_line + data.count(b"\n", 0, error.start)
+        raise DataError(
+            f"byte 0x{data[error.start]:02x} is not UTF-8", path=path, line=line, expected="UTF-8 text"
+        ) from None
+    return Chunk(data, first_line)
+
+
+def read_lines(path: PathLike) -> Iterator[str]:
+    """Yield the lines of a text file as strings, without their ends."""
+    for chunk in read_chunks(path):
+        for line in chunk.data.decode("utf-8").split("\n")[:-1]:
+            yield line.removesuffix("\r")
+
+
+@contextlib.contextmanager
+def open_output(path: PathLike) -> Iterator[IO[bytes]]:
+    """Open a file for writing bytes, compressed by its ending (.gz .bz2 .xz .zst); `-` is standard output.
+
+    The bytes go to a temporary file beside it, which takes the file's name only when the block ends well.
+    """
+    if os.fspath(path) == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    final = Path(path)
+    partial = final.with_name(f".{final.name}.partial-{os.getpid()}")
+    try:
+        _make_parent(final)
+        with partial.open("wb") as raw, _compressor(raw, final.suffix) as stream:
+            yield stream
+        partial.replace(final)
+    except OSError as error:
+        raise write_error(final, error) from None
+    finally:
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
+
+
+def _compressor(raw: IO[bytes], suffix: str) -> contextlib.AbstractContextManager[IO[bytes]]:
+    # No file name and no time in the header: the same content is the same bytes.
+    if suffix == ".gz":
+        return cast(IO[bytes], gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=raw, mtime=0))
+    if suffix == ".bz2":
+        return bz2.BZ2File(raw, "wb")
+    if suffix == ".xz":
+        return lzma.LZMAFile(raw, "wb")
+    if suffix == ".zst":
+        return cast(IO[bytes], zstandard.ZstdCompressor().stream_writer(raw, closefd=False))
+    return contextlib.nullcontext(raw)
+
+
+@contextlib.contextmanager
+def output_folder(path: PathLike) -> Iterator[Path]:
+    """Make a folder whole or not at all: yields a temporary folder that takes the name when the block ends well.
+
+    An older folder of that name is replaced only then. What a killed process left behind is cleared away first.
+    """
+    final = Path(path)
+    partial = final.with_name(f".{final.name}.partial-{os.getpid()}")
+    old = final.with_name(f".{final.name}.old-{os.getpid()}")
+    if final.exists() and not final.is_dir():
+        raise DataError("exists and is not a folder", path=final, expected="a folder to write, or a new name")
+    try:
+        _make_parent(final)
+        _clear_leftovers(final)
+        partial.mkdir()
+        yield partial
+        if final.exists():
+            final.rename(old)
+        partial.rename(final)
+    except OSError as error:
+        raise write_error(final, error) from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _make_parent(final: Path) -> None:
+    final.parent.mkdir(parents=True, exist_ok=True)
+
+
+def _clear_leftovers(final: Path) -> None:
+    for kind in ("partial", "old"):
+        prefix = f".{final.name}.{kind}-"
+        for leftover in final.parent.glob(f"{prefix}*"):
+            owner = leftover.name.removeprefix(prefix)
+            if owner.isdigit() and not _is_alive(int(owner)):
+                shutil.rmtree(leftover, ignore_errors=True)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def write_error(path: PathLike, error: OSError) -> DataError | BrokenPipeError:
+    """Turn a failure to write into a sentence; a reader that went away stays what it is."""
+    if isinstance(error, BrokenPipeError):
+        return error
+    reason = "the disk is full" if error.errno == errno.ENOSPC else (error.strerror or str(error))
+    return DataError(f"could not be written: {reason}; nothing was changed", path=path)

@@ -1,0 +1,72 @@
+"""Options as dataclasses: one declaration gives the Python argument, the command-line flag and the TOML key.
+
+    @dataclass(frozen=True)
+    class MyOptions(Options):
+        iterations: int = option(5, "passes over the data", minimum=1)
+
+Field types may be bool, int, float, str, Path, a Literal of strings, or any of these `| None`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any, Literal, Self
+
+from dragoman.core.errors import UsageError
+
+
+def option(
+    default: Any,
+    help: str,  # noqa: A002 - the name that every command-line library uses for it
+    *,
+    minimum: float | None = None,
+    maximum: float | None = None,
+) -> Any:
+    """Declare a field of an options dataclass."""
+    return dataclasses.field(default=default, metadata={"help": help, "minimum": minimum, "maximum": maximum})
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """Base of all options; checks values when made."""
+
+    def __post_init__(self) -> None:
+        hints = typing.get_type_hints(type(self))
+        for field in dataclasses.fields(self):
+            _check(field, hints[field.name], getattr(self, field.name))
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Build from a mapping, refusing keys that are no options."""
+        known = {field.name for field in dataclasses.fields(cls)}
+        for key in values:
+            if key not in known:
+                raise UsageError(f"unknown option '{key}'; known are {', '.join(sorted(known))}")
+        return cls(**values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the options that are set, by name."""
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+def _check(field: dataclasses.Field[Any], hint: Any, value: Any) -> None:
+    flag = field.name.replace("_", "-")
+    kinds = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    if value is None:
+        if type(None) not in kinds:
+            raise UsageError(f"{flag} is missing")
+        return
+    choices = [choice for kind in kinds if typing.get_origin(kind) is Literal for choice in typing.get_args(kind)]
+    if choices and value not in choices:
+        raise UsageError(f"{flag} is '{value}'; expected one of {', '.join(choices)}")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise UsageError(f"{flag} is {value}; expected a finite number")
+    for bound, wrong, word in (("minimum", float.__lt__, "at least"), ("maximum", float.__gt__, "at most")):
+        limit = field.metadata.get(bound)
+        if limit is not None and isinstance(value, int | float) and wrong(float(value), float(limit)):
+            raise UsageError(f"{flag} is {value}; expected {word} {limit:g}")

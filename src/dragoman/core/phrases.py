@@ -1,0 +1,58 @@
+"""Phrase pairs as columns: what training makes, what table files hold, and what a model indexes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.ragged import Ragged
+from dragoman.core.vocab import Vocab
+
+
+@dataclass(frozen=True, eq=False)
+class PhrasePairs:
+    """A table of phrase pairs.
+
+    `sources` and `targets` hold each distinct phrase once, as ids of the two vocabularies; pair `i` is
+    (`sources[source_ids[i]]`, `targets[target_ids[i]]`) with `scores[i]`, one column for each name in `score_names`.
+    Scores are probabilities as in table files, not logarithms. Pairs of one source phrase stand together.
+    `alignments` holds the links inside each pair as `256 * source position + target position`, in the order of the
+    file or of (source, target); `counts` the occurrences of target, source and pair; `reordering` maps the name of
+    each lexicalised reordering model to its probabilities, six a pair. The last three may be absent.
+    """
+
+    source_vocab: Vocab
+    target_vocab: Vocab
+    sources: Ragged[np.int32]
+    targets: Ragged[np.int32]
+    source_ids: NDArray[np.int32]
+    target_ids: NDArray[np.int32]
+    scores: NDArray[np.float32]
+    score_names: tuple[str, ...]
+    alignments: Ragged[np.uint16] | None = None
+    counts: NDArray[np.float32] | None = None
+    reordering: dict[str, NDArray[np.float32]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.source_ids)
+
+    def take(self, rows: NDArray[np.integer]) -> PhrasePairs:
+        """Return the given pairs, in that order; the lists of distinct phrases stay as they are."""
+        return replace(
+            self,
+            source_ids=self.source_ids[rows],
+            target_ids=self.target_ids[rows],
+            scores=self.scores[rows],
+            alignments=None if self.alignments is None else self.alignments.take(rows),
+            counts=None if self.counts is None else self.counts[rows],
+            reordering={name: values[rows] for name, values in self.reordering.items()},
+        )
+
+
+#: The four scores of a phrase table, in the order in which Moses writes them.
+PHRASE_SCORES = ("bwd", "bwd_lex", "fwd", "fwd_lex")
+
+#: The six scores of an msd-bidirectional-fe reordering table, in the order in which Moses writes them.
+REORDERING_SCORES = ("bwd.mono", "bwd.swap", "bwd.other", "fwd.mono", "fwd.swap", "fwd.other")

@@ -1,0 +1,42 @@
+"""What long work tells the person who waits: stages with the share done, notes, and warnings.
+
+Functions that take long have a parameter `progress`; the default says nothing and passes warnings to Python's
+`warnings`. The command line hands in one that draws bars or prints lines.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import warnings
+from collections.abc import Callable, Iterator
+
+ShareDone = Callable[[float], None]
+
+
+class DragomanWarning(UserWarning):
+    """Something was skipped, repaired or odd, but the work goes on."""
+
+
+class Progress:
+    """The silent progress; subclasses show what they are told."""
+
+    @contextlib.contextmanager
+    def stage(self, name: str) -> Iterator[ShareDone]:
+        """Begin a stage of the work; yields a function that takes the share done, from 0 to 1."""
+        yield lambda share: None
+
+    def note(self, text: str) -> None:
+        """Say something worth knowing."""
+
+    def warn(self, text: str) -> None:
+        """Say that something was skipped, repaired or odd."""
+        warnings.warn(text, DragomanWarning, stacklevel=3)
+
+
+SILENT = Progress()
+
+
+def available_cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)

@@ -1,0 +1,66 @@
+"""Rows of different lengths, flat in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+T = TypeVar("T", bound=np.generic)
+
+
+@dataclass(frozen=True, eq=False)
+class Ragged(Generic[T]):
+    """Row `i` is `values[offsets[i]:offsets[i + 1]]`.
+
+    >>> rows = Ragged.of([[1, 2], [], [3]], np.int32)
+    >>> rows[0].tolist(), len(rows), rows.take(np.array([2, 0])).values.tolist()
+    ([1, 2], 3, [3, 1, 2])
+    """
+
+    values: NDArray[T]
+    offsets: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, rows: Iterable[Sequence[int]], dtype: type[T]) -> Ragged[T]:
+        """Build from Python sequences."""
+        rows = [list(row) for row in rows]
+        offsets = np.zeros(len(rows) + 1, np.int64)
+        np.cumsum([len(row) for row in rows], out=offsets[1:])
+        return cls(np.array([value for row in rows for value in row], dtype), offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, row: int) -> NDArray[T]:
+        if not 0 <= row < len(self):
+            raise IndexError(f"row {row} of {len(self)}")
+        return self.values[self.offsets[row] : self.offsets[row + 1]]
+
+    def __iter__(self) -> Iterator[NDArray[T]]:
+        bounds = self.offsets.tolist()
+        return (self.values[a:b] for a, b in zip(bounds, bounds[1:], strict=False))
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """The length of each row."""
+        return np.diff(self.offsets)
+
+    def take(self, rows: NDArray[np.integer]) -> Ragged[T]:
+        """Return the given rows, in that order."""
+        lengths = self.lengths[rows]
+        offsets = np.zeros(len(rows) + 1, np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        shift = np.repeat(self.offsets[:-1][rows] - offsets[:-1], lengths)
+        return Ragged(self.values[np.arange(offsets[-1]) + shift], offsets)
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Ragged[T]]) -> Ragged[T]:
+        """Put the rows of several one after the other."""
+        lengths = np.concatenate([part.lengths for part in parts])
+        offsets = np.zeros(len(lengths) + 1, np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        return cls(np.concatenate([part.values for part in parts]), offsets)

@@ -1,0 +1,46 @@
+"""Finding what can be chosen by name: each folder of algorithms has a registry, and a new file is all it takes.
+
+A registered class derives from the folder's base class and has a `name`. Other packages add theirs through the
+entry-point group `dragoman.<kind>`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import cached_property
+from importlib.metadata import entry_points
+from typing import Any, Generic, TypeVar
+
+from dragoman.core.errors import UsageError
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """The classes of one kind, by name: those in the modules of `package` and those of entry points."""
+
+    def __init__(self, kind: str, package: str, base: type[T]):
+        self.kind = kind
+        self._package = package
+        self._base = base
+
+    @cached_property
+    def _classes(self) -> dict[str, type[T]]:
+        package = importlib.import_module(self._package)
+        found: list[Any] = []
+        for module in pkgutil.iter_modules(package.__path__):
+            members = vars(importlib.import_module(f"{self._package}.{module.name}"))
+            found += [m for m in members.values() if isinstance(m, type) and issubclass(m, self._base)]
+        found += [entry.load() for entry in entry_points(group=f"dragoman.{self.kind}")]
+        return {cls.name: cls for cls in found if isinstance(cls.__dict__.get("name"), str)}
+
+    def names(self) -> list[str]:
+        """All names, sorted."""
+        return sorted(self._classes)
+
+    def get(self, name: str) -> type[T]:
+        """Return the class of that name."""
+        if name not in self._classes:
+            raise UsageError(f"no {self.kind} is called '{name}'; there are {', '.join(self.names())}")
+        return self._classes[name]

@@ -1,0 +1,93 @@
+"""Words as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman import kernels
+
+UNK, BOS, EOS = 0, 1, 2
+SPECIAL = ("<unk>", "<s>", "</s>")
+
+
+@dataclass(frozen=True, eq=False)
+class Vocab:
+    """A list of distinct words and an index over it, as arrays that can be memory-mapped.
+
+    Every vocabulary starts with `<unk>`, `<s>` and `</s>`, so that ids 0, 1, 2 mean the same everywhere.
+
+    >>> vocab = Vocab.of(["la", "maison"])
+    >>> vocab.id("maison"), vocab.id("jardin"), vocab[3], len(vocab)
+    (4, 0, 'la', 5)
+    """
+
+    blob: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+    index: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, words: Iterable[str] = ()) -> Vocab:
+        """Build the vocabulary of the given words, in order of first occurrence."""
+        text = "\n".join([*SPECIAL, *words]) + "\n"
+        _, _, blob, offsets, index = kernels.intern_lines(
+            _bytes(text.encode()), np.empty(0, np.uint8), np.zeros(1, np.int64)
+        )
+        return cls(blob, offsets, index)
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Vocab:
+        """Rebuild a vocabulary from what `arrays` gave."""
+        return cls(arrays["blob"], arrays["offsets"], arrays["index"])  # type: ignore[arg-type]
+
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
+        """Return the arrays that make up the vocabulary, by name, for storing."""
+        return {"blob": self.blob, "offsets": self.offsets, "index": self.index}
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, word_id: int) -> str:
+        if not 0 <= word_id < len(self):
+            raise IndexError(f"word id {word_id} in a vocabulary of {len(self)}")
+        return bytes(self.blob[self.offsets[word_id] : self.offsets[word_id + 1]]).decode()
+
+    def __iter__(self) -> Iterator[str]:
+        text = bytes(self.blob)
+        bounds = self.offsets.tolist()
+        return (text[a:b].decode() for a, b in zip(bounds, bounds[1:], strict=False))
+
+    def id(self, word: str) -> int:
+        """Return the id of one word, or UNK."""
+        ids, _ = self.encode(word.encode())
+        return int(ids[0]) if len(ids) == 1 else UNK
+
+    def encode(self, text: bytes) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Look up lines of words: ids (UNK for unknown words), and the offsets of the lines in them."""
+        return kernels.lookup_lines(_bytes(text), self.blob, self.offsets, self.index)
+
+    def extend(self, text: bytes) -> tuple[Vocab, NDArray[np.int32], NDArray[np.int64]]:
+        """Look up lines of words, adding those that are new: the larger vocabulary, ids, and line offsets."""
+        ids, lines, blob, offsets, index = kernels.intern_lines(_bytes(text), self.blob, self.offsets)
+        return Vocab(blob, offsets, index), ids, lines
+
+    def decode(self, ids: NDArray[np.int32], lines: NDArray[np.int64]) -> bytes:
+        """Write ids as lines of words, the inverse of `encode`."""
+        return kernels.join_lines(ids, lines, self.blob, self.offsets).tobytes()
+
+    def map_to(self, other: Vocab) -> NDArray[np.int32]:
+        """For each of our ids the id of the same word in another vocabulary, UNK where it has none."""
+        lines = np.arange(len(self) + 1, dtype=np.int64)
+        text = self.decode(np.arange(len(self), dtype=np.int32), lines)
+        return other.encode(text)[0]
+
+    def text(self, ids: Sequence[int] | NDArray[np.int32]) -> str:
+        """Return the words of one line, separated by spaces."""
+        return " ".join(self[int(i)] for i in ids)
+
+
+def _bytes(text: bytes) -> NDArray[np.uint8]:
+    return np.frombuffer(text, np.uint8)
