@@ -1,1 +1,1 @@
-"""What everything speaks: errors, files, vocabularies, corpora, tables of phrase pairs and n-grams, options, progress."""
+"""What everything speaks: errors, files, vocabularies, corpora, phrase pairs, n-grams, options, progress."""

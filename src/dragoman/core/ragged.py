@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -42,7 +43,7 @@ class Ragged(Generic[T]):
 
     def __iter__(self) -> Iterator[NDArray[T]]:
         bounds = self.offsets.tolist()
-        return (self.values[a:b] for a, b in zip(bounds, bounds[1:], strict=False))
+        return (self.values[a:b] for a, b in itertools.pairwise(bounds))
 
     @property
     def lengths(self) -> NDArray[np.int64]:

@@ -25,7 +25,9 @@ def load_array(path: Path) -> NDArray[np.generic]:
     try:
         with path.open("rb") as stream:
             version = np.lib.format.read_magic(stream)
-            read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            read_header = (
+                np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            )
             shape, fortran, dtype = read_header(stream)
             offset = stream.tell()
         size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -58,7 +59,7 @@ class Vocab:
     def __iter__(self) -> Iterator[str]:
         text = bytes(self.blob)
         bounds = self.offsets.tolist()
-        return (text[a:b].decode() for a, b in zip(bounds, bounds[1:], strict=False))
+        return (text[a:b].decode() for a, b in itertools.pairwise(bounds))
 
     def id(self, word: str) -> int:
         """Return the id of one word, or UNK."""
