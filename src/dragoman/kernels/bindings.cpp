@@ -2,10 +2,12 @@
 #include <nanobind/nanobind.h>
 
 namespace dragoman {
+void bind_sequences(nanobind::module_&);
 void bind_text(nanobind::module_&);
 }
 
 NB_MODULE(_kernels, m) {
     m.doc() = "Inner loops of Dragoman: arrays in, arrays out.";
+    dragoman::bind_sequences(m);
     dragoman::bind_text(m);
 }

@@ -1,0 +1,75 @@
+"""The weights of a log-linear model: the only thing that a tuner changes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.errors import DataError
+from dragoman.core.files import PathLike, open_output, read_lines
+
+
+class Weights(Mapping[str, float]):
+    """An immutable map from feature names to numbers; a feature that is not in it weighs 0.
+
+    >>> weights = Weights({"lm": 0.5, "word_penalty": -1})
+    >>> weights["lm"], weights.get("tm.fwd", 0.0), weights.vector(["tm.fwd", "lm"]).tolist()
+    (0.5, 0.0, [0.0, 0.5])
+    """
+
+    def __init__(self, values: Mapping[str, float] | Iterable[tuple[str, float]] = ()):
+        self._values = {name: float(value) for name, value in dict(values).items()}
+
+    def __getitem__(self, name: str) -> float:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return f"Weights({self._values!r})"
+
+    def vector(self, names: Sequence[str]) -> NDArray[np.float64]:
+        """Return the weights of the given features, in that order."""
+        return np.array([self._values.get(name, 0.0) for name in names])
+
+    def updated(self, values: Mapping[str, float]) -> Weights:
+        """Return these weights with some of them changed or added."""
+        return Weights({**self._values, **values})
+
+    @classmethod
+    def read(cls, path: PathLike) -> Weights:
+        """Read a weights file: a name and a number a line; lines that begin with `#` are comments."""
+        values: dict[str, float] = {}
+        for number, line in enumerate(read_lines(path), 1):
+            fields = [] if line.lstrip().startswith("#") else line.split()
+            if not fields:
+                continue
+            if len(fields) != 2:
+                raise DataError(f"found '{line}'", path=path, line=number, expected="a feature name and a number")
+            name, text = fields
+            try:
+                value = float(text)
+            except ValueError:
+                value = math.nan
+            if not math.isfinite(value):
+                raise DataError(f"the weight of {name} is '{text}'", path=path, line=number, expected="a number")
+            if name in values:
+                raise DataError(f"the weight of {name} is given twice", path=path, line=number)
+            values[name] = value
+        return cls(values)
+
+    def format(self) -> str:
+        """Write as text that `read` takes, one `name value` a line."""
+        return "".join(f"{name} {value!r}\n" for name, value in self._values.items())
+
+    def write(self, path: PathLike) -> None:
+        """Write to a file."""
+        with open_output(path) as stream:
+            stream.write(self.format().encode())
