@@ -57,10 +57,13 @@ class Corpus:
         """Return one sentence as text."""
         return self.vocab.text(self.sentences[row])
 
+    def text(self) -> bytes:
+        """Return all sentences as lines of UTF-8 text."""
+        return self.vocab.decode(self.sentences.values, self.sentences.offsets)
+
     def lines(self) -> list[str]:
-        """Return all sentences as text."""
-        text = self.vocab.decode(self.sentences.values, self.sentences.offsets)
-        return text.decode().split("\n")[:-1]
+        """Return all sentences as strings."""
+        return self.text().decode().split("\n")[:-1]
 
     def take(self, rows: NDArray[np.integer]) -> Corpus:
         """Return the given sentences, in that order."""

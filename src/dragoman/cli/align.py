@@ -1,0 +1,52 @@
+"""`dragoman align`: word alignment of a parallel text, as Pharaoh links."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from dragoman.cli import terminal
+from dragoman.cli.flags import Threads, command, options_from
+from dragoman.core.corpus import Bitext
+from dragoman.core.progress import available_cores
+from dragoman.formats.pharaoh import write_links
+from dragoman.training.align import ALIGNERS
+from dragoman.training.symmetrise import Symmetrisation, symmetrise
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @command(
+        app,
+        "align",
+        examples=[
+            "dragoman align --source train.fr --target train.en > links",
+            "dragoman align --source s --target t --aligner hmm --aligner-option iterations=10 --symmetrise union",
+        ],
+    )
+    def align(
+        source: Annotated[Path, typer.Option(help="Tokenised source text, one sentence a line.")],
+        target: Annotated[Path, typer.Option(help="Tokenised target text, one sentence a line.")],
+        out: Annotated[Path, typer.Option(help="Where the links go.")] = Path("-"),
+        aligner: Annotated[str, typer.Option(help=f"One of {', '.join(ALIGNERS.names())}.")] = "diagonal",
+        aligner_option: Annotated[list[str] | None, typer.Option(help="NAME=VALUE for the aligner.")] = None,
+        symmetrise_by: Annotated[
+            Symmetrisation | Literal["forward", "reverse"],
+            typer.Option("--symmetrise", help="How the two directions are combined, or one of them alone."),
+        ] = "grow-diag-final-and",
+        threads: Threads = None,
+    ) -> None:
+        """Align the words of a parallel text, both directions at once; prints links like `0-0 1-2`."""
+        progress = terminal.progress()
+        chosen = options_from(ALIGNERS.get(aligner), aligner_option or [])
+        directions = chosen.align(
+            Bitext.read(source, target), threads=threads or available_cores(), progress=progress
+        )
+        if symmetrise_by == "forward" or symmetrise_by == "reverse":
+            links = getattr(directions, symmetrise_by)
+        else:
+            links = symmetrise(directions, symmetrise_by)
+        write_links(out, links)

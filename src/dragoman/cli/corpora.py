@@ -1,0 +1,52 @@
+"""`dragoman corpora`: real parallel corpora from package registries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragoman.cli import terminal
+from dragoman.cli.flags import command, options_from
+from dragoman.corpora import CORPORA
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    group = typer.Typer(no_args_is_help=True, help="Real parallel corpora, made from packages of the registries.")
+    app.add_typer(group, name="corpora")
+
+    @group.command("list")
+    def list_corpora() -> None:
+        """List the corpora that can be built, with their options."""
+        console = terminal.output()
+        for name in CORPORA.names():
+            recipe = CORPORA.get(name)
+            console.print(f"[bold]{name}[/bold]  {recipe.summary}")
+            for field in recipe.__dataclass_fields__.values():
+                shown = "" if field.default is None else f" [dim](default {field.default})[/dim]"
+                console.print(f"    {field.name}  {field.metadata['help']}{shown}")
+
+    @command(
+        group,
+        "build",
+        examples=[
+            "dragoman corpora build kjv-web --out corpus",
+            "dragoman corpora build libreoffice-help --option source=fr --option target=en --out corpus",
+            "dragoman corpora build wesnoth --option source=de --option dev=500 --out corpus",
+        ],
+    )
+    def build(
+        name: Annotated[str, typer.Argument(help="The corpus; see `dragoman corpora list`.")],
+        out: Annotated[Path, typer.Option(help="The folder to make.")],
+        option: Annotated[list[str] | None, typer.Option(help="NAME=VALUE of one of the corpus's options.")] = None,
+        seed: Annotated[int, typer.Option(help="Seed of the split into train, dev and test.")] = 1,
+    ) -> None:
+        """Build a corpus: train, dev and test files, one sentence a line, and manifest.toml.
+
+        The text is cleaned and deduplicated but not tokenised; no sentence of dev or test occurs in train.
+        """
+        recipe = options_from(CORPORA.get(name), option or [])
+        manifest = recipe.build(out, seed=seed, progress=terminal.progress())
+        terminal.output().print(manifest.summary(), markup=False)

@@ -1,0 +1,128 @@
+"""From options dataclasses to command-line flags: a parameter whose type is an `Options` class becomes its flags."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import types
+import typing
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from dragoman.core.errors import UsageError
+from dragoman.core.options import Options
+
+Command = TypeVar("Command", bound=Callable[..., None])
+O = TypeVar("O", bound=Options)
+
+InputFile = Path
+Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Worker threads; all cores by default.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")]
+
+
+@dataclasses.dataclass(frozen=True)
+class Flags:
+    """How the flags of an options parameter look: `Annotated[KneserNey, Flags("Language model", prefix="lm-")]`."""
+
+    panel: str
+    prefix: str = ""
+
+
+def command(app: typer.Typer, name: str, *, examples: Sequence[str], **settings: Any) -> Callable[[Command], Command]:
+    """Register a function as a command: its docstring and examples become its help."""
+
+    def register(function: Command) -> Command:
+        shown = "\n\n".join(f"$ {example}" for example in examples)
+        text = f"{inspect.getdoc(function)}\n\n[bold]Examples[/bold]\n\n{shown}"
+        app.command(name, help=text, no_args_is_help=True, **settings)(_expanded(function))
+        return function
+
+    return register
+
+
+def _expanded(function: Callable[..., None]) -> Callable[..., None]:
+    hints = typing.get_type_hints(function, include_extras=True)
+    parameters: list[inspect.Parameter] = []
+    groups: dict[str, tuple[type[Options], dict[str, str]]] = {}
+    for parameter in inspect.signature(function).parameters.values():
+        hint = hints[parameter.name]
+        arguments = typing.get_args(hint) if typing.get_origin(hint) is Annotated else ()
+        flags = next((extra for extra in arguments if isinstance(extra, Flags)), None)
+        if flags is None:
+            parameters.append(parameter.replace(annotation=hint, kind=inspect.Parameter.KEYWORD_ONLY))
+            continue
+        fields = _flags_of(arguments[0], flags)
+        groups[parameter.name] = (arguments[0], {p.name: field for field, p in fields.items()})
+        parameters += fields.values()
+
+    @functools.wraps(function)
+    def call(**values: Any) -> None:
+        for name, (options, fields) in groups.items():
+            values[name] = options(**{field: values.pop(flag) for flag, field in fields.items()})
+        function(**values)
+
+    signature = inspect.Signature(sorted(parameters, key=lambda p: p.default is not inspect.Parameter.empty))
+    call.__signature__ = signature  # type: ignore[attr-defined]
+    call.__annotations__ = {p.name: p.annotation for p in parameters}
+    return call
+
+
+def _flags_of(options: type[Options], flags: Flags) -> dict[str, inspect.Parameter]:
+    hints = typing.get_type_hints(options)
+    parameters = {}
+    for field in dataclasses.fields(options):
+        flag = flags.prefix + field.name.replace("_", "-")
+        names = f"--{flag}/--no-{flag}" if hints[field.name] is bool else f"--{flag}"
+        declared = typer.Option(names, help=_sentence(field.metadata["help"]), rich_help_panel=flags.panel)
+        parameters[field.name] = inspect.Parameter(
+            flag.replace("-", "_"),
+            inspect.Parameter.KEYWORD_ONLY,
+            default=field.default,
+            annotation=Annotated[hints[field.name], declared],
+        )
+    return parameters
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:] + ("" if text.endswith(".") else ".")
+
+
+def options_from(options: type[O], assignments: Sequence[str]) -> O:
+    """Build options from `name=value` strings, converted to the types of the fields.
+
+    >>> from dragoman.core.options import option
+    >>> @dataclasses.dataclass(frozen=True)
+    ... class Diagonal(Options):
+    ...     iterations: int = option(5, "passes")
+    >>> options_from(Diagonal, ["iterations=7"])
+    Diagonal(iterations=7)
+    """
+    hints = typing.get_type_hints(options)
+    known = {field.name for field in dataclasses.fields(options)}
+    values = {}
+    for assignment in assignments:
+        name, equals, text = assignment.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or name not in known:
+            raise UsageError(f"found '{assignment}'; expected NAME=VALUE with a NAME of {', '.join(sorted(known))}")
+        values[name] = _convert(name, hints[name], text.strip())
+    return options(**values)
+
+
+def _convert(name: str, hint: Any, text: str) -> Any:
+    kinds = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    if bool in kinds:
+        if text.lower() not in ("true", "false"):
+            raise UsageError(f"{name} is '{text}'; expected true or false")
+        return text.lower() == "true"
+    for kind in (int, float):
+        if kind in kinds:
+            try:
+                return kind(text)
+            except ValueError:
+                raise UsageError(f"{name} is '{text}'; expected a number") from None
+    return text

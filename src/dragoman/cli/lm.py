@@ -1,0 +1,97 @@
+"""`dragoman lm`: estimate language models, measure perplexity, interpolate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragoman.cli import terminal
+from dragoman.cli.flags import Flags, Threads, command
+from dragoman.core.corpus import Corpus
+from dragoman.core.errors import UsageError
+from dragoman.core.progress import Progress, available_cores
+from dragoman.formats.arpa import read_arpa, write_arpa
+from dragoman.model.bundle import Model
+from dragoman.model.language_model import LanguageModel
+from dragoman.training.lm.interpolate import interpolate, interpolation_weights
+from dragoman.training.lm.kneser_ney import KneserNey, estimate as estimate_model
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    group = typer.Typer(no_args_is_help=True, help="Language models: estimate, measure perplexity, interpolate.")
+    app.add_typer(group, name="lm")
+
+    @command(
+        group,
+        "estimate",
+        examples=["dragoman lm estimate --order 5 < train.en > lm.arpa", "dragoman lm estimate train.en.gz --out lm.arpa.gz"],
+    )
+    def estimate(
+        options: Annotated[KneserNey, Flags("Model")],
+        text: Annotated[Path, typer.Argument(help="Tokenised text, one sentence a line.")] = Path("-"),
+        out: Annotated[Path, typer.Option(help="The ARPA file to write.")] = Path("-"),
+        threads: Threads = None,
+    ) -> None:
+        """Estimate an interpolated modified Kneser-Ney model and write it in ARPA format."""
+        progress = terminal.progress()
+        ngrams = estimate_model(Corpus.read(text), options, threads=threads or available_cores(), progress=progress)
+        write_arpa(out, ngrams)
+
+    @command(
+        group,
+        "perplexity",
+        examples=["dragoman lm perplexity lm.arpa.gz test.en", "dragoman lm perplexity model < test.en"],
+    )
+    def perplexity(
+        model: Annotated[Path, typer.Argument(help="An ARPA file, or a model folder.")],
+        text: Annotated[Path, typer.Argument(help="Tokenised text, one sentence a line.")] = Path("-"),
+        threads: Threads = None,
+    ) -> None:
+        """Measure how well a language model predicts a text."""
+        progress = terminal.progress()
+        corpus = Corpus.read(text)
+        rows = []
+        for name, language_model in _load(model, progress).items():
+            found = language_model.perplexity(corpus, threads=threads or available_cores())
+            rows.append((name, found.including_oov, found.excluding_oov, found.oov, found.tokens))
+        columns = ["model", "perplexity", "without OOVs", "OOVs", "tokens"]
+        terminal.output().print(terminal.table(f"{text}", columns, rows))
+
+    @command(
+        group,
+        "interpolate",
+        examples=[
+            "dragoman lm interpolate news.arpa talks.arpa --held-out dev.en --out mixed.arpa.gz",
+            "dragoman lm interpolate a.arpa b.arpa --weight 0.7 --weight 0.3 --out mixed.arpa",
+        ],
+    )
+    def interpolate_models(
+        models: Annotated[list[Path], typer.Argument(help="ARPA files, two or more.")],
+        out: Annotated[Path, typer.Option(help="The ARPA file to write.")] = Path("-"),
+        held_out: Annotated[Path | None, typer.Option(help="Text to find the weights on, by EM.")] = None,
+        weight: Annotated[list[float] | None, typer.Option(help="Weight of a model; one for each.")] = None,
+        threads: Threads = None,
+    ) -> None:
+        """Mix models linearly and write the mixture as one ARPA file."""
+        progress = terminal.progress()
+        loaded = [LanguageModel.from_ngrams(read_arpa(path, progress=progress)) for path in models]
+        if (held_out is None) == (not weight):
+            raise UsageError("give either --held-out or a --weight for each model")
+        if held_out is not None:
+            weights = interpolation_weights(
+                loaded, Corpus.read(held_out), threads=threads or available_cores(), progress=progress
+            )
+        else:
+            weights = list(weight or [])
+        for path, value in zip(models, weights, strict=False):
+            progress.note(f"{path}: weight {value:.4f}")
+        write_arpa(out, interpolate(loaded, weights))
+
+
+def _load(path: Path, progress: Progress) -> dict[str, LanguageModel]:
+    if path.is_dir():
+        return dict(Model.load(path).language_models)
+    return {path.name: LanguageModel.from_ngrams(read_arpa(path, progress=progress))}

@@ -1,0 +1,77 @@
+"""The `dragoman` command: finds its subcommands in this folder, and turns errors into sentences and exit codes."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import sys
+from typing import Annotated
+
+import typer
+
+import dragoman
+from dragoman.core.errors import DragomanError
+
+_NOT_COMMANDS = {"main", "flags", "terminal"}
+
+_HELP = """
+Log-linear translation models: train them from parallel text, look into them, exchange them with other tools.
+
+[bold]Start here[/bold]
+
+$ dragoman demo --out demo
+
+$ dragoman train --source train.fr --target train.en --out model
+
+Every command explains itself with --help. Files may be plain or compressed (gzip, bzip2, xz, zstd); `-` is standard
+input or output. Results go to standard output, everything else to standard error. Exit codes: 0 done, 1 something is
+wrong with the data, 2 something is wrong with the command.
+"""
+
+
+def build_app() -> typer.Typer:
+    """Assemble the application from the modules of this folder; each has `register(app)`."""
+    app = typer.Typer(
+        help=_HELP, rich_markup_mode="rich", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+    )
+
+    @app.callback()
+    def options(
+        debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+        version: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_version)] = False,
+    ) -> None:
+        pass
+
+    folder = importlib.import_module("dragoman.cli")
+    for module in sorted(m.name for m in pkgutil.iter_modules(folder.__path__)):
+        if module not in _NOT_COMMANDS:
+            importlib.import_module(f"dragoman.cli.{module}").register(app)
+    return app
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"dragoman {dragoman.__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        build_app()()
+    except DragomanError as error:
+        if "--debug" in sys.argv:
+            raise
+        print(f"dragoman: error: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # Whoever read our output has gone; there is nobody to tell, and nothing more to write at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("dragoman: interrupted", file=sys.stderr)
+        sys.exit(130)
+    except MemoryError:
+        print("dragoman: error: out of memory", file=sys.stderr)
+        sys.exit(1)

@@ -1,0 +1,98 @@
+"""What a person at a terminal sees: bars with the time left while somebody watches, plain lines otherwise."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress as Bars, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from dragoman.core.progress import Progress, ShareDone
+
+
+def output() -> Console:
+    """The console for results: standard output."""
+    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+
+
+def progress() -> Progress:
+    """The progress for this terminal, on standard error."""
+    return BarProgress() if sys.stderr.isatty() else LineProgress()
+
+
+class LineProgress(Progress):
+    """One line when a stage begins to take long and one when it ends; for logs."""
+
+    @contextlib.contextmanager
+    def stage(self, name: str) -> Iterator[ShareDone]:
+        """Print the stage's name, and its time when it is done."""
+        start = time.monotonic()
+        yield lambda share: None
+        self._say(f"{name}: {time.monotonic() - start:.1f} s")
+
+    def note(self, text: str) -> None:
+        """Print a line."""
+        self._say(text)
+
+    def warn(self, text: str) -> None:
+        """Print a line marked as a warning."""
+        self._say(f"warning: {text}")
+
+    def _say(self, text: str) -> None:
+        print(f"dragoman: {text}", file=sys.stderr, flush=True)
+
+
+class BarProgress(Progress):
+    """A bar with the time left for the stage that runs, a line with its time when it is done."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True, highlight=False)
+
+    @contextlib.contextmanager
+    def stage(self, name: str) -> Iterator[ShareDone]:
+        """Draw a bar until the stage ends."""
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.percentage:>3.0f}%"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+        )
+        start = time.monotonic()
+        with Bars(*columns, console=self._console, transient=True) as bars:
+            task = bars.add_task(name, total=1.0)
+            yield lambda share: bars.update(task, completed=share)
+        self._console.print(f"[green]✓[/green] {name} [dim]{time.monotonic() - start:.1f} s[/dim]")
+
+    def note(self, text: str) -> None:
+        """Print a dim line above the bar."""
+        self._console.print(f"  [dim]{text}[/dim]")
+
+    def warn(self, text: str) -> None:
+        """Print a yellow line above the bar."""
+        self._console.print(f"[yellow]![/yellow] {text}")
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
+    """Lay out rows; columns whose first row is a number are set to the right."""
+    drawn = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
+    for i, column in enumerate(columns):
+        right = bool(rows) and isinstance(rows[0][i], int | float)
+        drawn.add_column(column, justify="right" if right else "left", overflow="fold")
+    for row in rows:
+        drawn.add_row(*(_cell(value) for value in row))
+    return drawn
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return str(value).replace("[", "\\[")

@@ -1,0 +1,100 @@
+"""`dragoman train`: parallel text in, model out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragoman.cli import terminal
+from dragoman.cli.flags import Flags, Force, Threads, command, options_from
+from dragoman.cli.model import print_model
+from dragoman.core.corpus import Corpus
+from dragoman.core.errors import UsageError
+from dragoman.core.files import read_lines
+from dragoman.core.progress import Progress, available_cores
+from dragoman.model.bundle import Settings
+from dragoman.training.align import ALIGNERS
+from dragoman.training.clean import Cleaning
+from dragoman.training.lm.kneser_ney import KneserNey
+from dragoman.training.pipeline import PhraseModel, Preparation, prepare, train as train_model
+from dragoman.training.tokenise import tokenise_lines
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @command(
+        app,
+        "train",
+        examples=[
+            "dragoman train --source train.fr --target train.en --out model",
+            "dragoman train --source train.fr.gz --target train.en.gz --tokenised --lm-order 5 --out model",
+            "dragoman train --source s --target t --alignment links --arpa big.arpa.gz --prune-significance a+e --out m",
+        ],
+    )
+    def train(
+        source: Annotated[Path, typer.Option(help="Source text, one sentence a line.")],
+        target: Annotated[Path, typer.Option(help="Target text, one sentence a line.")],
+        out: Annotated[Path, typer.Option(help="The model folder to make.")],
+        preparation: Annotated[Preparation, Flags("Text")],
+        cleaning: Annotated[Cleaning, Flags("Text")],
+        phrase_model: Annotated[PhraseModel, Flags("Phrase table")],
+        kneser_ney: Annotated[KneserNey, Flags("Language model", prefix="lm-")],
+        aligner: Annotated[str, typer.Option(help=f"One of {', '.join(ALIGNERS.names())}.")] = "diagonal",
+        aligner_option: Annotated[
+            list[str] | None, typer.Option(help="NAME=VALUE of one of the aligner's options; repeatable.")
+        ] = None,
+        alignment: Annotated[Path | None, typer.Option(help="Word links made elsewhere (Pharaoh format).")] = None,
+        lm_text: Annotated[
+            list[Path] | None, typer.Option(help="More target-language text for the language model; repeatable.")
+        ] = None,
+        arpa: Annotated[
+            list[Path] | None, typer.Option(help="A finished language model to use instead; repeatable.")
+        ] = None,
+        threads: Threads = None,
+        force: Force = False,
+    ) -> None:
+        """Train a phrase-based model from parallel text.
+
+        Tokenises and lower-cases, cleans, aligns words in both directions, extracts and scores phrase pairs with
+        lexicalised reordering, and estimates a language model. The folder appears only when all is done.
+        """
+        refuse_existing(out, force)
+        workers = threads or available_cores()
+        progress = terminal.progress()
+        chosen = options_from(ALIGNERS.get(aligner), aligner_option or [])
+        bitext, settings = prepare(source, target, preparation, threads=workers, progress=progress)
+        model = train_model(
+            bitext,
+            cleaning=cleaning,
+            aligner=chosen,
+            phrase_model=phrase_model,
+            kneser_ney=kneser_ney,
+            alignment=alignment,
+            lm_texts=[_read_text(path, settings, workers, progress) for path in lm_text or []],
+            arpas=arpa or [],
+            settings=settings,
+            threads=workers,
+            progress=progress,
+        )
+        with progress.stage(f"writing {out}"):
+            model.save(out)
+        print_model(model, title=str(out))
+
+
+def refuse_existing(out: Path, force: bool) -> None:
+    """Stop before the work begins if the result would replace something that the user did not offer."""
+    if out.exists() and not force:
+        raise UsageError(f"{out} exists; use --force to replace it")
+
+
+def _read_text(path: Path, settings: Settings, threads: int, progress: Progress) -> Corpus:
+    if not settings.tokenise:
+        return Corpus.read(path)
+    language = settings.target_language or "en"
+    lines = list(read_lines(path))
+    return Corpus.from_lines(
+        tokenise_lines(lines, language, lowercase=settings.lowercase, threads=threads, progress=progress)
+    )

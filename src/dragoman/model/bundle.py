@@ -1,0 +1,179 @@
+"""The model bundle: a folder with `model.toml`, `weights.txt`, and memory-mapped arrays."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+import dragoman
+from dragoman.core.corpus import Corpus
+from dragoman.core.errors import DataError
+from dragoman.core.files import PathLike, output_folder
+from dragoman.core.options import Options, option
+from dragoman.core.progress import SILENT, Progress
+from dragoman.core.store import load_arrays, save_arrays
+from dragoman.core.toml import format_toml, read_toml
+from dragoman.core.vocab import Vocab
+from dragoman.core.weights import Weights
+from dragoman.model.features import CORE_FEATURES, phrase_features, reordering_features
+from dragoman.model.language_model import LanguageModel
+from dragoman.model.phrase_table import PhraseTable
+
+#: Raised when a change makes older bundles unreadable.
+FORMAT = 1
+
+_CHECKED = "checksums.toml"
+
+
+@dataclass(frozen=True)
+class Settings(Options):
+    """How text is prepared for the model, and the limits of its space; kept with it so that all tools agree."""
+
+    source_language: str | None = option(None, "language of the source text, for tokenising")
+    target_language: str | None = option(None, "language of the target text, for tokenising")
+    tokenise: bool = option(False, "whether text must be tokenised before the model sees it")
+    lowercase: bool = option(False, "whether text must be lower-cased before the model sees it")
+    reordering_limit: int = option(6, "longest jump between phrases; -1 is no limit", minimum=-1)
+    table_limit: int = option(20, "options per source phrase, best p(e|f) first; 0 is no limit", minimum=0)
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A phrase-based model: vocabularies, any number of phrase tables and language models, and weights.
+
+    `history` is a record of how the model was made (options and counts), for people and for reports.
+    """
+
+    source_vocab: Vocab
+    target_vocab: Vocab
+    tables: Mapping[str, PhraseTable]
+    language_models: Mapping[str, LanguageModel]
+    weights: Weights
+    settings: Settings = Settings()
+    history: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def reorderings(self) -> list[str]:
+        """The names of the lexicalised reordering models."""
+        return sorted({name for table in self.tables.values() for name in table.log_reordering})
+
+    @property
+    def feature_names(self) -> list[str]:
+        """The dense features, in the order in which tools show them."""
+        names = [*CORE_FEATURES, *self.language_models]
+        for name, table in self.tables.items():
+            names += phrase_features(name, table.score_names)
+        for name in self.reorderings:
+            names += reordering_features(name)
+        return names
+
+    def lm_word_ids(self, name: str) -> NDArray[np.int32]:
+        """For each word of the target vocabulary its id in a language model (0 where the model lacks it)."""
+        return self.target_vocab.map_to(self.language_models[name].vocab)
+
+    def filtered(self, corpus: Corpus, *, threads: int = 1, progress: Progress = SILENT) -> Model:
+        """Keep only the phrase pairs whose source phrase occurs in a text (in the words of `source_vocab`)."""
+        tables = {}
+        for name, table in self.tables.items():
+            rows = table.rows_for(corpus, threads=threads, progress=progress)
+            tables[name] = PhraseTable.from_pairs(table.to_pairs(self.source_vocab, self.target_vocab).take(rows))
+        return replace(self, tables=tables)
+
+    def encode(self, path: PathLike) -> Corpus:
+        """Read a prepared source text in the words of the model; unknown words become `<unk>`."""
+        corpus = Corpus.read(path)
+        sentences = replace(corpus.sentences, values=corpus.vocab.map_to(self.source_vocab)[corpus.sentences.values])
+        return Corpus(self.source_vocab, sentences)
+
+    def save(self, path: PathLike) -> None:
+        """Write the bundle: whole or not at all; the same model gives the same bytes."""
+        with output_folder(path) as folder:
+            for vocab_name, vocab in (("source", self.source_vocab), ("target", self.target_vocab)):
+                save_arrays(folder / "vocab" / vocab_name, vocab.arrays())
+            for name, table in self.tables.items():
+                save_arrays(folder / "tables" / name, table.arrays())
+            for name, model in self.language_models.items():
+                save_arrays(folder / "language_models" / name, model.arrays())
+            (folder / "weights.txt").write_text(self.weights.format(), encoding="utf-8")
+            (folder / _CHECKED).write_text(format_toml(_checksums(folder)), encoding="utf-8")
+            (folder / "model.toml").write_text(format_toml(self._description()), encoding="utf-8")
+
+    def _description(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "dragoman": dragoman.__version__,
+            "kind": "phrase-based",
+            "settings": self.settings.to_dict(),
+            "table": [
+                {"name": name, "scores": list(table.score_names), "pairs": len(table), "sources": len(table.sources)}
+                for name, table in self.tables.items()
+            ],
+            "language_model": [
+                {"name": name, "order": model.order, "words": len(model.vocab)}
+                for name, model in self.language_models.items()
+            ],
+            "history": dict(self.history),
+        }
+
+    @classmethod
+    def load(cls, path: PathLike) -> Model:
+        """Open a bundle; arrays are memory-mapped, so that this takes no time and processes share them."""
+        folder = Path(path)
+        if not (folder / "model.toml").is_file():
+            raise DataError("is not a model", path=folder, expected="a folder with model.toml")
+        about = read_toml(folder / "model.toml")
+        if about.get("format") != FORMAT:
+            raise DataError(
+                f"has format {about.get('format')!r}, written by dragoman {about.get('dragoman', '?')}",
+                path=folder / "model.toml",
+                expected=f"format {FORMAT}, which dragoman {dragoman.__version__} reads",
+            )
+        try:
+            return cls(
+                source_vocab=Vocab.from_arrays(load_arrays(folder / "vocab" / "source")),
+                target_vocab=Vocab.from_arrays(load_arrays(folder / "vocab" / "target")),
+                tables={
+                    row["name"]: PhraseTable.from_arrays(row["scores"], load_arrays(folder / "tables" / row["name"]))
+                    for row in about.get("table", [])
+                },
+                language_models={
+                    row["name"]: LanguageModel.from_arrays(load_arrays(folder / "language_models" / row["name"]))
+                    for row in about.get("language_model", [])
+                },
+                weights=Weights.read(folder / "weights.txt"),
+                settings=Settings.from_dict(about["settings"]),
+                history=about.get("history", {}),
+            )
+        except KeyError as error:
+            raise DataError(f"lacks {error}", path=folder, expected="a complete model") from None
+
+
+def verify(path: PathLike) -> int:
+    """Compare every array of a bundle with its checksum; returns how many there are."""
+    folder = Path(path)
+    expected = cast("dict[str, int]", read_toml(folder / _CHECKED))
+    for name, value in expected.items():
+        file = folder / name
+        if not file.is_file():
+            raise DataError("is missing", path=file, expected="an array of the model")
+        if _crc32(file) != value:
+            raise DataError("is damaged", path=file, expected=f"checksum {value}")
+    return len(expected)
+
+
+def _checksums(folder: Path) -> dict[str, int]:
+    return {path.relative_to(folder).as_posix(): _crc32(path) for path in sorted(folder.rglob("*.npy"))}
+
+
+def _crc32(path: Path) -> int:
+    value = 0
+    with path.open("rb") as stream:
+        while block := stream.read(1 << 22):
+            value = zlib.crc32(block, value)
+    return value

@@ -1,0 +1,182 @@
+"""A phrase table at run time: exact look-up of source phrases, targets and log scores as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman import kernels
+from dragoman.core.corpus import Corpus
+from dragoman.core.phrases import PhrasePairs
+from dragoman.core.progress import SILENT, Progress
+from dragoman.core.ragged import Ragged
+from dragoman.core.store import Arrays
+from dragoman.core.vocab import Vocab
+
+#: The logarithm that stands for probability 0, as in Moses.
+LOG_ZERO = -100.0
+
+_REORDERING = "reordering."
+
+
+@dataclass(frozen=True, eq=False)
+class PhraseTable:
+    """Phrase pairs grouped by source phrase: those of source phrase `s` are rows `first_pair[s]` to `first_pair[s + 1]`.
+
+    Within a group pairs are sorted by p(e|f), best first, so that a table limit is a prefix. Scores are natural
+    logarithms. `index` is the hash index over `sources`.
+    """
+
+    score_names: tuple[str, ...]
+    sources: Ragged[np.int32]
+    index: NDArray[np.int32]
+    first_pair: NDArray[np.int64]
+    targets: Ragged[np.int32]
+    target_ids: NDArray[np.int32]
+    log_scores: NDArray[np.float32]
+    alignments: Ragged[np.uint16] | None
+    counts: NDArray[np.float32] | None
+    log_reordering: Mapping[str, NDArray[np.float32]]
+
+    @classmethod
+    def from_pairs(cls, pairs: PhrasePairs) -> PhraseTable:
+        """Index a table of phrase pairs; phrases that no pair uses are left out."""
+        pairs = _grouped(pairs)
+        used_sources, source_ids = np.unique(pairs.source_ids, return_inverse=True)
+        used_targets, target_ids = np.unique(pairs.target_ids, return_inverse=True)
+        sources = pairs.sources.take(used_sources)
+        first_pair = np.zeros(len(sources) + 1, np.int64)
+        np.cumsum(np.bincount(source_ids, minlength=len(sources)), out=first_pair[1:])
+        return cls(
+            score_names=pairs.score_names,
+            sources=sources,
+            index=kernels.sequence_index(sources.values, sources.offsets),
+            first_pair=first_pair,
+            targets=pairs.targets.take(used_targets),
+            target_ids=target_ids.astype(np.int32),
+            log_scores=_log(pairs.scores),
+            alignments=pairs.alignments,
+            counts=pairs.counts,
+            log_reordering={name: _log(scores) for name, scores in pairs.reordering.items()},
+        )
+
+    def to_pairs(self, source_vocab: Vocab, target_vocab: Vocab) -> PhrasePairs:
+        """Return the table as columns, with probabilities, for writing or changing."""
+        return PhrasePairs(
+            source_vocab=source_vocab,
+            target_vocab=target_vocab,
+            sources=self.sources,
+            targets=self.targets,
+            source_ids=np.repeat(np.arange(len(self.sources), dtype=np.int32), np.diff(self.first_pair)),
+            target_ids=self.target_ids,
+            scores=_exp(self.log_scores),
+            score_names=self.score_names,
+            alignments=self.alignments,
+            counts=self.counts,
+            reordering={name: _exp(scores) for name, scores in self.log_reordering.items()},
+        )
+
+    def __len__(self) -> int:
+        return len(self.target_ids)
+
+    @property
+    def max_source_length(self) -> int:
+        """The length of the longest source phrase."""
+        return int(self.sources.lengths.max(initial=0))
+
+    def lookup(self, phrase: Sequence[int] | NDArray[np.int32]) -> range:
+        """Return the rows of the pairs of a source phrase, given as word ids."""
+        tokens = np.array(phrase, np.int32)
+        lines = np.array([0, len(tokens)], np.int64)
+        if not len(tokens):
+            return range(0)
+        sources = self.sources
+        found = kernels.match_spans(tokens, lines, len(tokens), sources.values, sources.offsets, self.index)
+        source = int(found[0, -1])
+        return range(int(self.first_pair[source]), int(self.first_pair[source + 1])) if source >= 0 else range(0)
+
+    def rows_for(self, corpus: Corpus, *, threads: int = 1, progress: Progress = SILENT) -> NDArray[np.int64]:
+        """Return the rows of all pairs whose source phrase occurs in a text encoded with the model's vocabulary."""
+        wanted = np.zeros(len(self.sources), bool)
+        sources, sentences = self.sources, corpus.sentences
+        with progress.stage("finding phrases") as done:
+            found = kernels.match_spans(
+                sentences.values,
+                sentences.offsets,
+                max(1, self.max_source_length),
+                sources.values,
+                sources.offsets,
+                self.index,
+                threads,
+                done,
+            )
+        wanted[found[found >= 0]] = True
+        return np.flatnonzero(np.repeat(wanted, np.diff(self.first_pair)))
+
+    def arrays(self) -> Arrays:
+        """Return the arrays that make up the table, by name, for storing."""
+        arrays: Arrays = {
+            "sources": self.sources.values,
+            "source_offsets": self.sources.offsets,
+            "index": self.index,
+            "first_pair": self.first_pair,
+            "targets": self.targets.values,
+            "target_offsets": self.targets.offsets,
+            "target_ids": self.target_ids,
+            "log_scores": self.log_scores,
+        }
+        if self.alignments is not None:
+            arrays |= {"alignments": self.alignments.values, "alignment_offsets": self.alignments.offsets}
+        if self.counts is not None:
+            arrays["counts"] = self.counts
+        return arrays | {f"{_REORDERING}{name}": scores for name, scores in self.log_reordering.items()}
+
+    @classmethod
+    def from_arrays(cls, score_names: Sequence[str], arrays: Arrays) -> PhraseTable:
+        """Rebuild a table from what `arrays` gave."""
+        alignments = None
+        if "alignments" in arrays:
+            links = cast(NDArray[np.uint16], arrays["alignments"])
+            alignments = Ragged(links, cast(NDArray[np.int64], arrays["alignment_offsets"]))
+        return cls(
+            score_names=tuple(score_names),
+            sources=Ragged(
+                cast(NDArray[np.int32], arrays["sources"]), cast(NDArray[np.int64], arrays["source_offsets"])
+            ),
+            index=cast(NDArray[np.int32], arrays["index"]),
+            first_pair=cast(NDArray[np.int64], arrays["first_pair"]),
+            targets=Ragged(
+                cast(NDArray[np.int32], arrays["targets"]), cast(NDArray[np.int64], arrays["target_offsets"])
+            ),
+            target_ids=cast(NDArray[np.int32], arrays["target_ids"]),
+            log_scores=cast(NDArray[np.float32], arrays["log_scores"]),
+            alignments=alignments,
+            counts=cast("NDArray[np.float32] | None", arrays.get("counts")),
+            log_reordering={
+                name.removeprefix(_REORDERING): cast(NDArray[np.float32], scores)
+                for name, scores in arrays.items()
+                if name.startswith(_REORDERING)
+            },
+        )
+
+
+def _grouped(pairs: PhrasePairs) -> PhrasePairs:
+    if "fwd" in pairs.score_names:
+        order = np.lexsort((-pairs.scores[:, pairs.score_names.index("fwd")], pairs.source_ids))
+    else:
+        order = np.argsort(pairs.source_ids, kind="stable")
+    already = bool((order == np.arange(len(order))).all())
+    return pairs if already else pairs.take(order)
+
+
+def _log(probabilities: NDArray[np.float32]) -> NDArray[np.float32]:
+    with np.errstate(divide="ignore"):
+        return np.maximum(np.log(probabilities), np.float32(LOG_ZERO))
+
+
+def _exp(logs: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.where(logs <= LOG_ZERO, np.float32(0), np.exp(logs.astype(np.float64)).astype(np.float32))

@@ -1,0 +1,204 @@
+"""The whole training of a phrase-based model: text in, model out. Each step is a function of its own room."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from dragoman.core.corpus import Bitext, Corpus
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.files import PathLike, read_lines
+from dragoman.core.links import Links
+from dragoman.core.options import Options, option
+from dragoman.core.phrases import PhrasePairs
+from dragoman.core.progress import SILENT, Progress
+from dragoman.formats.arpa import read_arpa
+from dragoman.formats.pharaoh import read_links
+from dragoman.model.bundle import Model, Settings
+from dragoman.model.features import initial_weights
+from dragoman.model.language_model import LanguageModel
+from dragoman.model.phrase_table import PhraseTable
+from dragoman.training import prune
+from dragoman.training.align.base import Aligner
+from dragoman.training.align.diagonal import Diagonal
+from dragoman.training.clean import Cleaning, clean
+from dragoman.training.extract import extract_phrases
+from dragoman.training.lexical import lexical_tables
+from dragoman.training.lm.kneser_ney import KneserNey, estimate
+from dragoman.training.reorder import score_reordering
+from dragoman.training.score import score_phrases
+from dragoman.training.symmetrise import Symmetrisation, symmetrise
+from dragoman.training.tokenise import tokenise_lines
+
+
+@dataclass(frozen=True)
+class Preparation(Options):
+    """From raw text to words."""
+
+    tokenised: bool = option(False, "the text is tokenised already: take its words as they are")
+    lowercase: bool = option(True, "lower-case the text (tokenised text is left as it is)")
+    source_language: str | None = option(None, "language code of the source, for the tokeniser; by default the ending")
+    target_language: str | None = option(None, "language code of the target, for the tokeniser; by default the ending")
+
+
+@dataclass(frozen=True)
+class PhraseModel(Options):
+    """From words to a phrase table."""
+
+    symmetrisation: Symmetrisation = option("grow-diag-final-and", "how the two alignment directions are combined")
+    max_phrase_length: int = option(7, "longest phrase, in words, on either side", minimum=1, maximum=255)
+    smoothing: Literal["none", "good-turing", "kneser-ney"] = option("none", "of the relative frequencies")
+    reordering: bool = option(True, "train a lexicalised reordering model (msd-bidirectional-fe)")
+    prune_limit: int = option(0, "keep so many targets a source phrase, best p(e|f) first; 0 keeps all", minimum=0)
+    prune_significance: str | None = option(None, "drop pairs whose -log p-value is below: a+e, a-e or a number")
+    prune_score: float = option(0.0, "drop pairs with p(e|f) below", minimum=0, maximum=1)
+
+
+def prepare(
+    source: PathLike, target: PathLike, options: Preparation, *, threads: int = 1, progress: Progress = SILENT
+) -> tuple[Bitext, Settings]:
+    """Read, tokenise and lower-case a parallel text; returns it and what a translator must do to its input."""
+    if options.tokenised:
+        with progress.stage("reading"):
+            return Bitext.read(source, target), Settings()
+    sides, languages = [], []
+    for path, language in ((source, options.source_language), (target, options.target_language)):
+        languages.append(language or _language_of(path))
+        lines = tokenise_lines(
+            list(read_lines(path)), languages[-1], lowercase=options.lowercase, threads=threads, progress=progress
+        )
+        sides.append(Corpus.from_lines(lines))
+    if len(sides[0]) != len(sides[1]):
+        raise DataError(
+            f"has {len(sides[1])} lines, but {source} has {len(sides[0])}", path=target, expected="as many as the source"
+        )
+    settings = Settings(
+        source_language=languages[0], target_language=languages[1], tokenise=True, lowercase=options.lowercase
+    )
+    return Bitext(*sides), settings
+
+
+def _language_of(path: PathLike) -> str:
+    endings = [ending.lstrip(".") for ending in Path(path).suffixes if ending not in (".gz", ".bz2", ".xz", ".zst")]
+    return endings[-1] if endings and len(endings[-1]) == 2 and endings[-1].isalpha() else "en"
+
+
+def train(
+    bitext: Bitext,
+    *,
+    cleaning: Cleaning = Cleaning(),
+    aligner: Aligner = Diagonal(),
+    phrase_model: PhraseModel = PhraseModel(),
+    kneser_ney: KneserNey = KneserNey(),
+    alignment: PathLike | None = None,
+    lm_texts: Sequence[Corpus] = (),
+    arpas: Sequence[PathLike] = (),
+    settings: Settings = Settings(),
+    threads: int = 1,
+    progress: Progress = SILENT,
+) -> Model:
+    """Train a model from tokenised parallel text.
+
+    `alignment` is a file of links made elsewhere, one line for each line of `bitext`. The language model is estimated
+    from the target side and `lm_texts`; `arpas` are finished ones that take its place.
+    """
+    whole = bitext
+    links = None if alignment is None else read_links(alignment, bitext)
+    kept = clean(bitext, cleaning, progress)
+    if kept.dropped:
+        bitext = bitext.take(kept.rows)
+        links = None if links is None else links.take(kept.rows)
+    if links is None:
+        directions = aligner.align(bitext, threads=threads, progress=progress)
+        links = symmetrise(directions, phrase_model.symmetrisation)
+    pairs = phrase_pairs(bitext, links, phrase_model, threads=threads, progress=progress)
+    table = PhraseTable.from_pairs(pairs)
+    if arpas:
+        language_models = [LanguageModel.from_ngrams(read_arpa(path, progress=progress)) for path in arpas]
+    else:
+        text = _language_model_text([whole.target, *lm_texts])
+        language_models = [LanguageModel.from_ngrams(estimate(text, kneser_ney, threads=threads, progress=progress))]
+    named = {"lm" if i == 0 else f"lm{i + 1}": model for i, model in enumerate(language_models)}
+    return Model(
+        source_vocab=bitext.source.vocab,
+        target_vocab=bitext.target.vocab,
+        tables={"tm": table},
+        language_models=named,
+        weights=initial_weights({"tm": table.score_names}, pairs.reordering, named),
+        settings=settings,
+        history=_history(bitext, links, kept.dropped, aligner, phrase_model, None if arpas else kneser_ney, alignment),
+    )
+
+
+def phrase_pairs(
+    bitext: Bitext, links: Links, options: PhraseModel, *, threads: int = 1, progress: Progress = SILENT
+) -> PhrasePairs:
+    """Extract, score and prune the phrase pairs of an aligned text, with their reordering scores."""
+    lexical = lexical_tables(bitext, links)
+    instances = extract_phrases(
+        bitext, links, max_length=options.max_phrase_length, threads=threads, progress=progress
+    )
+    scored = score_phrases(
+        instances, bitext, links, lexical, smoothing=options.smoothing, threads=threads, progress=progress
+    )
+    pairs = scored.pairs
+    if not len(pairs):
+        raise DataError("no phrase pair could be extracted", expected="a parallel text with some word links")
+    if options.reordering:
+        pairs = replace(pairs, reordering={"lr": score_reordering(instances, scored)})
+    if options.prune_score:
+        pairs = prune.minimum_score(pairs, "fwd", options.prune_score)
+    if options.prune_significance is not None:
+        threshold = _significance_threshold(options.prune_significance)
+        pairs = prune.significance(pairs, bitext, threshold, threads=threads, progress=progress)
+    if options.prune_limit:
+        pairs = prune.table_limit(pairs, options.prune_limit)
+    if not len(pairs):
+        raise UsageError("pruning left no phrase pair; prune less")
+    return pairs
+
+
+def _significance_threshold(text: str) -> str | float:
+    if text in ("a+e", "a-e"):
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"prune-significance is '{text}'; expected a+e, a-e or a number") from None
+
+
+def _language_model_text(parts: Sequence[Corpus]) -> Corpus:
+    vocab = parts[0].vocab
+    rows = []
+    for part in parts:
+        lengths = part.sentences.lengths
+        vocab, ids, lines = vocab.extend(part.take(np.flatnonzero(lengths)).text())
+        rows.append(type(part.sentences)(ids, lines))
+    return Corpus(vocab, type(parts[0].sentences).concatenate(rows))
+
+
+def _history(
+    bitext: Bitext,
+    links: Links,
+    dropped: int,
+    aligner: Aligner,
+    phrase_model: PhraseModel,
+    kneser_ney: KneserNey | None,
+    alignment: PathLike | None,
+) -> dict[str, Any]:
+    history: dict[str, Any] = {
+        "sentence_pairs": len(bitext),
+        "dropped_pairs": dropped,
+        "source_words": bitext.source.words,
+        "target_words": bitext.target.words,
+        "links": len(links.values),
+        "aligner": {"name": "file"} if alignment is not None else {"name": aligner.name, **aligner.to_dict()},
+        "phrase_model": phrase_model.to_dict(),
+    }
+    if kneser_ney is not None:
+        history["language_model"] = kneser_ney.to_dict()
+    return history
