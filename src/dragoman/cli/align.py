@@ -42,9 +42,7 @@ def register(app: typer.Typer) -> None:
         """Align the words of a parallel text, both directions at once; prints links like `0-0 1-2`."""
         progress = terminal.progress()
         chosen = options_from(ALIGNERS.get(aligner), aligner_option or [])
-        directions = chosen.align(
-            Bitext.read(source, target), threads=threads or available_cores(), progress=progress
-        )
+        directions = chosen.align(Bitext.read(source, target), threads=threads or available_cores(), progress=progress)
         if symmetrise_by == "forward" or symmetrise_by == "reverse":
             links = getattr(directions, symmetrise_by)
         else:

@@ -27,7 +27,10 @@ def register(app: typer.Typer) -> None:
     @command(
         group,
         "estimate",
-        examples=["dragoman lm estimate --order 5 < train.en > lm.arpa", "dragoman lm estimate train.en.gz --out lm.arpa.gz"],
+        examples=[
+            "dragoman lm estimate --order 5 < train.en > lm.arpa",
+            "dragoman lm estimate train.en.gz --out lm.arpa.gz",
+        ],
     )
     def estimate(
         options: Annotated[KneserNey, Flags("Model")],

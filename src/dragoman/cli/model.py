@@ -83,8 +83,10 @@ def print_phrase(model: Model, phrase: str, most: int) -> None:
         rows = []
         for row in found[:most]:
             target = model.target_vocab.text(table.targets[int(table.target_ids[row])])
-            links = "" if table.alignments is None else " ".join(
-                f"{link >> 8}-{link & 255}" for link in table.alignments[row].tolist()
+            links = (
+                ""
+                if table.alignments is None
+                else " ".join(f"{link >> 8}-{link & 255}" for link in table.alignments[row].tolist())
             )
             scores = [float(score) for score in _probabilities(table.log_scores[row])]
             rows.append((target, *scores, links))

@@ -74,7 +74,9 @@ def prepare(
         sides.append(Corpus.from_lines(lines))
     if len(sides[0]) != len(sides[1]):
         raise DataError(
-            f"has {len(sides[1])} lines, but {source} has {len(sides[0])}", path=target, expected="as many as the source"
+            f"has {len(sides[1])} lines, but {source} has {len(sides[0])}",
+            path=target,
+            expected="as many as the source",
         )
     settings = Settings(
         source_language=languages[0], target_language=languages[1], tokenise=True, lowercase=options.lowercase
@@ -139,9 +141,7 @@ def phrase_pairs(
 ) -> PhrasePairs:
     """Extract, score and prune the phrase pairs of an aligned text, with their reordering scores."""
     lexical = lexical_tables(bitext, links)
-    instances = extract_phrases(
-        bitext, links, max_length=options.max_phrase_length, threads=threads, progress=progress
-    )
+    instances = extract_phrases(bitext, links, max_length=options.max_phrase_length, threads=threads, progress=progress)
     scored = score_phrases(
         instances, bitext, links, lexical, smoothing=options.smoothing, threads=threads, progress=progress
     )

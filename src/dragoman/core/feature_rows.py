@@ -1,0 +1,71 @@
+"""Feature vectors of many things at once: one sparse row each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.ragged import Ragged
+from dragoman.core.weights import Weights
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureRows:
+    """Row `i` has value `values[j]` for feature `names[ids[j]]`, for j from `offsets[i]` to `offsets[i + 1]`.
+
+    A feature that is not in a row is 0 there; one that is in it twice counts as the sum.
+
+    >>> rows = FeatureRows.from_dense(["lm", "tm.fwd"], np.array([[-2.5, 0.0], [-1.0, -3.0]]))
+    >>> rows.dot(Weights({"lm": 2.0, "tm.fwd": 1.0})).tolist(), rows.row(0)
+    ([-5.0, -5.0], {'lm': -2.5})
+    """
+
+    names: tuple[str, ...]
+    offsets: NDArray[np.int64]
+    ids: NDArray[np.int32]
+    values: NDArray[np.float64]
+
+    @classmethod
+    def from_dense(cls, names: Sequence[str], matrix: NDArray[np.floating]) -> FeatureRows:
+        """Build from a matrix with one column for each name; zeros are left out."""
+        rows, columns = np.nonzero(matrix)
+        offsets = np.zeros(len(matrix) + 1, np.int64)
+        np.cumsum(np.bincount(rows, minlength=len(matrix)), out=offsets[1:])
+        return cls(tuple(names), offsets, columns.astype(np.int32), matrix[rows, columns].astype(np.float64))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def row(self, i: int) -> dict[str, float]:
+        """Return one row as a mapping, in the order of `names`."""
+        part = slice(int(self.offsets[i]), int(self.offsets[i + 1]))
+        totals: dict[int, float] = {}
+        for feature, value in zip(self.ids[part].tolist(), self.values[part].tolist(), strict=True):
+            totals[feature] = totals.get(feature, 0.0) + value
+        return {self.names[feature]: totals[feature] for feature in sorted(totals)}
+
+    def dot(self, weights: Weights) -> NDArray[np.float64]:
+        """Return the weighted sum of each row."""
+        return self._row_sums(self.values * weights.vector(self.names)[self.ids])
+
+    def dense(self) -> NDArray[np.float64]:
+        """Return the rows as a matrix with one column for each name."""
+        matrix = np.zeros((len(self), len(self.names)))
+        np.add.at(matrix, (np.repeat(np.arange(len(self)), np.diff(self.offsets)), self.ids), self.values)
+        return matrix
+
+    def take(self, rows: NDArray[np.integer]) -> FeatureRows:
+        """Return the given rows, in that order."""
+        picked = Ragged(np.arange(len(self.ids)), self.offsets).take(rows)
+        return FeatureRows(self.names, picked.offsets, self.ids[picked.values], self.values[picked.values])
+
+    def sum_over(self, groups: Ragged[np.int64]) -> FeatureRows:
+        """Return one row for each group of rows: their sum (repeated features stay repeated)."""
+        parts = self.take(groups.values)
+        return FeatureRows(self.names, parts.offsets[groups.offsets], parts.ids, parts.values)
+
+    def _row_sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.bincount(np.repeat(np.arange(len(self)), np.diff(self.offsets)), values, minlength=len(self))

@@ -1,0 +1,91 @@
+"""Hypergraphs: all derivations that a search looked at, packed; a phrase lattice is the case with one tail an edge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.ragged import Ragged
+from dragoman.core.vocab import Vocab
+from dragoman.core.weights import Weights
+
+
+@dataclass(frozen=True, eq=False)
+class Hypergraph:
+    """Nodes 0 to N-1 in topological order (tails before heads), and hyperedges grouped by their head.
+
+    The edges into node `n` are `first_edge[n]` to `first_edge[n + 1]`. Edge `e` has up to two tails, `tails[e]` (-1
+    where there is none), writes `templates[template_ids[e]]`, in which a value >= 0 is a word of `vocab` and -1 - k
+    stands for what tail k writes, covers source words `spans[e, 0]` to `spans[e, 1]`, and scores `scores[e]`, the
+    weighted sum of its features. A derivation of a node is an edge into it and a derivation of each tail; its score is
+    the sum over its edges, and its probability among the derivations of `root` is proportional to exp(score).
+    A node without incoming edges has no derivation; leaves are edges without tails.
+    """
+
+    vocab: Vocab
+    root: int
+    first_edge: NDArray[np.int64]
+    tails: NDArray[np.int32]
+    template_ids: NDArray[np.int32]
+    templates: Ragged[np.int32]
+    spans: NDArray[np.int32]
+    scores: NDArray[np.float64]
+    features: FeatureRows | None = None
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes."""
+        return len(self.first_edge) - 1
+
+    @property
+    def edges(self) -> int:
+        """The number of hyperedges."""
+        return len(self.tails)
+
+    @cached_property
+    def heads(self) -> NDArray[np.int32]:
+        """The head of each edge."""
+        return np.repeat(np.arange(self.nodes, dtype=np.int32), np.diff(self.first_edge))
+
+    def reweighted(self, weights: Weights) -> Hypergraph:
+        """Return the same hypergraph scored with other weights."""
+        if self.features is None:
+            raise UsageError("this hypergraph was made without features, so that it cannot be re-weighted")
+        return replace(self, scores=self.features.dot(weights))
+
+    def scaled(self, factor: float) -> Hypergraph:
+        """Return the same hypergraph with all scores multiplied: a flatter (< 1) or sharper (> 1) distribution."""
+        return replace(self, scores=self.scores * factor)
+
+    def check(self) -> None:
+        """Raise a DataError unless the arrays fit together; call this on hypergraphs that come from outside."""
+        rules = [
+            (len(self.first_edge) >= 2 and self.first_edge[0] == 0, "no nodes"),
+            (bool((np.diff(self.first_edge) >= 0).all()), "edges that are not grouped by head"),
+            (int(self.first_edge[-1]) == self.edges, "edges without a head"),
+            (self.tails.shape == (self.edges, 2), "tails that are not two columns"),
+            (len(self.template_ids) == len(self.spans) == len(self.scores) == self.edges, "columns of unequal length"),
+            (0 <= self.root < self.nodes, f"root {self.root}, which is no node"),
+        ]
+        for holds, found in rules:
+            if not holds:
+                raise DataError(f"the hypergraph has {found}")
+        if self.edges == 0:
+            return
+        if int(self.tails.min()) < -1 or bool((self.tails >= self.heads[:, None]).any()):
+            raise DataError("the hypergraph has tails that do not come before their heads")
+        if bool(((self.tails[:, 0] < 0) & (self.tails[:, 1] >= 0)).any()):
+            raise DataError("the hypergraph has an edge with a second tail but no first")
+        if not 0 <= int(self.template_ids.min()) <= int(self.template_ids.max()) < len(self.templates):
+            raise DataError("the hypergraph has edges without a template")
+        if len(self.templates.values) and not -2 <= int(self.templates.values.min()):
+            raise DataError("the hypergraph has templates with more than two tails")
+        if len(self.templates.values) and int(self.templates.values.max()) >= len(self.vocab):
+            raise DataError("the hypergraph has words that are not in its vocabulary")
+        if not bool(np.isfinite(self.scores).all()):
+            raise DataError("the hypergraph has scores that are not finite")

@@ -1,0 +1,1 @@
+"""Looking at results: pictures and reports."""
