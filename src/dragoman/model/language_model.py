@@ -151,7 +151,7 @@ class LanguageModel:
         logprobs, lengths = kernels.lm_score(
             ids.values, ids.offsets, bos, eos, *self.automaton, self.bounds, True, 1, None
         )
-        oov = [*self._is_unknown[ids.values].tolist(), False]
+        oov = [*(~self.knows[ids.values]).tolist(), False]
         return [WordScore(*found) for found in zip(logprobs.tolist(), lengths.tolist(), oov, strict=False)]
 
     def sentences(self, corpus: Corpus) -> Ragged[np.int32]:
@@ -189,7 +189,7 @@ class LanguageModel:
         logprobs = self.logprobs(sentences, threads=threads, progress=progress)
         is_word = np.ones(len(logprobs), bool)
         is_word[sentences.offsets[1:] + np.arange(len(sentences))] = False
-        oov = self._is_unknown[sentences.values]
+        oov = ~self.knows[sentences.values]
         return Perplexity(
             logprob=float(logprobs.sum(dtype=np.float64)),
             oov_logprob=float(logprobs[is_word][oov].sum(dtype=np.float64)),
@@ -198,11 +198,12 @@ class LanguageModel:
         )
 
     @cached_property
-    def _is_unknown(self) -> NDArray[np.bool_]:
-        unknown = np.zeros(len(self.vocab), bool)
-        unknown[UNK] = True
-        unknown[self.implied_words] = True
-        return unknown
+    def knows(self) -> NDArray[np.bool_]:
+        """For each id of the vocabulary whether it is a word that the model has a unigram for."""
+        known = np.ones(len(self.vocab), bool)
+        known[UNK] = False
+        known[self.implied_words] = False
+        return known
 
     def to_ngrams(self) -> NGrams:
         """Return the n-grams again, with the same numbers; unigrams in the vocabulary's order, others sorted by ids."""
