@@ -3,11 +3,17 @@
 
 namespace dragoman {
 void bind_sequences(nanobind::module_&);
+void bind_lm_index(nanobind::module_&);
+void bind_lm_query(nanobind::module_&);
+void bind_ngram_counts(nanobind::module_&);
 void bind_text(nanobind::module_&);
 }
 
 NB_MODULE(_kernels, m) {
     m.doc() = "Inner loops of Dragoman: arrays in, arrays out.";
     dragoman::bind_sequences(m);
+    dragoman::bind_lm_index(m);
+    dragoman::bind_lm_query(m);
+    dragoman::bind_ngram_counts(m);
     dragoman::bind_text(m);
 }
