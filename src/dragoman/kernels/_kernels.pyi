@@ -116,5 +116,5 @@ def count_common(
 ) -> _I64:
     """For each pair of phrases the number of sentences that hold both."""
 
-def fisher_exact(joint: _I64, source: _I64, target: _I64, all: int, threads: int, progress: _Progress) -> _F64:
+def fisher_exact(joint: _I64, source: _I64, target: _I64, sentences: int, threads: int, progress: _Progress) -> _F64:
     """-log p of the one-sided Fisher exact test: that by chance alone `joint` or more pairs hold both phrases."""

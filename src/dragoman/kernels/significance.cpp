@@ -218,13 +218,13 @@ double fisher(double joint, double source, double target, double all) {
     return upper ? std::max(0.0, -tail) : tail < 0 ? -std::log1p(-std::exp(tail)) : 0;
 }
 
-auto fisher_exact(In1<std::int64_t> joint, In1<std::int64_t> source, In1<std::int64_t> target, std::int64_t all,
+auto fisher_exact(In1<std::int64_t> joint, In1<std::int64_t> source, In1<std::int64_t> target, std::int64_t sentences,
                   int threads, nb::object progress) {
     const std::size_t n = joint.shape(0);
     std::vector<double> result(n);
     run_blocks((n + kPairsPerBlock - 1) / kPairsPerBlock, threads, progress, [&](std::size_t block) {
         for (std::size_t i = block * kPairsPerBlock; i < std::min(n, (block + 1) * kPairsPerBlock); ++i)
-            result[i] = fisher(double(joint.data()[i]), double(source.data()[i]), double(target.data()[i]), double(all));
+            result[i] = fisher(double(joint.data()[i]), double(source.data()[i]), double(target.data()[i]), double(sentences));
     });
     return give(std::move(result));
 }
@@ -240,7 +240,7 @@ void bind_significance(nb::module_& m) {
           nb::arg("target_offsets").noconvert(), nb::arg("source_ids").noconvert(), nb::arg("target_ids").noconvert(),
           nb::arg("threads"), nb::arg("progress").none());
     m.def("fisher_exact", &fisher_exact, nb::arg("joint").noconvert(), nb::arg("source").noconvert(),
-          nb::arg("target").noconvert(), nb::arg("all"), nb::arg("threads"), nb::arg("progress").none());
+          nb::arg("target").noconvert(), nb::arg("sentences"), nb::arg("threads"), nb::arg("progress").none());
 }
 
 }  // namespace dragoman

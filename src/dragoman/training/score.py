@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.corpus import Bitext, Corpus
-from dragoman.core.errors import DataError
+from dragoman.core.errors import DataError, UsageError
 from dragoman.core.links import Links
 from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
 from dragoman.core.progress import SILENT, Progress, ShareDone
@@ -51,7 +51,10 @@ def score_phrases(
         raise DataError(
             f"{len(instances)} phrase instances", expected="fewer than 2**31: use shorter phrases or less text"
         )
+    if smoothing not in SMOOTHINGS:
+        raise UsageError(f"no smoothing is called '{smoothing}'; there are {', '.join(SMOOTHINGS)}")
     links = check_links(bitext, links)
+    _check_instances(instances, bitext)
     with progress.stage("numbering source phrases") as share:
         source_ids, sources = _number(
             bitext.source, instances.sentence, instances.source_begin, instances.source_length, threads, share
@@ -125,8 +128,8 @@ def _number(
 ) -> tuple[NDArray[np.int32], Ragged[np.int32]]:
     """Number the distinct phrases of one side: the id of each instance, and the phrases."""
     words = corpus.sentences
-    ids, *phrases = kernels.number_spans(words.values, words.offsets, sentence, begin, length, threads, share)
-    return ids, Ragged(*phrases)
+    ids, values, offsets = kernels.number_spans(words.values, words.offsets, sentence, begin, length, threads, share)
+    return ids, Ragged(values, offsets)
 
 
 def _first_links(bitext: Bitext, links: Links) -> NDArray[np.int64]:
@@ -135,3 +138,16 @@ def _first_links(bitext: Bitext, links: Links) -> NDArray[np.int64]:
     first = np.zeros(bitext.source.words + 1, np.int64)
     np.cumsum(np.bincount(source, minlength=bitext.source.words), out=first[1:])
     return first
+
+
+def _check_instances(instances: PhraseInstances, bitext: Bitext) -> None:
+    """Refuse instances of another bitext, as far as they reach outside their sentences."""
+    rows = instances.sentence
+    inside = len(rows) == 0 or 0 <= rows.min() <= rows.max() < len(bitext)
+    for corpus, begin, length in (
+        (bitext.source, instances.source_begin, instances.source_length),
+        (bitext.target, instances.target_begin, instances.target_length),
+    ):
+        inside = inside and bool(np.all(begin.astype(np.int64) + length <= corpus.sentences.lengths[rows]))
+    if not inside:
+        raise DataError("phrase instances reach outside their sentences", expected="instances of the same bitext")
