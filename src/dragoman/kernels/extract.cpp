@@ -80,10 +80,12 @@ public:
                 // All links of the target words end in [low, high]: the pair is consistent if those source words have
                 // no others.
                 if (first_link_[high + 1] - first_link_[low] != links) continue;
-                for (int sb = low; sb >= 0 && high - sb < max_length && (sb == low || unaligned(sb)); --sb)
-                    for (int se = high; se < source_length_ && se - sb < max_length && (se == high || unaligned(se)); ++se)
+                for (int sb = low; sb >= 0 && high - sb < max_length && (sb == low || unaligned(sb)); --sb) {
+                    const int end = std::min(source_length_, sb + max_length);
+                    for (int se = high; se < end && (se == high || unaligned(se)); ++se)
                         out.add(row, sb, se, tb, te, orientation(aligned(sb - 1, tb - 1), aligned(se + 1, tb - 1)),
                                 orientation(aligned(se + 1, te + 1), aligned(sb - 1, te + 1)));
+                }
             }
         }
     }

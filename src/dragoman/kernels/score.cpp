@@ -28,6 +28,8 @@ struct Spans {
     std::span<const std::uint16_t> begin;
     std::span<const std::uint8_t> length;
 
+    std::size_t size() const { return sentence.size(); }
+
     std::span<const std::int32_t> operator[](std::size_t i) const {
         return words.subspan(offsets[sentence[i]] + begin[i], length[i]);
     }
@@ -38,8 +40,8 @@ struct Spans {
 class Numbering {
 public:
     Numbering(const Spans& spans, int threads, nb::handle progress)
-        : spans_(spans), hashes_(spans.sentence.size()), members_(spans.sentence.size()), first_(spans.sentence.size()) {
-        const std::size_t n = first_.size(), blocks = blocks_of(n, kRowsPerBlock);
+        : spans_(spans), hashes_(spans.size()), members_(spans.size()), first_(spans.size()) {
+        const std::size_t n = spans.size(), blocks = blocks_of(n, kRowsPerBlock);
         std::vector<std::array<std::size_t, kPartitions>> at(blocks);
         run_blocks(blocks, threads, nb::none(), [&](std::size_t block) {
             at[block].fill(0);
@@ -108,7 +110,7 @@ auto number_spans(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std::i
                   In1<std::uint16_t> begin, In1<std::uint8_t> length, int threads, nb::object progress) {
     const Spans spans{view(words), view(offsets), view(sentence), view(begin), view(length)};
     const Numbering numbering(spans, threads, progress);
-    std::vector<std::int32_t> ids(spans.sentence.size()), distinct_words;
+    std::vector<std::int32_t> ids(spans.size()), distinct_words;
     std::vector<std::int64_t> distinct_offsets{0};
     {
         nb::gil_scoped_release release;
@@ -257,9 +259,9 @@ private:
 };
 
 auto choose_alignments(In1<std::uint32_t> order, In1<std::int64_t> pair_offsets, In1<std::int32_t> sentence,
-                       In1<std::uint16_t> source_begin, In1<std::uint8_t> source_length, In1<std::uint16_t> target_begin,
-                       In1<std::int64_t> source_offsets, In1<std::uint32_t> links, In1<std::int64_t> first_link,
-                       int threads, nb::object progress) {
+                       In1<std::uint16_t> source_begin, In1<std::uint8_t> source_length,
+                       In1<std::uint16_t> target_begin, In1<std::int64_t> source_offsets, In1<std::uint32_t> links,
+                       In1<std::int64_t> first_link, int threads, nb::object progress) {
     const InnerLinks inner(sentence, source_begin, source_length, target_begin, source_offsets, links, first_link);
     const auto instances = view(order);
     const auto offsets = view(pair_offsets);

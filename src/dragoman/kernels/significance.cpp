@@ -134,9 +134,9 @@ std::int64_t common(Sorted few, Sorted many) {
     return count;
 }
 
-auto count_common(In1<std::int32_t> source_sentences, In1<std::int64_t> source_offsets, In1<std::int32_t> target_sentences,
-                  In1<std::int64_t> target_offsets, In1<std::int32_t> source_ids, In1<std::int32_t> target_ids,
-                  int threads, nb::object progress) {
+auto count_common(In1<std::int32_t> source_sentences, In1<std::int64_t> source_offsets,
+                  In1<std::int32_t> target_sentences, In1<std::int64_t> target_offsets,
+                  In1<std::int32_t> source_ids, In1<std::int32_t> target_ids, int threads, nb::object progress) {
     auto list = [](const In1<std::int32_t>& sentences, const In1<std::int64_t>& offsets, std::int32_t id) {
         const auto offset = view(offsets);
         return view(sentences).subspan(offset[id], offset[id + 1] - offset[id]);
@@ -224,7 +224,8 @@ auto fisher_exact(In1<std::int64_t> joint, In1<std::int64_t> source, In1<std::in
     std::vector<double> result(n);
     run_blocks((n + kPairsPerBlock - 1) / kPairsPerBlock, threads, progress, [&](std::size_t block) {
         for (std::size_t i = block * kPairsPerBlock; i < std::min(n, (block + 1) * kPairsPerBlock); ++i)
-            result[i] = fisher(double(joint.data()[i]), double(source.data()[i]), double(target.data()[i]), double(sentences));
+            result[i] = fisher(double(joint.data()[i]), double(source.data()[i]), double(target.data()[i]),
+                               double(sentences));
     });
     return give(std::move(result));
 }
