@@ -127,7 +127,7 @@ def main() -> None:
         watch = min([watch, *others], key=lambda other: other.total)
         parts = ", ".join(f"{name} {seconds:.2f}" for name, seconds in watch.seconds.items())
         print(f"  {instances:,} instances; {watch.total:.2f} s on {options.threads} threads ({parts})")
-        print(f"  peak memory {peak / 1024:.0f} MB, of which {before / 1024:.0f} MB before")
+        print(f"  peak memory of the process {peak / 1024:.0f} MB, {before / 1024:.0f} MB before training")
         for threshold in ("a-e", "a+e"):
             start = time.perf_counter()
             kept = significance(pairs, bitext, threshold, threads=options.threads)

@@ -14,6 +14,8 @@ from dragoman.core.links import Links
 from dragoman.core.progress import SILENT, Progress
 from dragoman.training.lexical import check_links
 
+Spans = tuple[NDArray[np.int32], NDArray[np.uint16], NDArray[np.uint8]]
+
 MONOTONE, SWAP, OTHER = 0, 1, 2
 
 
@@ -35,6 +37,16 @@ class PhraseInstances:
 
     def __len__(self) -> int:
         return len(self.sentence)
+
+    @property
+    def source_spans(self) -> Spans:
+        """Sentence, first word and number of words of each source side."""
+        return self.sentence, self.source_begin, self.source_length
+
+    @property
+    def target_spans(self) -> Spans:
+        """Sentence, first word and number of words of each target side."""
+        return self.sentence, self.target_begin, self.target_length
 
 
 def extract_phrases(

@@ -15,7 +15,7 @@ from dragoman.core.links import Links
 from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
 from dragoman.core.progress import SILENT, Progress, ShareDone
 from dragoman.core.ragged import Ragged
-from dragoman.training.extract import PhraseInstances
+from dragoman.training.extract import PhraseInstances, Spans
 from dragoman.training.lexical import LexicalTables, check_links, corpus_positions, word_weights
 from dragoman.training.smoothing import SMOOTHINGS, PairCounts
 
@@ -56,37 +56,25 @@ def score_phrases(
     links = check_links(bitext, links)
     _check_instances(instances, bitext)
     with progress.stage("numbering source phrases") as share:
-        source_ids, sources = _number(
-            bitext.source, instances.sentence, instances.source_begin, instances.source_length, threads, share
-        )
+        source_ids, sources = _number(bitext.source, instances.source_spans, threads, share)
     with progress.stage("numbering target phrases") as share:
-        target_ids, targets = _number(
-            bitext.target, instances.sentence, instances.target_begin, instances.target_length, threads, share
-        )
+        target_ids, targets = _number(bitext.target, instances.target_spans, threads, share)
     with progress.stage("collecting phrase pairs") as share:
         order, offsets = kernels.group_pairs(source_ids, target_ids, len(sources), threads, share)
     some = order[offsets[:-1]]
     pair_sources, pair_targets = source_ids[some], target_ids[some]
     counts = PairCounts.of(pair_sources, pair_targets, np.diff(offsets))
 
-    span = (instances.sentence, instances.source_begin, instances.source_length, instances.target_begin)
     first_link = _first_links(bitext, links)
-    place = (*span, bitext.source.sentences.offsets, links.values, first_link)
+    place = (*instances.source_spans, instances.target_begin, bitext.source.sentences.offsets, links.values, first_link)
     with progress.stage("choosing alignments") as share:
         forward, backward = kernels.choose_alignments(order, offsets, *place, threads, share)
 
     source_weights, target_weights = word_weights(bitext, links, lexical)
-    scores = np.empty((len(counts), len(PHRASE_SCORES)), np.float32)
-    scores[:, 0], scores[:, 2] = SMOOTHINGS[smoothing](counts, progress)
-    scores[:, 1] = kernels.span_products(source_weights, bitext.source.sentences.offsets, *span[:3], backward)
-    scores[:, 3] = kernels.span_products(
-        target_weights,
-        bitext.target.sentences.offsets,
-        instances.sentence,
-        instances.target_begin,
-        instances.target_length,
-        forward,
-    )
+    bwd, fwd = SMOOTHINGS[smoothing](counts, progress)
+    bwd_lex = kernels.span_products(source_weights, bitext.source.sentences.offsets, *instances.source_spans, backward)
+    fwd_lex = kernels.span_products(target_weights, bitext.target.sentences.offsets, *instances.target_spans, forward)
+    scores = np.stack([bwd, bwd_lex, fwd, fwd_lex], axis=1, dtype=np.float32, casting="same_kind")
 
     with progress.stage("sorting phrase pairs") as share:
         rows = kernels.order_pairs(
@@ -94,8 +82,8 @@ def score_phrases(
             pair_targets,
             targets.values,
             targets.offsets,
-            np.ascontiguousarray(scores[:, 2]),
-            np.ascontiguousarray(scores[:, 0]),
+            fwd.astype(np.float32),
+            bwd.astype(np.float32),
             threads,
             share,
         )
@@ -118,18 +106,12 @@ def score_phrases(
     return ScoredPhrases(pairs, pair_of_instance)
 
 
-def _number(
-    corpus: Corpus,
-    sentence: NDArray[np.int32],
-    begin: NDArray[np.uint16],
-    length: NDArray[np.uint8],
-    threads: int,
-    share: ShareDone,
-) -> tuple[NDArray[np.int32], Ragged[np.int32]]:
+def _number(corpus: Corpus, spans: Spans, threads: int, share: ShareDone) -> tuple[NDArray[np.int32], Ragged[np.int32]]:
     """Number the distinct phrases of one side: the id of each instance, and the phrases."""
-    words = corpus.sentences
-    ids, values, offsets = kernels.number_spans(words.values, words.offsets, sentence, begin, length, threads, share)
-    return ids, Ragged(values, offsets)
+    ids, words, offsets = kernels.number_spans(
+        corpus.sentences.values, corpus.sentences.offsets, *spans, threads, share
+    )
+    return ids, Ragged(words, offsets)
 
 
 def _first_links(bitext: Bitext, links: Links) -> NDArray[np.int64]:
@@ -144,9 +126,9 @@ def _check_instances(instances: PhraseInstances, bitext: Bitext) -> None:
     """Refuse instances of another bitext, as far as they reach outside their sentences."""
     rows = instances.sentence
     inside = len(rows) == 0 or 0 <= rows.min() <= rows.max() < len(bitext)
-    for corpus, begin, length in (
-        (bitext.source, instances.source_begin, instances.source_length),
-        (bitext.target, instances.target_begin, instances.target_length),
+    for corpus, (_, begin, length) in (
+        (bitext.source, instances.source_spans),
+        (bitext.target, instances.target_spans),
     ):
         inside = inside and bool(np.all(begin.astype(np.int64) + length <= corpus.sentences.lengths[rows]))
     if not inside:
