@@ -10,6 +10,10 @@ _I64 = NDArray[np.int64]
 _U8 = NDArray[np.uint8]
 _U64 = NDArray[np.uint64]
 _F32 = NDArray[np.float32]
+_U16 = NDArray[np.uint16]
+_U32 = NDArray[np.uint32]
+_F32 = NDArray[np.float32]
+_F64 = NDArray[np.float64]
 _Progress = Callable[[float], None] | None
 
 # text.cpp
@@ -73,3 +77,91 @@ def lm_score(
 ) -> tuple[_F32, NDArray[np.uint8]]:
     """Base-10 log-probability of each word (and, with `eos`, of each sentence's end) after those before it; with
     `with_lengths` also the length of the n-gram that gave it."""
+# extract.cpp
+def extract_phrases(
+    source_offsets: _I64,
+    target_offsets: _I64,
+    links: _U32,
+    link_offsets: _I64,
+    max_length: int,
+    threads: int,
+    progress: _Progress,
+) -> tuple[_I32, _U16, _U8, _U16, _U8, _U8, _U8]:
+    """Consistent phrase pairs of sorted links: sentence, source begin and length, target begin and length, and the
+    orientation (0 monotone, 1 swap, 2 other) to the previous and the next phrase."""
+
+# score.cpp
+def number_spans(
+    words: _I32, offsets: _I64, sentence: _I32, begin: _U16, length: _U8, threads: int, progress: _Progress
+) -> tuple[_I32, _I32, _I64]:
+    """Number spans of a corpus by their words, in order of first occurrence: ids; the distinct phrases' words and
+    offsets. Fewer than 2**31 spans."""
+
+def group_pairs(
+    source_ids: _I32, target_ids: _I32, sources: int, threads: int, progress: _Progress
+) -> tuple[_U32, _I64]:
+    """Instances sorted by (source, target, instance), and the offsets of each distinct pair among them."""
+
+def choose_alignments(
+    order: _U32,
+    pair_offsets: _I64,
+    sentence: _I32,
+    source_begin: _U16,
+    source_length: _U8,
+    target_begin: _U16,
+    source_offsets: _I64,
+    links: _U32,
+    first_link: _I64,
+    threads: int,
+    progress: _Progress,
+) -> tuple[_U32, _U32]:
+    """For each pair the instance with its most frequent alignment; ties broken for the forward and for the backward
+    table. `first_link` is the number of links before each source word of the corpus."""
+
+def inner_links(
+    instances: _U32,
+    sentence: _I32,
+    source_begin: _U16,
+    source_length: _U8,
+    target_begin: _U16,
+    source_offsets: _I64,
+    links: _U32,
+    first_link: _I64,
+) -> tuple[_U16, _I64]:
+    """The links inside the given instances as 256 * source + target position, and their offsets."""
+
+def span_products(weights: _F64, offsets: _I64, sentence: _I32, begin: _U16, length: _U8, instances: _U32) -> _F64:
+    """The product of the weights of the words of each of the given instances; one weight a running word."""
+
+def order_pairs(
+    source_offsets: _I64,
+    target_ids: _I32,
+    target_words: _I32,
+    target_offsets: _I64,
+    first_score: _F32,
+    second_score: _F32,
+    threads: int,
+    progress: _Progress,
+) -> _I64:
+    """Sort the pairs of each source phrase by two scores, greatest first, then by the words of the target."""
+
+# significance.cpp
+def phrase_occurrences(
+    phrase_words: _I32, phrase_offsets: _I64, words: _I32, offsets: _I64, threads: int, progress: _Progress
+) -> tuple[_I32, _I64]:
+    """The sentences that hold each of the distinct phrases, ascending, and the phrases' offsets among them."""
+
+def count_common(
+    source_sentences: _I32,
+    source_offsets: _I64,
+    target_sentences: _I32,
+    target_offsets: _I64,
+    source_ids: _I32,
+    target_ids: _I32,
+    threads: int,
+    progress: _Progress,
+) -> _I64:
+    """For each pair of phrases the number of sentences that hold both."""
+
+def fisher_exact(joint: _I64, source: _I64, target: _I64, sentences: int, threads: int, progress: _Progress) -> _F64:
+    """-log p of the one-sided Fisher exact test: that by chance alone `joint` or more pairs hold both phrases."""

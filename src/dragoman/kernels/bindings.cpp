@@ -6,6 +6,9 @@ void bind_sequences(nanobind::module_&);
 void bind_lm_index(nanobind::module_&);
 void bind_lm_query(nanobind::module_&);
 void bind_ngram_counts(nanobind::module_&);
+void bind_extract(nanobind::module_&);
+void bind_score(nanobind::module_&);
+void bind_significance(nanobind::module_&);
 void bind_text(nanobind::module_&);
 }
 
@@ -15,5 +18,8 @@ NB_MODULE(_kernels, m) {
     dragoman::bind_lm_index(m);
     dragoman::bind_lm_query(m);
     dragoman::bind_ngram_counts(m);
+    dragoman::bind_extract(m);
+    dragoman::bind_score(m);
+    dragoman::bind_significance(m);
     dragoman::bind_text(m);
 }
