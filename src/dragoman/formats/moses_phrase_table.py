@@ -29,9 +29,7 @@ def read_phrase_table(
     Pairs of one source phrase are brought together and of repeated pairs the first is kept. A constant fifth score
     of 2.718, the phrase penalty of old tables, is dropped: every phrase-based model has that feature anyway.
     """
-    table = read_table_lines(
-        path, source_vocab=source_vocab, target_vocab=target_vocab, extras=True, progress=progress
-    )
+    table = read_table_lines(path, source_vocab=source_vocab, target_vocab=target_vocab, extras=True, progress=progress)
     scores = table.scores
     names = None if score_names is None else tuple(score_names)
     if scores.shape[1] == 5 and (names is None or len(names) == 4) and _is_phrase_penalty(table):

@@ -67,12 +67,8 @@ def attach_reordering(
 
     Pairs that it lacks get probability 1 throughout: like Moses, we score them with log 1 = 0.
     """
-    our_sources, their_sources = _common_numbers(
-        pairs.sources, pairs.source_vocab, table.sources, table.source_vocab
-    )
-    our_targets, their_targets = _common_numbers(
-        pairs.targets, pairs.target_vocab, table.targets, table.target_vocab
-    )
+    our_sources, their_sources = _common_numbers(pairs.sources, pairs.source_vocab, table.sources, table.source_vocab)
+    our_targets, their_targets = _common_numbers(pairs.targets, pairs.target_vocab, table.targets, table.target_vocab)
     wanted = _keys(our_sources[pairs.source_ids], our_targets[pairs.target_ids])
     given = _keys(their_sources[table.source_ids], their_targets[table.target_ids])
     order = np.argsort(given, kind="stable")

@@ -62,15 +62,15 @@ class _Phrases:
 
     def add(self, words: NDArray[np.int32], offsets: NDArray[np.int64]) -> None:
         base = sum(len(part) for part in self._distinct)
-        ids, *distinct = kernels.intern_sequences(words, offsets)
+        ids, distinct_words, distinct_offsets = kernels.intern_sequences(words, offsets)
         self._ids.append(ids + np.int32(base))
-        self._distinct.append(Ragged(*distinct))
+        self._distinct.append(Ragged(distinct_words, distinct_offsets))
 
     def finish(self) -> tuple[Ragged[np.int32], NDArray[np.int32]]:
         """Give the distinct phrases, in order of first occurrence, and the number of each phrase among them."""
-        distinct = Ragged.concatenate(self._distinct)
-        numbers, *merged = kernels.intern_sequences(distinct.values, distinct.offsets)
-        return Ragged(*merged), numbers[np.concatenate([np.empty(0, np.int32), *self._ids])]
+        parts = Ragged.concatenate(self._distinct)
+        numbers, words, offsets = kernels.intern_sequences(parts.values, parts.offsets)
+        return Ragged(words, offsets), numbers[np.concatenate([np.empty(0, np.int32), *self._ids])]
 
 
 def read_table_lines(
@@ -183,7 +183,7 @@ def _phrase_texts(
     path: PathLike, phrases: Ragged[np.int32], vocab: Vocab
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     text = kernels.join_lines(phrases.values, phrases.offsets, vocab.blob, vocab.offsets)
-    if b"|||" in text.data:
+    if b"|||" in text.tobytes():
         raise DataError("a phrase to write holds '|||', which separates the fields of a table", path=path)
     ends = np.flatnonzero(text == ord("\n"))
     # Row i of the text without its newline: the newlines are squeezed out, so that offsets are enough.

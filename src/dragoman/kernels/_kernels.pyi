@@ -35,7 +35,13 @@ _U32 = NDArray[np.uint32]
 
 # table_text.cpp
 def parse_table(
-    text: _U8, source_blob: _U8, source_offsets: _I64, target_blob: _U8, target_offsets: _I64, columns: int, extras: bool
+    text: _U8,
+    source_blob: _U8,
+    source_offsets: _I64,
+    target_blob: _U8,
+    target_offsets: _I64,
+    columns: int,
+    extras: bool,
 ) -> tuple[tuple[_I32, _I64], tuple[_I32, _I64], _F32, tuple[_U16, _I64], _F32, _WordList, _WordList, int, _Fault]:
     """Lines `source ||| target ||| scores`, with `extras` also alignment points, counts and more.
 
@@ -66,9 +72,7 @@ def format_table(
 # arpa_text.cpp
 _NGramLines = tuple[_I32, _F32, _F32, _I64, _Fault]
 
-def parse_unigrams(
-    text: _U8, blob: _U8, offsets: _I64, listed: _U8
-) -> tuple[_NGramLines, _WordList, _U8]:
+def parse_unigrams(text: _U8, blob: _U8, offsets: _I64, listed: _U8) -> tuple[_NGramLines, _WordList, _U8]:
     """Unigram lines, growing the word list: (words, log probabilities, back-offs, line of each from 0, fault), list.
 
     `listed` marks the words that have been unigrams; it comes back grown, as the last value.
@@ -77,15 +81,11 @@ def parse_unigrams(
 def parse_ngrams(text: _U8, order: int, blob: _U8, offsets: _I64, index: _I32, listed: _U8) -> _NGramLines:
     """N-gram lines of one order, over words that are listed."""
 
-def format_ngrams(
-    words: _I32, logprobs: _F32, backoffs: _F32, with_backoffs: bool, blob: _U8, offsets: _I64
-) -> _U8:
+def format_ngrams(words: _I32, logprobs: _F32, backoffs: _F32, with_backoffs: bool, blob: _U8, offsets: _I64) -> _U8:
     """N-grams as lines, with the fewest digits that give the same floats again."""
 
 # link_text.cpp
-def parse_links(
-    text: _U8, source_lengths: _I64, target_lengths: _I64, bounded: bool
-) -> tuple[_U32, _I64, _Fault]:
+def parse_links(text: _U8, source_lengths: _I64, target_lengths: _I64, bounded: bool) -> tuple[_U32, _I64, _Fault]:
     """Lines of links `s-t` as `s << 16 | t`, each line sorted and without repetition, and the offsets of the lines."""
 
 def format_links(links: _U32, offsets: _I64) -> _U8:
