@@ -147,7 +147,7 @@ def _compressor(raw: IO[bytes], suffix: str) -> contextlib.AbstractContextManage
     if suffix == ".xz":
         return lzma.LZMAFile(raw, "wb")
     if suffix == ".zst":
-        return cast(IO[bytes], zstandard.ZstdCompressor().stream_writer(raw, closefd=False))
+        return cast(IO[bytes], zstandard.ZstdCompressor(write_checksum=True).stream_writer(raw, closefd=False))
     return contextlib.nullcontext(raw)
 
 

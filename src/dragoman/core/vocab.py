@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,19 +99,15 @@ def _bytes(text: bytes) -> NDArray[np.uint8]:
     return np.frombuffer(text, np.uint8)
 
 
-def _is_vocabulary(
-    blob: NDArray[np.generic] | None, offsets: NDArray[np.generic] | None, index: NDArray[np.generic] | None
-) -> bool:
+def _is_vocabulary(blob: Any, offsets: Any, index: Any) -> bool:
     """Whether the kernels can look up words in these arrays without reading outside them or searching for ever."""
-    if blob is None or offsets is None or index is None:
-        return False
-    if (blob.dtype, offsets.dtype, index.dtype) != (np.uint8, np.int64, np.int32):
-        return False
-    if not (blob.ndim == offsets.ndim == index.ndim == 1 and len(offsets) > len(SPECIAL)):
-        return False
+    for array, dtype in ((blob, np.uint8), (offsets, np.int64), (index, np.int32)):
+        if array is None or array.dtype != dtype or array.ndim != 1:
+            return False
     words = len(offsets) - 1
     return bool(
-        offsets[0] == 0
+        words >= len(SPECIAL)
+        and offsets[0] == 0
         and offsets[-1] == len(blob)
         and np.all(offsets[1:] >= offsets[:-1])
         and len(index).bit_count() == 1
