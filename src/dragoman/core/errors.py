@@ -29,6 +29,7 @@ class DataError(DragomanError):
         place = "" if path is None else f"{os.fspath(path)}:" if line is None else f"{os.fspath(path)}:{line}:"
         tail = f"; expected {expected}" if expected else ""
         super().__init__(f"{place} {found}{tail}".strip())
+        self.found = found
         self.path = path
         self.line = line
 

@@ -10,6 +10,9 @@ void bind_extract(nanobind::module_&);
 void bind_score(nanobind::module_&);
 void bind_significance(nanobind::module_&);
 void bind_text(nanobind::module_&);
+void bind_arpa_text(nanobind::module_&);
+void bind_link_text(nanobind::module_&);
+void bind_table_text(nanobind::module_&);
 }
 
 NB_MODULE(_kernels, m) {
@@ -22,4 +25,7 @@ NB_MODULE(_kernels, m) {
     dragoman::bind_score(m);
     dragoman::bind_significance(m);
     dragoman::bind_text(m);
+    dragoman::bind_arpa_text(m);
+    dragoman::bind_link_text(m);
+    dragoman::bind_table_text(m);
 }
