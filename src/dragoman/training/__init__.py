@@ -1,0 +1,1 @@
+"""Corpus to model: word alignment, symmetrisation, extraction, scoring, language models."""
