@@ -74,7 +74,7 @@ def translation_probabilities(
 def diagonal_expectation(
     generated_lengths: _I64, given_lengths: _I64, frequencies: _I64, tension: float, threads: int
 ) -> float:
-    """Sum over all generated tokens of the expected feature under the diagonal prior."""
+    """Sum over all generated tokens of the feature's expectation under the diagonal prior, as fast_align has it."""
 
 # hmm.cpp
 def hmm_expected_counts(

@@ -5,6 +5,7 @@
 #include "parallel.hpp"
 
 #include <cmath>
+#include <limits>
 #include <optional>
 
 namespace dragoman {
@@ -100,7 +101,7 @@ auto expected_counts(nb::tuple arrays, In1<double> probabilities, double null_pr
                 log_likelihood[word] += std::log(sum);
                 null.count += null_weight / sum;
                 const double normaliser = scale / sum;
-                // fast_align measures the feature from one position to the left, which the tension learns to allow for.
+                // As in fast_align, the feature's generated position is one too low (see diagonal_expectation).
                 const double step = 1.0 / double(n), at = double(j) / double(m);
                 double distance = 0.0;
                 for (std::size_t i = 0; i < n; ++i) {
@@ -204,21 +205,28 @@ auto translation_probabilities(In1<std::int32_t> pair_given, In1<double> counts,
     return give(std::move(probabilities));
 }
 
-// Σ -(a + k/n) r^k for k = 0..terms-1 and Σ r^k: one side of the diagonal, nearest position first.
-struct Series {
-    double feature, mass;
-};
-
-Series geometric_side(double nearest, double first, double tension, std::size_t n, std::size_t terms) {
-    if (terms == 0) return {0.0, 0.0};
-    const double ratio = std::exp(-tension / double(n)), gap = -std::expm1(-tension / double(n));
-    const double beyond = std::exp(-tension * double(terms) / double(n));  // ratio to the power of `terms`
-    const double mass = -std::expm1(-tension * double(terms) / double(n)) / gap;
-    const double moment = (ratio * mass - double(terms) * beyond) / gap;  // Σ k r^k
-    return {-first * (nearest * mass + moment / double(n)), first * mass};
+// Σ exp(-λ |i/n - j/m|) over i: on either side of the diagonal a geometric series with the ratio exp(-λ/n). For j > m
+// the diagonal may lie beyond the last i, and the upper series then has no end.
+double prior_mass(double j, double m, double n, double tension) {
+    const double at = j / m, below = std::floor(j * n / m);
+    const double above = below > n ? std::numeric_limits<double>::infinity() : n - below;
+    const double upper = std::exp(-tension * ((below + 1.0) / n - at)) * std::expm1(-tension * above / n);
+    const double lower = std::exp(-tension * (at - below / n)) * std::expm1(-tension * below / n);
+    return (upper + lower) / std::expm1(-tension / n);
 }
 
-// Σ over sentence pairs and generated positions of the expectation of -|i/n - j/m| under the prior: d log Z / dλ.
+// Σ (a + k/n) exp(-λ (a + k/n)) for k = 0..terms-1: distances on one side of the diagonal, of which a is the smallest.
+double distance_on_side(double a, double n, double terms, double tension) {
+    if (terms == 0.0) return 0.0;
+    const double rest = -std::expm1(-tension / n);  // 1 - r, for the ratio r
+    const double mass = -std::expm1(-tension * terms / n) / rest;
+    const double moment = ((1.0 - rest) * mass - terms * std::exp(-tension * terms / n)) / rest;  // Σ k r^k
+    return std::exp(-tension * a) * (a * mass + moment / n);
+}
+
+// Σ over sentence pairs and generated positions of the feature -|i/n - j/m| under the prior, as fast_align reckons it:
+// its normaliser has the two lengths exchanged. Together with the feature's shift in expected_counts this keeps the
+// tension moderate; without either slip it would run to its upper limit.
 auto diagonal_expectation(In1<std::int64_t> generated_lengths, In1<std::int64_t> given_lengths,
                           In1<std::int64_t> frequencies, double tension, int threads) {
     const std::size_t sizes = generated_lengths.shape(0);
@@ -226,16 +234,13 @@ auto diagonal_expectation(In1<std::int64_t> generated_lengths, In1<std::int64_t>
     constexpr std::size_t kSizes = 16;
     run_blocks((sizes + kSizes - 1) / kSizes, threads, nb::none(), [&](std::size_t block) {
         for (std::size_t size = block * kSizes; size < std::min(sizes, (block + 1) * kSizes); ++size) {
-            const auto m = static_cast<std::size_t>(generated_lengths.data()[size]);
-            const auto n = static_cast<std::size_t>(given_lengths.data()[size]);
+            const auto m = double(generated_lengths.data()[size]), n = double(given_lengths.data()[size]);
             double sum = 0.0;
-            for (std::size_t j = 1; j <= m; ++j) {
-                const auto below = static_cast<std::size_t>(double(j) * double(n) / double(m));
-                const double at = double(j) / double(m);
-                const double above_gap = double(below + 1) / double(n) - at, below_gap = at - double(below) / double(n);
-                const Series above = geometric_side(above_gap, std::exp(-tension * above_gap), tension, n, n - below);
-                const Series under = geometric_side(below_gap, std::exp(-tension * below_gap), tension, n, below);
-                sum += (above.feature + under.feature) / (above.mass + under.mass);
+            for (double j = 1.0; j <= m; j += 1.0) {
+                const double at = j / m, below = std::floor(j * n / m);
+                const double distance = distance_on_side((below + 1.0) / n - at, n, n - below, tension) +
+                                        distance_on_side(at - below / n, n, below, tension);
+                sum -= distance / prior_mass(j, n, m, tension);
             }
             sums[size] = sum * double(frequencies.data()[size]);
         }
