@@ -26,7 +26,7 @@ def join_lines(ids: _I32, lines: _I64, blob: _U8, offsets: _I64) -> _U8:
 def intern_sequences(words: _I32, offsets: _I64) -> tuple[_I32, _I32, _I64]:
     """Number the distinct rows of a ragged array: id of each row; the distinct rows' values and offsets."""
 
-# cooccurrence.cpp; the first parameter of many alignment kernels is `dragoman.training.align.cooccurrence.Cooccurrence`.
+# cooccurrence.cpp; _Cooccurrence is dragoman.training.align.cooccurrence.Cooccurrence
 _Cooccurrence = tuple[_I32, _I64, _I32, _I64, _I32, _I32, _I64, _I64, _I32, int]
 _U32 = NDArray[np.uint32]
 _F64 = NDArray[np.float64]

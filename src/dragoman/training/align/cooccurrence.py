@@ -65,7 +65,7 @@ class Cooccurrence(NamedTuple):
 
     def uniform(self) -> NDArray[np.float64]:
         """Translation probabilities that know nothing: the same for every generated word."""
-        words = np.count_nonzero(np.diff(self.token_groups))
+        words = int(np.count_nonzero(np.diff(self.token_groups)))
         return np.full(len(self.pair_given), 1.0 / max(words, 1))
 
     def translation_probabilities(

@@ -23,7 +23,7 @@ _TENSION_RATE = 20.0
 class Diagonal(DirectionalAligner):
     """Model 2 with p(i | j, m, n) ∝ exp(-tension |i/n - j/m|), with the options and the arithmetic of fast_align.
 
-    O(words × words) for each sentence pair and iteration.
+    O(words²) for each sentence pair and iteration.
     """
 
     name: ClassVar[str] = "diagonal"

@@ -49,34 +49,17 @@ class Hmm(DirectionalAligner):
         probabilities = train_model1(cooccurrence, self.model1_iterations, alpha, threads=threads, passes=passes)
         cell_offsets, left_out = _cell_offsets(cooccurrence)
         if left_out:
-            progress.warn(f"{left_out} sentence pairs are too long for the hmm aligner (about 2,000 words); not aligned")
-        cells = kernels.pair_cells(cooccurrence, cell_offsets, threads)
+            progress.warn(f"the hmm aligner leaves {left_out} sentence pairs of thousands of words without links")
+        corpus = (cooccurrence, kernels.pair_cells(cooccurrence, cell_offsets, threads), cell_offsets)
+        settings = (self.uniform_share, self.null_probability, threads)
         jumps = np.ones(2 * self.max_jump + 3)
         for _ in range(self.iterations):
             counts, uses, chances, _ = kernels.hmm_expected_counts(
-                cooccurrence,
-                cells,
-                cell_offsets,
-                probabilities,
-                jumps,
-                self.uniform_share,
-                self.null_probability,
-                threads,
-                passes.next(),
+                *corpus, probabilities, jumps, *settings, passes.next()
             )
             jumps = updated_jumps(jumps, uses, chances)
             probabilities = cooccurrence.translation_probabilities(counts, alpha, threads=threads)
-        return kernels.hmm_viterbi(
-            cooccurrence,
-            cells,
-            cell_offsets,
-            probabilities,
-            jumps,
-            self.uniform_share,
-            self.null_probability,
-            threads,
-            passes.next(),
-        )
+        return kernels.hmm_viterbi(*corpus, probabilities, jumps, *settings, passes.next())
 
 
 def _cell_offsets(cooccurrence: Cooccurrence) -> tuple[NDArray[np.int64], int]:
@@ -91,5 +74,5 @@ def updated_jumps(
     jumps: NDArray[np.float64], uses: NDArray[np.float64], chances: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """New weights of jumps: uses for each chance, never quite zero; jumps without a chance keep their weight."""
-    jumps = np.divide(uses, chances, out=jumps / jumps.sum(), where=chances > 0)
-    return np.maximum(jumps / jumps.sum(), 1e-9)
+    updated = np.divide(uses, chances, out=jumps.copy(), where=chances > 0)
+    return np.asarray(np.maximum(updated / updated.sum(), 1e-9))

@@ -17,7 +17,7 @@ from dragoman.training.align.cooccurrence import Cooccurrence
 
 @dataclass(frozen=True)
 class Model1(DirectionalAligner):
-    """IBM Model 1, trained by EM. O(words × words) for each sentence pair and iteration."""
+    """IBM Model 1, trained by EM. O(words²) for each sentence pair and iteration."""
 
     name: ClassVar[str] = "model1"
 
