@@ -9,6 +9,7 @@ _TAG = re.compile(r"</?[A-Za-z][^<>]*>|<!--.*?-->")
 # Format characters that nothing shows; the joiners U+200C and U+200D stay, since Indic and Persian words need them.
 _INVISIBLE = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb]")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+_BULLET = re.compile(r"[•‣▪◦·*]\s+")
 _NOT_WORD = re.compile(r"[\W_]+")
 
 _BREAK = re.compile(r"[.!?…]+[\"'”’»)\]]*\s+|[。！？]+[」』”’)）]*\s*")  # noqa: RUF001
@@ -19,13 +20,14 @@ _ABBREVIATIONS = frozenset(
 
 
 def normalise(text: str) -> str:
-    """Return one line of NFC text with single spaces and without tags, control and invisible characters.
+    """Return one line of NFC text with single spaces and without tags, bullets, control and invisible characters.
 
     >>> normalise("Un <i>cafe\\u0301</i>\\u00a0\\n noir\\u200b ")
     'Un café noir'
     """
     text = _TAG.sub("", unicodedata.normalize("NFC", text))
-    return " ".join(_CONTROL.sub(" ", _INVISIBLE.sub("", text)).split())
+    text = " ".join(_CONTROL.sub(" ", _INVISIBLE.sub("", text)).split())
+    return text[match.end() :] if (match := _BULLET.match(text)) else text
 
 
 def fold(text: str) -> str:
