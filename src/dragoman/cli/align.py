@@ -13,7 +13,7 @@ from dragoman.core.corpus import Bitext
 from dragoman.core.progress import available_cores
 from dragoman.formats.pharaoh import write_links
 from dragoman.training.align import ALIGNERS
-from dragoman.training.symmetrise import Symmetrisation, symmetrise
+from dragoman.training.symmetrise import Method as Symmetrisation, symmetrise
 
 
 def register(app: typer.Typer) -> None:

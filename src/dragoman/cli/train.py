@@ -19,7 +19,7 @@ from dragoman.training.align import ALIGNERS
 from dragoman.training.clean import Cleaning
 from dragoman.training.lm.kneser_ney import KneserNey
 from dragoman.training.pipeline import PhraseModel, Preparation, prepare, train as train_model
-from dragoman.training.tokenise import tokenise_lines
+from dragoman.training.tokenise import Tokeniser, tokenise_lines
 
 
 def register(app: typer.Typer) -> None:
@@ -96,5 +96,5 @@ def _read_text(path: Path, settings: Settings, threads: int, progress: Progress)
     language = settings.target_language or "en"
     lines = list(read_lines(path))
     return Corpus.from_lines(
-        tokenise_lines(lines, language, lowercase=settings.lowercase, threads=threads, progress=progress)
+        tokenise_lines(lines, language, Tokeniser(lowercase=settings.lowercase), threads=threads, progress=progress)
     )

@@ -1,6 +1,7 @@
 """What the compiled kernels take and give. One block for each C++ file; arrays must be C-contiguous."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,6 @@ _U64 = NDArray[np.uint64]
 _F32 = NDArray[np.float32]
 _U16 = NDArray[np.uint16]
 _U32 = NDArray[np.uint32]
-_F32 = NDArray[np.float32]
 _F64 = NDArray[np.float64]
 _Progress = Callable[[float], None] | None
 
@@ -47,6 +47,7 @@ def match_spans(
     progress: _Progress = None,
 ) -> _I32:
     """For every position of every line (row) and every length (column, from 1) the id of the indexed row, or -1."""
+
 # ngram_counts.cpp
 def rank_pairs(first: _I32, second: _I32, threads: int) -> tuple[_I32, _I64, _I64]:
     """Number the distinct pairs (first[i], second[i]) in sorted order, none negative: id of each pair; for each id the
@@ -77,6 +78,7 @@ def lm_score(
 ) -> tuple[_F32, NDArray[np.uint8]]:
     """Base-10 log-probability of each word (and, with `eos`, of each sentence's end) after those before it; with
     `with_lengths` also the length of the n-gram that gave it."""
+
 # extract.cpp
 def extract_phrases(
     source_offsets: _I64,
@@ -165,10 +167,10 @@ def count_common(
 
 def fisher_exact(joint: _I64, source: _I64, target: _I64, sentences: int, threads: int, progress: _Progress) -> _F64:
     """-log p of the one-sided Fisher exact test: that by chance alone `joint` or more pairs hold both phrases."""
+
 # What a parser of lines says at the end: the kind of fault (0 if none), its line from 0, and the bytes in question.
 _Fault = tuple[int, int, int, int]
 _WordList = tuple[_U8, _I64, _I32]
-_F32 = NDArray[np.float32]
 _U16 = NDArray[np.uint16]
 _U32 = NDArray[np.uint32]
 
@@ -229,6 +231,7 @@ def parse_links(text: _U8, source_lengths: _I64, target_lengths: _I64, bounded: 
 
 def format_links(links: _U32, offsets: _I64) -> _U8:
     """Links as lines of text."""
+
 # cooccurrence.cpp; _Cooccurrence is dragoman.training.align.cooccurrence.Cooccurrence
 _Cooccurrence = tuple[_I32, _I64, _I32, _I64, _I32, _I32, _I64, _I64, _I32, int]
 _U32 = NDArray[np.uint32]
@@ -311,3 +314,40 @@ def symmetrise_links(
     forward: _U32, forward_offsets: _I64, reverse: _U32, reverse_offsets: _I64, method: int, threads: int
 ) -> tuple[_U32, _I64]:
     """Both directions' links made one; methods: 0 intersection, 1 union, 2 grow-diag, 3 …-final, 4 …-final-and."""
+
+# phrase_search.cpp
+def lm_read_rows(
+    slots: _U64, states: _U64, unigrams: _U64, end: int, starts: _I32, rows: _I32, words: _I32, offsets: _I64
+) -> _F64:
+    """Natural log-probability of each row's words after a state; row -1 is the single word `end`."""
+
+def search_phrases(
+    lengths: _I32,
+    option_offsets: _I64,
+    begin: _I32,
+    end: _I32,
+    local: _F64,
+    reorder_from: _F64,
+    reorder_to: _F64,
+    exit: _I32,  # noqa: A002 - what one leaves an option by
+    left: _I32,
+    right: _I32,
+    word_offsets: _I64,
+    words: _I32,
+    lm_words: _I32,
+    automata: list[tuple[Any, ...]],
+    distortion_weight: float,
+    boundary: _F64,
+    targets: _I32,
+    target_offsets: _I64,
+    algorithm: int,
+    reordering_limit: int,
+    stack_size: int,
+    threshold: float,
+    pop_limit: int,
+    max_size: int,
+    keep_lattice: bool,
+    threads: int = 1,
+    progress: _Progress = None,
+) -> dict[str, NDArray[Any]]:
+    """Search a batch of sentences: outcomes, scores, expansions, best derivations, and lattices if wanted."""

@@ -31,8 +31,8 @@ from dragoman.training.lexical import lexical_tables
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
 from dragoman.training.reorder import score_reordering
 from dragoman.training.score import score_phrases
-from dragoman.training.symmetrise import Symmetrisation, symmetrise
-from dragoman.training.tokenise import tokenise_lines
+from dragoman.training.symmetrise import Method as Symmetrisation, symmetrise
+from dragoman.training.tokenise import Tokeniser, tokenise_lines
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,11 @@ def prepare(
     for path, language in ((source, options.source_language), (target, options.target_language)):
         languages.append(language or _language_of(path))
         lines = tokenise_lines(
-            list(read_lines(path)), languages[-1], lowercase=options.lowercase, threads=threads, progress=progress
+            list(read_lines(path)),
+            languages[-1],
+            Tokeniser(lowercase=options.lowercase),
+            threads=threads,
+            progress=progress,
         )
         sides.append(Corpus.from_lines(lines))
     if len(sides[0]) != len(sides[1]):

@@ -49,7 +49,7 @@ class KneserNey(Options):
     vocabulary: Literal["open", "closed"] = option(
         "open", "open: <unk> gets what a word of count zero would get; closed: nothing, unless the text contains it"
     )
-    word_list: Path | None = option(None, "file of the words to keep; every other word counts as <unk>")  # noqa: RUF009
+    word_list: Path | None = option(None, "file of the words to keep; every other word counts as <unk>")
     discount_fallback: str = option(
         "0.5,1,1.5", "discounts of counts 1, 2 and 3 or more for orders with too little data to estimate them"
     )
