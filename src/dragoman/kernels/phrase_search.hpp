@@ -6,8 +6,7 @@
 
 #include "phrase_space.hpp"
 
-#include <queue>
-#include <unordered_set>
+#include <utility>
 
 namespace dragoman {
 
@@ -17,7 +16,7 @@ struct SearchLimits {
     Algorithm algorithm = Algorithm::CUBE;
     std::int32_t stack_size = 200;
     double threshold = std::numeric_limits<double>::infinity();  // a node may score so much less than the best of its stack
-    std::int32_t pop_limit = 400;
+    std::int32_t pop_limit = 400;  // candidates a stack; those that only recombine count half
     std::int64_t max_size = std::numeric_limits<std::int64_t>::max();  // nodes and arcs together
     bool keep_arcs = false;
 };
@@ -237,14 +236,23 @@ private:
         });
     }
 
+    // Cube pruning (Huang & Chiang 2007): candidates in the order of their scores, as far as they are known. A square is
+    // looked at only when its predicted best candidate, and what predictions usually fall short by, comes to the top.
     void pop_cube(std::int32_t covered) {
         Stack& stack = stacks_[covered];
-        seen_.clear();
+        std::vector<std::pair<double, std::int32_t>> waiting;
+        waiting.reserve(stack.squares.size());
+        for (std::int32_t square : stack.squares) waiting.emplace_back(predict(squares_[square]), square);
+        std::sort(waiting.begin(), waiting.end(), [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
         std::vector<Candidate> heap;
-        heap.reserve(stack.squares.size() * 2);
-        for (std::int32_t square : stack.squares) propose(heap, square, 0, 0, false);
-        std::make_heap(heap.begin(), heap.end());
-        for (std::int32_t pops = 0; pops < limits_.pop_limit && !heap.empty();) {
+        std::size_t next = 0;
+        for (std::int64_t budget = 2 * std::int64_t(limits_.pop_limit); budget > 0;) {
+            while (next < waiting.size() && (heap.empty() || waiting[next].first + slack_.value() >= heap.front().total)) {
+                const double total = propose(heap, waiting[next].second, 0, 0);
+                slack_.add(total - waiting[next].first);
+                ++next;
+            }
+            if (heap.empty()) break;
             std::pop_heap(heap.begin(), heap.end());
             const Candidate top = heap.back();
             heap.pop_back();
@@ -252,27 +260,50 @@ private:
             const std::int32_t option = space_.on_span(square.begin, square.end)[top.column];
             const std::size_t before = nodes.size();
             add(stack, {top.score, top.total, square.coverage, space_.exit_of(option), top.lm, 0, option, allowed_[square.first + top.row]});
-            pops += nodes.size() > before;
-            propose(heap, top.square, top.row + 1, top.column, true);
-            propose(heap, top.square, top.row, top.column + 1, true);
+            budget -= nodes.size() > before ? 2 : 1;
+            // Every cell has one way to be reached: along its row, which is entered at its first column.
+            if (top.column == 0 && top.row + 1 < square.last - square.first) propose(heap, top.square, top.row + 1, 0);
+            if (top.column + 1 < static_cast<std::int32_t>(space_.on_span(square.begin, square.end).size()))
+                propose(heap, top.square, top.row, top.column + 1);
         }
     }
 
-    void propose(std::vector<Candidate>& heap, std::int32_t number, std::int32_t row, std::int32_t column, bool sift) {
+    double predict(const Square& square) {
+        const SearchNode& node = nodes[allowed_[square.first]];
+        const std::int32_t option = space_.on_span(square.begin, square.end)[0];
+        return node.score + space_.join(node.option, option) + space_.estimate(option) + space_.future(square.coverage);
+    }
+
+    double propose(std::vector<Candidate>& heap, std::int32_t number, std::int32_t row, std::int32_t column) {
         const Square& square = squares_[number];
-        const auto options = space_.on_span(square.begin, square.end);
-        if (row >= square.last - square.first || column >= static_cast<std::int32_t>(options.size())) return;
-        if (row > 0 && column > 0 &&
-            !seen_.insert(std::uint64_t(number) << 40 | std::uint64_t(row) << 20 | std::uint64_t(column)).second)
-            return;
         const SearchNode& node = nodes[allowed_[square.first + row]];
-        const std::int32_t option = options[column];
+        const std::int32_t option = space_.on_span(square.begin, square.end)[column];
         const auto step = space_.read(node.lm, option);
         const double score = node.score + space_.options.local[option] + space_.join(node.option, option) + step.score;
+        const double total = score + space_.future(square.coverage);
         ++expansions;
-        heap.push_back({score + space_.future(square.coverage), score, number, row, column, step.lm});
-        if (sift) std::push_heap(heap.begin(), heap.end());
+        heap.push_back({total, score, number, row, column, step.lm});
+        std::push_heap(heap.begin(), heap.end());
+        return total;
     }
+
+    // How far totals exceed their predictions: mean and three standard deviations of those seen so far.
+    class Slack {
+    public:
+        void add(double excess) {
+            ++count_;
+            sum_ += excess;
+            squares_ += excess * excess;
+        }
+        double value() const {
+            if (count_ < 30) return std::numeric_limits<double>::infinity();
+            const double mean = sum_ / count_;
+            return mean + 2 * std::sqrt(std::max(0.0, squares_ / count_ - mean * mean));
+        }
+
+    private:
+        double count_ = 0, sum_ = 0, squares_ = 0;
+    };
 
     PhraseSpace& space_;
     const SearchLimits& limits_;
@@ -281,7 +312,7 @@ private:
     std::vector<Stack> stacks_;
     std::vector<Square> squares_;
     std::vector<std::int32_t> allowed_;
-    std::unordered_set<std::uint64_t> seen_;
+    Slack slack_;
     std::vector<double> totals_;
 };
 
