@@ -39,7 +39,8 @@ def load_array(path: Path) -> NDArray[np.generic]:
             raise DataError(f"has {found} bytes", path=path, expected=f"{offset + size}, as its header says")
         if size == 0:
             return np.empty(shape, dtype)
-        return np.memmap(path, dtype, "r", offset, shape)
+        # A plain view: every slice of a memmap object costs microseconds.
+        return np.asarray(np.memmap(path, dtype, "r", offset, shape))
     except DataError:
         raise
     except OSError as error:

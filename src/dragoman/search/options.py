@@ -72,6 +72,7 @@ class OptionCollector:
     def __init__(self, model: Model, *, table_limit: int, drop_unknown: bool = False):
         self._model = model
         self._tables = list(model.tables.values())
+        self._longest = [max(1, table.max_source_length) for table in self._tables]
         self._limit = table_limit
         self._drop_unknown = drop_unknown
         self._columns = {name: i for i, name in enumerate(model.feature_names)}
@@ -127,8 +128,7 @@ class OptionCollector:
         spans, rows, targets = [], [], []
         for i, table in enumerate(self._tables):
             phrases = table.sources
-            longest = max(1, table.max_source_length)
-            found = kernels.match_spans(tokens, lines, longest, phrases.values, phrases.offsets, table.index)
+            found = kernels.match_spans(tokens, lines, self._longest[i], phrases.values, phrases.offsets, table.index)
             position, column = np.nonzero(found >= 0)
             phrase = found[position, column]
             first = table.first_pair[phrase]
