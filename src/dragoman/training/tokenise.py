@@ -155,8 +155,8 @@ class _Moses(MosesTokenizer):  # type: ignore[misc]
 
     def __init__(self, language: str):
         super().__init__(lang=language)
-        self.NONBREAKING_PREFIXES = frozenset(self.NONBREAKING_PREFIXES)
-        self.NUMERIC_ONLY_PREFIXES = frozenset(self.NUMERIC_ONLY_PREFIXES)
+        for name in ("NONBREAKING_PREFIXES", "NUMERIC_ONLY_PREFIXES"):
+            setattr(self, name, frozenset(getattr(self, name)))
         self._lower = frozenset(self.IsLower)
         self._alpha = frozenset(self.IsAlpha)
 
