@@ -76,7 +76,7 @@ def _newest(packages: list[str]) -> list[str]:
     versions = {package: package.split("-")[1] for package in packages}
     if not versions:
         raise UsageError(
-            "there are no packages of Wesnoth, such as wesnoth-1.16-data; expected up-to-date package lists (apt-get update)"
+            "there are no packages of Wesnoth; expected some like wesnoth-1.16-data (after apt-get update, perhaps)"
         )
     newest = max(versions.values(), key=lambda version: [int(number) for number in version.split(".")])
     return [package for package in packages if versions[package] == newest]

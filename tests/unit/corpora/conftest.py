@@ -4,10 +4,10 @@ import pytest
 
 
 @pytest.fixture
-def make_package(tmp_path_factory):
+def make_package(tmp_path, tmp_path_factory):
     """Return a function that writes a small Debian package into the test's folder."""
 
-    def make(name, version, files, folder=None):
+    def make(name, version, files):
         root = tmp_path_factory.mktemp("package")
         (root / "DEBIAN").mkdir()
         (root / "DEBIAN/control").write_text(
@@ -17,14 +17,8 @@ def make_package(tmp_path_factory):
         for path, content in files.items():
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_bytes(content if isinstance(content, bytes) else content.encode())
-        file = (folder or make.folder) / f"{name}_{version.replace(':', '%3a')}_all.deb"
+        file = tmp_path / f"{name}_{version.replace(':', '%3a')}_all.deb"
         subprocess.run(["dpkg-deb", "--root-owner-group", "-Znone", "-b", root, file], check=True, capture_output=True)
         return file
 
     return make
-
-
-@pytest.fixture(autouse=True)
-def _packages_go_to_the_test_folder(request, tmp_path):
-    if "make_package" in request.fixturenames:
-        request.getfixturevalue("make_package").folder = tmp_path
