@@ -1,7 +1,7 @@
 import random
 
 import pytest
-from sacremoses import MosesTokenizer
+from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
 from dragoman.training import tokenise
 from dragoman.training.tokenise import Tokeniser, detokenise_lines, tokenise_lines
@@ -21,6 +21,16 @@ def test_same_tokens_as_sacremoses(language, split_dashes):
     expected = [" ".join(moses.tokenize(line, escape=False, aggressive_dash_splits=split_dashes)) for line in lines]
     # Twice: what is remembered must not differ from what is computed.
     assert tokenise_lines(lines * 2, language, Tokeniser(split_dashes=split_dashes)) == expected * 2
+
+
+@pytest.mark.parametrize("language", ["en", "fr", "cs"])
+def test_same_punctuation_as_sacremoses(language):
+    pieces = [*PIECES, *'"«»„“”–—´…%:;)(0', "''", "\u2018", "\u2019", "\u00a0", "nº\u00a0", "``"]  # noqa: RUF001
+    rng = random.Random(language)
+    lines = ["".join(rng.choices(pieces, k=rng.randrange(15))) for _ in range(400)]
+    normaliser, moses = MosesPunctNormalizer(language), MosesTokenizer(language)
+    expected = [" ".join(moses.tokenize(normaliser.normalize(line), escape=False)) for line in lines]
+    assert tokenise_lines(lines, language, Tokeniser(normalise_punctuation=True)) == expected
 
 
 def test_languages_differ():
@@ -43,6 +53,7 @@ def test_result_does_not_depend_on_processes_or_chunks(monkeypatch):
     lines = [f"Word {n}, and so on... l'{n}." for n in range(97)]
     alone = tokenise_lines(lines, "fr", Tokeniser(lowercase=True))
     monkeypatch.setattr(tokenise, "_CHUNK_LINES", 20)
+    monkeypatch.setattr(tokenise, "_LINES_TO_PAY_FOR_A_PROCESS", 40)
     assert tokenise_lines(lines, "fr", Tokeniser(lowercase=True)) == alone
     assert tokenise_lines(lines, "fr", Tokeniser(lowercase=True), threads=2) == alone
     assert len(alone) == len(lines)
