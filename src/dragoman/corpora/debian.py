@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import Progress
@@ -114,7 +114,7 @@ def _read_installed(names: Sequence[str], wanted: Callable[[str], bool], licence
                 if wanted(path) and Path(path).is_file():
                     files[path] = Path(path).read_bytes()
             packages.append(Package(name, version, licence))
-    except DataError:
+    except (DataError, UsageError):
         return None
     return Contents(files, tuple(packages)) if files else None
 
@@ -140,7 +140,7 @@ def _run(command: Sequence[str]) -> str:
     return output
 
 
-def _start(command: Sequence[str], *, cwd: Path | None = None, text: bool = False) -> subprocess.Popen[str | bytes]:
+def _start(command: Sequence[str], *, cwd: Path | None = None, text: bool = False) -> subprocess.Popen[Any]:
     try:
         return subprocess.Popen(
             command,

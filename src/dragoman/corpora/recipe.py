@@ -69,14 +69,9 @@ class Recipe(Options, ABC):
         if not material.segments:
             raise DataError(f"the packages of corpus '{self.name}' hold no pairs {material.source}-{material.target}")
         with progress.stage("selecting pairs"):
-            sides = {
-                name: [normalise(side) for side in texts]
-                for name, texts in zip(
-                    (material.source, material.target, *material.references),
-                    zip(*((s.source, s.target, *s.references) for s in material.segments), strict=True),
-                    strict=True,
-                )
-            }
+            names = (material.source, material.target, *material.references)
+            columns = zip(*((s.source, s.target, *s.references) for s in material.segments), strict=True)
+            sides = {name: [normalise(text) for text in texts] for name, texts in zip(names, columns, strict=True)}
             source, target = sides[material.source], sides[material.target]
             selection = select_pairs(
                 source,
@@ -116,11 +111,9 @@ class Recipe(Options, ABC):
         )
         with output_folder(out) as folder:
             for name, chosen in parts.items():
-                for side, texts in sides.items():
-                    if name != "train" or side not in material.references:
-                        file = folder / f"{name}.{side}{'.gz' if self.compress else ''}"
-                        with open_output(file) as stream:
-                            stream.writelines(f"{texts[row]}\n".encode() for row in chosen)
+                for side in names[:2] if name == "train" else names:
+                    with open_output(folder / f"{name}.{side}{'.gz' if self.compress else ''}") as stream:
+                        stream.writelines(f"{sides[side][row]}\n".encode() for row in chosen)
             with open_output(folder / "manifest.toml") as stream:
                 stream.write(manifest.to_toml().encode())
         return manifest

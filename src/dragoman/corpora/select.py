@@ -38,27 +38,23 @@ def select_pairs(
     The proportion is that of the lengths in characters, measured against the corpus as a whole, so that languages
     written with few characters are treated like all others.
     """
-    ours, theirs = _ids([fold(text) for text in source]), _ids([fold(text) for text in target])
-    together = _ids([*map(fold, source), *map(fold, target)]).reshape(2, -1)
+    folded = _ids([""] + [fold(text) for side in (source, target) for text in side])[1:].reshape(2, -1)
     lengths = np.array([[len(text) for text in side] for side in (source, target)], np.float64)
     totals = lengths.sum(axis=1)
     scaled = lengths * (totals.sum() / 2 / np.maximum(totals, 1))[:, None] + _RATIO_SLACK
-    empty = np.array([[not fold(text) for text in side] for side in (source, target)], bool).any(axis=0)
     tests = {
-        "empty": empty,
+        "empty": (folded == 0).any(axis=0),
         "too_long": (lengths > max_characters).any(axis=0),
         "out_of_proportion": scaled.max(axis=0) > max_ratio * scaled.min(axis=0),
-        "untranslated": together[0] == together[1],
+        "untranslated": (folded[0] == folded[1]) & (not keep_identical),
     }
-    if keep_identical:
-        del tests["untranslated"]
     kept = np.ones(len(source), bool)
     dropped = {}
     for reason, fails in tests.items():
         dropped[reason] = int((kept & fails).sum())
         kept &= ~fails
     rows = np.flatnonzero(kept)
-    first = np.unique(np.stack([ours[rows], theirs[rows]]), axis=1, return_index=True)[1]
+    first = np.unique(folded[:, rows], axis=1, return_index=True)[1]
     dropped["repeated"] = len(rows) - len(first)
     return Selection(rows[np.sort(first)], dropped)
 

@@ -30,8 +30,7 @@ class Wesnoth(Recipe):
     """Any two languages out of the message catalogues in Debian's packages `wesnoth-*`, aligned by English message.
 
     A message is cut into sentences where both languages have equally many; sentences with variables in them are left
-    out. The parts are drawn at random from all messages, for a catalogue, which is a whole campaign, is too large
-    to be held out.
+    out. A message is a document, for a catalogue, which is a whole campaign, is too large to be held out.
     """
 
     name: ClassVar[str] = "wesnoth"
@@ -56,7 +55,7 @@ class Wesnoth(Recipe):
         messages: dict[str, dict[tuple[str, str], str]] = {language: {} for language in languages}
         for path, data in sorted(contents.files.items()):
             language, catalogue = path.split("/locale/", 1)[1].split("/", 1)
-            messages[language] |= {((catalogue, english)): text for english, text in read_catalogue(data, path)}
+            messages[language] |= {(catalogue, english): text for english, text in read_catalogue(data, path)}
         for language in languages:
             if not messages[language]:
                 raise UsageError(
@@ -65,9 +64,9 @@ class Wesnoth(Recipe):
         messages["en"] = {key: key[1] for key in messages[languages[0]]}
         source, target = messages[self.source], messages[self.target]
         segments = [
-            Segment(f"{key}#{number}", *pair)
+            Segment("\0".join(key), *pair)
             for key in sorted(source.keys() & target.keys())
-            for number, pair in enumerate(pair_sentences(clean_message(source[key]), clean_message(target[key])))
+            for pair in pair_sentences(clean_message(source[key]), clean_message(target[key]))
             if not any(_NOT_PROSE.search(text) for text in pair)
         ]
         return Material(self.source, self.target, segments, contents.packages)
@@ -76,7 +75,9 @@ class Wesnoth(Recipe):
 def _newest(packages: list[str]) -> list[str]:
     versions = {package: package.split("-")[1] for package in packages}
     if not versions:
-        raise UsageError("there are no packages of Wesnoth; expected some like wesnoth-1.16-data")
+        raise UsageError(
+            "there are no packages of Wesnoth; expected some like wesnoth-1.16-data (after apt-get update, perhaps)"
+        )
     newest = max(versions.values(), key=lambda version: [int(number) for number in version.split(".")])
     return [package for package in packages if versions[package] == newest]
 
@@ -89,7 +90,7 @@ def read_catalogue(data: bytes, path: str) -> list[tuple[str, str]]:
     try:
         order = {0x950412DE: "<", 0xDE120495: ">"}[struct.unpack("<I", data[:4])[0]]
         count, originals, translations = struct.unpack(f"{order}3I", data[8:20])
-        pairs = []
+        pairs: list[tuple[str, str]] = []
         for number in range(count):
             texts = []
             for table in (originals, translations):

@@ -15,6 +15,8 @@ from dragoman.core.options import Options, option
 from dragoman.core.progress import SILENT, Progress
 
 _CHUNK_LINES = 10_000
+# Starting a process takes as long as tokenising some tens of thousands of lines.
+_LINES_TO_PAY_FOR_A_PROCESS = 100_000
 _REMEMBERED_PIECES = 1 << 18
 # Control characters that sacremoses removes from within words, and the literal that it writes multiple dots with.
 _UNUSUAL = re.compile("[\x00-\x08\x0e-\x1b]|DOTMULTI")
@@ -50,7 +52,7 @@ def tokenise_lines(
     chunks = [lines[start : start + _CHUNK_LINES] for start in range(0, len(lines), _CHUNK_LINES)]
     tokenise = functools.partial(_tokenise_chunk, language=language, options=options)
     tokenised: list[str] = []
-    workers = min(threads, len(chunks) // 2)
+    workers = min(threads, len(lines) // _LINES_TO_PAY_FOR_A_PROCESS)
     with progress.stage(f"tokenising {language}") as done:
         if workers < 2:
             for chunk in chunks:
@@ -78,7 +80,7 @@ def detokenise_lines(lines: Sequence[str], language: str) -> list[str]:
 def _tokenise_chunk(lines: Sequence[str], language: str, options: Tokeniser) -> list[str]:
     if options.normalise_punctuation:
         normaliser = _normaliser(language)
-        lines = [normaliser.normalize(line) for line in lines]
+        lines = [normaliser.normalise(line) for line in lines]
     line_tokeniser = _line_tokeniser(language, options.split_dashes)
     lines = [line_tokeniser.tokenise(line) for line in lines]
     if options.lowercase:
@@ -89,13 +91,28 @@ def _tokenise_chunk(lines: Sequence[str], language: str, options: Tokeniser) -> 
 
 
 @functools.cache
-def _normaliser(language: str) -> MosesPunctNormalizer:
-    return MosesPunctNormalizer(lang=language)
+def _normaliser(language: str) -> _Normaliser:
+    return _Normaliser(language)
 
 
 @functools.cache
 def _line_tokeniser(language: str, split_dashes: bool) -> _LineTokeniser:
     return _LineTokeniser(language, split_dashes)
+
+
+class _Normaliser:
+    """Gives what `MosesPunctNormalizer.normalize` gives, without trying to replace what an ASCII line cannot have."""
+
+    def __init__(self, language: str):
+        substitutions = MosesPunctNormalizer(lang=language).substitutions
+        self._all = [(re.compile(pattern).sub, text) for pattern, text in substitutions]
+        self._ascii = [(re.compile(pattern).sub, text) for pattern, text in substitutions if pattern.isascii()]
+
+    def normalise(self, line: str) -> str:
+        """Return the line with uniform punctuation."""
+        for substitute, text in self._ascii if line.isascii() else self._all:
+            line = substitute(text, line)
+        return line.strip()
 
 
 class _LineTokeniser:
@@ -155,8 +172,8 @@ class _Moses(MosesTokenizer):  # type: ignore[misc]
 
     def __init__(self, language: str):
         super().__init__(lang=language)
-        self.NONBREAKING_PREFIXES = frozenset(self.NONBREAKING_PREFIXES)
-        self.NUMERIC_ONLY_PREFIXES = frozenset(self.NUMERIC_ONLY_PREFIXES)
+        for name in ("NONBREAKING_PREFIXES", "NUMERIC_ONLY_PREFIXES"):
+            setattr(self, name, frozenset(getattr(self, name)))
         self._lower = frozenset(self.IsLower)
         self._alpha = frozenset(self.IsAlpha)
 
