@@ -7,7 +7,6 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from numpy.typing import NDArray
 
 from dragoman.cli import terminal
 from dragoman.cli.flags import Threads, command
@@ -22,9 +21,7 @@ from dragoman.evaluation.alignment_plot import draw_alignment, text_alignment
 from dragoman.evaluation.report import Report
 from dragoman.model.bundle import Model
 from dragoman.model.phrase_table import PhraseTable
-from dragoman.training.align.diagonal import Diagonal
-from dragoman.training.pipeline import Preparation, prepare, train
-from dragoman.training.symmetrise import symmetrise
+from dragoman.training.pipeline import Preparation, Trained, prepare, train
 from dragoman.training.tokenise import Tokeniser, tokenise_lines
 
 _CORPUS = "kjv-web"
@@ -57,16 +54,16 @@ def register(app: typer.Typer) -> None:
         )
         if sentences:
             bitext = bitext.take(np.arange(min(sentences, len(bitext))))
-        model = train(bitext, settings=settings, threads=workers, progress=progress)
+        trained = train(bitext, settings=settings, threads=workers, progress=progress)
         with progress.stage("writing the model"):
-            model.save(out / "model")
+            trained.model.save(out / "model")
         model = Model.load(out / "model")
         tokenise = Tokeniser(lowercase=settings.lowercase)
         test = [
             Corpus.from_lines(tokenise_lines(list(read_lines(corpus / f"test.{side}")), "en", tokenise))
             for side in ("kjv", "web")
         ]
-        _show(out, read_toml(corpus / "manifest.toml"), model, bitext, test, workers)
+        _show(out, read_toml(corpus / "manifest.toml"), model, trained, test, workers)
 
 
 def _claim(out: Path) -> None:
@@ -78,7 +75,7 @@ def _claim(out: Path) -> None:
 
 
 def _show(
-    out: Path, manifest: dict[str, object], model: Model, bitext: Bitext, test: list[Corpus], threads: int
+    out: Path, manifest: dict[str, object], model: Model, trained: Trained, test: list[Corpus], threads: int
 ) -> None:
     """Print what was learnt, and write the same as a report with a picture."""
     console = terminal.output()
@@ -123,9 +120,10 @@ def _show(
         "The model knows modern English: verses of the King James version surprise it more.",
     )
 
+    bitext = trained.bitext
     pair = _good_example(bitext)
     source, target = bitext.source.line(pair).split(), bitext.target.line(pair).split()
-    links = _links_of(bitext, pair, threads)
+    links = _links_of(trained.links, pair)
     console.print("\n[bold]Word links of one verse[/bold]")
     console.print(text_alignment(source, target, links), markup=False)
     report.heading("Word links of one verse")
@@ -156,8 +154,6 @@ def _good_example(bitext: Bitext) -> int:
     return int(np.flatnonzero(suits)[0]) if suits.any() else 0
 
 
-def _links_of(bitext: Bitext, pair: int, threads: int) -> list[tuple[int, int]]:
-    links: Links = symmetrise(Diagonal().align(bitext, threads=threads))
+def _links_of(links: Links, pair: int) -> list[tuple[int, int]]:
     row = slice(int(links.offsets[pair]), int(links.offsets[pair + 1]))
-    positions: list[NDArray[np.uint32]] = [source_positions(links)[row], target_positions(links)[row]]
-    return list(zip(positions[0].tolist(), positions[1].tolist(), strict=True))
+    return list(zip(source_positions(links)[row].tolist(), target_positions(links)[row].tolist(), strict=True))

@@ -31,7 +31,7 @@ def register(app: typer.Typer) -> None:
         examples=[
             "dragoman train --source train.fr --target train.en --out model",
             "dragoman train --source train.fr.gz --target train.en.gz --tokenised --lm-order 5 --out model",
-            "dragoman train --source s --target t --alignment links --arpa big.arpa.gz --prune-significance a+e --out m",
+            "dragoman train --source s --target t --alignment links --arpa lm.arpa.gz --prune-significance a+e --out m",
         ],
     )
     def train(
@@ -78,7 +78,7 @@ def register(app: typer.Typer) -> None:
             settings=settings,
             threads=workers,
             progress=progress,
-        )
+        ).model
         with progress.stage(f"writing {out}"):
             model.save(out)
         print_model(model, title=str(out))

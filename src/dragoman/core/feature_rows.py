@@ -84,4 +84,5 @@ class FeatureRows:
         )
 
     def _row_sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.bincount(np.repeat(np.arange(len(self)), np.diff(self.offsets)), values, minlength=len(self))
+        rows = np.repeat(np.arange(len(self)), np.diff(self.offsets))
+        return np.bincount(rows, values, minlength=len(self)).astype(np.float64)

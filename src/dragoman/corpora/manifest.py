@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import asdict, dataclass
+
+from dragoman.core.toml import format_toml
 
 
 @dataclass(frozen=True)
@@ -34,20 +34,5 @@ class Manifest:
 
     def to_toml(self) -> str:
         """Return the manifest as TOML, the same text for the same manifest."""
-        lines = [
-            f"{field.name} = {_value(getattr(self, field.name))}"
-            for field in fields(self)
-            if field.name not in ("options", "counts", "packages")
-        ]
-        for name, table in (("options", self.options), ("counts", self.counts)):
-            lines += ["", f"[{name}]", *(f"{key} = {_value(value)}" for key, value in table.items())]
-        for package in self.packages:
-            lines += ["", "[[packages]]", *(f"{f.name} = {_value(getattr(package, f.name))}" for f in fields(package))]
-        return "\n".join(lines) + "\n"
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, tuple):
-        return f"[{', '.join(map(_value, value))}]"
-    # JSON's strings, numbers and booleans are also TOML's, except that TOML forbids a bare delete character.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        values = asdict(self)
+        return format_toml({**values, "packages": list(values["packages"])})

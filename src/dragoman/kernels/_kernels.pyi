@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+_F32 = NDArray[np.float32]
+_F64 = NDArray[np.float64]
 _I32 = NDArray[np.int32]
 _I64 = NDArray[np.int64]
-_U8 = NDArray[np.uint8]
-_U64 = NDArray[np.uint64]
-_F32 = NDArray[np.float32]
 _U16 = NDArray[np.uint16]
 _U32 = NDArray[np.uint32]
-_F64 = NDArray[np.float64]
+_U64 = NDArray[np.uint64]
+_U8 = NDArray[np.uint8]
 _Progress = Callable[[float], None] | None
 
 # text.cpp
@@ -171,8 +171,6 @@ def fisher_exact(joint: _I64, source: _I64, target: _I64, sentences: int, thread
 # What a parser of lines says at the end: the kind of fault (0 if none), its line from 0, and the bytes in question.
 _Fault = tuple[int, int, int, int]
 _WordList = tuple[_U8, _I64, _I32]
-_U16 = NDArray[np.uint16]
-_U32 = NDArray[np.uint32]
 
 # table_text.cpp
 def parse_table(
@@ -234,8 +232,6 @@ def format_links(links: _U32, offsets: _I64) -> _U8:
 
 # cooccurrence.cpp; _Cooccurrence is dragoman.training.align.cooccurrence.Cooccurrence
 _Cooccurrence = tuple[_I32, _I64, _I32, _I64, _I32, _I32, _I64, _I64, _I32, int]
-_U32 = NDArray[np.uint32]
-_F64 = NDArray[np.float64]
 
 def group_tokens(words: _I32, offsets: _I64, given_offsets: _I64, vocabulary: int) -> tuple[_I32, _I32, _I64]:
     """Tokens of one side grouped by word, without those whose other side is empty: sentences, positions, offsets."""

@@ -205,6 +205,15 @@ class LanguageModel:
         known[self.implied_words] = False
         return known
 
+    @property
+    def sizes(self) -> list[int]:
+        """The number of n-grams of each order."""
+        listed = self.slots[:, 0].copy()
+        listed[self.implied_slots] = 0
+        parents = (listed[listed != 0] >> np.uint64(32)).astype(np.int64)
+        longer = np.histogram(parents, bins=self.bounds[1:])[0].tolist() if self.order > 1 else []
+        return [len(self.vocab) - len(self.implied_words), *longer]
+
     def to_ngrams(self) -> NGrams:
         """Return the n-grams again, with the same numbers; unigrams in the vocabulary's order, others sorted by ids."""
         states = self.states.view(_ENTRY)

@@ -120,7 +120,7 @@ def export_moses(model: Model, path: PathLike, *, progress: Progress = SILENT) -
                     "PhraseDictionaryMemory",
                     f"TranslationModel{i}",
                     tuple(weights.vector(phrase_features(name, table.score_names)).tolist()),
-                    arguments | {"input-factor": "0", "output-factor": "0"},
+                    arguments,
                     file,
                 )
             )

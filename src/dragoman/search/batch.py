@@ -81,7 +81,9 @@ class Batch:
     def local(self) -> NDArray[np.float64]:
         """The weighted sum of each option's local features."""
         # Not a BLAS product: its threads would spin beside ours, and its sums depend on their number.
-        scores = np.einsum("ij,j->i", self.options.dense, self.weights.vector(self.model.feature_names))
+        scores: NDArray[np.float64] = np.einsum(
+            "ij,j->i", self.options.dense, self.weights.vector(self.model.feature_names)
+        )
         for rows in self.sparse:
             scores = scores + rows.dot(self.weights)
         return scores

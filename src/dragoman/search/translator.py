@@ -132,7 +132,7 @@ class Translator:
     def find(self, batch: Batch, lines: Sequence[str], *, lattice: bool = False) -> Found:
         """Search a batch, and refuse sentences that are too large for the search."""
         found = self._search(batch, lattice=lattice)
-        for i in np.flatnonzero(found.outcomes):
+        for i in np.flatnonzero(found.outcomes).tolist():
             raise DataError(
                 f"the search of '{_shortened(lines[i])}' ({len(lines[i].split())} words) needs more than "
                 f"{self.limits.max_size:,} hypotheses and arcs",

@@ -3,8 +3,7 @@ import io
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from dragoman.core.errors import DataError
 from dragoman.core.store import load_array, load_arrays, save_arrays

@@ -13,8 +13,7 @@ from dragoman.training.extract import extract_phrases
 from dragoman.training.lexical import lexical_tables
 from dragoman.training.prune import minimum_score, negative_log_p, significance, table_limit
 from dragoman.training.score import score_phrases
-from oracles.fisher import co_occurrence
-from oracles.fisher import negative_log_p as exact
+from oracles.fisher import co_occurrence, negative_log_p as exact
 from oracles.phrase_table import random_bitext
 
 
