@@ -35,7 +35,9 @@ def register(app: typer.Typer) -> None:
     @command(app, "demo", examples=["dragoman demo --out demo", "dragoman demo --out demo --sentences 5000"])
     def demo(
         out: Annotated[Path, typer.Option(help="The folder to make; an older demo there is replaced.")],
-        sentences: Annotated[int, typer.Option(min=100, help="How many verse pairs to train on; 0 is all.")] = 0,
+        sentences: Annotated[
+            int | None, typer.Option(min=100, help="How many verse pairs to train on; all by default.")
+        ] = None,
         threads: Threads = None,
     ) -> None:
         """Build a small real corpus, train a model on it, and show what was learnt.
