@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -106,9 +107,9 @@ def main() -> None:
             arpa = arguments.data / f"moses/fr-en/lm{order}.arpa.gz"
             print(f"## Order {order}\n")
             print(f"- against lmplz: {compare(ngrams, read_numbers(arpa))}")
-            seconds = [best_of(5, lambda t=t: estimate(train, options, threads=t)) for t in (1, 2)]
+            seconds = [best_of(5, partial(estimate, train, options, threads=t)) for t in (1, 2)]
             print(f"- estimation: {seconds[0]:.3f} s on one thread, {seconds[1]:.3f} s on two")
-            print(f"- indexing: {best_of(5, lambda: LanguageModel.from_ngrams(ngrams)):.3f} s")
+            print(f"- indexing: {best_of(5, partial(LanguageModel.from_ngrams, ngrams)):.3f} s")
             perplexity = model.perplexity(test)
             print(
                 f"- perplexity of test_2016_flickr: {perplexity.including_oovs:.2f} with, "
@@ -119,7 +120,7 @@ def main() -> None:
             for text, corpus in texts.items():
                 sentences = model.sentences(corpus)
                 tokens = corpus.words + len(corpus)
-                speed = tokens / best_of(7, lambda s=sentences: model.logprobs(s)) / 1e6
+                speed = tokens / best_of(7, partial(model.logprobs, sentences)) / 1e6
                 row = f"| {text} | {tokens} | {speed:.1f} M words/s |"
                 if program:
                     found = run_harness(program, arpa, model, corpus, folder)

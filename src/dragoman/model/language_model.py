@@ -111,12 +111,12 @@ class LanguageModel:
         own = {}
         for name, dtype in _DTYPES.items():
             array = arrays.get(name)
-            if array is None or array.dtype != dtype or array.ndim != 1 + (name == "slots"):
+            if array is None or array.dtype != dtype or array.ndim != 1 + (name in ("slots", "states")):
                 raise DataError(f"the array '{name}' is missing or of the wrong type", expected="a language model")
             own[name] = array
         vocab = Vocab.from_arrays({name[6:]: array for name, array in arrays.items() if name.startswith("vocab.")})
-        slots = own["slots"].shape
-        if slots[1] != 2 or slots[0].bit_count() != 1 or len(own["unigrams"]) != len(vocab) or not len(own["states"]):
+        fits = own["slots"].shape[1] == own["states"].shape[1] == 2 and len(own["slots"]).bit_count() == 1
+        if not fits or len(own["unigrams"]) != len(vocab) or own["bounds"][-1:] != [len(own["states"])]:
             raise DataError("the arrays of a language model do not fit together")
         return cls(vocab, **own)  # type: ignore[arg-type]
 
@@ -207,7 +207,7 @@ class LanguageModel:
 
     def to_ngrams(self) -> NGrams:
         """Return the n-grams again, with the same numbers; unigrams in the vocabulary's order, others sorted by ids."""
-        states = self.states.view(_ENTRY)
+        states = np.ascontiguousarray(self.states[:, 0]).view(_ENTRY)
         unigrams = self.unigrams.view(_ENTRY)
         listed = np.ones(len(self.slots), bool)
         listed[self.implied_slots] = False

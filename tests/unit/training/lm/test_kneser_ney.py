@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles.language_models import kneser_ney
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
@@ -13,6 +12,7 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import BOS, UNK
 from dragoman.model.language_model import LanguageModel
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
+from oracles.language_models import kneser_ney
 
 texts = st.lists(st.lists(st.sampled_from("abcde"), max_size=8), min_size=1, max_size=25).filter(any)
 
