@@ -69,13 +69,11 @@ def discounts_of(counts, fallback):
 
 def backoff_logprob(model, context, word, missing_unknown=-100.0):
     """log10 p(word | context) by the definition of back-off models; `model` as `kneser_ney` returns it."""
-    if (word,) not in model:
-        word = UNK
     ngram = (*context, word)
     if ngram in model:
         return model[ngram][0]
     if not context:
-        return missing_unknown
+        return model.get((UNK,), (missing_unknown, 0.0))[0]
     return model.get(tuple(context), (0.0, 0.0))[1] + backoff_logprob(model, context[1:], word, missing_unknown)
 
 

@@ -81,7 +81,7 @@ class LanguageModel:
     def from_ngrams(cls, ngrams: NGrams) -> Self:
         """Index n-grams.
 
-        N-grams whose prefixes or suffixes are missing are taken as they are. Words without a unigram count as `<unk>`,
+        N-grams whose prefixes or suffixes are missing are taken as they are. Words without a unigram are unknown,
         and without `<unk>` unknown words have the log-probability `MISSING_UNKNOWN`.
         """
         tables = ngrams.orders
@@ -154,16 +154,23 @@ class LanguageModel:
         oov = [*(~self.knows[ids.values]).tolist(), False]
         return [WordScore(*found) for found in zip(logprobs.tolist(), lengths.tolist(), oov, strict=False)]
 
+    def ids_of(self, vocab: Vocab) -> NDArray[np.int32]:
+        """For each word of a vocabulary its id as a word of text: UNK if this model does not know it, or for a mark."""
+        return self._text_ids if vocab is self.vocab else self._text_ids[vocab.map_to(self.vocab)]
+
     def sentences(self, corpus: Corpus) -> Ragged[np.int32]:
-        """Return the sentences of a corpus in ids of this model, UNK for other words and for `<s>` and `</s>`."""
-        ids = corpus.sentences.values
-        if corpus.vocab is not self.vocab:
-            ids = corpus.vocab.map_to(self.vocab)[ids]
-        return Ragged(_without_marks(ids), corpus.sentences.offsets)
+        """Return the sentences of a corpus in ids of this model, as `ids_of` has them."""
+        return Ragged(self.ids_of(corpus.vocab)[corpus.sentences.values], corpus.sentences.offsets)
 
     def _encode(self, sentence: str) -> Ragged[np.int32]:
         ids, _ = self.vocab.encode(sentence.encode())
-        return Ragged(_without_marks(ids), np.array([0, len(ids)]))
+        return Ragged(self._text_ids[ids], np.array([0, len(ids)]))
+
+    @cached_property
+    def _text_ids(self) -> NDArray[np.int32]:
+        ids = np.arange(len(self.vocab), dtype=np.int32)
+        ids[~self.knows] = ids[[BOS, EOS]] = UNK
+        return ids
 
     def logprobs(
         self,
@@ -228,11 +235,6 @@ class LanguageModel:
             by_ids = np.lexsort(words.T[::-1])
             orders.append(_table(words[by_ids], entries[rows[by_ids]], states, self.bounds, n))
         return NGrams(self.vocab, tuple(orders))
-
-
-def _without_marks(ids: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return ids with UNK for `<s>` and `</s>`, which have no probability as words of a text."""
-    return np.where((ids == BOS) | (ids == EOS), np.int32(UNK), ids)
 
 
 def _own_state(entries: NDArray[np.void], bounds: NDArray[np.int64], length: int) -> NDArray[np.bool_]:
