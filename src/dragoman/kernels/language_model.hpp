@@ -31,31 +31,39 @@ struct LanguageModelView {
     static std::uint64_t key(std::int32_t state, std::int32_t word) {
         return std::uint64_t(static_cast<std::uint32_t>(state)) << 32 | static_cast<std::uint32_t>(word);
     }
+    // The bit of a word in the filter of a state, 64 bits that tell at once that most missing words are missing: the
+    // contexts of high orders are many, and few words follow each.
+    static std::uint64_t filter_bit(std::int32_t word) {
+        return std::uint64_t{1} << (static_cast<std::uint32_t>(word) * 0x9e3779b1U >> 26);
+    }
     static constexpr float ln10 = 2.302585092994046F;
 
     const std::uint64_t* slots;     // pairs of key and entry (probability, next state); key 0: free
     std::uint64_t mask;             // number of slots, a power of two, less one
-    const std::uint64_t* states;    // entry of each state: back-off weight, suffix state
+    const std::uint64_t* states;    // pairs for each state: entry (back-off weight, suffix state) and filter
     const std::uint64_t* unigrams;  // entry of each word: probability, next state
 
     std::uint64_t home(std::uint64_t key) const { return mix(key) & mask; }
     void prefetch(std::int32_t state, std::int32_t word) const {
         __builtin_prefetch(slots + 2 * home(key(state, word)));
-        __builtin_prefetch(states + state);
+        __builtin_prefetch(states + 2 * std::size_t(state));
     }
 
     // The base-10 log-probability of `word` after `state`, and the state that follows.
     Entry query(std::int32_t state, std::int32_t word) const {
         float backoff = 0;
+        const std::uint64_t bit = filter_bit(word);
         while (state != 0) {
-            const std::uint64_t wanted = key(state, word);
-            std::uint64_t at = home(wanted);
-            for (; slots[2 * at] != 0; at = (at + 1) & mask) {
-                if (slots[2 * at] != wanted) continue;
-                const Entry found = unpack(slots[2 * at + 1]);
-                return {backoff + found.log10, found.state};
+            const std::uint64_t* const record = states + 2 * std::size_t(state);
+            if (record[1] & bit) {
+                const std::uint64_t wanted = key(state, word);
+                for (std::uint64_t at = home(wanted); slots[2 * at] != 0; at = (at + 1) & mask) {
+                    if (slots[2 * at] != wanted) continue;
+                    const Entry found = unpack(slots[2 * at + 1]);
+                    return {backoff + found.log10, found.state};
+                }
             }
-            const Entry context = unpack(states[state]);
+            const Entry context = unpack(record[0]);
             backoff += context.log10;
             state = context.state;
         }

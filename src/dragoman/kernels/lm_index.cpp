@@ -135,29 +135,31 @@ Automaton link(const Trie& trie, const Rows& rows, std::size_t words, float unkn
     made.slots.assign(2 * slots, 0);
 
     std::vector<View::Entry> found(nodes.size(), {0, 0});  // of each node: probability, state that it leads to
-    std::vector<std::int32_t> own(nodes.size(), 0), node_of_state;
+    std::vector<std::size_t> own(nodes.size(), 0);  // its state, if it is one
+    std::vector<std::int32_t> node_of_state;
     int length = -1;
     for (const std::int32_t id : by_length) {
         const auto& node = nodes[id];
-        for (; length < node.length; ++length) made.bounds.push_back(static_cast<std::int64_t>(made.states.size()));
+        for (; length < node.length; ++length) made.bounds.push_back(static_cast<std::int64_t>(node_of_state.size()));
         View::Entry suffix{0, 0};
         if (node.length == 1) {
             suffix.log10 = unknown;
         } else if (node.length > 1) {
             // What backing off from the parent's context gives: the first suffix of it that the word extends.
-            auto context = View::unpack(made.states[own[node.parent]]);
+            auto context = View::unpack(made.states[2 * own[node.parent]]);
             float weight = context.log10;
             std::int32_t lower = -1;
             while ((lower = trie.find(node_of_state[context.state], node.word)) < 0) {
-                context = View::unpack(made.states[context.state]);
+                context = View::unpack(made.states[2 * std::size_t(context.state)]);
                 weight += context.log10;
             }
             suffix = {weight + found[lower].log10, found[lower].state};
         }
         found[id] = {node.row == implied ? suffix.log10 : rows.logprobs[node.row], suffix.state};
         if (is_state(node)) {
-            own[id] = found[id].state = static_cast<std::int32_t>(made.states.size());
-            made.states.push_back(View::pack(backoff(node), suffix.state));
+            own[id] = node_of_state.size();
+            found[id].state = static_cast<std::int32_t>(own[id]);
+            made.states.insert(made.states.end(), {View::pack(backoff(node), suffix.state), 0});
             node_of_state.push_back(id);
         }
         const std::uint64_t entry = View::pack(found[id].log10, found[id].state);
@@ -165,15 +167,16 @@ Automaton link(const Trie& trie, const Rows& rows, std::size_t words, float unkn
             made.unigrams[node.word] = entry;
             if (node.row == implied) made.implied_words.push_back(node.word);
         } else if (node.length > 1) {
-            const std::uint64_t key = View::key(own[node.parent], node.word);
+            const std::uint64_t key = View::key(static_cast<std::int32_t>(own[node.parent]), node.word);
             std::size_t at = mix(key) & (slots - 1);
             while (made.slots[2 * at] != 0) at = (at + 1) & (slots - 1);
             made.slots[2 * at] = key;
             made.slots[2 * at + 1] = entry;
+            made.states[2 * own[node.parent] + 1] |= View::filter_bit(node.word);
             if (node.row == implied) made.implied_slots.push_back(static_cast<std::int64_t>(at));
         }
     }
-    while (made.bounds.size() < rows.bounds.size()) made.bounds.push_back(static_cast<std::int64_t>(made.states.size()));
+    while (made.bounds.size() < rows.bounds.size()) made.bounds.push_back(static_cast<std::int64_t>(node_of_state.size()));
     return made;
 }
 
@@ -192,7 +195,7 @@ auto lm_index(In1<std::int32_t> words, In1<float> logprobs, In1<float> backoffs,
             made = link(trie, rows, vocab_size, row == implied ? missing_unknown : rows.logprobs[row]);
         }
     }
-    return nb::make_tuple(give(std::move(made.slots), 2), give(std::move(made.states)), give(std::move(made.unigrams)),
+    return nb::make_tuple(give(std::move(made.slots), 2), give(std::move(made.states), 2), give(std::move(made.unigrams)),
                           give(std::move(made.bounds)), give(std::move(made.implied_slots)),
                           give(std::move(made.implied_words)), duplicate);
 }

@@ -99,7 +99,7 @@ private:
         lane.state = state;
         lane.at = lm_.home(View::key(state, lane.current));
         __builtin_prefetch(lm_.slots + 2 * lane.at);
-        __builtin_prefetch(lm_.states + state);
+        __builtin_prefetch(lm_.states + 2 * std::size_t(state));
     }
 
     std::int32_t finish(Lane& lane, std::uint64_t entry, std::int32_t context) {
@@ -115,13 +115,13 @@ private:
 
     // One probe: the word is found, or the lane aims at a shorter context; false at the sentence's end.
     bool step(Lane& lane) {
-        const std::uint64_t wanted = View::key(lane.state, lane.current);
-        for (std::uint64_t at = lane.at;; at = (at + 1) & lm_.mask) {
-            const std::uint64_t key = lm_.slots[2 * at];
-            if (key == wanted) return advance(lane, finish(lane, lm_.slots[2 * at + 1], lane.state));
-            if (key == 0) break;
+        const std::uint64_t* const record = lm_.states + 2 * std::size_t(lane.state);
+        if (record[1] & View::filter_bit(lane.current)) {
+            const std::uint64_t wanted = View::key(lane.state, lane.current);
+            for (std::uint64_t at = lane.at; lm_.slots[2 * at] != 0; at = (at + 1) & lm_.mask)
+                if (lm_.slots[2 * at] == wanted) return advance(lane, finish(lane, lm_.slots[2 * at + 1], lane.state));
         }
-        const auto context = View::unpack(lm_.states[lane.state]);
+        const auto context = View::unpack(record[0]);
         lane.backoff += context.log10;
         if (context.state == 0) return advance(lane, finish(lane, lm_.unigrams[lane.current], 0));
         aim(lane, context.state);
@@ -137,7 +137,7 @@ private:
 };
 
 auto lm_score(In1<std::int32_t> words, In1<std::int64_t> offsets, bool bos, bool eos, In2<std::uint64_t> slots,
-              In1<std::uint64_t> states, In1<std::uint64_t> unigrams, In1<std::int64_t> bounds, bool with_lengths,
+              In2<std::uint64_t> states, In1<std::uint64_t> unigrams, In1<std::int64_t> bounds, bool with_lengths,
               int threads, nb::object progress) {
     const View lm{slots.data(), slots.shape(0) - 1, states.data(), unigrams.data()};
     const Text text{view(words), view(offsets), bos, eos};

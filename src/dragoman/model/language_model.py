@@ -81,7 +81,7 @@ class LanguageModel:
     def from_ngrams(cls, ngrams: NGrams) -> Self:
         """Index n-grams.
 
-        N-grams whose prefixes or suffixes are missing are taken as they are. Words without a unigram count as `<unk>`,
+        N-grams whose prefixes or suffixes are missing are taken as they are. Words without a unigram are unknown,
         and without `<unk>` unknown words have the log-probability `MISSING_UNKNOWN`.
         """
         tables = ngrams.orders
@@ -111,12 +111,12 @@ class LanguageModel:
         own = {}
         for name, dtype in _DTYPES.items():
             array = arrays.get(name)
-            if array is None or array.dtype != dtype or array.ndim != 1 + (name == "slots"):
+            if array is None or array.dtype != dtype or array.ndim != 1 + (name in ("slots", "states")):
                 raise DataError(f"the array '{name}' is missing or of the wrong type", expected="a language model")
             own[name] = array
         vocab = Vocab.from_arrays({name[6:]: array for name, array in arrays.items() if name.startswith("vocab.")})
-        slots = own["slots"].shape
-        if slots[1] != 2 or slots[0].bit_count() != 1 or len(own["unigrams"]) != len(vocab) or not len(own["states"]):
+        fits = own["slots"].shape[1] == own["states"].shape[1] == 2 and len(own["slots"]).bit_count() == 1
+        if not fits or len(own["unigrams"]) != len(vocab) or own["bounds"][-1:] != [len(own["states"])]:
             raise DataError("the arrays of a language model do not fit together")
         return cls(vocab, **own)  # type: ignore[arg-type]
 
@@ -154,16 +154,23 @@ class LanguageModel:
         oov = [*(~self.knows[ids.values]).tolist(), False]
         return [WordScore(*found) for found in zip(logprobs.tolist(), lengths.tolist(), oov, strict=False)]
 
+    def ids_of(self, vocab: Vocab) -> NDArray[np.int32]:
+        """For each word of a vocabulary its id as a word of text: UNK if this model does not know it, or for a mark."""
+        return self._text_ids if vocab is self.vocab else self._text_ids[vocab.map_to(self.vocab)]
+
     def sentences(self, corpus: Corpus) -> Ragged[np.int32]:
-        """Return the sentences of a corpus in ids of this model, UNK for other words and for `<s>` and `</s>`."""
-        ids = corpus.sentences.values
-        if corpus.vocab is not self.vocab:
-            ids = corpus.vocab.map_to(self.vocab)[ids]
-        return Ragged(_without_marks(ids), corpus.sentences.offsets)
+        """Return the sentences of a corpus in ids of this model, as `ids_of` has them."""
+        return Ragged(self.ids_of(corpus.vocab)[corpus.sentences.values], corpus.sentences.offsets)
 
     def _encode(self, sentence: str) -> Ragged[np.int32]:
         ids, _ = self.vocab.encode(sentence.encode())
-        return Ragged(_without_marks(ids), np.array([0, len(ids)]))
+        return Ragged(self._text_ids[ids], np.array([0, len(ids)]))
+
+    @cached_property
+    def _text_ids(self) -> NDArray[np.int32]:
+        ids = np.arange(len(self.vocab), dtype=np.int32)
+        ids[~self.knows] = ids[[BOS, EOS]] = UNK
+        return ids
 
     def logprobs(
         self,
@@ -216,7 +223,7 @@ class LanguageModel:
 
     def to_ngrams(self) -> NGrams:
         """Return the n-grams again, with the same numbers; unigrams in the vocabulary's order, others sorted by ids."""
-        states = self.states.view(_ENTRY)
+        states = np.ascontiguousarray(self.states[:, 0]).view(_ENTRY)
         unigrams = self.unigrams.view(_ENTRY)
         listed = np.ones(len(self.slots), bool)
         listed[self.implied_slots] = False
@@ -237,11 +244,6 @@ class LanguageModel:
             by_ids = np.lexsort(words.T[::-1])
             orders.append(_table(words[by_ids], entries[rows[by_ids]], states, self.bounds, n))
         return NGrams(self.vocab, tuple(orders))
-
-
-def _without_marks(ids: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return ids with UNK for `<s>` and `</s>`, which have no probability as words of a text."""
-    return np.where((ids == BOS) | (ids == EOS), np.int32(UNK), ids)
 
 
 def _own_state(entries: NDArray[np.void], bounds: NDArray[np.int64], length: int) -> NDArray[np.bool_]:

@@ -54,7 +54,7 @@ def count_ngrams(
         yield NGramCounts(words, contexts, rows[positions[first]], occurrences)
         rows = np.zeros(len(text), np.int32)
         rows[positions] = ids
-        # The next order ends one word later in each sentence: not where this one began with <s>'s n-gram.
+        # A longer n-gram ends where one of this order ends at the word before: not at the first of the sentence.
         reachable = np.zeros(len(text) + 1, bool)
         reachable[positions + 1] = True
         positions = positions[reachable[positions]]

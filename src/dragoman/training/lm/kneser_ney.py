@@ -68,7 +68,10 @@ class KneserNey(Options):
     @property
     def thresholds(self) -> list[int]:
         """For each order the number of occurrences up to which n-grams are dropped."""
-        thresholds = [int(number) for number in _numbers("prune", self.prune)]
+        numbers = _numbers("prune", self.prune)
+        if not all(number.is_integer() for number in numbers):
+            raise UsageError(f"prune is '{self.prune}'; expected whole numbers")
+        thresholds = [int(number) for number in numbers]
         if len(thresholds) > self.order:
             raise UsageError(
                 f"prune is '{self.prune}', {len(thresholds)} numbers; expected at most {self.order}, the order"
