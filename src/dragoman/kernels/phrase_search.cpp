@@ -77,7 +77,7 @@ Out1<std::int64_t> offsets(const std::vector<Result>& results, Size size) {
     return give(std::move(bounds));
 }
 
-using Automaton = std::tuple<In2<std::uint64_t>, In1<std::uint64_t>, In1<std::uint64_t>, int, int, double>;
+using Automaton = std::tuple<In2<std::uint64_t>, In2<std::uint64_t>, In1<std::uint64_t>, int, int, double>;
 
 PhraseModelView model_view(const std::vector<Automaton>& automata, double distortion_weight, const In2<double>& boundary, int reordering_limit) {
     PhraseModelView model;
@@ -162,7 +162,7 @@ nb::dict search_phrases(In1<std::int32_t> lengths, In1<std::int64_t> option_offs
 }
 
 // Natural log-probability of the words of each row after a state; row -1 is the single word `end`.
-auto lm_read_rows(In2<std::uint64_t> slots, In1<std::uint64_t> states, In1<std::uint64_t> unigrams, int end, In1<std::int32_t> starts,
+auto lm_read_rows(In2<std::uint64_t> slots, In2<std::uint64_t> states, In1<std::uint64_t> unigrams, int end, In1<std::int32_t> starts,
                   In1<std::int32_t> rows, In1<std::int32_t> words, In1<std::int64_t> offsets) {
     std::vector<double> scores(rows.shape(0));
     {

@@ -187,6 +187,7 @@ def _lm_words(model: Model, options: PhraseOptions, lm_ids: Sequence[NDArray[np.
         if len(options.vocab) > known:
             new = np.arange(known, len(options.vocab), dtype=np.int32)
             text = options.vocab.decode(new, np.arange(len(new) + 1))
-            ids = np.concatenate([ids, language_model.vocab.encode(text)[0]])
+            found = language_model.vocab.encode(text)[0]
+            ids = np.concatenate([ids, language_model.ids_of(language_model.vocab)[found]])
         rows[k] = ids[options.words.values]
     return rows
