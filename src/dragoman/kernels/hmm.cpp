@@ -16,9 +16,6 @@ namespace {
 
 constexpr std::size_t kBlocks = 256;
 
-// A word whose probabilities are all smaller says nothing.
-constexpr double kVanished = 1e-290;
-
 struct Jumps {
     Jumps(const In1<double>& weights, double uniform_share) : weight(view(weights)), uniform(uniform_share) {}
 
@@ -108,7 +105,7 @@ public:
             double null = 0.0;
             for (std::size_t k = 0; k < states; ++k) null += forward_[j * states + k] * backward_[(j + 1) * states + k];
             count(row, null * null_[j] / scale_[j]);
-            for (std::size_t i = 0; i < n_; ++i) count(row + cell_[j * n_ + i], reached_[j * n_ + i] * real_[j * n_ + i]);
+            for (std::size_t at = j * n_; at < (j + 1) * n_; ++at) count(row + cell_[at], reached_[at] * real_[at]);
         }
     }
 
@@ -172,8 +169,8 @@ public:
     }
 
 private:
-    // The probabilities of one generated word, scaled to a largest of 1: transitions are never zero, so that no sum over
-    // states can vanish.
+    // The probabilities of one generated word, scaled to a largest of 1: as transitions are never zero, no sum over states
+    // can vanish.
     void load_word(std::size_t j) {
         const double* row = probabilities_.data() + table_.pair_offsets[words_[j]];
         double* real = &real_[j * n_];
@@ -302,8 +299,8 @@ auto hmm_viterbi(nb::tuple arrays, In1<std::uint32_t> cells, In1<std::int64_t> c
 
 void bind_hmm(nb::module_& m) {
     const auto bind = [&](const char* name, auto function) {
-        m.def(name, function, nb::arg("cooccurrence"), nb::arg("cells").noconvert(), nb::arg("cell_offsets").noconvert(),
-              nb::arg("probabilities").noconvert(), nb::arg("jump_weights").noconvert(), nb::arg("uniform_share"),
+        m.def(name, function, nb::arg("cooccurrence"), nb::arg("cells").noconvert(),
+              nb::arg("cell_offsets").noconvert(), nb::arg("probabilities").noconvert(), nb::arg("jump_weights").noconvert(), nb::arg("uniform_share"),
               nb::arg("null_probability"), nb::arg("threads"), nb::arg("progress").none());
     };
     bind("hmm_expected_counts", &hmm_expected_counts);
