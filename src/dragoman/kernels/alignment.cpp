@@ -13,9 +13,6 @@ namespace {
 
 constexpr std::size_t kBlocks = 256;
 
-// A word whose probabilities are all smaller says nothing: shares of them are not numbers any more.
-constexpr double kVanished = 1e-290;
-
 // The prior of all given positions for one generated token. Away from the diagonal the unnormalised probabilities are
 // two geometric series with the ratio exp(-λ/n), so one exponential is enough for a token.
 class Prior {
@@ -183,7 +180,8 @@ auto translation_probabilities(In1<std::int32_t> pair_given, In1<double> counts,
     std::vector<double> probabilities(pairs);
     {
         nb::gil_scoped_release release;
-        for (std::size_t pair = 0; pair < pairs; ++pair) totals[given[pair]] += counts.data()[pair] + alpha.value_or(0.0);
+        const double prior = alpha.value_or(0.0);
+        for (std::size_t pair = 0; pair < pairs; ++pair) totals[given[pair]] += counts.data()[pair] + prior;
         for (double& total : totals) {
             if (!alpha || total == 0.0) continue;
             const auto [argument, series] = digamma_parts(total);
@@ -226,7 +224,7 @@ double distance_on_side(double a, double n, double terms, double tension) {
 
 // Σ over sentence pairs and generated positions of the feature -|i/n - j/m| under the prior, as fast_align reckons it:
 // its normaliser has the two lengths exchanged. Together with the feature's shift in expected_counts this keeps the
-// tension moderate; without either slip it would run to its upper limit.
+// tension moderate: without both slips it runs to its upper limit or near it.
 auto diagonal_expectation(In1<std::int64_t> generated_lengths, In1<std::int64_t> given_lengths,
                           In1<std::int64_t> frequencies, double tension, int threads) {
     const std::size_t sizes = generated_lengths.shape(0);

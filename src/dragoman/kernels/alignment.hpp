@@ -14,6 +14,9 @@
 
 namespace dragoman {
 
+// A word whose probabilities are all smaller says nothing: shares of them are not numbers any more.
+constexpr double kVanished = 1e-290;
+
 template <class T>
 In1<T> array_at(const nb::tuple& arrays, std::size_t at) {
     return nb::cast<In1<T>>(arrays[at], false);

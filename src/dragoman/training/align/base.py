@@ -23,7 +23,7 @@ from dragoman.training.align.cooccurrence import Cooccurrence
 MAX_LENGTH = 65_535
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Directions:
     """The links of two models that see a bitext from either side, both as (source, target), rows sorted.
 
