@@ -20,7 +20,7 @@ from dragoman.formats.moses_phrase_table import read_phrase_table
 from dragoman.formats.moses_reordering import attach_reordering, read_reordering
 from dragoman.formats.pharaoh import read_links
 
-EXAMPLES = int(os.environ.get("DRAGOMAN_FUZZ_EXAMPLES", "60"))
+EXAMPLES = int(os.environ.get("DRAGOMAN_FUZZ_EXAMPLES", "40"))
 
 LINES = ["a b", "c", "", "a b c d"]
 BITEXT = Bitext(Corpus.from_lines(LINES), Corpus.from_lines(LINES))
