@@ -111,8 +111,11 @@ def open_output(path: PathLike) -> Iterator[IO[bytes]]:
     The bytes go to a temporary file beside it, which takes the file's name only when the block ends well.
     """
     if os.fspath(path) == "-":
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        try:
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+        except OSError as error:
+            raise write_error("standard output", error) from None
         return
     final = Path(path)
     if final.is_dir():

@@ -66,20 +66,7 @@ def read_phrase_table(
 
 def write_phrase_table(path: PathLike, pairs: PhrasePairs, progress: Progress = SILENT) -> None:
     """Write a phrase table, compressed if its name says so, sorted as Moses' programs want it."""
-    write_table_lines(
-        path,
-        source_vocab=pairs.source_vocab,
-        target_vocab=pairs.target_vocab,
-        sources=pairs.sources,
-        targets=pairs.targets,
-        source_ids=pairs.source_ids,
-        target_ids=pairs.target_ids,
-        scores=pairs.scores,
-        extras=True,
-        points=pairs.alignments,
-        counts=pairs.counts,
-        progress=progress,
-    )
+    write_table_lines(path, pairs, pairs.scores, extras=True, progress=progress)
 
 
 def _is_phrase_penalty(table: TableLines) -> bool:

@@ -107,17 +107,4 @@ def write_reordering(path: PathLike, pairs: PhrasePairs, name: str, progress: Pr
     if name not in pairs.reordering:
         known = ", ".join(sorted(pairs.reordering)) or "none"
         raise UsageError(f"the phrase pairs have no reordering model '{name}'; they have {known}")
-    write_table_lines(
-        path,
-        source_vocab=pairs.source_vocab,
-        target_vocab=pairs.target_vocab,
-        sources=pairs.sources,
-        targets=pairs.targets,
-        source_ids=pairs.source_ids,
-        target_ids=pairs.target_ids,
-        scores=pairs.reordering[name],
-        extras=False,
-        points=None,
-        counts=None,
-        progress=progress,
-    )
+    write_table_lines(path, pairs, pairs.reordering[name], extras=False, progress=progress)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, open_output, read_chunks
+from dragoman.core.phrases import PhrasePairs
 from dragoman.core.progress import Progress
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
@@ -136,40 +137,31 @@ def first_of_each_pair(
 
 
 def write_table_lines(
-    path: PathLike,
-    *,
-    source_vocab: Vocab,
-    target_vocab: Vocab,
-    sources: Ragged[np.int32],
-    targets: Ragged[np.int32],
-    source_ids: NDArray[np.int32],
-    target_ids: NDArray[np.int32],
-    scores: NDArray[np.float32],
-    extras: bool,
-    points: Ragged[np.uint16] | None,
-    counts: NDArray[np.float32] | None,
-    progress: Progress,
+    path: PathLike, pairs: PhrasePairs, scores: NDArray[np.float32], *, extras: bool, progress: Progress
 ) -> None:
-    """Write a table in the order of `LC_ALL=C sort`, which programs that build indices over tables rely on."""
+    """Write phrase pairs with the given scores, and with `extras` also their alignments and counts.
+
+    The lines are in the order of `LC_ALL=C sort`, which programs that build indices over tables rely on.
+    """
     if not (np.isfinite(scores).all() and (scores >= 0).all()):
         raise DataError("the scores to write hold a number that is not finite or negative", path=path)
+    points, counts = pairs.alignments, pairs.counts
+    source_ids, target_ids = np.ascontiguousarray(pairs.source_ids), np.ascontiguousarray(pairs.target_ids)
+    scores = np.ascontiguousarray(scores)
     with progress.stage(f"writing {path}") as done:
-        source_text, source_offsets = _phrase_texts(path, sources, source_vocab)
-        target_text, target_offsets = _phrase_texts(path, targets, target_vocab)
-        source_ranks = kernels.table_ranks(source_text, source_offsets)
-        target_ranks = kernels.table_ranks(target_text, target_offsets)
+        sources = _phrase_texts(path, pairs.sources, pairs.source_vocab)
+        targets = _phrase_texts(path, pairs.targets, pairs.target_vocab)
+        source_ranks, target_ranks = kernels.table_ranks(*sources), kernels.table_ranks(*targets)
         rows = np.lexsort((target_ranks[target_ids], source_ranks[source_ids]))
         with open_output(path) as stream:
             for start in range(0, len(rows), _ROWS_A_BLOCK):
                 block = kernels.format_table(
                     rows[start : start + _ROWS_A_BLOCK],
-                    np.ascontiguousarray(source_ids),
-                    source_text,
-                    source_offsets,
-                    np.ascontiguousarray(target_ids),
-                    target_text,
-                    target_offsets,
-                    np.ascontiguousarray(scores),
+                    source_ids,
+                    *sources,
+                    target_ids,
+                    *targets,
+                    scores,
                     extras,
                     np.empty(0, np.uint16) if points is None else points.values,
                     np.empty(0, np.int64) if points is None else points.offsets,

@@ -66,3 +66,11 @@ def test_bitext_take(tmp_path):
     (tmp_path / "t").write_text("x\ny")
     pairs = Bitext.read(tmp_path / "s", tmp_path / "t").take(np.array([1]))
     assert (len(pairs), pairs.source.lines(), pairs.target.lines()) == (1, ["b"], ["y"])
+
+
+@pytest.mark.parametrize(
+    ("line", "message"), [("a\nb", "sentence 1 holds a line break"), ("a \ud800", "sentence 1 holds half a character")]
+)
+def test_strings_that_are_no_line_are_refused(line, message):
+    with pytest.raises(DataError, match=message):
+        Corpus.from_lines(["fine", line, "fine"])

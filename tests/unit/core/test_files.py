@@ -27,6 +27,11 @@ def content(path, **options):
     return b"".join(chunk.data for chunk in read_chunks(path, **options))
 
 
+class FullDisk(io.BytesIO):
+    def write(self, data):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
 def names(folder):
     return sorted(entry.name for entry in folder.iterdir())
 
@@ -181,10 +186,6 @@ def test_a_full_disk_is_a_sentence_and_changes_nothing(tmp_path, monkeypatch, en
     path = tmp_path / f"file{ending}"
     path.write_bytes(b"old")
 
-    class FullDisk(io.BytesIO):
-        def write(self, data):
-            raise OSError(errno.ENOSPC, "No space left on device")
-
     real_open = Path.open
     monkeypatch.setattr(Path, "open", lambda self, mode="r": FullDisk() if mode == "wb" else real_open(self, mode))
     expected = "could not be written: the disk is full; nothing was changed"
@@ -293,3 +294,10 @@ def test_standard_output(capfdbinary):
     with open_output("-") as stream:
         stream.write("é\n".encode())
     assert capfdbinary.readouterr().out == "é\n".encode()
+
+
+def test_standard_output_to_a_full_disk(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(FullDisk()))
+    expected = "standard output: could not be written: the disk is full"
+    with pytest.raises(DataError, match=expected), open_output("-") as stream:
+        stream.write(b"x")
