@@ -3,8 +3,7 @@ import gzip
 import kenlm
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from dragoman.core.errors import DataError
 from dragoman.core.files import read_chunks

@@ -2,8 +2,7 @@ import os
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
@@ -124,7 +123,7 @@ def test_stored_models_are_the_same_model(text, tmp_path):
     lm = LanguageModel.from_ngrams(ngrams_of(kneser_ney(text, 4), 4))
     save_arrays(tmp_path, lm.arrays())
     again = LanguageModel.from_arrays(load_arrays(tmp_path))
-    assert isinstance(again.slots, np.memmap)
+    assert isinstance(again.slots.base, np.memmap)
     assert again.order == 4
     assert again.begin_state == lm.begin_state != 0
     assert again.score("w1 w2 w3 x") == lm.score("w1 w2 w3 x")
