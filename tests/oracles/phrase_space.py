@@ -10,6 +10,7 @@ import numpy as np
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.phrases import PHRASE_SCORES, REORDERING_SCORES, PhrasePairs
+from dragoman.core.progress import Progress
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 from dragoman.core.weights import Weights
@@ -22,6 +23,13 @@ SOURCE = ("f0", "f1", "f2", "f3", "f4")
 TARGET = ("e0", "e1", "e2", "e3")
 
 
+class _Quiet(Progress):
+    """Tiny texts always need the discounts' fallback: no news."""
+
+    def warn(self, text: str) -> None:
+        pass
+
+
 @dataclass(frozen=True)
 class Option:
     """A phrase pair on a span, with its rows in the model's tables (None where a table lacks it)."""
@@ -32,7 +40,9 @@ class Option:
     rows: tuple[int | None, ...]
 
 
-def random_model(rng: np.random.Generator, *, tables: int = 1, language_models: int = 1, reordering: bool = True) -> Model:
+def random_model(
+    rng: np.random.Generator, *, tables: int = 1, language_models: int = 1, reordering: bool = True
+) -> Model:
     """A model over a handful of words; some source words have no translation, and phrases overlap at random."""
     source_vocab, target_vocab = Vocab.of(SOURCE[:-1]), Vocab.of(TARGET)
     made = {}
@@ -62,10 +72,12 @@ def random_model(rng: np.random.Generator, *, tables: int = 1, language_models: 
     lms = {}
     for i in range(language_models):
         text = [" ".join(rng.choice(TARGET[: 4 - i], rng.integers(1, 8))) for _ in range(12)]
-        ngrams = estimate(Corpus.from_lines(text), KneserNey(order=int(rng.integers(1, 5)), discount_fallback=True))
+        ngrams = estimate(Corpus.from_lines(text), KneserNey(order=int(rng.integers(1, 5))), progress=_Quiet())
         lms["lm" if i == 0 else f"lm{i + 1}"] = LanguageModel.from_ngrams(ngrams)
     model = Model(source_vocab, target_vocab, made, lms, Weights(), Settings())
-    weights = Weights({name: float(value) for name, value in zip(model.feature_names, rng.normal(0.3, 0.4, 99), strict=False)})
+    weights = Weights(
+        {name: float(value) for name, value in zip(model.feature_names, rng.normal(0.3, 0.4, 99), strict=False)}
+    )
     return Model(source_vocab, target_vocab, made, lms, weights, Settings())
 
 
@@ -133,7 +145,9 @@ def features(model: Model, derivation: tuple[Option, ...]) -> dict[str, float]:
         for name in model.reorderings:
             values[f"{name}.{REORDERING_SCORES[orientation]}"] += _reordering(model, name, option)[orientation]
             if previous:
-                values[f"{name}.{REORDERING_SCORES[3 + orientation]}"] += _reordering(model, name, previous)[3 + orientation]
+                values[f"{name}.{REORDERING_SCORES[3 + orientation]}"] += _reordering(model, name, previous)[
+                    3 + orientation
+                ]
         previous = option
     return values
 

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from oracles import forest, phrase_space
 
 from dragoman.core.weights import Weights
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.translator import Translator
+from oracles import forest, phrase_space
 
 EVERYTHING = SearchLimits(algorithm="exhaustive")
 HUGE_STACKS = SearchLimits(algorithm="stack", stack_size=0)
@@ -46,7 +46,10 @@ def listed(graph):
 def test_the_exhaustive_lattice_is_the_whole_space(seed):
     rng = np.random.default_rng(seed)
     model = phrase_space.random_model(
-        rng, tables=int(rng.integers(1, 3)), language_models=int(rng.integers(0, 3)), reordering=bool(rng.random() < 0.7)
+        rng,
+        tables=int(rng.integers(1, 3)),
+        language_models=int(rng.integers(0, 3)),
+        reordering=bool(rng.random() < 0.7),
     )
     space = SpaceLimits(reordering_limit=int(rng.integers(-1, 5)), table_limit=int(rng.integers(0, 4)))
     sentence = phrase_space.random_sentence(rng, 4)
