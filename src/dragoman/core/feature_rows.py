@@ -86,4 +86,6 @@ class FeatureRows:
         return FeatureRows(self.names, parts.offsets[groups.offsets], parts.ids, parts.values)
 
     def _row_sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.bincount(np.repeat(np.arange(len(self)), np.diff(self.offsets)), values, minlength=len(self))
+        return np.bincount(np.repeat(np.arange(len(self)), np.diff(self.offsets)), values, minlength=len(self)).astype(
+            np.float64, copy=False
+        )

@@ -83,7 +83,7 @@ class Hypergraph:
             raise DataError("the hypergraph has an edge with a second tail but no first")
         if not 0 <= int(self.template_ids.min()) <= int(self.template_ids.max()) < len(self.templates):
             raise DataError("the hypergraph has edges without a template")
-        if len(self.templates.values) and not -2 <= int(self.templates.values.min()):
+        if len(self.templates.values) and int(self.templates.values.min()) < -2:
             raise DataError("the hypergraph has templates with more than two tails")
         if len(self.templates.values) and int(self.templates.values.max()) >= len(self.vocab):
             raise DataError("the hypergraph has words that are not in its vocabulary")

@@ -50,7 +50,8 @@ def derivation_scores(graph: Hypergraph, derivations: Ragged[np.int32]) -> NDArr
     """The score of each derivation."""
     _check_edges(graph, derivations)
     rows = np.repeat(np.arange(len(derivations)), derivations.lengths)
-    return np.bincount(rows, graph.scores[derivations.values], minlength=len(derivations))
+    sums = np.bincount(rows, graph.scores[derivations.values], minlength=len(derivations))
+    return sums.astype(np.float64, copy=False)
 
 
 def derivation_features(graph: Hypergraph, derivations: Ragged[np.int32]) -> FeatureRows:

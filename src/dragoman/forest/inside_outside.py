@@ -38,10 +38,10 @@ def max_outside(graph: Hypergraph, inside: NDArray[np.float64]) -> NDArray[np.fl
 
 
 def edge_scores(graph: Hypergraph, inside: NDArray[np.float64], outside: NDArray[np.float64]) -> NDArray[np.float64]:
-    """For each edge the log-sum, or maximum, over the derivations that use it: outside + score + inside of the tails."""
+    """For each edge the log-sum, or maximum, over the derivations that use it: outside, score and inside of tails."""
     # A row of 0 at the end stands for tails that are not there.
     of_tails = np.append(inside, 0.0)[graph.tails].sum(axis=1)
-    return outside[graph.heads] + graph.scores + of_tails
+    return np.asarray(outside[graph.heads] + graph.scores + of_tails)
 
 
 def log_partition(graph: Hypergraph) -> float:
@@ -50,7 +50,7 @@ def log_partition(graph: Hypergraph) -> float:
 
 
 def edge_posteriors(graph: Hypergraph) -> NDArray[np.float64]:
-    """For each edge how often it is expected in a derivation: its probability, as long as no derivation has it twice."""
+    """For each edge how often a derivation is expected to use it: its probability, unless one can use it twice."""
     up = inside(graph)
     total = float(up[graph.root])
     if total == -np.inf:
@@ -71,7 +71,8 @@ def expected_features(graph: Hypergraph) -> NDArray[np.float64]:
     if rows is None:
         raise UsageError("this hypergraph was made without features")
     posteriors = np.repeat(edge_posteriors(graph), np.diff(rows.offsets))
-    return np.bincount(rows.ids, posteriors * rows.values, minlength=len(rows.names))
+    totals = np.bincount(rows.ids, posteriors * rows.values, minlength=len(rows.names))
+    return totals.astype(np.float64, copy=False)
 
 
 def entropy(graph: Hypergraph) -> float:

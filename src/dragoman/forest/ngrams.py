@@ -38,8 +38,8 @@ class SplitHypergraph:
     """A hypergraph with the same derivations in which every edge completes the same n-grams in all of them.
 
     Node n stands for `nodes[n]` of the old hypergraph with certain border words, edge e for the old `edges[e]`.
-    In every derivation, edge e completes the n-grams `ngrams[i]` for i in `occurrences[e]`: those with a word of the edge
-    or of both its tails. An n-gram that is completed twice is listed twice.
+    In every derivation, edge e completes the n-grams `ngrams[i]` for i in `occurrences[e]`: those with a word of the
+    edge or of both its tails. An n-gram that is completed twice is listed twice.
     """
 
     graph: Hypergraph
@@ -87,7 +87,7 @@ def expected_counts(graph: Hypergraph, order: int = 4) -> NGramExpectations:
     split = split_by_context(replace(graph, features=None), order)
     weights = np.repeat(edge_posteriors(split.graph), split.occurrences.lengths)
     counts = np.bincount(split.occurrences.values, weights, minlength=len(split.ngrams))
-    return NGramExpectations(split.ngrams, counts)
+    return NGramExpectations(split.ngrams, counts.astype(np.float64, copy=False))
 
 
 def posteriors(

@@ -26,8 +26,8 @@ def prune_to_density(graph: Hypergraph, density: float, words: int | None = None
     """Keep the edges of the best derivations: at most `density` for each word of the best translation.
 
     The edges with the highest max-marginals (the score of the best derivation that uses them) stay, and the best
-    derivation always does: forward-backward pruning as in Sixtus & Ortmanns (1999) and lattice MBR. `words` is the number
-    of words to count with instead of the best translation's.
+    derivation always does: forward-backward pruning (Sixtus & Ortmanns 1999), as for lattice MBR. `words` is the
+    number of words to count with instead of the best translation's.
     """
     if not density > 0 or (words is not None and words < 1):
         raise UsageError(f"the density is {density} for {words} words; expected more than 0")
