@@ -34,7 +34,7 @@ $(VENV)/installed-%: $(BIN)/python $(SOURCES)
 
 $(VENV)-sanitize/installed: $(SOURCES)
 	test -d $(VENV)-sanitize || $(PYTHON) -m venv $(VENV)-sanitize
-	$(VENV)-sanitize/bin/python -m pip --disable-pip-version-check -q install '.' pytest \
+	$(VENV)-sanitize/bin/python -m pip --disable-pip-version-check -q install '.' pytest hypothesis \
 	  -C cmake.define.DRAGOMAN_SANITIZE=ON -C build-dir=build/sanitize
 	touch $@
 

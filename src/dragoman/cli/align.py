@@ -13,7 +13,11 @@ from dragoman.core.corpus import Bitext
 from dragoman.core.progress import available_cores
 from dragoman.formats.pharaoh import write_links
 from dragoman.training.align import ALIGNERS
-from dragoman.training.symmetrise import Symmetrisation, symmetrise
+from dragoman.training.symmetrise import symmetrise
+
+Combination = Literal[
+    "grow-diag-final-and", "grow-diag-final", "grow-diag", "union", "intersection", "forward", "reverse"
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -34,7 +38,7 @@ def register(app: typer.Typer) -> None:
         aligner: Annotated[str, typer.Option(help=f"One of {', '.join(ALIGNERS.names())}.")] = "diagonal",
         aligner_option: Annotated[list[str] | None, typer.Option(help="NAME=VALUE for the aligner.")] = None,
         symmetrise_by: Annotated[
-            Symmetrisation | Literal["forward", "reverse"],
+            Combination,
             typer.Option("--symmetrise", help="How the two directions are combined, or one of them alone."),
         ] = "grow-diag-final-and",
         threads: Threads = None,

@@ -49,4 +49,5 @@ def register(app: typer.Typer) -> None:
         """
         recipe = options_from(CORPORA.get(name), option or [])
         manifest = recipe.build(out, seed=seed, progress=terminal.progress())
-        terminal.output().print(manifest.summary(), markup=False)
+        rows = [(step, count) for step, count in manifest.counts.items()]
+        terminal.output().print(terminal.table(f"{name} in {out}", ["pairs", "count"], rows))

@@ -8,7 +8,6 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -17,9 +16,8 @@ from dragoman.core.errors import UsageError
 from dragoman.core.options import Options
 
 Command = TypeVar("Command", bound=Callable[..., None])
-O = TypeVar("O", bound=Options)
+Chosen = TypeVar("Chosen", bound=Options)
 
-InputFile = Path
 Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Worker threads; all cores by default.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")]
 
@@ -91,7 +89,7 @@ def _sentence(text: str) -> str:
     return text[0].upper() + text[1:] + ("" if text.endswith(".") else ".")
 
 
-def options_from(options: type[O], assignments: Sequence[str]) -> O:
+def options_from(options: type[Chosen], assignments: Sequence[str]) -> Chosen:
     """Build options from `name=value` strings, converted to the types of the fields.
 
     >>> from dragoman.core.options import option

@@ -59,7 +59,7 @@ def register(app: typer.Typer) -> None:
         rows = []
         for name, language_model in _load(model, progress).items():
             found = language_model.perplexity(corpus, threads=threads or available_cores())
-            rows.append((name, found.including_oov, found.excluding_oov, found.oov, found.tokens))
+            rows.append((name, found.including_oovs, found.excluding_oovs, found.oovs, found.tokens))
         columns = ["model", "perplexity", "without OOVs", "OOVs", "tokens"]
         terminal.output().print(terminal.table(f"{text}", columns, rows))
 
@@ -84,11 +84,12 @@ def register(app: typer.Typer) -> None:
         if (held_out is None) == (not weight):
             raise UsageError("give either --held-out or a --weight for each model")
         if held_out is not None:
-            weights = interpolation_weights(
+            found = interpolation_weights(
                 loaded, Corpus.read(held_out), threads=threads or available_cores(), progress=progress
             )
+            weights = found.tolist()
         else:
-            weights = list(weight or [])
+            weights = weight or []
         for path, value in zip(models, weights, strict=False):
             progress.note(f"{path}: weight {value:.4f}")
         write_arpa(out, interpolate(loaded, weights))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
 from dragoman.cli import terminal
@@ -13,12 +14,13 @@ from dragoman.core.errors import UsageError
 from dragoman.core.progress import available_cores
 from dragoman.model.bundle import Model, verify
 
+ModelFolder = Annotated[Path, typer.Argument(help="A model folder.")]
+
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     group = typer.Typer(no_args_is_help=True, help="Look into a model, check it, cut it down to a test set.")
     app.add_typer(group, name="model")
-    ModelFolder = Annotated[Path, typer.Argument(help="A model folder.")]
 
     @command(group, "show", examples=["dragoman model show model", "dragoman model show model 'la maison' --most 5"])
     def show(
@@ -88,13 +90,7 @@ def print_phrase(model: Model, phrase: str, most: int) -> None:
                 if table.alignments is None
                 else " ".join(f"{link >> 8}-{link & 255}" for link in table.alignments[row].tolist())
             )
-            scores = [float(score) for score in _probabilities(table.log_scores[row])]
+            scores = np.exp(table.log_scores[row].astype(np.float64)).tolist()
             rows.append((target, *scores, links))
         title = f"{name}: {len(found)} translations of '{phrase}'"
         console.print(terminal.table(title, ["target", *table.score_names, "links"], rows))
-
-
-def _probabilities(logs: object) -> list[float]:
-    import numpy as np
-
-    return [float(value) for value in np.exp(np.asarray(logs, np.float64))]

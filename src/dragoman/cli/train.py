@@ -19,7 +19,7 @@ from dragoman.training.align import ALIGNERS
 from dragoman.training.clean import Cleaning
 from dragoman.training.lm.kneser_ney import KneserNey
 from dragoman.training.pipeline import PhraseModel, Preparation, prepare, train as train_model
-from dragoman.training.tokenise import tokenise_lines
+from dragoman.training.tokenise import Tokeniser, tokenise_lines
 
 
 def register(app: typer.Typer) -> None:
@@ -31,7 +31,7 @@ def register(app: typer.Typer) -> None:
         examples=[
             "dragoman train --source train.fr --target train.en --out model",
             "dragoman train --source train.fr.gz --target train.en.gz --tokenised --lm-order 5 --out model",
-            "dragoman train --source s --target t --alignment links --arpa big.arpa.gz --prune-significance a+e --out m",
+            "dragoman train --source s --target t --alignment links --arpa lm.arpa.gz --prune-significance a+e --out m",
         ],
     )
     def train(
@@ -78,7 +78,7 @@ def register(app: typer.Typer) -> None:
             settings=settings,
             threads=workers,
             progress=progress,
-        )
+        ).model
         with progress.stage(f"writing {out}"):
             model.save(out)
         print_model(model, title=str(out))
@@ -96,5 +96,5 @@ def _read_text(path: Path, settings: Settings, threads: int, progress: Progress)
     language = settings.target_language or "en"
     lines = list(read_lines(path))
     return Corpus.from_lines(
-        tokenise_lines(lines, language, lowercase=settings.lowercase, threads=threads, progress=progress)
+        tokenise_lines(lines, language, Tokeniser(lowercase=settings.lowercase), threads=threads, progress=progress)
     )

@@ -33,8 +33,17 @@ class Corpus:
 
     @classmethod
     def from_lines(cls, lines: Iterable[str], vocab: Vocab | None = None) -> Corpus:
-        """Build from tokenised strings."""
-        return cls._from_blocks(["".join(f"{line}\n" for line in lines).encode()], vocab)
+        """Build from tokenised strings, one a sentence."""
+        lines = list(lines)
+        text = "".join(f"{line}\n" for line in lines)
+        if text.count("\n") != len(lines):
+            row = next(row for row, line in enumerate(lines) if "\n" in line)
+            raise DataError(f"sentence {row} holds a line break", expected="one line for each sentence")
+        try:
+            return cls._from_blocks([text.encode()], vocab)
+        except UnicodeEncodeError as error:
+            row = text.count("\n", 0, error.start)
+            raise DataError(f"sentence {row} holds half a character", expected="text that UTF-8 can hold") from None
 
     @classmethod
     def _from_blocks(cls, blocks: Iterable[bytes], vocab: Vocab | None) -> Corpus:

@@ -26,9 +26,11 @@ class DataError(DragomanError):
         line: int | None = None,
         expected: str | None = None,
     ):
-        place = "" if path is None else f"{os.fspath(path)}:" if line is None else f"{os.fspath(path)}:{line}:"
+        place = "" if path is None else f"{os.fspath(path)}:"
+        place += "" if line is None else f"{line}:" if place else f"line {line}:"
         tail = f"; expected {expected}" if expected else ""
         super().__init__(f"{place} {found}{tail}".strip())
+        self.found = found
         self.path = path
         self.line = line
 

@@ -85,7 +85,22 @@ class FeatureRows:
         parts = self.take(groups.values)
         return FeatureRows(self.names, parts.offsets[groups.offsets], parts.ids, parts.values)
 
-    def _row_sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.bincount(np.repeat(np.arange(len(self)), np.diff(self.offsets)), values, minlength=len(self)).astype(
-            np.float64, copy=False
+    @classmethod
+    def join(cls, parts: Sequence[FeatureRows]) -> FeatureRows:
+        """Put the features of the same rows, under different names, beside each other."""
+        if len(parts) == 1:
+            return parts[0]
+        shifts = np.cumsum([0, *(len(part.names) for part in parts)])
+        rows = np.concatenate([np.repeat(np.arange(len(part)), np.diff(part.offsets)) for part in parts])
+        order = np.argsort(rows, kind="stable")
+        ids = np.concatenate([part.ids + np.int32(shift) for part, shift in zip(parts, shifts[:-1], strict=True)])
+        return cls(
+            tuple(name for part in parts for name in part.names),
+            np.sum([part.offsets for part in parts], axis=0),
+            ids[order],
+            np.concatenate([part.values for part in parts])[order],
         )
+
+    def _row_sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        rows = np.repeat(np.arange(len(self)), np.diff(self.offsets))
+        return np.bincount(rows, values, minlength=len(self)).astype(np.float64)

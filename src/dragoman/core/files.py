@@ -13,9 +13,9 @@ import gzip
 import io
 import lzma
 import os
+import re
 import shutil
 import sys
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,36 +23,26 @@ from typing import IO, BinaryIO, cast
 
 import zstandard
 
+from dragoman.core.compression import CompressionError, decompressed
 from dragoman.core.errors import DataError
 
 PathLike = str | os.PathLike[str]
 
 _CHUNK_BYTES = 1 << 24
-_DAMAGED = (EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError, gzip.BadGzipFile)
 
 
 def open_input(path: PathLike) -> BinaryIO:
     """Open a file for reading bytes, decompressed by what it holds, not by its name; `-` is standard input."""
-    raw = _open_raw(path)
-    head = raw.peek(6)[:6]
-    if head.startswith(b"\x1f\x8b"):
-        return cast(BinaryIO, gzip.GzipFile(fileobj=raw))
-    if head.startswith(b"BZh"):
-        return cast(BinaryIO, bz2.BZ2File(raw))
-    if head.startswith(b"\xfd7zXZ\x00"):
-        return cast(BinaryIO, lzma.LZMAFile(raw))
-    if head.startswith(b"\x28\xb5\x2f\xfd"):
-        return cast(BinaryIO, zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True))
-    return cast(BinaryIO, raw)
-
-
-def _open_raw(path: PathLike) -> io.BufferedReader:
-    if os.fspath(path) == "-":
-        return cast(io.BufferedReader, sys.stdin.buffer)
     try:
-        return Path(path).open("rb")
-    except OSError as error:
-        raise DataError(f"cannot be read ({error.strerror})", path=path) from None
+        if os.fspath(path) != "-":
+            raw = Path(path).open("rb")  # noqa: SIM115 - the caller closes it
+        elif sys.stdin.buffer.closed:
+            raise DataError("standard input was read before", path=path, expected="to read it only once")
+        else:
+            raw = cast(io.BufferedReader, sys.stdin.buffer)
+        return cast(BinaryIO, decompressed(raw, path))
+    except (OSError, ValueError) as error:  # a ValueError if the name holds a NUL
+        raise DataError(f"cannot be read ({getattr(error, 'strerror', None) or error})", path=path) from None
 
 
 @dataclass(frozen=True)
@@ -71,24 +61,23 @@ def read_chunks(path: PathLike, chunk_bytes: int = _CHUNK_BYTES) -> Iterator[Chu
     """
     line = 1
     rest = b""
+    started = False
     with contextlib.closing(open_input(path)) as stream:
         while True:
             try:
                 block = stream.read(chunk_bytes)
-            except _DAMAGED as error:
-                reached = line + rest.count(b"\n")
-                raise DataError(
-                    f"compressed data is damaged or cut off after line {reached} ({error})", path=path
-                ) from None
+            except CompressionError as error:
+                raise DataError(error.found, path=path, line=line) from None
             except OSError as error:
                 raise DataError(f"cannot be read ({error.strerror or error})", path=path) from None
-            if line == 1 and not rest and block.startswith(b"\xef\xbb\xbf"):
-                block = block[3:]
-            data = rest + block
             if not block:
-                if data:
-                    yield _checked(data + b"\n", path, line)
+                if rest:
+                    yield _checked(rest + b"\n", path, line)
                 return
+            if not started:
+                block = block.removeprefix(b"\xef\xbb\xbf")
+                started = True
+            data = rest + block
             end = data.rfind(b"\n") + 1
             rest = data[end:]
             if end:
@@ -122,13 +111,26 @@ def open_output(path: PathLike) -> Iterator[IO[bytes]]:
     The bytes go to a temporary file beside it, which takes the file's name only when the block ends well.
     """
     if os.fspath(path) == "-":
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        try:
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+        except OSError as error:
+            raise write_error("standard output", error) from None
         return
     final = Path(path)
+    if final.is_dir():
+        raise DataError("is a folder", path=final, expected="a file to write, or a new name")
+    if final.exists() and not final.is_file():  # a device or a pipe, which must not be replaced
+        try:
+            with final.open("wb") as raw, _compressor(raw, final.suffix) as stream:
+                yield stream
+        except OSError as error:
+            raise write_error(final, error) from None
+        return
     partial = final.with_name(f".{final.name}.partial-{os.getpid()}")
     try:
         _make_parent(final)
+        _clear_leftovers(final)
         with partial.open("wb") as raw, _compressor(raw, final.suffix) as stream:
             yield stream
         partial.replace(final)
@@ -148,7 +150,7 @@ def _compressor(raw: IO[bytes], suffix: str) -> contextlib.AbstractContextManage
     if suffix == ".xz":
         return lzma.LZMAFile(raw, "wb")
     if suffix == ".zst":
-        return cast(IO[bytes], zstandard.ZstdCompressor().stream_writer(raw, closefd=False))
+        return cast(IO[bytes], zstandard.ZstdCompressor(write_checksum=True).stream_writer(raw, closefd=False))
     return contextlib.nullcontext(raw)
 
 
@@ -183,18 +185,23 @@ def _make_parent(final: Path) -> None:
 
 
 def _clear_leftovers(final: Path) -> None:
-    for kind in ("partial", "old"):
-        prefix = f".{final.name}.{kind}-"
-        for leftover in final.parent.glob(f"{prefix}*"):
-            owner = leftover.name.removeprefix(prefix)
-            if owner.isdigit() and not _is_alive(int(owner)):
-                shutil.rmtree(leftover, ignore_errors=True)
+    """Remove what killed processes left behind; if one was killed while it swapped folders, bring the old one back."""
+    for leftover in [entry for entry in final.parent.iterdir() if entry.name.startswith(f".{final.name}.")]:
+        kind, _, owner = leftover.name.removeprefix(f".{final.name}.").partition("-")
+        if kind not in ("partial", "old") or not re.fullmatch("[0-9]{1,9}", owner) or _is_alive(int(owner)):
+            continue
+        if kind == "old" and not final.exists():
+            leftover.rename(final)
+        elif leftover.is_dir():
+            shutil.rmtree(leftover, ignore_errors=True)
+        else:
+            leftover.unlink(missing_ok=True)
 
 
 def _is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
         return True

@@ -14,6 +14,7 @@ import math
 import types
 import typing
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal, Self
 
 from dragoman.core.errors import UsageError
@@ -56,7 +57,8 @@ class Options:
 
 def _check(field: dataclasses.Field[Any], hint: Any, value: Any) -> None:
     flag = field.name.replace("_", "-")
-    kinds = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    # `Literal[…] | None` is a typing.Union, `int | None` a types.UnionType.
+    kinds = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
     if value is None:
         if type(None) not in kinds:
             raise UsageError(f"{flag} is missing")
@@ -64,9 +66,18 @@ def _check(field: dataclasses.Field[Any], hint: Any, value: Any) -> None:
     choices = [choice for kind in kinds if typing.get_origin(kind) is Literal for choice in typing.get_args(kind)]
     if choices and value not in choices:
         raise UsageError(f"{flag} is '{value}'; expected one of {', '.join(choices)}")
+    if not choices and not any(_is_a(value, kind) for kind in kinds):
+        names = " or ".join(getattr(kind, "__name__", str(kind)) for kind in kinds if kind is not type(None))
+        raise UsageError(f"{flag} is {value!r}; expected {names}")
     if isinstance(value, float) and not math.isfinite(value):
         raise UsageError(f"{flag} is {value}; expected a finite number")
     for bound, wrong, word in (("minimum", float.__lt__, "at least"), ("maximum", float.__gt__, "at most")):
         limit = field.metadata.get(bound)
         if limit is not None and isinstance(value, int | float) and wrong(float(value), float(limit)):
             raise UsageError(f"{flag} is {value}; expected {word} {limit:g}")
+
+
+def _is_a(value: Any, kind: Any) -> bool:
+    if isinstance(value, bool):
+        return kind is bool
+    return isinstance(value, int | float if kind is float else str | Path if kind is Path else kind)

@@ -52,10 +52,11 @@ class Ragged(Generic[T]):
 
     def take(self, rows: NDArray[np.integer]) -> Ragged[T]:
         """Return the given rows, in that order."""
-        lengths = self.lengths[rows]
+        starts = self.offsets[rows]
+        lengths = self.offsets[rows + 1] - starts
         offsets = np.zeros(len(rows) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
-        shift = np.repeat(self.offsets[:-1][rows] - offsets[:-1], lengths)
+        shift = np.repeat(starts - offsets[:-1], lengths)
         return Ragged(self.values[np.arange(offsets[-1]) + shift], offsets)
 
     @classmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -30,7 +31,7 @@ def load_array(path: Path) -> NDArray[np.generic]:
             )
             shape, fortran, dtype = read_header(stream)
             offset = stream.tell()
-        size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        size = math.prod(shape) * dtype.itemsize
         if dtype.hasobject or fortran:
             raise ValueError("not an array of ours")
         found = path.stat().st_size
@@ -38,10 +39,13 @@ def load_array(path: Path) -> NDArray[np.generic]:
             raise DataError(f"has {found} bytes", path=path, expected=f"{offset + size}, as its header says")
         if size == 0:
             return np.empty(shape, dtype)
-        return np.memmap(path, dtype, "r", offset, shape)
+        # A plain view: every slice of a memmap object costs microseconds.
+        return np.asarray(np.memmap(path, dtype, "r", offset, shape))
+    except DataError:
+        raise
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror})", path=path) from None
-    except (ValueError, SyntaxError, EOFError, TypeError):
+    except Exception:  # the header is a Python literal, and NumPy's parser fails on a bad one in many ways
         raise DataError("is damaged", path=path, expected="an array in NumPy's .npy format") from None
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
+from dragoman.core.errors import DataError
 
 UNK, BOS, EOS = 0, 1, 2
 SPECIAL = ("<unk>", "<s>", "</s>")
@@ -41,8 +43,11 @@ class Vocab:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Vocab:
-        """Rebuild a vocabulary from what `arrays` gave."""
-        return cls(arrays["blob"], arrays["offsets"], arrays["index"])  # type: ignore[arg-type]
+        """Rebuild a vocabulary from what `arrays` gave, refusing arrays that cannot be a vocabulary's."""
+        blob, offsets, index = (arrays.get(name) for name in ("blob", "offsets", "index"))
+        if not _is_vocabulary(blob, offsets, index):
+            raise DataError("the arrays of a vocabulary are missing or damaged")
+        return cls(blob, offsets, index)  # type: ignore[arg-type]
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """Return the arrays that make up the vocabulary, by name, for storing."""
@@ -92,3 +97,21 @@ class Vocab:
 
 def _bytes(text: bytes) -> NDArray[np.uint8]:
     return np.frombuffer(text, np.uint8)
+
+
+def _is_vocabulary(blob: Any, offsets: Any, index: Any) -> bool:
+    """Whether the kernels can look up words in these arrays without reading outside them or searching for ever."""
+    for array, dtype in ((blob, np.uint8), (offsets, np.int64), (index, np.int32)):
+        if array is None or array.dtype != dtype or array.ndim != 1:
+            return False
+    words = len(offsets) - 1
+    return bool(
+        words >= len(SPECIAL)
+        and offsets[0] == 0
+        and offsets[-1] == len(blob)
+        and np.all(offsets[1:] >= offsets[:-1])
+        and len(index).bit_count() == 1
+        and len(index) > words
+        and np.min(index) == -1
+        and np.max(index) < words
+    )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 
-from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
@@ -36,7 +35,7 @@ def draw_alignment(source: Sequence[str], target: Sequence[str], links: Sequence
 def figure_svg(figure: Figure) -> str:
     """Return a figure as SVG text: the same figure gives the same text."""
     stream = io.StringIO()
-    FigureCanvasSVG(figure).print_svg(stream, metadata={"Date": None})
+    figure.savefig(stream, format="svg", metadata={"Date": None})
     svg = stream.getvalue()
     return svg[svg.index("<svg") :]
 

@@ -1,13 +1,19 @@
 """What the compiled kernels take and give. One block for each C++ file; arrays must be C-contiguous."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+_F32 = NDArray[np.float32]
+_F64 = NDArray[np.float64]
 _I32 = NDArray[np.int32]
 _I64 = NDArray[np.int64]
 _F64 = NDArray[np.float64]
+_U16 = NDArray[np.uint16]
+_U32 = NDArray[np.uint32]
+_U64 = NDArray[np.uint64]
 _U8 = NDArray[np.uint8]
 _Progress = Callable[[float], None] | None
 
@@ -146,3 +152,302 @@ def forest_string(
     string: _I32,
 ) -> float:
     """Log-sum over the derivations that write a string."""
+# ngram_counts.cpp
+def rank_pairs(first: _I32, second: _I32, threads: int) -> tuple[_I32, _I64, _I64]:
+    """Number the distinct pairs (first[i], second[i]) in sorted order, none negative: id of each pair; for each id the
+    first position at which it occurs, and how often it does."""
+
+# lm_index.cpp
+def lm_index(
+    words: _I32, logprobs: _F32, backoffs: _F32, bounds: _I64, vocab_size: int, missing_unknown: float
+) -> tuple[_U64, _U64, _U64, _I64, _I64, _I32, int]:
+    """The automaton of language_model.hpp for n-grams: rows [bounds[n - 1], bounds[n]) have order n, their words stand
+    one after the other in `words`; at least order 1, words below `vocab_size`. Gives slots, states, unigrams, bounds
+    of the states of each length, slots and words that the n-grams only imply, and the row of an n-gram that stands
+    there twice, or -1 (if not -1, the arrays are empty)."""
+
+# lm_query.cpp
+def lm_score(
+    words: _I32,
+    offsets: _I64,
+    bos: bool,
+    eos: bool,
+    slots: _U64,
+    states: _U64,
+    unigrams: _U64,
+    bounds: _I64,
+    with_lengths: bool,
+    threads: int,
+    progress: _Progress,
+) -> tuple[_F32, NDArray[np.uint8]]:
+    """Base-10 log-probability of each word (and, with `eos`, of each sentence's end) after those before it; with
+    `with_lengths` also the length of the n-gram that gave it."""
+
+# extract.cpp
+def extract_phrases(
+    source_offsets: _I64,
+    target_offsets: _I64,
+    links: _U32,
+    link_offsets: _I64,
+    max_length: int,
+    threads: int,
+    progress: _Progress,
+) -> tuple[_I32, _U16, _U8, _U16, _U8, _U8, _U8]:
+    """Consistent phrase pairs of sorted links: sentence, source begin and length, target begin and length, and the
+    orientation (0 monotone, 1 swap, 2 other) to the previous and the next phrase."""
+
+# score.cpp
+def number_spans(
+    words: _I32, offsets: _I64, sentence: _I32, begin: _U16, length: _U8, threads: int, progress: _Progress
+) -> tuple[_I32, _I32, _I64]:
+    """Number spans of a corpus by their words, in order of first occurrence: ids; the distinct phrases' words and
+    offsets. Fewer than 2**31 spans."""
+
+def group_pairs(
+    source_ids: _I32, target_ids: _I32, sources: int, threads: int, progress: _Progress
+) -> tuple[_U32, _I64]:
+    """Instances sorted by (source, target, instance), and the offsets of each distinct pair among them."""
+
+def choose_alignments(
+    order: _U32,
+    pair_offsets: _I64,
+    sentence: _I32,
+    source_begin: _U16,
+    source_length: _U8,
+    target_begin: _U16,
+    source_offsets: _I64,
+    links: _U32,
+    first_link: _I64,
+    threads: int,
+    progress: _Progress,
+) -> tuple[_U32, _U32]:
+    """For each pair the instance with its most frequent alignment; ties broken for the forward and for the backward
+    table. `first_link` is the number of links before each source word of the corpus."""
+
+def inner_links(
+    instances: _U32,
+    sentence: _I32,
+    source_begin: _U16,
+    source_length: _U8,
+    target_begin: _U16,
+    source_offsets: _I64,
+    links: _U32,
+    first_link: _I64,
+) -> tuple[_U16, _I64]:
+    """The links inside the given instances as 256 * source + target position, and their offsets."""
+
+def span_products(weights: _F64, offsets: _I64, sentence: _I32, begin: _U16, length: _U8, instances: _U32) -> _F64:
+    """The product of the weights of the words of each of the given instances; one weight a running word."""
+
+def order_pairs(
+    source_offsets: _I64,
+    target_ids: _I32,
+    target_words: _I32,
+    target_offsets: _I64,
+    first_score: _F32,
+    second_score: _F32,
+    threads: int,
+    progress: _Progress,
+) -> _I64:
+    """Sort the pairs of each source phrase by two scores, greatest first, then by the words of the target."""
+
+# significance.cpp
+def phrase_occurrences(
+    phrase_words: _I32, phrase_offsets: _I64, words: _I32, offsets: _I64, threads: int, progress: _Progress
+) -> tuple[_I32, _I64]:
+    """The sentences that hold each of the distinct phrases, ascending, and the phrases' offsets among them."""
+
+def count_common(
+    source_sentences: _I32,
+    source_offsets: _I64,
+    target_sentences: _I32,
+    target_offsets: _I64,
+    source_ids: _I32,
+    target_ids: _I32,
+    threads: int,
+    progress: _Progress,
+) -> _I64:
+    """For each pair of phrases the number of sentences that hold both."""
+
+def fisher_exact(joint: _I64, source: _I64, target: _I64, sentences: int, threads: int, progress: _Progress) -> _F64:
+    """-log p of the one-sided Fisher exact test: that by chance alone `joint` or more pairs hold both phrases."""
+
+# What a parser of lines says at the end: the kind of fault (0 if none), its line from 0, and the bytes in question.
+_Fault = tuple[int, int, int, int]
+_WordList = tuple[_U8, _I64, _I32]
+
+# table_text.cpp
+def parse_table(
+    text: _U8,
+    source_blob: _U8,
+    source_offsets: _I64,
+    target_blob: _U8,
+    target_offsets: _I64,
+    columns: int,
+    extras: bool,
+) -> tuple[tuple[_I32, _I64], tuple[_I32, _I64], _F32, tuple[_U16, _I64], _F32, _WordList, _WordList, int, _Fault]:
+    """Lines `source ||| target ||| scores`, with `extras` also alignment points, counts and more.
+
+    `columns` scores are expected, or as many as the first line has if it is 0. Gives the words of the sources and of
+    the targets with their offsets, the scores, the points with their offsets, three counts a line (NaN where there are
+    not three), the two grown word lists, the number of lines with something in further fields, and the fault.
+    """
+
+def table_ranks(text: _U8, offsets: _I64) -> _I32:
+    """The rank of each phrase in the order of `LC_ALL=C sort` over lines in which ` |||` follows it."""
+
+def format_table(
+    rows: _I64,
+    source_ids: _I32,
+    source_text: _U8,
+    source_offsets: _I64,
+    target_ids: _I32,
+    target_text: _U8,
+    target_offsets: _I64,
+    scores: _F32,
+    extras: bool,
+    points: _U16,
+    point_offsets: _I64,
+    counts: _F32,
+) -> _U8:
+    """The given rows as lines of a table, numbers with six digits; no points or counts if their arrays are empty."""
+
+# arpa_text.cpp
+_NGramLines = tuple[_I32, _F32, _F32, _I64, _Fault]
+
+def parse_unigrams(text: _U8, blob: _U8, offsets: _I64, listed: _U8) -> tuple[_NGramLines, _WordList, _U8]:
+    """Unigram lines, growing the word list: (words, log probabilities, back-offs, line of each from 0, fault), list.
+
+    `listed` marks the words that have been unigrams; it comes back grown, as the last value.
+    """
+
+def parse_ngrams(text: _U8, order: int, blob: _U8, offsets: _I64, index: _I32, listed: _U8) -> _NGramLines:
+    """N-gram lines of one order, over words that are listed."""
+
+def format_ngrams(words: _I32, logprobs: _F32, backoffs: _F32, with_backoffs: bool, blob: _U8, offsets: _I64) -> _U8:
+    """N-grams as lines, with the fewest digits that give the same floats again."""
+
+# link_text.cpp
+def parse_links(text: _U8, source_lengths: _I64, target_lengths: _I64, bounded: bool) -> tuple[_U32, _I64, _Fault]:
+    """Lines of links `s-t` as `s << 16 | t`, each line sorted and without repetition, and the offsets of the lines."""
+
+def format_links(links: _U32, offsets: _I64) -> _U8:
+    """Links as lines of text."""
+
+# cooccurrence.cpp; _Cooccurrence is dragoman.training.align.cooccurrence.Cooccurrence
+_Cooccurrence = tuple[_I32, _I64, _I32, _I64, _I32, _I32, _I64, _I64, _I32, int]
+
+def group_tokens(words: _I32, offsets: _I64, given_offsets: _I64, vocabulary: int) -> tuple[_I32, _I32, _I64]:
+    """Tokens of one side grouped by word, without those whose other side is empty: sentences, positions, offsets."""
+
+def cooccurring_words(
+    given_words: _I32, given_offsets: _I64, sentences: _I32, groups: _I64, null_word: int, threads: int
+) -> tuple[_I64, _I32]:
+    """For each generated word the offset of its row, and in it NULL and the given words of its sentence pairs."""
+
+def pair_cells(cooccurrence: _Cooccurrence, cell_offsets: _I64, threads: int) -> _U32:
+    """For every generated and given position of every sentence pair, the place of the pair in its row."""
+
+def link_rows(given_positions: _I32, generated_offsets: _I64, generated_is_source: bool) -> tuple[_U32, _I64]:
+    """Links and their offsets, from the given position of each generated token (-1: none)."""
+
+# alignment.cpp
+def expected_counts(
+    cooccurrence: _Cooccurrence,
+    probabilities: _F64,
+    null_probability: float,
+    tension: float | None,
+    threads: int,
+    progress: _Progress,
+) -> tuple[_F64, float, float]:
+    """E-step of Model 1 (no tension) or the diagonal model: counts of pairs, log likelihood, sum of the feature."""
+
+def likeliest_given(
+    cooccurrence: _Cooccurrence,
+    probabilities: _F64,
+    null_probability: float,
+    tension: float | None,
+    threads: int,
+    progress: _Progress,
+) -> _I32:
+    """For each generated token the likeliest given position, -1 for NULL."""
+
+def translation_probabilities(
+    pair_given: _I32, counts: _F64, null_word: int, alpha: float | None, threads: int
+) -> _F64:
+    """M-step: p(generated | given) of each pair, variational Bayesian if there is an alpha."""
+
+def diagonal_expectation(
+    generated_lengths: _I64, given_lengths: _I64, frequencies: _I64, tension: float, threads: int
+) -> float:
+    """Sum over all generated tokens of the feature's expectation under the diagonal prior, as fast_align has it."""
+
+# hmm.cpp
+def hmm_expected_counts(
+    cooccurrence: _Cooccurrence,
+    cells: _U32,
+    cell_offsets: _I64,
+    probabilities: _F64,
+    jump_weights: _F64,
+    uniform_share: float,
+    null_probability: float,
+    threads: int,
+    progress: _Progress,
+) -> tuple[_F64, _F64, _F64, float]:
+    """E-step of the HMM: counts of pairs, uses of each jump, chances to use it, log likelihood."""
+
+def hmm_viterbi(
+    cooccurrence: _Cooccurrence,
+    cells: _U32,
+    cell_offsets: _I64,
+    probabilities: _F64,
+    jump_weights: _F64,
+    uniform_share: float,
+    null_probability: float,
+    threads: int,
+    progress: _Progress,
+) -> _I32:
+    """For each generated token the given position in the likeliest alignment of its sentence pair, -1 for NULL."""
+
+# symmetrise.cpp
+def symmetrise_links(
+    forward: _U32, forward_offsets: _I64, reverse: _U32, reverse_offsets: _I64, method: int, threads: int
+) -> tuple[_U32, _I64]:
+    """Both directions' links made one; methods: 0 intersection, 1 union, 2 grow-diag, 3 …-final, 4 …-final-and."""
+
+# phrase_search.cpp
+def lm_read_rows(
+    slots: _U64, states: _U64, unigrams: _U64, end: int, starts: _I32, rows: _I32, words: _I32, offsets: _I64
+) -> _F64:
+    """Natural log-probability of each row's words after a state; row -1 is the single word `end`."""
+
+def search_phrases(
+    lengths: _I32,
+    option_offsets: _I64,
+    begin: _I32,
+    end: _I32,
+    local: _F64,
+    reorder_from: _F64,
+    reorder_to: _F64,
+    exit: _I32,  # noqa: A002 - what one leaves an option by
+    left: _I32,
+    right: _I32,
+    word_offsets: _I64,
+    words: _I32,
+    lm_words: _I32,
+    automata: list[tuple[Any, ...]],
+    distortion_weight: float,
+    boundary: _F64,
+    targets: _I32,
+    target_offsets: _I64,
+    algorithm: int,
+    reordering_limit: int,
+    stack_size: int,
+    threshold: float,
+    pop_limit: int,
+    max_size: int,
+    keep_lattice: bool,
+    threads: int = 1,
+    progress: _Progress = None,
+) -> dict[str, NDArray[Any]]:
+    """Search a batch of sentences: outcomes, scores, expansions, best derivations, and lattices if wanted."""

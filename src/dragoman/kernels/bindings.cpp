@@ -9,7 +9,21 @@ void bind_forest_ngrams(nanobind::module_&);
 void bind_forest_sample(nanobind::module_&);
 void bind_forest_string(nanobind::module_&);
 void bind_sequences(nanobind::module_&);
+void bind_lm_index(nanobind::module_&);
+void bind_lm_query(nanobind::module_&);
+void bind_ngram_counts(nanobind::module_&);
+void bind_extract(nanobind::module_&);
+void bind_score(nanobind::module_&);
+void bind_significance(nanobind::module_&);
+void bind_alignment(nanobind::module_&);
+void bind_cooccurrence(nanobind::module_&);
+void bind_hmm(nanobind::module_&);
+void bind_symmetrise(nanobind::module_&);
+void bind_phrase_search(nanobind::module_&);
 void bind_text(nanobind::module_&);
+void bind_arpa_text(nanobind::module_&);
+void bind_link_text(nanobind::module_&);
+void bind_table_text(nanobind::module_&);
 }
 
 NB_MODULE(_kernels, m) {
@@ -21,5 +35,19 @@ NB_MODULE(_kernels, m) {
     dragoman::bind_forest_sample(m);
     dragoman::bind_forest_string(m);
     dragoman::bind_sequences(m);
+    dragoman::bind_lm_index(m);
+    dragoman::bind_lm_query(m);
+    dragoman::bind_ngram_counts(m);
+    dragoman::bind_extract(m);
+    dragoman::bind_score(m);
+    dragoman::bind_significance(m);
+    dragoman::bind_alignment(m);
+    dragoman::bind_cooccurrence(m);
+    dragoman::bind_hmm(m);
+    dragoman::bind_symmetrise(m);
+    dragoman::bind_phrase_search(m);
     dragoman::bind_text(m);
+    dragoman::bind_arpa_text(m);
+    dragoman::bind_link_text(m);
+    dragoman::bind_table_text(m);
 }

@@ -75,7 +75,7 @@ class Model:
 
     def lm_word_ids(self, name: str) -> NDArray[np.int32]:
         """For each word of the target vocabulary its id in a language model (0 where the model lacks it)."""
-        return self.target_vocab.map_to(self.language_models[name].vocab)
+        return self.language_models[name].ids_of(self.target_vocab)
 
     def filtered(self, corpus: Corpus, *, threads: int = 1, progress: Progress = SILENT) -> Model:
         """Keep only the phrase pairs whose source phrase occurs in a text (in the words of `source_vocab`)."""

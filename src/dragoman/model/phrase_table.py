@@ -25,7 +25,7 @@ _REORDERING = "reordering."
 
 @dataclass(frozen=True, eq=False)
 class PhraseTable:
-    """Phrase pairs grouped by source phrase: those of source phrase `s` are rows `first_pair[s]` to `first_pair[s + 1]`.
+    """Phrase pairs grouped by source: those of source phrase `s` are rows `first_pair[s]` to `first_pair[s + 1]`.
 
     Within a group pairs are sorted by p(e|f), best first, so that a table limit is a prefix. Scores are natural
     logarithms. `index` is the hash index over `sources`.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -31,8 +31,8 @@ from dragoman.training.lexical import lexical_tables
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
 from dragoman.training.reorder import score_reordering
 from dragoman.training.score import score_phrases
-from dragoman.training.symmetrise import Symmetrisation, symmetrise
-from dragoman.training.tokenise import tokenise_lines
+from dragoman.training.symmetrise import Method as Symmetrisation, symmetrise
+from dragoman.training.tokenise import Tokeniser, tokenise_lines
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,11 @@ def prepare(
     for path, language in ((source, options.source_language), (target, options.target_language)):
         languages.append(language or _language_of(path))
         lines = tokenise_lines(
-            list(read_lines(path)), languages[-1], lowercase=options.lowercase, threads=threads, progress=progress
+            list(read_lines(path)),
+            languages[-1],
+            Tokeniser(lowercase=options.lowercase),
+            threads=threads,
+            progress=progress,
         )
         sides.append(Corpus.from_lines(lines))
     if len(sides[0]) != len(sides[1]):
@@ -89,6 +93,15 @@ def _language_of(path: PathLike) -> str:
     return endings[-1] if endings and len(endings[-1]) == 2 and endings[-1].isalpha() else "en"
 
 
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A model, and what it was made of: the sentence pairs that were used, and their word links."""
+
+    model: Model
+    bitext: Bitext
+    links: Links
+
+
 def train(
     bitext: Bitext,
     *,
@@ -102,7 +115,7 @@ def train(
     settings: Settings = Settings(),
     threads: int = 1,
     progress: Progress = SILENT,
-) -> Model:
+) -> Trained:
     """Train a model from tokenised parallel text.
 
     `alignment` is a file of links made elsewhere, one line for each line of `bitext`. The language model is estimated
@@ -110,13 +123,13 @@ def train(
     """
     whole = bitext
     links = None if alignment is None else read_links(alignment, bitext)
-    kept = clean(bitext, cleaning, progress)
-    if kept.dropped:
-        bitext = bitext.take(kept.rows)
-        links = None if links is None else links.take(kept.rows)
-    if links is None:
+    cleaned = clean(bitext, cleaning, progress)
+    bitext = cleaned.bitext
+    if links is not None:
+        links = links.take(cleaned.rows)
+    else:
         directions = aligner.align(bitext, threads=threads, progress=progress)
-        links = symmetrise(directions, phrase_model.symmetrisation)
+        links = symmetrise(directions, phrase_model.symmetrisation, threads=threads)
     pairs = phrase_pairs(bitext, links, phrase_model, threads=threads, progress=progress)
     table = PhraseTable.from_pairs(pairs)
     if arpas:
@@ -125,15 +138,25 @@ def train(
         text = _language_model_text([whole.target, *lm_texts])
         language_models = [LanguageModel.from_ngrams(estimate(text, kneser_ney, threads=threads, progress=progress))]
     named = {"lm" if i == 0 else f"lm{i + 1}": model for i, model in enumerate(language_models)}
-    return Model(
+    model = Model(
         source_vocab=bitext.source.vocab,
         target_vocab=bitext.target.vocab,
         tables={"tm": table},
         language_models=named,
         weights=initial_weights({"tm": table.score_names}, pairs.reordering, named),
         settings=settings,
-        history=_history(bitext, links, kept.dropped, aligner, phrase_model, None if arpas else kneser_ney, alignment),
+        history={
+            "sentence_pairs": len(bitext),
+            "dropped_pairs": len(whole) - len(bitext),
+            "source_words": bitext.source.words,
+            "target_words": bitext.target.words,
+            "links": len(links.values),
+            "aligner": {"name": "file"} if alignment is not None else {"name": aligner.name, **aligner.to_dict()},
+            "phrase_model": phrase_model.to_dict(),
+            "language_model": {"name": "file"} if arpas else kneser_ney.to_dict(),
+        },
     )
+    return Trained(model, bitext, links)
 
 
 def phrase_pairs(
@@ -179,26 +202,3 @@ def _language_model_text(parts: Sequence[Corpus]) -> Corpus:
         vocab, ids, lines = vocab.extend(part.take(np.flatnonzero(lengths)).text())
         rows.append(type(part.sentences)(ids, lines))
     return Corpus(vocab, type(parts[0].sentences).concatenate(rows))
-
-
-def _history(
-    bitext: Bitext,
-    links: Links,
-    dropped: int,
-    aligner: Aligner,
-    phrase_model: PhraseModel,
-    kneser_ney: KneserNey | None,
-    alignment: PathLike | None,
-) -> dict[str, Any]:
-    history: dict[str, Any] = {
-        "sentence_pairs": len(bitext),
-        "dropped_pairs": dropped,
-        "source_words": bitext.source.words,
-        "target_words": bitext.target.words,
-        "links": len(links.values),
-        "aligner": {"name": "file"} if alignment is not None else {"name": aligner.name, **aligner.to_dict()},
-        "phrase_model": phrase_model.to_dict(),
-    }
-    if kneser_ney is not None:
-        history["language_model"] = kneser_ney.to_dict()
-    return history

@@ -1,0 +1,135 @@
+"""Language models on Multi30k: agreement with lmplz, time to estimate, perplexity, speed of queries.
+
+With `--kenlm FOLDER` (KenLM's sources) it also builds a harness that times KenLM's probing model on the same words.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from dragoman.core.corpus import Corpus
+from dragoman.core.ngrams import NGrams
+from dragoman.core.ragged import Ragged
+from dragoman.core.vocab import EOS
+from dragoman.model.language_model import LanguageModel
+from dragoman.training.lm.kneser_ney import KneserNey, estimate
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def best_of(times: int, work: Callable[[], object]) -> float:
+    seconds = []
+    for _ in range(times):
+        begin = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - begin)
+    return min(seconds)
+
+
+def read_numbers(path: Path) -> dict[str, tuple[float, float]]:
+    """Read an ARPA file as a mapping from n-grams to log-probability and back-off weight."""
+    numbers = {}
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            fields = line.rstrip("\n").split("\t")
+            if len(fields) > 1:
+                numbers[fields[1]] = (float(fields[0]), float(fields[2]) if len(fields) > 2 else 0.0)
+    return numbers
+
+
+def compare(ngrams: NGrams, theirs: dict[str, tuple[float, float]]) -> str:
+    words = list(ngrams.vocab)
+    ours = {
+        " ".join(words[i] for i in row): numbers
+        for table in ngrams.orders
+        for row, *numbers in zip(table.words.tolist(), table.logprobs.tolist(), table.backoffs.tolist(), strict=True)
+    }
+    if ours.keys() != theirs.keys():
+        return f"{len(ours.keys() ^ theirs.keys())} n-grams differ"
+    worst = [max(abs(ours[ngram][i] - theirs[ngram][i]) for ngram in ours) for i in (0, 1)]
+    return f"same {len(ours)} n-grams, largest difference of log10 {worst[0]:.1e}, of back-off {worst[1]:.1e}"
+
+
+def build_harness(kenlm: Path, folder: Path) -> Path:
+    sources = [
+        path
+        for pattern in ("lm/*.cc", "util/*.cc", "util/double-conversion/*.cc")
+        for path in sorted(kenlm.glob(pattern))
+        if not path.stem.endswith(("_main", "_test", "_benchmark"))
+    ]
+    program = folder / "language_model_query"
+    includes = [f"-I{kenlm}", f"-I{ROOT / 'src/dragoman/kernels'}"]
+    flags = ["-std=c++20", "-O3", "-DNDEBUG", "-DKENLM_MAX_ORDER=6", "-w"]
+    harness = ROOT / "benchmarks/language_model_query.cpp"
+    subprocess.run(["g++", *flags, *includes, harness, *sources, "-lpthread", "-o", program], check=True)
+    return program
+
+
+def run_harness(
+    program: Path, arpa: Path, model: LanguageModel, corpus: Corpus, folder: Path
+) -> dict[str, list[float]]:
+    plain = folder / "model.arpa"
+    plain.write_bytes(gzip.decompress(arpa.read_bytes()))
+    (folder / "text").write_text("".join(f"{line}\n" for line in corpus.lines()), encoding="utf-8")
+    sentences = model.sentences(corpus)
+    np.insert(sentences.values, sentences.offsets[1:], EOS).tofile(folder / "ids")
+    for name, array in zip(("slots", "states", "unigrams"), model.automaton, strict=True):
+        array.tofile(folder / name)
+    files = [plain, *(folder / name for name in ("text", "ids", "slots", "states", "unigrams"))]
+    printed = subprocess.run([program, *files], check=True, capture_output=True, text=True).stdout
+    return {name: [float(n) for n in numbers] for name, *numbers in map(str.split, printed.splitlines())}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared/data")
+    parser.add_argument("--kenlm", type=Path, help="folder of KenLM's sources, to build and time it")
+    arguments = parser.parse_args()
+    train = Corpus.read(arguments.data / "multi30k/train.en.gz")
+    test = Corpus.read(arguments.data / "multi30k/test_2016_flickr.en.gz")
+    texts = {"train": train, "test x 20": Corpus(test.vocab, Ragged.concatenate([test.sentences] * 20))}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        program = build_harness(arguments.kenlm, folder) if arguments.kenlm else None
+        for order in (3, 5):
+            options = KneserNey(order=order)
+            ngrams = estimate(train, options)
+            model = LanguageModel.from_ngrams(ngrams)
+            arpa = arguments.data / f"moses/fr-en/lm{order}.arpa.gz"
+            print(f"## Order {order}\n")
+            print(f"- against lmplz: {compare(ngrams, read_numbers(arpa))}")
+            seconds = [best_of(5, partial(estimate, train, options, threads=t)) for t in (1, 2)]
+            print(f"- estimation: {seconds[0]:.3f} s on one thread, {seconds[1]:.3f} s on two")
+            print(f"- indexing: {best_of(5, partial(LanguageModel.from_ngrams, ngrams)):.3f} s")
+            perplexity = model.perplexity(test)
+            print(
+                f"- perplexity of test_2016_flickr: {perplexity.including_oovs:.2f} with, "
+                f"{perplexity.excluding_oovs:.2f} without {perplexity.oovs} OOVs of {perplexity.tokens} tokens"
+            )
+            print("\n| text | tokens | kernel, one thread | one word at a time | KenLM probing | kernel / KenLM |")
+            print("|---|---|---|---|---|---|")
+            for text, corpus in texts.items():
+                sentences = model.sentences(corpus)
+                tokens = corpus.words + len(corpus)
+                speed = tokens / best_of(7, partial(model.logprobs, sentences)) / 1e6
+                row = f"| {text} | {tokens} | {speed:.1f} M words/s |"
+                if program:
+                    found = run_harness(program, arpa, model, corpus, folder)
+                    (view, view_total), (kenlm, kenlm_total) = found["view"], found["kenlm"]
+                    assert abs(view_total - kenlm_total) < 1e-5 * abs(kenlm_total), (view_total, kenlm_total)
+                    row += f" {view:.1f} | {kenlm:.1f} | {speed / kenlm:.2f} |"
+                print(row)
+            print()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,273 @@
+"""Language models at run time: a back-off automaton in arrays that can be memory-mapped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman import kernels
+from dragoman.core.corpus import Corpus
+from dragoman.core.errors import DataError
+from dragoman.core.ngrams import NGrams, NGramTable
+from dragoman.core.progress import SILENT, Progress
+from dragoman.core.ragged import Ragged
+from dragoman.core.store import Arrays
+from dragoman.core.vocab import BOS, EOS, UNK, Vocab
+
+#: The base-10 log-probability of unknown words in models that have none for `<unk>`.
+MISSING_UNKNOWN = -100.0
+
+_DTYPES = {"slots": np.uint64, "states": np.uint64, "unigrams": np.uint64, "bounds": np.int64,
+           "implied_slots": np.int64, "implied_words": np.int32}  # fmt: skip
+_ENTRY = np.dtype([("log10", "<f4"), ("state", "<i4")])
+
+
+class WordScore(NamedTuple):
+    """One word of a sentence: base-10 log-probability, length of the n-gram that gave it, whether it is unknown."""
+
+    logprob: float
+    ngram_length: int
+    oov: bool
+
+
+@dataclass(frozen=True)
+class Perplexity:
+    """How well a model predicts text; `tokens` counts the sentence ends, logarithms are to base 10."""
+
+    logprob: float
+    oov_logprob: float
+    tokens: int
+    oovs: int
+
+    @property
+    def including_oovs(self) -> float:
+        """The perplexity with unknown words counted."""
+        return float(10 ** (-self.logprob / max(self.tokens, 1)))
+
+    @property
+    def excluding_oovs(self) -> float:
+        """The perplexity of the known words alone."""
+        return float(10 ** (-(self.logprob - self.oov_logprob) / max(self.tokens - self.oovs, 1)))
+
+
+@dataclass(frozen=True, eq=False)
+class LanguageModel:
+    """A back-off language model that answers queries; all its log-probabilities are to base 10, as in ARPA files.
+
+    The arrays are those of the automaton that `kernels/language_model.hpp` describes; `bounds[n]` is the first state of
+    length n. `implied_slots` and `implied_words` mark what was added to make the automaton complete.
+
+    >>> words = np.arange(4, dtype=np.int32)[:, None]
+    >>> table = NGramTable(words, np.float32([-2, 0, -1, -0.5]), np.zeros(4, np.float32))
+    >>> model = LanguageModel.from_ngrams(NGrams(Vocab.of(["yes"]), (table,)))
+    >>> model.score("yes yes no"), model.full_scores("no", eos=False)
+    (-4.0, [WordScore(logprob=-2.0, ngram_length=1, oov=True)])
+    """
+
+    vocab: Vocab
+    slots: NDArray[np.uint64]
+    states: NDArray[np.uint64]
+    unigrams: NDArray[np.uint64]
+    bounds: NDArray[np.int64]
+    implied_slots: NDArray[np.int64]
+    implied_words: NDArray[np.int32]
+
+    @classmethod
+    def from_ngrams(cls, ngrams: NGrams) -> Self:
+        """Index n-grams.
+
+        N-grams whose prefixes or suffixes are missing are taken as they are. Words without a unigram are unknown,
+        and without `<unk>` unknown words have the log-probability `MISSING_UNKNOWN`.
+        """
+        tables = ngrams.orders
+        for n, table in enumerate(tables, 1):
+            if table.words.shape != (len(table), n):
+                raise DataError(f"n-grams of order {n} have {table.words.shape[-1]} words")
+            if len(table) and not 0 <= table.words.min() <= table.words.max() < len(ngrams.vocab):
+                raise DataError(f"n-grams of order {n} hold ids that are not in their vocabulary")
+        slots, states, unigrams, bounds, implied_slots, implied_words, duplicate = kernels.lm_index(
+            np.concatenate([table.words.ravel() for table in tables]),
+            np.concatenate([table.logprobs for table in tables]),
+            np.concatenate([table.backoffs for table in tables]),
+            np.cumsum([0, *map(len, tables)]),
+            len(ngrams.vocab),
+            MISSING_UNKNOWN,
+        )
+        if duplicate >= 0:
+            for table in tables:
+                if duplicate < len(table):
+                    raise DataError(f"the n-gram '{ngrams.vocab.text(table.words[duplicate])}' occurs twice")
+                duplicate -= len(table)
+        return cls(ngrams.vocab, slots, states, unigrams, bounds, implied_slots, implied_words)
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Self:
+        """Rebuild a model from what `arrays` gave; nothing is copied."""
+        own = {}
+        for name, dtype in _DTYPES.items():
+            array = arrays.get(name)
+            if array is None or array.dtype != dtype or array.ndim != 1 + (name in ("slots", "states")):
+                raise DataError(f"the array '{name}' is missing or of the wrong type", expected="a language model")
+            own[name] = array
+        vocab = Vocab.from_arrays({name[6:]: array for name, array in arrays.items() if name.startswith("vocab.")})
+        fits = own["slots"].shape[1] == own["states"].shape[1] == 2 and len(own["slots"]).bit_count() == 1
+        if not fits or len(own["unigrams"]) != len(vocab) or own["bounds"][-1:] != [len(own["states"])]:
+            raise DataError("the arrays of a language model do not fit together")
+        return cls(vocab, **own)  # type: ignore[arg-type]
+
+    def arrays(self) -> Arrays:
+        """Return the arrays that make up the model, by name, for storing."""
+        return {name: getattr(self, name) for name in _DTYPES} | {
+            f"vocab.{name}": array for name, array in self.vocab.arrays().items()
+        }
+
+    @property
+    def order(self) -> int:
+        """The length of the longest n-grams."""
+        return len(self.bounds) - 1
+
+    @property
+    def automaton(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64]]:
+        """What kernels take to build a `LanguageModelView`: slots, states, unigrams (its `score` is a natural log)."""
+        return self.slots, self.states, self.unigrams
+
+    @cached_property
+    def begin_state(self) -> int:
+        """The state at the beginning of a sentence."""
+        return int(self.unigrams[BOS : BOS + 1].view(_ENTRY)["state"][0])
+
+    def score(self, sentence: str, *, bos: bool = True, eos: bool = True) -> float:
+        """Return the base-10 log-probability of a tokenised sentence, from its beginning and with its end."""
+        return float(self.logprobs(self._encode(sentence), bos=bos, eos=eos).sum(dtype=np.float64))
+
+    def full_scores(self, sentence: str, *, bos: bool = True, eos: bool = True) -> list[WordScore]:
+        """Return what each word of a tokenised sentence, and then its end, contributes to the score."""
+        ids = self._encode(sentence)
+        logprobs, lengths = kernels.lm_score(
+            ids.values, ids.offsets, bos, eos, *self.automaton, self.bounds, True, 1, None
+        )
+        oov = [*(~self.knows[ids.values]).tolist(), False]
+        return [WordScore(*found) for found in zip(logprobs.tolist(), lengths.tolist(), oov, strict=False)]
+
+    def ids_of(self, vocab: Vocab) -> NDArray[np.int32]:
+        """For each word of a vocabulary its id as a word of text: UNK if this model does not know it, or for a mark."""
+        return self._text_ids if vocab is self.vocab else self._text_ids[vocab.map_to(self.vocab)]
+
+    def sentences(self, corpus: Corpus) -> Ragged[np.int32]:
+        """Return the sentences of a corpus in ids of this model, as `ids_of` has them."""
+        return Ragged(self.ids_of(corpus.vocab)[corpus.sentences.values], corpus.sentences.offsets)
+
+    def _encode(self, sentence: str) -> Ragged[np.int32]:
+        ids, _ = self.vocab.encode(sentence.encode())
+        return Ragged(self._text_ids[ids], np.array([0, len(ids)]))
+
+    @cached_property
+    def _text_ids(self) -> NDArray[np.int32]:
+        ids = np.arange(len(self.vocab), dtype=np.int32)
+        ids[~self.knows] = ids[[BOS, EOS]] = UNK
+        return ids
+
+    def logprobs(
+        self,
+        sentences: Ragged[np.int32],
+        *,
+        bos: bool = True,
+        eos: bool = True,
+        threads: int = 1,
+        progress: Progress = SILENT,
+    ) -> NDArray[np.float32]:
+        """Return the base-10 log-probability of each word of sentences in ids and, with `eos`, of each end."""
+        words = sentences.values
+        if len(words) and not 0 <= words.min() <= words.max() < len(self.vocab):
+            raise IndexError(f"word ids from {words.min()} to {words.max()} in a vocabulary of {len(self.vocab)}")
+        with progress.stage("querying the language model") as done:
+            return kernels.lm_score(
+                words, sentences.offsets, bos, eos, *self.automaton, self.bounds, False, threads, done
+            )[0]
+
+    def perplexity(self, corpus: Corpus, *, threads: int = 1, progress: Progress = SILENT) -> Perplexity:
+        """Measure how well the model predicts text, sentence ends included."""
+        sentences = self.sentences(corpus)
+        logprobs = self.logprobs(sentences, threads=threads, progress=progress)
+        is_word = np.ones(len(logprobs), bool)
+        is_word[sentences.offsets[1:] + np.arange(len(sentences))] = False
+        oov = ~self.knows[sentences.values]
+        return Perplexity(
+            logprob=float(logprobs.sum(dtype=np.float64)),
+            oov_logprob=float(logprobs[is_word][oov].sum(dtype=np.float64)),
+            tokens=len(logprobs),
+            oovs=int(oov.sum()),
+        )
+
+    @cached_property
+    def knows(self) -> NDArray[np.bool_]:
+        """For each id of the vocabulary whether it is a word that the model has a unigram for."""
+        known = np.ones(len(self.vocab), bool)
+        known[UNK] = False
+        known[self.implied_words] = False
+        return known
+
+    @property
+    def sizes(self) -> list[int]:
+        """The number of n-grams of each order."""
+        listed = self.slots[:, 0].copy()
+        listed[self.implied_slots] = 0
+        parents = (listed[listed != 0] >> np.uint64(32)).astype(np.int64)
+        longer = np.histogram(parents, bins=self.bounds[1:])[0].tolist() if self.order > 1 else []
+        return [len(self.vocab) - len(self.implied_words), *longer]
+
+    def to_ngrams(self) -> NGrams:
+        """Return the n-grams again, with the same numbers; unigrams in the vocabulary's order, others sorted by ids."""
+        states = np.ascontiguousarray(self.states[:, 0]).view(_ENTRY)
+        unigrams = self.unigrams.view(_ENTRY)
+        listed = np.ones(len(self.slots), bool)
+        listed[self.implied_slots] = False
+        used = np.flatnonzero(self.slots[:, 0])
+        parents = (self.slots[used, 0] >> np.uint64(32)).astype(np.int32)
+        last = (self.slots[used, 0] & np.uint64(0xFFFFFFFF)).astype(np.int32)
+        entries = np.ascontiguousarray(self.slots[used, 1]).view(_ENTRY)
+
+        known = np.setdiff1d(np.arange(len(self.vocab), dtype=np.int32), self.implied_words)
+        orders = [_table(known[:, None], unigrams[known], states, self.bounds, 1)]
+        contexts = _state_words(np.arange(len(self.vocab), dtype=np.int32)[:, None], unigrams, self.bounds, 1)
+        for n in range(2, self.order + 1):
+            rows = np.flatnonzero((self.bounds[n - 1] <= parents) & (parents < self.bounds[n]))
+            words = np.concatenate([contexts[parents[rows] - self.bounds[n - 1]], last[rows, None]], axis=1)
+            contexts = _state_words(words, entries[rows], self.bounds, n)
+            kept = listed[used[rows]]
+            words, rows = words[kept], rows[kept]
+            by_ids = np.lexsort(words.T[::-1])
+            orders.append(_table(words[by_ids], entries[rows[by_ids]], states, self.bounds, n))
+        return NGrams(self.vocab, tuple(orders))
+
+
+def _own_state(entries: NDArray[np.void], bounds: NDArray[np.int64], length: int) -> NDArray[np.bool_]:
+    """Tell which n-grams of that length are states themselves: those that do not lead to a shorter one."""
+    return np.asarray(entries["state"] >= bounds[length])
+
+
+def _state_words(
+    words: NDArray[np.int32], entries: NDArray[np.void], bounds: NDArray[np.int64], length: int
+) -> NDArray[np.int32]:
+    """Return the words of the states of that length, in the order of the states."""
+    own = _own_state(entries, bounds, length)
+    ordered = np.empty_like(words[own])
+    ordered[entries["state"][own] - bounds[length]] = words[own]
+    return ordered
+
+
+def _table(
+    words: NDArray[np.int32],
+    entries: NDArray[np.void],
+    states: NDArray[np.void],
+    bounds: NDArray[np.int64],
+    length: int,
+) -> NGramTable:
+    own = _own_state(entries, bounds, length)
+    backoffs = np.where(own, states["log10"][entries["state"]], np.float32(0))
+    return NGramTable(words, entries["log10"].copy(), backoffs)

@@ -1,0 +1,158 @@
+"""Models of Moses: a moses.ini with its tables becomes a Model, and the other way round."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from dragoman.core.errors import DataError
+from dragoman.core.files import PathLike, output_folder
+from dragoman.core.phrases import PhrasePairs
+from dragoman.core.progress import SILENT, Progress
+from dragoman.core.vocab import Vocab
+from dragoman.core.weights import Weights
+from dragoman.formats.arpa import read_arpa, write_arpa
+from dragoman.formats.moses_ini import MosesFeature, MosesIni, read_moses_ini, write_moses_ini
+from dragoman.formats.moses_phrase_table import read_phrase_table, write_phrase_table
+from dragoman.formats.moses_reordering import attach_reordering, read_reordering, write_reordering
+from dragoman.model.bundle import Model, Settings
+from dragoman.model.features import phrase_features, reordering_features
+from dragoman.model.language_model import LanguageModel
+from dragoman.model.phrase_table import PhraseTable
+
+_PENALTIES = {
+    "UnknownWordPenalty": "unknown_word",
+    "WordPenalty": "word_penalty",
+    "PhrasePenalty": "phrase_penalty",
+    "Distortion": "distortion",
+}
+
+
+def import_moses(path: PathLike, *, progress: Progress = SILENT) -> Model:
+    """Read a moses.ini and everything that it names: phrase and reordering tables, ARPA files, and weights."""
+    ini = read_moses_ini(path, progress)
+    weights: dict[str, float] = {}
+    for feature in ini.features:
+        if feature.kind in _PENALTIES and feature.weights:
+            weights[_PENALTIES[feature.kind]] = feature.weights[0]
+    tables: dict[str, PhrasePairs] = {}
+    source_vocab, target_vocab = Vocab.of(), Vocab.of()
+    for feature in (f for f in ini.features if f.is_phrase_table):
+        name = _numbered("tm", len(tables))
+        with progress.stage(f"reading {_file(path, feature)}"):
+            pairs = read_phrase_table(
+                _file(path, feature), source_vocab=source_vocab, target_vocab=target_vocab, progress=progress
+            )
+        source_vocab, target_vocab = pairs.source_vocab, pairs.target_vocab
+        tables[name] = pairs
+        names = phrase_features(name, pairs.score_names)
+        weights |= dict(zip(names, feature.weights, strict=False))
+        if len(feature.weights) == len(names) + 1:
+            # The fifth weight of old tables, whose fifth score is e for every phrase.
+            weights["phrase_penalty"] = weights.get("phrase_penalty", 0.0) + feature.weights[-1]
+    for i, feature in enumerate(f for f in ini.features if f.is_reordering):
+        name = _numbered("lr", i)
+        with progress.stage(f"reading {_file(path, feature)}"):
+            reordering = read_reordering(_file(path, feature), progress=progress)
+        if reordering.scores.shape[1] != 6:
+            raise DataError(
+                f"has {reordering.scores.shape[1]} scores", path=feature.file, expected="6 (msd-bidirectional-fe)"
+            )
+        tables = {table: attach_reordering(pairs, reordering, name, progress) for table, pairs in tables.items()}
+        weights |= dict(zip(reordering_features(name), feature.weights, strict=False))
+    language_models = {}
+    for i, feature in enumerate(f for f in ini.features if f.is_language_model):
+        name = _numbered("lm", i)
+        with progress.stage(f"reading {_file(path, feature)}"):
+            language_models[name] = LanguageModel.from_ngrams(read_arpa(_file(path, feature), progress=progress))
+        weights[name] = feature.weights[0] if feature.weights else 0.5
+    if not tables:
+        raise DataError("names no phrase table", path=path, expected="a phrase-based model")
+    return Model(
+        source_vocab=source_vocab,
+        target_vocab=target_vocab,
+        tables={name: PhraseTable.from_pairs(pairs) for name, pairs in tables.items()},
+        language_models=language_models,
+        weights=Weights(weights),
+        settings=_settings(ini),
+        history={"imported_from": "moses"},
+    )
+
+
+def _settings(ini: MosesIni) -> Settings:
+    settings = Settings()
+    if ini.distortion_limit is not None:
+        settings = replace(settings, reordering_limit=max(-1, ini.distortion_limit))
+    limits = [f.arguments.get("table-limit") for f in ini.features if f.is_phrase_table]
+    limit = next((value for value in limits if value is not None), None)
+    if limit is not None and limit.isdigit():
+        return replace(settings, table_limit=int(limit))
+    return settings if ini.table_limit is None else replace(settings, table_limit=max(0, ini.table_limit))
+
+
+def _numbered(stem: str, i: int) -> str:
+    return stem if i == 0 else f"{stem}{i + 1}"
+
+
+def _file(path: PathLike, feature: MosesFeature) -> Path:
+    if feature.file is None:
+        raise DataError(f"{feature.kind} {feature.name} names no file", path=path, line=feature.line)
+    return feature.file
+
+
+def export_moses(model: Model, path: PathLike, *, progress: Progress = SILENT) -> None:
+    """Write a model as a folder that Moses reads: moses.ini, tables, reordering tables and ARPA files."""
+    weights = model.weights
+    with output_folder(path) as folder:
+        features = [MosesFeature(kind, f"{kind}0", (weights.get(name, 0.0),)) for kind, name in _PENALTIES.items()]
+        for i, (name, table) in enumerate(model.tables.items()):
+            file = folder / f"phrase-table.{name}.gz"
+            pairs = table.to_pairs(model.source_vocab, model.target_vocab)
+            with progress.stage(f"writing {file.name}"):
+                write_phrase_table(file, pairs, progress)
+            arguments = {
+                "num-features": str(len(table.score_names)),
+                "path": file.name,
+                "table-limit": str(model.settings.table_limit),
+            }
+            features.append(
+                MosesFeature(
+                    "PhraseDictionaryMemory",
+                    f"TranslationModel{i}",
+                    tuple(weights.vector(phrase_features(name, table.score_names)).tolist()),
+                    arguments,
+                    file,
+                )
+            )
+        for i, name in enumerate(model.reorderings):
+            file = folder / f"reordering-table.{name}.gz"
+            table = next(table for table in model.tables.values() if name in table.log_reordering)
+            with progress.stage(f"writing {file.name}"):
+                write_reordering(file, table.to_pairs(model.source_vocab, model.target_vocab), name, progress)
+            features.append(
+                MosesFeature(
+                    "LexicalReordering",
+                    f"LexicalReordering{i}",
+                    tuple(weights.vector(reordering_features(name)).tolist()),
+                    {
+                        "num-features": "6",
+                        "type": "wbe-msd-bidirectional-fe-allff",
+                        "input-factor": "0",
+                        "output-factor": "0",
+                        "path": file.name,
+                    },
+                    file,
+                )
+            )
+        for i, (name, language_model) in enumerate(model.language_models.items()):
+            file = folder / f"{name}.arpa.gz"
+            with progress.stage(f"writing {file.name}"):
+                write_arpa(file, language_model.to_ngrams(), progress)
+            arguments = {"factor": "0", "path": file.name, "order": str(language_model.order)}
+            features.append(MosesFeature("KENLM", f"LM{i}", (weights.get(name, 0.0),), arguments, file))
+        sections = {
+            "input-factors": ("0",),
+            "mapping": tuple(f"{i} T {i}" for i in range(len(model.tables))),
+            "distortion-limit": (str(model.settings.reordering_limit),),
+        }
+        write_moses_ini(folder / "moses.ini", MosesIni(tuple(features), sections))

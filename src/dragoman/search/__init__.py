@@ -1,0 +1,1 @@
+"""Sentence to hypergraph: phrase-based search by stacks, cube pruning or exhaustively, and greedy hill-climbing."""

@@ -1,0 +1,133 @@
+"""From what a search kept to a Hypergraph, with the features of every edge."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.hypergraph import Hypergraph
+from dragoman.core.ragged import Ragged
+from dragoman.model.features import reordering_features
+from dragoman.search.batch import Batch, Found, boundary_names
+
+
+def hypergraph(batch: Batch, found: Found, sentence: int, *, features: bool = True) -> Hypergraph:
+    """Return the lattice of one sentence; `found` must come from a search with `lattice`."""
+    arrays = found.arrays
+    nodes = slice(int(arrays["node_offsets"][sentence]), int(arrays["node_offsets"][sentence + 1]))
+    edges = slice(int(arrays["edge_offsets"][sentence]), int(arrays["edge_offsets"][sentence + 1]))
+    options = batch.options
+    first, last = int(options.offsets[sentence]), int(options.offsets[sentence + 1])
+    local = arrays["edge_options"][edges]
+    tails = arrays["tails"][edges]
+    placed = local >= 0
+    option = np.where(placed, local + first, -1)
+    spans = np.zeros((len(local), 2), np.int32)
+    spans[placed, 0], spans[placed, 1] = options.begin[option[placed]], options.end[option[placed]]
+    feature_rows = None
+    if features:
+        node_options = arrays["node_options"][nodes]
+        previous = np.where((tails >= 0) & (node_options[tails] >= 0), node_options[tails] + first, -1)
+        lm_scores = _lm_scores(batch, option, tails, arrays["node_lms"].reshape(len(arrays["node_options"]), -1)[nodes])
+        feature_rows = edge_features(batch, option, previous, tails >= 0, lm_scores)
+    return Hypergraph(
+        vocab=options.vocab,
+        root=nodes.stop - nodes.start - 1,
+        first_edge=arrays["first_edges"][nodes.start + sentence : nodes.stop + sentence + 1],
+        tails=np.stack([tails, np.full_like(tails, -1)], axis=1),
+        # The templates are: nothing (into the start), the tail alone (into the goal), the tail and an option's words.
+        template_ids=np.where(placed, local + 2, np.where(tails >= 0, 1, 0)).astype(np.int32),
+        templates=_templates(options.words, first, last),
+        spans=spans,
+        scores=arrays["edge_scores"][edges],
+        features=feature_rows,
+    )
+
+
+def _templates(words: Ragged[np.int32], first: int, last: int) -> Ragged[np.int32]:
+    start = words.offsets[first]
+    bounds = words.offsets[first : last + 1] - start
+    values = np.insert(words.values[start : words.offsets[last]], bounds[:-1], np.int32(-1))
+    offsets = np.concatenate([[0, 0], 1 + bounds + np.arange(len(bounds))])
+    return Ragged(np.concatenate([np.array([-1], np.int32), values]), offsets.astype(np.int64))
+
+
+def _lm_scores(
+    batch: Batch, option: NDArray[np.int64], tails: NDArray[np.int32], node_lms: NDArray[np.int32]
+) -> NDArray[np.float64]:
+    moves = tails >= 0
+    scores = np.zeros((len(option), node_lms.shape[1]))
+    for k in range(node_lms.shape[1]):
+        states = np.ascontiguousarray(node_lms[tails[moves], k])
+        scores[moves, k] = batch.read(k, states, option[moves].astype(np.int32))
+    return scores
+
+
+def edge_features(
+    batch: Batch,
+    option: NDArray[np.int64],
+    previous: NDArray[np.int64],
+    moves: NDArray[np.bool_],
+    lm_scores: NDArray[np.float64],
+) -> FeatureRows:
+    """Features of edges: an option's own, and those that depend on what came before.
+
+    `option` is -1 on the edges into the start and into the goal; the latter have a tail (`moves`). `previous` is the
+    option before, -1 at the sentence's start; `lm_scores` has a column for each language model.
+    """
+    options, model = batch.options, batch.model
+    names = model.feature_names
+    column = {name: i for i, name in enumerate(names)}
+    placed = option >= 0
+    here, before = option[placed], previous[placed]
+    dense = np.zeros((len(option), len(names)))
+    dense[placed] = options.dense[here]
+    for k, name in enumerate(model.language_models):
+        dense[:, column[name]] = lm_scores[:, k]
+    end_before = np.where(before >= 0, options.end[before], 0)
+    dense[placed, column["distortion"]] = -np.abs(options.begin[here] - end_before)
+    swapped = (before >= 0) & (options.end[here] == options.begin[before])
+    orientation = np.where(options.begin[here] == end_before, 0, np.where(swapped, 1, 2))
+    edges = np.flatnonzero(placed)
+    follows = before >= 0
+    for r, name in enumerate(model.reorderings):
+        first = column[reordering_features(name)[0]]
+        dense[edges, first + orientation] += options.reordering[r, here, orientation]
+        towards = 3 + orientation[follows]
+        dense[edges[follows], first + towards] += options.reordering[r, before[follows], towards]
+    parts = [FeatureRows.from_dense(names, dense)]
+    parts += [_on_edges(rows, option) for rows in batch.sparse]
+    if batch.boundary_feature is not None:
+        size = len(batch.boundary_feature.symbols)
+        right = np.where(previous >= 0, batch.right[previous], 0)
+        left = np.where(placed, batch.left[option], 0)
+        ids = (right * size + left)[moves].astype(np.int32)
+        offsets = np.concatenate([[0], np.cumsum(moves)]).astype(np.int64)
+        parts.append(FeatureRows(tuple(boundary_names(batch.boundary_feature)), offsets, ids, np.ones(len(ids))))
+    return FeatureRows.join(parts)
+
+
+def derivation_features(batch: Batch, derivations: Ragged[np.int32], sentences: NDArray[np.int64]) -> FeatureRows:
+    """Features of whole derivations, given as options (numbered within their sentence) in target order."""
+    lengths = derivations.lengths
+    first = np.repeat(batch.options.offsets[sentences], lengths)
+    placed = derivations.values + first
+    # One edge an option, and one into the goal, which gets the language models' scores of the whole sentence.
+    ends = derivations.offsets[1:]
+    option = np.insert(placed, ends, -1)
+    starts = derivations.offsets[:-1] + np.arange(len(derivations))
+    previous = np.concatenate([[-1], option[:-1]])
+    previous[starts] = -1
+    goals = ends + np.arange(len(derivations))
+    lm_scores = np.zeros((len(option), len(batch.model.language_models)))
+    for k in range(lm_scores.shape[1]):
+        lm_scores[goals, k] = batch.read_sentences(k, placed, derivations.offsets)
+    edges = edge_features(batch, option, previous, np.ones(len(option), bool), lm_scores)
+    return edges.sum_over(Ragged(np.arange(len(option)), np.append(starts, len(option)).astype(np.int64)))
+
+
+def _on_edges(rows: FeatureRows, option: NDArray[np.int64]) -> FeatureRows:
+    """Copy options' rows to edges; edges without an option get empty rows."""
+    empty = FeatureRows(rows.names, np.append(rows.offsets, rows.offsets[-1]), rows.ids, rows.values)
+    return empty.take(np.where(option >= 0, option, len(rows)))

@@ -1,0 +1,40 @@
+"""What a search looks at and keeps: the options of every phrase-based search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from dragoman.core.options import Options, option
+
+#: The numbers by which the kernel knows the algorithms.
+ALGORITHMS = {"stack": 0, "cube": 1, "exhaustive": 2}
+
+
+@dataclass(frozen=True)
+class SearchLimits(Options):
+    """How hard a search tries. These change what is found, never what a derivation scores."""
+
+    algorithm: Literal["cube", "stack", "exhaustive"] = option(
+        "cube", "cube pruning, stack decoding, or everything (short sentences only)"
+    )
+    pop_limit: int = option(400, "cube pruning: candidates a stack; those that recombine count half", minimum=1)
+    stack_size: int = option(200, "stack decoding: hypotheses a stack; 0 is no limit", minimum=0)
+    beam_threshold: float | None = option(
+        None, "drop hypotheses that score so much less than the best of their stack", minimum=0
+    )
+    max_size: int = option(
+        20_000_000, "give up on a sentence beyond so many hypotheses and arcs (about 40 bytes each)", minimum=1
+    )
+
+
+@dataclass(frozen=True)
+class SpaceLimits(Options):
+    """Which derivations there are. A model brings its own limits; these replace them."""
+
+    reordering_limit: int | None = option(None, "longest jump between phrases; -1 is no limit", minimum=-1)
+    table_limit: int | None = option(None, "options a source phrase; 0 is no limit", minimum=0)
+    table_limit_by: Literal["probability", "score"] = option(
+        "probability", "keep the options best by p(e|f), or by weighted score with LM estimate as Moses does"
+    )
+    unknown_words: Literal["copy", "drop"] = option("copy", "what becomes of source words without a translation")

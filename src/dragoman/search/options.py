@@ -1,0 +1,204 @@
+"""Translation options: for a batch of sentences, every phrase pair that fits on a span, with its features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman import kernels
+from dragoman.core.corpus import Corpus
+from dragoman.core.ragged import Ragged
+from dragoman.core.vocab import Vocab
+from dragoman.model.bundle import Model
+
+#: What an untranslated word costs in the feature `unknown_word`, as in Moses.
+UNKNOWN_WORD = -100.0
+
+
+@dataclass(frozen=True, eq=False)
+class PhraseOptions:
+    """The translation options of a batch of sentences, grouped by sentence, then by begin and length of the span.
+
+    `rows` has a column for each phrase table: the row of the pair there, -1 where the table lacks it. Words are ids of
+    `vocab`, which holds the model's target words and the batch's unknown source words. `dense` has a column for each
+    feature of the model; features that depend on context are 0 in it. `reordering` holds for each reordering model
+    six logarithms an option.
+    """
+
+    source: Corpus
+    vocab: Vocab
+    offsets: NDArray[np.int64]
+    begin: NDArray[np.int32]
+    end: NDArray[np.int32]
+    words: Ragged[np.int32]
+    rows: NDArray[np.int64]
+    unknown: NDArray[np.bool_]
+    dense: NDArray[np.float64]
+    reordering: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.begin)
+
+    @cached_property
+    def sentence(self) -> NDArray[np.int64]:
+        """The sentence of each option."""
+        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+
+    def take(self, picked: NDArray[np.integer]) -> PhraseOptions:
+        """Return some of the options; `picked` must be ascending."""
+        counts = np.bincount(self.sentence[picked], minlength=len(self.offsets) - 1)
+        offsets = np.zeros(len(self.offsets), np.int64)
+        np.cumsum(counts, out=offsets[1:])
+        return PhraseOptions(
+            self.source,
+            self.vocab,
+            offsets,
+            self.begin[picked],
+            self.end[picked],
+            self.words.take(picked),
+            self.rows[picked],
+            self.unknown[picked],
+            self.dense[picked],
+            self.reordering[:, picked],
+        )
+
+
+class OptionCollector:
+    """Finds the options of sentences in a model's phrase tables."""
+
+    def __init__(self, model: Model, *, table_limit: int, drop_unknown: bool = False):
+        self._model = model
+        self._tables = list(model.tables.values())
+        self._longest = [max(1, table.max_source_length) for table in self._tables]
+        self._limit = table_limit
+        self._drop_unknown = drop_unknown
+        self._columns = {name: i for i, name in enumerate(model.feature_names)}
+        # Targets of all tables in one numbering, so that the same pair in two tables is one option.
+        parts = Ragged.concatenate([table.targets for table in self._tables])
+        if len(self._tables) == 1:
+            numbers, self._targets = np.arange(len(parts), dtype=np.int32), parts
+        else:
+            numbers, words, bounds = kernels.intern_sequences(parts.values, parts.offsets)
+            self._targets = Ragged(words, bounds)
+        splits = np.cumsum([len(table.targets) for table in self._tables])[:-1]
+        self._numbers = np.split(numbers, splits)
+
+    def collect(self, source: Corpus) -> PhraseOptions:
+        """Collect the options of tokenised sentences; `source` has a vocabulary of its own."""
+        sentences = source.sentences
+        tokens = source.vocab.map_to(self._model.source_vocab)[sentences.values]
+        spans, rows, targets = self._find(tokens, sentences.offsets)
+        position, length = spans[:, 0], spans[:, 1]
+        covered = np.zeros(len(tokens), bool)
+        covered[position[length == 1]] = True
+        unknown = np.flatnonzero(~covered)
+        vocab, unknown_words = self._unknown_words(source, unknown)
+
+        position = np.concatenate([position, unknown])
+        length = np.concatenate([length, np.ones(len(unknown), np.int64)])
+        order = np.argsort(position * (len(tokens) + 1) + length, kind="stable")
+        rows = np.concatenate([rows, np.full((len(unknown), len(self._tables)), -1)])[order]
+        words = Ragged.concatenate([self._targets.take(targets), unknown_words]).take(order)
+        is_unknown = (np.arange(len(order)) >= len(targets))[order]
+        position, length = position[order], length[order]
+        sentence = np.searchsorted(sentences.offsets, position, side="right") - 1
+        offsets = np.zeros(len(sentences) + 1, np.int64)
+        np.cumsum(np.bincount(sentence, minlength=len(sentences)), out=offsets[1:])
+        begin = position - sentences.offsets[sentence]
+        return PhraseOptions(
+            source=source,
+            vocab=vocab,
+            offsets=offsets,
+            begin=begin.astype(np.int32),
+            end=(begin + length).astype(np.int32),
+            words=words,
+            rows=rows,
+            unknown=is_unknown,
+            dense=self._dense(rows, words, is_unknown),
+            reordering=self._reordering(rows),
+        )
+
+    def _find(
+        self, tokens: NDArray[np.int32], lines: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Spans (position, length), rows in each table, and numbers of the targets, of all pairs in the tables."""
+        spans, rows, targets = [], [], []
+        for i, table in enumerate(self._tables):
+            phrases = table.sources
+            found = kernels.match_spans(tokens, lines, self._longest[i], phrases.values, phrases.offsets, table.index)
+            position, column = np.nonzero(found >= 0)
+            phrase = found[position, column]
+            first = table.first_pair[phrase]
+            count = table.first_pair[phrase + 1] - first
+            if self._limit:
+                count = np.minimum(count, self._limit)
+            starts = np.cumsum(count) - count
+            row = np.arange(count.sum()) + np.repeat(first - starts, count)
+            spans.append(np.repeat(np.stack([position, column + 1], axis=1), count, axis=0))
+            own = np.full((len(row), len(self._tables)), -1, np.int64)
+            own[:, i] = row
+            rows.append(own)
+            targets.append(self._numbers[i][table.target_ids[row]].astype(np.int64))
+        if len(self._tables) == 1:
+            return spans[0], rows[0], targets[0]
+        return _merged(np.concatenate(spans), np.concatenate(rows), np.concatenate(targets))
+
+    def _unknown_words(self, source: Corpus, positions: NDArray[np.int64]) -> tuple[Vocab, Ragged[np.int32]]:
+        vocab = self._model.target_vocab
+        if self._drop_unknown or not len(positions):
+            return vocab, Ragged(np.empty(0, np.int32), np.zeros(len(positions) + 1, np.int64))
+        ids = source.sentences.values[positions]
+        text = source.vocab.decode(ids, np.arange(len(ids) + 1))
+        vocab, words, lines = vocab.extend(text)
+        return vocab, Ragged(words, lines)
+
+    def _dense(
+        self, rows: NDArray[np.int64], words: Ragged[np.int32], unknown: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        dense = np.zeros((len(rows), len(self._columns)))
+        dense[:, self._columns["word_penalty"]] = -words.lengths
+        dense[:, self._columns["phrase_penalty"]] = 1
+        dense[unknown, self._columns["unknown_word"]] = UNKNOWN_WORD
+        for i, (name, table) in enumerate(self._model.tables.items()):
+            here = rows[:, i] >= 0
+            first = self._columns[f"{name}.{table.score_names[0]}"]
+            dense[here, first : first + len(table.score_names)] = table.log_scores[rows[here, i]]
+        return dense
+
+    def _reordering(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        scores = np.zeros((len(self._model.reorderings), len(rows), 6))
+        for r, name in enumerate(self._model.reorderings):
+            for i, table in enumerate(self._tables):
+                if name in table.log_reordering:
+                    here = rows[:, i] >= 0
+                    scores[r, here] = table.log_reordering[name][rows[here, i]]
+        return scores
+
+
+def _merged(
+    spans: NDArray[np.int64], rows: NDArray[np.int64], targets: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Make one option of the same pair in several tables."""
+    order = np.lexsort((targets, spans[:, 1], spans[:, 0]))
+    spans, rows, targets = spans[order], rows[order], targets[order]
+    new = np.ones(len(targets), bool)
+    new[1:] = (spans[1:] != spans[:-1]).any(axis=1) | (targets[1:] != targets[:-1])
+    first = np.flatnonzero(new)
+    return spans[first], np.maximum.reduceat(rows, first, axis=0) if len(first) else rows, targets[first]
+
+
+def exit_classes(options: PhraseOptions, right: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Number the options so that those of one class score alike as predecessors of whatever comes next."""
+    sides = options.reordering[:, :, 3:]
+    key = [options.end, right]
+    if len(sides):
+        key += [
+            options.begin,
+            *np.ascontiguousarray(sides.astype(np.float32).transpose(0, 2, 1)).view(np.int32).reshape(-1, len(options)),
+        ]
+    matrix = np.ascontiguousarray(np.stack(key, axis=1).astype(np.int32))
+    bounds = np.arange(len(options) + 1, dtype=np.int64) * matrix.shape[1]
+    return kernels.intern_sequences(matrix.ravel(), bounds)[0]

@@ -1,0 +1,1 @@
+"""Corpus to model: word alignment, phrase extraction, scoring, reordering, pruning, language models."""

@@ -1,0 +1,75 @@
+"""Which words occur in the same sentence pairs, as arrays that the alignment kernels walk over."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman import kernels
+from dragoman.core.corpus import Corpus
+
+
+class Cooccurrence(NamedTuple):
+    """A bitext seen from one side: words of the `generated` corpus come from words of the `given` corpus or NULL.
+
+    Each generated word has a row of pairs: NULL and the given words that occur with it, each once. Parameters and
+    counts of a model are arrays that run parallel to `pair_given`. The fields are what kernels expect, in this order.
+    """
+
+    given_words: NDArray[np.int32]
+    given_offsets: NDArray[np.int64]
+    generated_words: NDArray[np.int32]
+    generated_offsets: NDArray[np.int64]
+    token_sentences: NDArray[np.int32]  #: of each generated token, grouped by word
+    token_positions: NDArray[np.int32]
+    token_groups: NDArray[np.int64]  #: where the tokens of each generated word begin
+    pair_offsets: NDArray[np.int64]  #: where the row of each generated word begins
+    pair_given: NDArray[np.int32]  #: the given word of each pair
+    null_word: int  #: the number of NULL, one past the given vocabulary
+
+    @classmethod
+    def of(cls, given: Corpus, generated: Corpus, *, threads: int = 1) -> Cooccurrence:
+        """Collect the pairs of a bitext.
+
+        >>> table = Cooccurrence.of(Corpus.from_lines(["la maison", "la"]), Corpus.from_lines(["the house", "the"]))
+        >>> table.pair_given.tolist(), table.pair_offsets.tolist()  # words 0 to 2 are special, 5 is NULL
+        ([5, 3, 4, 5, 3, 4], [0, 0, 0, 0, 3, 6])
+        """
+        ours, theirs = given.sentences, generated.sentences
+        null_word = len(given.vocab)
+        sentences, positions, groups = kernels.group_tokens(
+            theirs.values, theirs.offsets, ours.offsets, len(generated.vocab)
+        )
+        pair_offsets, pair_given = kernels.cooccurring_words(
+            ours.values, ours.offsets, sentences, groups, null_word, threads
+        )
+        return cls(
+            ours.values,
+            ours.offsets,
+            theirs.values,
+            theirs.offsets,
+            sentences,
+            positions,
+            groups,
+            pair_offsets,
+            pair_given,
+            null_word,
+        )
+
+    @property
+    def tokens(self) -> int:
+        """The number of generated tokens that have something to come from."""
+        return len(self.token_sentences)
+
+    def uniform(self) -> NDArray[np.float64]:
+        """Translation probabilities that know nothing: the same for every generated word."""
+        words = int(np.count_nonzero(np.diff(self.token_groups)))
+        return np.full(len(self.pair_given), 1.0 / max(words, 1))
+
+    def translation_probabilities(
+        self, counts: NDArray[np.float64], alpha: float | None, *, threads: int
+    ) -> NDArray[np.float64]:
+        """p(generated | given) from counts; with `alpha` the Dirichlet prior of variational Bayes."""
+        return kernels.translation_probabilities(self.pair_given, counts, self.null_word, alpha, threads)

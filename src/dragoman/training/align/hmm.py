@@ -1,0 +1,78 @@
+"""The hidden Markov alignment model (Vogel, Ney & Tillmann 1996; NULL as in Och & Ney 2003)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman import kernels
+from dragoman.core.options import option
+from dragoman.core.progress import Progress
+from dragoman.training.align.base import DirectionalAligner, Passes
+from dragoman.training.align.cooccurrence import Cooccurrence
+from dragoman.training.align.model1 import train_model1
+
+#: Forward-backward keeps a few matrices of states by states and words by states; more is not worth the memory.
+MAX_MATRIX = 1 << 22
+
+
+@dataclass(frozen=True)
+class Hmm(DirectionalAligner):
+    """Links depend on how far they jump from the link before; initialised by Model 1, trained by Baum-Welch.
+
+    O(words³) for each sentence pair and iteration, and 4 bytes of memory for each cell of each sentence pair.
+    """
+
+    name: ClassVar[str] = "hmm"
+
+    iterations: int = option(5, "iterations of Baum-Welch", minimum=1)
+    model1_iterations: int = option(5, "iterations of Model 1 before", minimum=0)
+    null_probability: float = option(0.2, "prior of a word having no link", minimum=0, maximum=0.99)
+    max_jump: int = option(10, "jumps farther than this share one weight for each side", minimum=1, maximum=65_535)
+    uniform_share: float = option(0.2, "share of a jump that goes anywhere", minimum=0.000001, maximum=1)
+    variational_bayes: bool = option(True, "put a Dirichlet prior on the translation probabilities")
+    alpha: float = option(0.01, "the Dirichlet prior's parameter", minimum=0.001)
+
+    @property
+    def corpus_passes(self) -> int:
+        """How often one direction walks through the corpus."""
+        return self.model1_iterations + self.iterations + 1
+
+    def align_direction(
+        self, cooccurrence: Cooccurrence, *, threads: int, progress: Progress, passes: Passes
+    ) -> NDArray[np.int32]:
+        """Train one direction; return the given position of each generated token, or -1 where it has none."""
+        alpha = self.alpha if self.variational_bayes else None
+        probabilities = train_model1(cooccurrence, self.model1_iterations, alpha, threads=threads, passes=passes)
+        cell_offsets, left_out = _cell_offsets(cooccurrence)
+        if left_out:
+            progress.warn(f"the hmm aligner leaves {left_out} sentence pairs of thousands of words without links")
+        corpus = (cooccurrence, kernels.pair_cells(cooccurrence, cell_offsets, threads), cell_offsets)
+        settings = (self.uniform_share, self.null_probability, threads)
+        jumps = np.ones(2 * self.max_jump + 3)
+        for _ in range(self.iterations):
+            counts, uses, chances, _ = kernels.hmm_expected_counts(
+                *corpus, probabilities, jumps, *settings, passes.next()
+            )
+            jumps = updated_jumps(jumps, uses, chances)
+            probabilities = cooccurrence.translation_probabilities(counts, alpha, threads=threads)
+        return kernels.hmm_viterbi(*corpus, probabilities, jumps, *settings, passes.next())
+
+
+def _cell_offsets(cooccurrence: Cooccurrence) -> tuple[NDArray[np.int64], int]:
+    """Where each sentence pair's matrix of cells begins, and how many pairs are left out as too long."""
+    generated, given = np.diff(cooccurrence.generated_offsets), np.diff(cooccurrence.given_offsets)
+    too_long = (given + 1) * np.maximum(given, generated + 1) > MAX_MATRIX
+    cells = np.where(too_long, 0, generated * given)
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(cells)]), int(np.count_nonzero(too_long & (generated > 0)))
+
+
+def updated_jumps(
+    jumps: NDArray[np.float64], uses: NDArray[np.float64], chances: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """New weights of jumps: uses for each chance, never quite zero; jumps without a chance keep their weight."""
+    updated = np.divide(uses, chances, out=jumps.copy(), where=chances > 0)
+    return np.asarray(np.maximum(updated / updated.sum(), 1e-9))

@@ -1,0 +1,83 @@
+"""Phrase extraction: all phrase pairs that are consistent with the word alignment (Och & Ney 2004)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman import kernels
+from dragoman.core.corpus import Bitext
+from dragoman.core.errors import UsageError
+from dragoman.core.links import Links
+from dragoman.core.progress import SILENT, Progress
+from dragoman.training.lexical import check_links
+
+Spans = tuple[NDArray[np.int32], NDArray[np.uint16], NDArray[np.uint8]]
+
+MONOTONE, SWAP, OTHER = 0, 1, 2
+
+
+@dataclass(frozen=True, eq=False)
+class PhraseInstances:
+    """Occurrences of phrase pairs in a bitext, sentence by sentence.
+
+    An instance is a span of words on each side. `previous` and `next` say how it stands to the words before and after
+    its target side: MONOTONE, SWAP or OTHER.
+    """
+
+    sentence: NDArray[np.int32]
+    source_begin: NDArray[np.uint16]
+    source_length: NDArray[np.uint8]
+    target_begin: NDArray[np.uint16]
+    target_length: NDArray[np.uint8]
+    previous: NDArray[np.uint8]
+    next: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.sentence)
+
+    @property
+    def source_spans(self) -> Spans:
+        """Sentence, first word and number of words of each source side."""
+        return self.sentence, self.source_begin, self.source_length
+
+    @property
+    def target_spans(self) -> Spans:
+        """Sentence, first word and number of words of each target side."""
+        return self.sentence, self.target_begin, self.target_length
+
+
+def extract_phrases(
+    bitext: Bitext, links: Links, *, max_length: int = 7, threads: int = 1, progress: Progress = SILENT
+) -> PhraseInstances:
+    """Find all pairs of spans, each at most `max_length` words, with a link inside and none that leads outside.
+
+    Unaligned words at the edges of a span belong to it or not: both are extracted. Orientation is word-based: a pair
+    is monotone to its predecessor if the words before both spans are linked, a swap if the word before the target
+    span is linked to the one after the source span, and other if neither or both hold; likewise for the successor.
+    Sentence boundaries count as linked words.
+
+    >>> from dragoman.core.corpus import Corpus
+    >>> from dragoman.core.links import links_of
+    >>> bitext = Bitext(Corpus.from_lines(["la maison"]), Corpus.from_lines(["the house"]))
+    >>> found = extract_phrases(bitext, links_of([[(0, 0), (1, 1)]]))
+    >>> list(zip(found.source_begin.tolist(), found.source_length.tolist()))
+    [(0, 1), (0, 2), (1, 1)]
+    """
+    if not 1 <= max_length <= 255:
+        raise UsageError(f"the longest phrase is {max_length}; expected between 1 and 255 words")
+    links = check_links(bitext, links)
+    with progress.stage("extracting phrases") as share:
+        return PhraseInstances(
+            *kernels.extract_phrases(
+                bitext.source.sentences.offsets,
+                bitext.target.sentences.offsets,
+                links.values,
+                links.offsets,
+                max_length,
+                threads,
+                share,
+            )
+        )

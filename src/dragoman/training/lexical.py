@@ -1,0 +1,149 @@
+"""Word translation probabilities from word alignment links, in both directions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.corpus import Bitext
+from dragoman.core.errors import DataError
+from dragoman.core.links import Links, source_positions, target_positions
+from dragoman.core.ragged import Ragged
+
+#: Stands for the empty word that unaligned words go with.
+NULL = -1
+
+
+@dataclass(frozen=True, eq=False)
+class LexicalTables:
+    """Word pairs, sorted by source and target word, with p(target | source) and p(source | target).
+
+    NULL stands on one side for the words on the other that have no link.
+    """
+
+    source_words: NDArray[np.int32]
+    target_words: NDArray[np.int32]
+    target_given_source: NDArray[np.float64]
+    source_given_target: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.source_words)
+
+    def rounded(self, decimals: int) -> LexicalTables:
+        """Round the probabilities, as files with that many decimals would (Moses writes seven)."""
+        return replace(
+            self,
+            target_given_source=np.round(self.target_given_source, decimals),
+            source_given_target=np.round(self.source_given_target, decimals),
+        )
+
+    def find(self, source: NDArray[np.int32], target: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Return the rows of word pairs."""
+        keys, wanted = _keys(self.source_words, self.target_words), _keys(source, target)
+        rows = np.searchsorted(keys, wanted)
+        if len(wanted) and (not len(keys) or np.any(keys[np.minimum(rows, len(keys) - 1)] != wanted)):
+            raise DataError(
+                "the lexical tables lack a word pair that is linked in the bitext",
+                expected="tables made from the same bitext and links",
+            )
+        return rows
+
+
+def check_links(bitext: Bitext, links: Links) -> Links:
+    """Return the links sorted by source and target position, each once; refuse links outside their sentence pair."""
+    if len(links) != len(bitext):
+        raise DataError(f"{len(links)} lines of links", expected=f"{len(bitext)}, one for each sentence pair")
+    rows = np.repeat(np.arange(len(links)), links.lengths)
+    source_lengths, target_lengths = bitext.source.sentences.lengths, bitext.target.sentences.lengths
+    outside = (source_positions(links) >= source_lengths[rows]) | (target_positions(links) >= target_lengths[rows])
+    if outside.any():
+        at = int(np.argmax(outside))
+        row, link = int(rows[at]), int(links.values[at])
+        raise DataError(
+            f"line {row + 1} has the link {link >> 16}-{link & 0xFFFF} in a pair of {source_lengths[row]} source "
+            f"and {target_lengths[row]} target words",
+            line=row + 1,
+            expected="positions inside the sentences, from 0",
+        )
+    keys = rows << 32 | links.values
+    if np.all(keys[1:] > keys[:-1]):
+        return links
+    keys = np.unique(keys)
+    offsets = np.searchsorted(keys, np.arange(len(links) + 1) << 32)
+    return Ragged((keys & 0xFFFFFFFF).astype(np.uint32), offsets)
+
+
+def lexical_tables(bitext: Bitext, links: Links) -> LexicalTables:
+    """Count linked words, and unaligned words as linked to NULL; relative frequencies both ways.
+
+    >>> from dragoman.core.corpus import Corpus
+    >>> from dragoman.core.links import links_of
+    >>> bitext = Bitext(Corpus.from_lines(["la maison", "la"]), Corpus.from_lines(["the house", "it"]))
+    >>> tables = lexical_tables(bitext, links_of([[(0, 0), (1, 1)], [(0, 0)]]))
+    >>> tables.target_given_source.tolist(), tables.source_given_target.tolist()
+    ([0.5, 0.5, 1.0], [1.0, 1.0, 1.0])
+    """
+    source, target = linked_words(bitext, check_links(bitext, links))
+    keys, counts = np.unique(_keys(source, target), return_counts=True)
+    source_words = ((keys >> 32) - 1).astype(np.int32)
+    target_words = ((keys & 0xFFFFFFFF) - 1).astype(np.int32)
+    return LexicalTables(
+        source_words,
+        target_words,
+        counts / np.bincount(source_words + 1, counts)[source_words + 1],
+        counts / np.bincount(target_words + 1, counts)[target_words + 1],
+    )
+
+
+def linked_words(bitext: Bitext, links: Links) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the two words of every link, then NULL and each unaligned target word, then the same for source words."""
+    source, target = corpus_positions(bitext, links)
+    source_words, target_words = bitext.source.sentences.values, bitext.target.sentences.values
+    alone = target_words[np.bincount(target, minlength=len(target_words)) == 0]
+    lonely = source_words[np.bincount(source, minlength=len(source_words)) == 0]
+    return (
+        np.concatenate([source_words[source], np.full(len(alone), NULL, np.int32), lonely]),
+        np.concatenate([target_words[target], alone, np.full(len(lonely), NULL, np.int32)]),
+    )
+
+
+def corpus_positions(bitext: Bitext, links: Links) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the positions of every link among all running words of either side."""
+    return (
+        np.repeat(bitext.source.sentences.offsets[:-1], links.lengths) + source_positions(links),
+        np.repeat(bitext.target.sentences.offsets[:-1], links.lengths) + target_positions(links),
+    )
+
+
+def word_weights(
+    bitext: Bitext, links: Links, tables: LexicalTables
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """For every running word how well its links explain it (Koehn, Och & Marcu 2003), source and target side.
+
+    The weight of a word is the mean of its translation probability over its links, or that with NULL if it has none.
+    A consistent phrase pair holds all links of its words, so its lexical weight is the product of these.
+    """
+    source, target = corpus_positions(bitext, links)
+    words = linked_words(bitext, links)
+    rows = tables.find(*words)
+    unaligned_targets = np.count_nonzero(words[0] == NULL)
+    linked, target_null, source_null = np.split(rows, [len(source), len(source) + unaligned_targets])
+    return (
+        _mean(source, tables.source_given_target[linked], tables.source_given_target[source_null], bitext.source.words),
+        _mean(target, tables.target_given_source[linked], tables.target_given_source[target_null], bitext.target.words),
+    )
+
+
+def _mean(
+    positions: NDArray[np.int64], values: NDArray[np.float64], null_values: NDArray[np.float64], words: int
+) -> NDArray[np.float64]:
+    counts = np.bincount(positions, minlength=words)
+    weights = np.bincount(positions, values, minlength=words) / np.maximum(counts, 1)
+    weights[counts == 0] = null_values
+    return weights
+
+
+def _keys(source: NDArray[np.int32], target: NDArray[np.int32]) -> NDArray[np.int64]:
+    return (source.astype(np.int64) + 1) << 32 | (target.astype(np.int64) + 1)

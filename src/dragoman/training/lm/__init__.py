@@ -1,0 +1,1 @@
+"""Language models from text: counting, modified Kneser-Ney smoothing, linear interpolation."""

@@ -1,0 +1,110 @@
+"""Smaller phrase tables: the best targets of each source, a least score, and significance of co-occurrence."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman import kernels
+from dragoman.core.corpus import Bitext, Corpus
+from dragoman.core.errors import UsageError
+from dragoman.core.phrases import PhrasePairs
+from dragoman.core.progress import SILENT, Progress, ShareDone
+from dragoman.core.ragged import Ragged
+from dragoman.core.vocab import UNK, Vocab
+
+#: Far below the distance between -log p of different counts, far above rounding.
+_EPSILON = 1e-6
+
+
+def table_limit(pairs: PhrasePairs, limit: int) -> PhrasePairs:
+    """Keep the `limit` best pairs of each source phrase by p(e|f), the earlier of equals; their order stays."""
+    if limit < 1:
+        raise UsageError(f"the table limit is {limit}; expected at least 1")
+    ranked = np.lexsort((-_column(pairs, "fwd"), pairs.source_ids))
+    sources = pairs.source_ids[ranked]
+    rank = np.arange(len(pairs)) - np.searchsorted(sources, sources)
+    return pairs.take(np.sort(ranked[rank < limit]))
+
+
+def minimum_score(pairs: PhrasePairs, name: str, threshold: float) -> PhrasePairs:
+    """Keep the pairs whose score of that name is at least `threshold`."""
+    return pairs.take(np.flatnonzero(_column(pairs, name) >= threshold))
+
+
+def significance(
+    pairs: PhrasePairs,
+    bitext: Bitext,
+    threshold: str | float = "a+e",
+    *,
+    threads: int = 1,
+    progress: Progress = SILENT,
+) -> PhrasePairs:
+    """Keep the pairs that meet more often than chance would have it (Johnson, Martin, Foster & Kuhn 2007).
+
+    A pair stays if -log p of Fisher's exact test reaches `threshold`: a number; "a+e", just above the log N of pairs
+    that occur once, each side once; or "a-e", just below it, so that those stay.
+    """
+    alpha = math.log(max(len(bitext), 1))
+    named = {"a+e": alpha + _EPSILON, "a-e": alpha - _EPSILON}
+    if isinstance(threshold, str) and threshold not in named:
+        raise UsageError(f"the significance threshold is '{threshold}'; expected a+e, a-e or a number")
+    least = named[threshold] if isinstance(threshold, str) else float(threshold)
+    if math.isnan(least):
+        raise UsageError("the significance threshold is not a number; expected a+e, a-e or a number")
+    return pairs.take(np.flatnonzero(negative_log_p(pairs, bitext, threads=threads, progress=progress) >= least))
+
+
+def negative_log_p(
+    pairs: PhrasePairs, bitext: Bitext, *, threads: int = 1, progress: Progress = SILENT
+) -> NDArray[np.float64]:
+    """For each pair -log p that its phrases would share as many sentence pairs by chance (one-sided Fisher exact test).
+
+    Counted are the sentence pairs of `bitext` whose source holds the source phrase, whose target holds the target
+    phrase, and both.
+    """
+    with progress.stage("finding source phrases") as share:
+        source = _occurrences(pairs.sources, pairs.source_vocab, bitext.source, threads, share)
+    with progress.stage("finding target phrases") as share:
+        target = _occurrences(pairs.targets, pairs.target_vocab, bitext.target, threads, share)
+    with progress.stage("counting common sentences") as share:
+        joint = kernels.count_common(
+            source.values,
+            source.offsets,
+            target.values,
+            target.offsets,
+            pairs.source_ids,
+            pairs.target_ids,
+            threads,
+            share,
+        )
+    with progress.stage("testing significance") as share:
+        return kernels.fisher_exact(
+            joint,
+            source.lengths[pairs.source_ids],
+            target.lengths[pairs.target_ids],
+            len(bitext),
+            threads,
+            share,
+        )
+
+
+def _occurrences(
+    phrases: Ragged[np.int32], vocab: Vocab, corpus: Corpus, threads: int, share: ShareDone
+) -> Ragged[np.int32]:
+    """The sentences that hold each phrase."""
+    words = phrases.values
+    if vocab is not corpus.vocab:
+        ids = vocab.map_to(corpus.vocab)
+        ids[(ids == UNK) & (np.arange(len(ids)) != UNK)] = -1
+        words = ids[words]
+    text = corpus.sentences
+    return Ragged(*kernels.phrase_occurrences(words, phrases.offsets, text.values, text.offsets, threads, share))
+
+
+def _column(pairs: PhrasePairs, name: str) -> NDArray[np.float32]:
+    if name not in pairs.score_names:
+        raise UsageError(f"the phrase table has no score '{name}'; there are {', '.join(pairs.score_names)}")
+    return pairs.scores[:, pairs.score_names.index(name)]

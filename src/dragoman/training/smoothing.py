@@ -1,0 +1,103 @@
+"""Phrase translation probabilities from counts: relative frequencies, Good-Turing and Kneser-Ney discounting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.progress import Progress
+
+Probabilities = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+#: Good-Turing discounts counts up to this one.
+_HIGHEST_DISCOUNTED = 8
+_LOWEST_DISCOUNT = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class PairCounts:
+    """For each phrase pair how often it, its source and its target were extracted, and the number of distinct pairs
+    with that source and with that target."""
+
+    joint: NDArray[np.int64]
+    source: NDArray[np.int64]
+    target: NDArray[np.int64]
+    distinct_source: NDArray[np.int64]
+    distinct_target: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, source_ids: NDArray[np.int32], target_ids: NDArray[np.int32], joint: NDArray[np.int64]) -> PairCounts:
+        """Sum up the marginals of distinct pairs."""
+        return cls(
+            joint,
+            np.bincount(source_ids, joint).astype(np.int64)[source_ids],
+            np.bincount(target_ids, joint).astype(np.int64)[target_ids],
+            np.bincount(source_ids)[source_ids],
+            np.bincount(target_ids)[target_ids],
+        )
+
+    def __len__(self) -> int:
+        return len(self.joint)
+
+    def of_counts(self, highest: int) -> NDArray[np.float64]:
+        """How many pairs occurred c times, for c from 0 to `highest`."""
+        few = self.joint[self.joint <= highest]
+        return np.bincount(few, minlength=highest + 1).astype(np.float64)
+
+
+def relative_frequency(counts: PairCounts, progress: Progress) -> Probabilities:
+    """p(f|e) and p(e|f) as they were counted."""
+    return counts.joint / counts.target, counts.joint / counts.source
+
+
+def good_turing(counts: PairCounts, progress: Progress) -> Probabilities:
+    """Discount low counts c to (c + 1) n(c + 1) / n(c), as Moses does (Foster, Kuhn & Johnson 2006, section 3.1).
+
+    0.1 is added to each n; the ratio to c is kept between 0.01 and 1 and does not fall as c grows.
+    """
+    n = counts.of_counts(_HIGHEST_DISCOUNTED + 1)
+    if n[1] == 0 or n[2] == 0:
+        progress.warn(
+            "Good-Turing smoothing needs phrase pairs that occur once and twice; probabilities are unsmoothed"
+        )
+        return relative_frequency(counts, progress)
+    c = np.arange(1, _HIGHEST_DISCOUNTED + 1)
+    ratio = (c + 1) / c * (n[c + 1] + 0.1) / (n[c] + 0.1)
+    discount = np.maximum.accumulate(np.concatenate([[_LOWEST_DISCOUNT], np.minimum(ratio, 1), [1]]))
+    adjusted = counts.joint * discount[np.minimum(counts.joint, _HIGHEST_DISCOUNTED + 1)]
+    return adjusted / counts.target, adjusted / counts.source
+
+
+def kneser_ney(counts: PairCounts, progress: Progress) -> Probabilities:
+    """Subtract D1, D2 or D3 from counts of one, two and more, and give the mass to the lower-order distribution.
+
+    Modified Kneser-Ney (Foster, Kuhn & Johnson 2006, section 3.2) as Moses has it: what is given back is computed
+    with the discount of the pair itself, so that the probabilities of a phrase need not sum to exactly one.
+    """
+    n = counts.of_counts(4)
+    if np.any(n[1:4] == 0):
+        progress.warn(
+            "Kneser-Ney smoothing needs phrase pairs that occur once, twice and three times; "
+            "probabilities are unsmoothed"
+        )
+        return relative_frequency(counts, progress)
+    y = n[1] / (n[1] + 2 * n[2])
+    c = np.arange(1, 4)
+    discounts = np.minimum(c - (c + 1) * y * n[c + 1] / n[c], c - 0.1)
+    if np.any(discounts <= 0):
+        progress.warn("Kneser-Ney smoothing needs counts of counts that fall; probabilities are unsmoothed")
+        return relative_frequency(counts, progress)
+    d = discounts[np.minimum(counts.joint, 3) - 1]
+    given_back = d * counts.distinct_source * counts.distinct_target / len(counts)
+    adjusted = counts.joint - d + given_back
+    return adjusted / counts.target, adjusted / counts.source
+
+
+SMOOTHINGS: dict[str, Callable[[PairCounts, Progress], Probabilities]] = {
+    "none": relative_frequency,
+    "good-turing": good_turing,
+    "kneser-ney": kneser_ney,
+}

@@ -1,0 +1,135 @@
+"""Slow twins of the kernels that parse lines: they give the rows before the first fault, and its kind and line."""
+
+import math
+import re
+
+import numpy as np
+
+from oracles.text import split_lines, split_words
+
+_NUMBER = re.compile(rb"-?((\d+\.?\d*|\.\d+)(e[-+]?\d+)?|inf|infinity|nan(\(\w*\))?)", re.IGNORECASE)
+
+
+def parse_float(token):
+    """A float, or None if the token is no number that a double can hold."""
+    if not _NUMBER.fullmatch(token):
+        return None
+    if b"nan" in token.lower():
+        return math.nan
+    value = float(token)
+    if math.isinf(value) and b"inf" not in token.lower():
+        return None
+    if value == 0 and re.search(rb"[1-9]", token.lower().partition(b"e")[0]):
+        return None
+    with np.errstate(over="ignore", under="ignore"):
+        single = float(np.float32(value))
+    return math.copysign(2.0**-149, value) if single == 0 and value != 0 else single
+
+
+class FaultError(Exception):
+    pass
+
+
+def _positive(token):
+    value = parse_float(token)
+    if value is None:
+        raise FaultError(6)
+    if not 0 <= value < math.inf:
+        raise FaultError(7)
+    return value
+
+
+def _table_row(line, columns, extras):
+    fields = line.split(b"|||")
+    if len(fields) < 3:
+        raise FaultError(1)
+    if not extras and len(fields) > 3:
+        raise FaultError(2)
+    source, target = split_words(fields[0]), split_words(fields[1])
+    for fault, wrong in ((3, not source), (4, not target), (5, max(len(source), len(target)) > 255)):
+        if wrong:
+            raise FaultError(fault)
+    scores = [_positive(token) for token in split_words(fields[2])]
+    if not scores:
+        raise FaultError(8)
+    if columns and len(scores) != columns:
+        raise FaultError(9)
+    points, counts = [], None
+    if extras:
+        for token in split_words(fields[3]) if len(fields) > 3 else []:
+            match = re.fullmatch(rb"(\d+)-(\d+)", token)
+            if not match or max(map(int, match.groups())) >= 2**32:
+                raise FaultError(10)
+            s, t = map(int, match.groups())
+            if s >= len(source) or t >= len(target):
+                raise FaultError(11)
+            points.append(256 * s + t)
+        counts = [_positive(token) for token in split_words(fields[4])] if len(fields) > 4 else []
+    return source, target, scores, points, counts if counts and len(counts) == 3 else None
+
+
+def parse_table(text, columns, extras):
+    rows = []
+    for number, line in enumerate(split_lines(text)):
+        try:
+            rows.append(_table_row(line, columns, extras))
+        except FaultError as fault:
+            return rows, (fault.args[0], number)
+        columns = columns or len(rows[0][2])
+    return rows, (0, len(rows))
+
+
+def parse_ngrams(text, order, listed):
+    """Over the unigrams `listed`; with `order` 1 these grow."""
+    rows = []
+    for number, line in enumerate(split_lines(text)):
+        tokens = split_words(line)
+        if not tokens:
+            continue
+        fault = 0
+        logprob = parse_float(tokens[0])
+        words, rest = tokens[1 : order + 1], tokens[order + 1 :]
+        backoff = parse_float(rest[0]) if rest else 0.0
+        if len(words) < order or len(rest) > 1:
+            fault = 1
+        elif logprob is None:
+            fault = 2
+        elif not logprob <= 0:
+            fault = 3
+        elif backoff is None:
+            fault = 2
+        elif not math.isfinite(backoff):
+            fault = 4
+        elif order == 1 and words[0] in listed:
+            fault = 5
+        elif order > 1 and not set(words) <= set(listed):
+            fault = 6
+        if fault:
+            return rows, (fault, number)
+        if order == 1:
+            listed.append(words[0])
+        rows.append((number, words, logprob, backoff))
+    return rows, (0, len(split_lines(text)))
+
+
+def parse_links(text, lengths):
+    """`lengths` is None or one pair of lengths a line."""
+    rows = []
+    for number, line in enumerate(split_lines(text)):
+        if lengths is not None and number >= len(lengths):
+            return rows, (3, number)
+        limits = (65535, 65535) if lengths is None else lengths[number]
+        row = set()
+        for token in split_words(line):
+            match = re.fullmatch(rb"(\d+)[-p](\d+)(?::(.*))?", token, re.DOTALL)
+            if not match or max(int(match[1]), int(match[2])) >= 2**32:
+                return rows, (1, number)
+            probability = 0.0 if match[3] is None else parse_float(match[3])
+            if probability is None or not probability >= 0:
+                return rows, (1, number)
+            s, t = int(match[1]), int(match[2])
+            if s >= limits[0] or t >= limits[1]:
+                return rows, (2, number)
+            row.add(s << 16 | t)
+        rows.append(sorted(row))
+    return rows, (0, len(rows))

@@ -1,0 +1,89 @@
+import contextlib
+import io
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from dragoman.core.errors import DataError
+from dragoman.core.store import load_array, load_arrays, save_arrays
+
+ARRAYS = {
+    "ids": np.arange(12, dtype=np.int32).reshape(3, 4),
+    "empty": np.empty((0, 6), np.float32),
+    "text": np.frombuffer(b"abc", np.uint8),
+}
+
+
+def test_arrays_come_back_read_only_and_mapped(tmp_path):
+    save_arrays(tmp_path / "new", ARRAYS)
+    loaded = load_arrays(tmp_path / "new")
+    assert sorted(loaded) == sorted(ARRAYS)
+    for name, array in ARRAYS.items():
+        np.testing.assert_array_equal(loaded[name], array)
+        assert loaded[name].dtype == array.dtype
+    assert isinstance(loaded["ids"], np.memmap)
+    assert not loaded["ids"].flags.writeable
+
+
+def test_columns_and_strided_arrays_are_stored_by_row(tmp_path):
+    array = np.asfortranarray(ARRAYS["ids"])
+    save_arrays(tmp_path, {"a": array, "b": ARRAYS["ids"][:, ::2]})
+    np.testing.assert_array_equal(load_array(tmp_path / "a.npy"), array)
+    np.testing.assert_array_equal(load_array(tmp_path / "b.npy"), ARRAYS["ids"][:, ::2])
+
+
+def test_the_same_arrays_are_the_same_bytes(tmp_path):
+    for folder in ("a", "b"):
+        save_arrays(tmp_path / folder, ARRAYS)
+    for name in ARRAYS:
+        assert (tmp_path / "a" / f"{name}.npy").read_bytes() == (tmp_path / "b" / f"{name}.npy").read_bytes()
+
+
+def test_a_missing_or_short_file(tmp_path):
+    with pytest.raises(DataError, match=r"x\.npy: cannot be read"):
+        load_array(tmp_path / "x.npy")
+    save_arrays(tmp_path, ARRAYS)
+    whole = (tmp_path / "ids.npy").read_bytes()
+    (tmp_path / "ids.npy").write_bytes(whole[:-1])
+    with pytest.raises(DataError, match="has 175 bytes; expected 176, as its header says"):
+        load_array(tmp_path / "ids.npy")
+
+
+def test_pickled_objects_are_refused(tmp_path):
+    np.save(tmp_path / "x.npy", np.array([{}], object), allow_pickle=True)
+    with pytest.raises(DataError, match="damaged"):
+        load_array(tmp_path / "x.npy")
+
+
+def test_arrays_by_column_are_refused(tmp_path):
+    np.save(tmp_path / "x.npy", np.asfortranarray(ARRAYS["ids"]))
+    with pytest.raises(DataError, match="damaged"):
+        load_array(tmp_path / "x.npy")
+
+
+def npy(header):
+    text = header.encode().ljust(117) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+
+
+@pytest.mark.parametrize(
+    "shape", ["(-1,)", f"({2**70},)", f"({2**32}, {2**32})", "('a',)", "(((((", "3", "(1.5,)", "(True,)"]
+)
+def test_impossible_shapes_are_refused(tmp_path, shape):
+    path = tmp_path / "x.npy"
+    path.write_bytes(npy(f"{{'descr': '<i4', 'fortran_order': False, 'shape': {shape}}}"))
+    with pytest.raises(DataError, match=r"x\.npy"):
+        load_array(path)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.integers(0, 140), st.binary(max_size=3))
+def test_any_change_to_the_header_gives_an_array_or_a_data_error(tmp_path, at, patch):
+    stream = io.BytesIO()
+    np.save(stream, ARRAYS["ids"])
+    data = bytearray(stream.getvalue())
+    data[at : at + len(patch)] = patch
+    (tmp_path / "x.npy").write_bytes(data)
+    with contextlib.suppress(DataError):
+        assert isinstance(load_array(tmp_path / "x.npy"), np.ndarray)

@@ -1,0 +1,274 @@
+"""Whatever a file holds, a reader gives a sound result or says what is wrong; never anything else."""
+
+import contextlib
+import gzip
+import os
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dragoman.core.corpus import Bitext, Corpus
+from dragoman.core.errors import DragomanError
+from dragoman.core.files import read_chunks
+from dragoman.core.progress import Progress
+from dragoman.formats import arpa, pharaoh, table_lines
+from dragoman.formats.arpa import read_arpa
+from dragoman.formats.moses_ini import read_moses_ini
+from dragoman.formats.moses_phrase_table import read_phrase_table
+from dragoman.formats.moses_reordering import attach_reordering, read_reordering
+from dragoman.formats.pharaoh import read_links
+
+EXAMPLES = int(os.environ.get("DRAGOMAN_FUZZ_EXAMPLES", "40"))
+
+LINES = ["a b", "c", "", "a b c d"]
+BITEXT = Bitext(Corpus.from_lines(LINES), Corpus.from_lines(LINES))
+
+
+class Quiet(Progress):
+    def warn(self, text):
+        pass
+
+
+QUIET = Quiet()
+
+
+def check_ragged(ragged, size):
+    assert ragged.offsets[0] == 0
+    assert ragged.offsets[-1] == len(ragged.values)
+    assert np.all(np.diff(ragged.offsets) >= 0)
+    assert ragged.values.size == 0 or (ragged.values.min() >= 0 and ragged.values.max() < size)
+
+
+def check_pairs(table):
+    check_ragged(table.sources, len(table.source_vocab))
+    check_ragged(table.targets, len(table.target_vocab))
+    for side, ids in ((table.sources, table.source_ids), (table.targets, table.target_ids)):
+        assert len(ids) == len(table.scores)
+        assert np.all((ids >= 0) & (ids < len(side)))
+        assert len(ids) == 0 or (side.lengths[ids].min() >= 1 and side.lengths[ids].max() <= 255)
+    assert np.isfinite(table.scores).all()
+    assert np.all(table.scores >= 0)
+    assert np.all(np.diff(table.source_ids) >= 0)
+    assert len({*zip(table.source_ids.tolist(), table.target_ids.tolist(), strict=True)}) == len(table.source_ids)
+
+
+def phrase_table(path):
+    pairs = read_phrase_table(path, progress=QUIET)
+    check_pairs(pairs)
+    assert len(pairs.score_names) == pairs.scores.shape[1]
+    if pairs.alignments is not None:
+        check_ragged(pairs.alignments, 1 << 16)
+        rows = np.repeat(np.arange(len(pairs)), pairs.alignments.lengths)
+        assert np.all(pairs.alignments.values >> 8 < pairs.sources.lengths[pairs.source_ids][rows])
+        assert np.all(pairs.alignments.values & 255 < pairs.targets.lengths[pairs.target_ids][rows])
+    if pairs.counts is not None:
+        assert pairs.counts.shape == (len(pairs), 3)
+        assert np.isfinite(pairs.counts).all()
+
+
+def reordering(path):
+    table = read_reordering(path, progress=QUIET)
+    check_pairs(table)
+    with contextlib.suppress(DragomanError):
+        pairs = read_phrase_table(path, progress=QUIET)
+        joined = attach_reordering(pairs, table, "lex", QUIET)
+        assert joined.reordering["lex"].shape == (len(pairs), table.scores.shape[1])
+
+
+def language_model(path):
+    ngrams = read_arpa(path, progress=QUIET)
+    unigrams = set(ngrams.orders[0].words[:, 0].tolist())
+    for order, table in enumerate(ngrams.orders, 1):
+        assert table.words.shape == (len(table), order)
+        assert set(table.words.reshape(-1).tolist()) <= unigrams
+        assert len(table.logprobs) == len(table.backoffs) == len(table)
+        assert np.all(table.logprobs <= 0)
+        assert np.isfinite(table.backoffs).all()
+        assert len(np.unique(table.words, axis=0)) == len(table)
+
+
+def links(path):
+    rows = read_links(path)
+    check_ragged(rows, 1 << 32)
+    for row in rows:
+        assert np.all(np.diff(row.astype(np.int64)) > 0)
+
+
+def links_of_bitext(path):
+    rows = read_links(path, BITEXT)
+    assert len(rows) == len(BITEXT)
+    for row, length in zip(rows, BITEXT.source.sentences.lengths.tolist(), strict=True):
+        assert np.all(row >> 16 < length)
+        assert np.all(row & 0xFFFF < length)
+
+
+def configuration(path):
+    ini = read_moses_ini(path, QUIET)
+    assert len({feature.name for feature in ini.features}) == len(ini.features) > 0
+    assert np.isfinite([weight for feature in ini.features for weight in feature.weights]).all()
+    assert ini.distortion_limit is None or isinstance(ini.distortion_limit, int)
+    assert ini.table_limit is None or isinstance(ini.table_limit, int)
+
+
+PHRASES = b"""a b ||| x y ||| 0.5 0.25 1 2.718 ||| 0-0 1-1 ||| 4 3 2 ||| |||
+a b ||| x ||| 0.5 8.44177e-05 1 1e-3 ||| 1-0 ||| 1 1 1 ||| k=v 1 ||| {p}
+c\xc2\xa0d ||| \xc3\xa9 ||| 0 0 0 0 |||  ||| 0.5 1e6 3 ||| |||
+"""
+REORDERING = b"""a b ||| x y ||| 0.6 0.2 0.2 0.714286 0.142857 0.142857
+a b ||| x ||| 0.1 0.2 0.7 0.3 0.3 0.4
+c ||| \xc3\xa9 ||| 1 1 1 1 1 1e-9
+"""
+ARPA = b"""\\data\\
+ngram 1=4
+ngram 2=2
+
+\\1-grams:
+-1.5\t<unk>\t0
+-99\t<s>\t-0.25
+-0.75\t</s>
+-inf\t\xc3\xa9
+
+\\2-grams:
+-0.25\t<s> \xc3\xa9
+-0.5\t\xc3\xa9 </s>
+
+\\end\\
+"""
+LINKS = b"0-0 1-1 0-1\n0-0:0.5\n\n3p2 1-3 1-3\n"
+INI = b"""[mapping]
+0 T 0 # comment
+[distortion-limit]
+6
+[feature]
+UnknownWordPenalty
+WordPenalty
+PhraseDictionaryMemory name=T0 num-features=2 path=FILE input-factor=0
+Strange name=S
+[weight]
+WordPenalty0= -1
+T0= 0.5 1e-3
+"""
+OLD_INI = b"""[ttable-file]
+0 0 0 2 FILE
+[lmodel-file]
+8 0 3 FILE
+[distortion-file]
+0-0 msd 1 FILE
+[weight-t]
+0.5
+0.5
+[weight-l]
+1
+[weight-d]
+1
+0.2
+[weight-w]
+-1
+"""
+READERS = {
+    "phrases": (phrase_table, PHRASES),
+    "reordering": (reordering, REORDERING),
+    "arpa": (language_model, ARPA),
+    "links": (links, LINKS),
+    "bitext": (links_of_bitext, LINKS),
+    "ini": (configuration, INI),
+    "old_ini": (configuration, OLD_INI),
+}
+
+# Pieces that readers care about, so that mutations hit more than the nearest "not a number".
+PIECES = [
+    *(b"|||", b" ||| ", b"\n", b"\r\n", b" ", b"\t", b"\x00", b"\xff", b"\xef\xbb\xbf", b"\xe2\x80\xa8"),
+    *(b"-", b"0-0", b"-1", b"nan", b"-inf", b"1e999", b"1e-999", b"0x1p3", b"99999999999", b"<unk>", b"a " * 300),
+    *(b"\\end\\\n", b"\\2-grams:\n", b"ngram 3=1\n", b"[weight]\n", b"=", b"[", b"]", b"#", b"path=", b"name="),
+]
+
+
+@st.composite
+def mutations(draw, data):
+    for _ in range(draw(st.integers(1, 4))):
+        at = draw(st.integers(0, len(data)))
+        length = draw(st.integers(0, 12))
+        match draw(st.sampled_from(["flip", "delete", "cut", "repeat", "insert", "move"])):
+            case "flip" if at < len(data):
+                data = data[:at] + bytes([data[at] ^ draw(st.integers(1, 255))]) + data[at + 1 :]
+            case "delete":
+                data = data[:at] + data[at + length :]
+            case "cut":
+                data = data[:at]
+            case "repeat":
+                data = data[: at + length] + data[at:]
+            case "insert":
+                data = data[:at] + draw(st.sampled_from(PIECES)) + data[at:]
+            case "move":
+                lines = data.split(b"\n")
+                line = lines.pop(draw(st.integers(0, len(lines) - 1)))
+                lines.insert(draw(st.integers(0, len(lines))), line)
+                data = b"\n".join(lines)
+    return data
+
+
+@pytest.fixture(params=READERS)
+def reader(request, tmp_path, monkeypatch):
+    read, valid = READERS[request.param]
+    (tmp_path / "FILE").write_bytes(b"")
+    monkeypatch.chdir(tmp_path)
+
+    def run(data):
+        path = tmp_path / "fuzzed"
+        path.write_bytes(data)
+        read(path)
+
+    run.valid = valid
+    return run
+
+
+fuzz = settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+
+
+def test_the_unchanged_files_are_fine(reader):
+    reader(reader.valid)
+    reader(gzip.compress(reader.valid))
+    reader(b"\xef\xbb\xbf" + reader.valid.replace(b"\n", b"\r\n"))
+
+
+@fuzz
+@given(st.binary(max_size=200) | st.lists(st.sampled_from(PIECES), max_size=30).map(b"".join))
+def test_arbitrary_bytes(reader, data):
+    with contextlib.suppress(DragomanError):
+        reader(data)
+
+
+@fuzz
+@given(st.data())
+def test_mutations(reader, data):
+    with contextlib.suppress(DragomanError):
+        reader(data.draw(mutations(reader.valid)))
+
+
+@fuzz
+@given(st.data(), st.sampled_from([8, 64]))
+def test_mutations_in_small_chunks(reader, data, chunk_bytes):
+    with pytest.MonkeyPatch.context() as patch, contextlib.suppress(DragomanError):
+        for module in (arpa, pharaoh, table_lines):
+            patch.setattr(module, "read_chunks", lambda path: read_chunks(path, chunk_bytes))
+        reader(data.draw(mutations(reader.valid)))
+
+
+@fuzz
+@given(st.data())
+def test_mutations_of_compressed_files(reader, data):
+    with contextlib.suppress(DragomanError):
+        reader(data.draw(mutations(gzip.compress(reader.valid, mtime=0))))
+
+
+@fuzz
+@given(st.data())
+def test_compressed_mutations(reader, data):
+    with contextlib.suppress(DragomanError):
+        reader(gzip.compress(data.draw(mutations(reader.valid))))

@@ -1,0 +1,209 @@
+"""The kernels that parse and format lines of tables, ARPA files and links, against slow twins."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman import kernels
+from dragoman.core.ragged import Ragged
+from dragoman.core.vocab import Vocab
+from oracles import line_formats as oracle
+
+ODD_NUMBERS = b".5 5. 1E+2 -1 -0 1e39 1e-400 1e400 inf -inf nan 1_0 0x1 +1 1,5 e5 - 1e --1"
+NUMBERS = st.sampled_from(ODD_NUMBERS.split()) | st.floats(0, 1, width=32).map(lambda x: repr(x).encode())
+GOOD_NUMBERS = st.sampled_from(b"0 1 0.5 1e-3 1e-50".split())
+WORDS = st.sampled_from([b"a", b"b", b"<s>", b"|", b"||", b"\x00", b"\xc2\xa0"])
+SPACES = st.sampled_from([b" ", b" ", b"\t", b"  ", b"\r"])
+
+
+def array(data):
+    return np.frombuffer(data, np.uint8)
+
+
+@st.composite
+def joined(draw, items, **sizes):
+    return b"".join(item + draw(SPACES) for item in draw(st.lists(items, **sizes)))
+
+
+@st.composite
+def table_texts(draw):
+    """Lines that are right, but for at most one of them."""
+    lines = draw(st.lists(table_lines(), max_size=5))
+    if draw(st.booleans()):
+        lines.insert(draw(st.integers(0, len(lines))), draw(table_lines(odd=True)))
+    return b"\n".join(lines)
+
+
+@st.composite
+def table_lines(draw, odd=False):
+    separator = draw(st.sampled_from([b"|||", b" ||| ", b" ||||"]))
+    phrases = [draw(joined(WORDS, min_size=1, max_size=3)) for _ in range(2)]
+    scores = draw(joined(GOOD_NUMBERS, min_size=2, max_size=2))
+    points = draw(joined(st.just(b"0-0"), max_size=2))
+    counts = draw(joined(GOOD_NUMBERS, min_size=3, max_size=3) | joined(GOOD_NUMBERS, max_size=2))
+    fields = [*phrases, scores, points, counts, b" x ", b""]
+    if odd:
+        spoilt = draw(st.integers(0, 4))
+        bad_points = b"0-1 1-0 2-2 0 0-x -1-0 0-4294967296".split()
+        some = [
+            st.just(b""),
+            st.just(b"a " * 256),
+            joined(NUMBERS, max_size=3),
+            joined(st.sampled_from(bad_points), max_size=2),
+        ]
+        fields[spoilt] = draw(st.one_of(some))
+    return separator.join(fields[: draw(st.sampled_from([3, 4, 5, 6, 7] + [2] * odd))])
+
+
+def lines_of(line):
+    return st.lists(line | st.just(b""), max_size=6).map(b"\n".join)
+
+
+@given(table_texts(), st.sampled_from([0, 2, 1]), st.sampled_from([True, True, False]))
+def test_parse_table(text, columns, extras):
+    start = Vocab.of()
+    sources, targets, scores, points, counts, source_list, target_list, further, fault = kernels.parse_table(
+        array(text), start.blob, start.offsets, start.blob, start.offsets, columns, extras
+    )
+    rows, expected_fault = oracle.parse_table(text, columns, extras)
+    assert fault[:2] == expected_fault
+    assert 0 <= fault[2] <= fault[3] <= len(text)
+    if fault[0]:
+        return  # the arrays of a failed parse are not used
+    for (ids, offsets), words, column in ((sources, source_list, 0), (targets, target_list, 1)):
+        vocab = Vocab(*words)
+        assert vocab.decode(ids, offsets) == b"".join(b" ".join(row[column]) + b"\n" for row in rows)
+        assert vocab.encode(vocab.decode(ids, offsets))[0].tolist() == ids.tolist()
+    assert scores.tolist() == [row[2] for row in rows]
+    if extras:
+        assert [row.tolist() for row in Ragged(*points)] == [row[3] for row in rows]
+        assert [None if np.isnan(row[0]) else row.tolist() for row in counts] == [row[4] for row in rows]
+        assert further == sum(any(f.strip(b" \t\r") for f in line.split(b"|||")[5:]) for line in text.split(b"\n"))
+
+
+def phrase_texts(phrases):
+    return array(b"".join(phrases)), np.cumsum([0, *map(len, phrases)], dtype=np.int64)
+
+
+@given(st.lists(st.lists(st.sampled_from([b"a", b"b", b"ab", b"|", b"}", b"\x01", b"z"]), min_size=1).map(b" ".join)))
+def test_table_ranks_are_those_of_sorted_lines(phrases):
+    ranks = kernels.table_ranks(*phrase_texts(phrases))
+    order = sorted(range(len(phrases)), key=lambda i: phrases[i] + b" |||")
+    assert ranks[order].tolist() == list(range(len(phrases)))
+
+
+@pytest.mark.parametrize("extras", [False, True])
+def test_format_table(extras):
+    rng = np.random.default_rng(2)
+    sources, targets = [b"a", b"b c"], [b"x", b"y z", b"\xc3\xa9"]
+    source_ids, target_ids = rng.integers(0, 2, 20, np.int32), rng.integers(0, 3, 20, np.int32)
+    scores = (10.0 ** rng.uniform(-12, 4, (20, 3))).astype(np.float32)
+    scores[0] = [0, 1, 100000]
+    counts = rng.integers(0, 1 << 24, (20, 3)).astype(np.float32)
+    points = Ragged.of([[256 * (i % 3) + i] * (i % 4) for i in range(20)], np.uint16)
+    rows = rng.permutation(20)[:15]
+    text = kernels.format_table(
+        rows, source_ids, *phrase_texts(sources), target_ids, *phrase_texts(targets), scores, extras,
+        points.values, points.offsets, counts,
+    )  # fmt: skip
+    expected = ""
+    for i in rows.tolist():
+        expected += f"{sources[source_ids[i]].decode()} ||| {targets[target_ids[i]].decode()} |||"
+        expected += "".join(f" {x:g}" for x in scores[i].tolist())
+        if extras:
+            expected += " |||" + "".join(f" {p // 256}-{p % 256}" for p in points[i].tolist())
+            expected += " |||" + "".join(f" {c:.0f}" for c in counts[i].tolist()) + " ||| |||"
+        expected += "\n"
+    assert text.tobytes().decode() == expected
+
+
+def ngram_lines(order):
+    @st.composite
+    def line(draw, odd=False):
+        logprob = draw(NUMBERS if odd else GOOD_NUMBERS.map(lambda number: b"-" + number))
+        words = draw(
+            st.lists(WORDS if odd else st.sampled_from([b"a", b"b", b"|"]), min_size=order, max_size=order + odd)
+        )
+        backoff = draw(st.lists(NUMBERS if odd else GOOD_NUMBERS, max_size=1))
+        return b"".join(item + draw(SPACES) for item in [logprob, *words, *backoff])
+
+    @st.composite
+    def text(draw):
+        lines = draw(st.lists(line() | st.just(b""), max_size=4))
+        if draw(st.booleans()):
+            lines.insert(draw(st.integers(0, len(lines))), draw(line(odd=True)))
+        return b"\n".join(lines)
+
+    return text()
+
+
+def check_ngrams(found, expected, vocab):
+    words, logprobs, backoffs, lines, fault = found
+    rows, expected_fault = expected
+    assert fault[:2] == expected_fault
+    if not fault[0]:
+        assert [[vocab[i].encode() for i in row] for row in words.tolist()] == [row[1] for row in rows]
+        assert lines.tolist() == [row[0] for row in rows]
+        assert logprobs.tolist() == [row[2] for row in rows]
+        assert backoffs.tolist() == [row[3] for row in rows]
+
+
+@given(ngram_lines(1), st.booleans())
+def test_parse_unigrams(text, listed):
+    start = Vocab.of(["b"])
+    seen = np.zeros(len(start), np.uint8)
+    seen[3] = listed
+    found, words, seen = kernels.parse_unigrams(array(text), start.blob, start.offsets, seen)
+    grown = [b"b"] if listed else []
+    check_ngrams(found, oracle.parse_ngrams(text, 1, grown), Vocab(*words))
+    if not found[-1][0]:
+        assert sorted(word.encode() for word, there in zip(Vocab(*words), seen, strict=True) if there) == sorted(grown)
+
+
+@given(ngram_lines(2))
+def test_parse_ngrams(text):
+    vocab = Vocab.of(["a", "b", "|", "not listed".replace(" ", "_")])
+    listed = np.array([1, 1, 0, 1, 1, 1, 0], np.uint8)
+    found = kernels.parse_ngrams(array(text), 2, vocab.blob, vocab.offsets, vocab.index, listed)
+    words = [word.encode() for word, there in zip(vocab, listed, strict=True) if there]
+    check_ngrams(found, oracle.parse_ngrams(text, 2, words), vocab)
+
+
+@given(st.lists(st.tuples(st.floats(width=32, allow_nan=False), st.floats(width=32, allow_nan=False))), st.booleans())
+def test_format_ngrams_keeps_every_float(numbers, with_backoffs):
+    vocab = Vocab.of(["é"])
+    values = np.array(numbers, np.float32).reshape(-1, 2)
+    words = np.tile(np.array([1, 3], np.int32), (len(values), 1))
+    text = kernels.format_ngrams(
+        words, values[:, 0].copy(), values[:, 1].copy(), with_backoffs, vocab.blob, vocab.offsets
+    )
+    rows = [line.split("\t") for line in text.tobytes().decode().splitlines()]
+    assert [row[1] for row in rows] == ["<s> é"] * len(values)
+    assert [np.float32(row[0]) for row in rows] == values[:, 0].tolist()
+    assert [[np.float32(x) for x in row[2:]] for row in rows] == [[x] * with_backoffs for x in values[:, 1].tolist()]
+
+
+GOOD_LINKS = b"0-0 0-0 0-1 1-0 2p1 0-0:0.5 0-0:1e-99 0-65534"
+BAD_LINKS = b"0-0:nan 0-0: 0 -1-0 65535-0 99999999999-0 a-b 0-1-2 0p"
+LINKS = joined(st.sampled_from(GOOD_LINKS.split()), max_size=4) | joined(st.sampled_from(BAD_LINKS.split()), max_size=1)
+LENGTHS = st.none() | st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=7)
+
+
+@given(lines_of(LINKS), LENGTHS)
+def test_parse_links(text, lengths):
+    sides = np.array(lengths or [], np.int64).reshape(-1, 2)
+    links, offsets, fault = kernels.parse_links(
+        array(text), sides[:, 0].copy(), sides[:, 1].copy(), lengths is not None
+    )
+    rows, expected_fault = oracle.parse_links(text, lengths)
+    assert fault[:2] == expected_fault
+    if not fault[0]:
+        assert [row.tolist() for row in Ragged(links, offsets)] == rows
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(0, 65535), st.integers(0, 65535)))))
+def test_format_links(rows):
+    links = Ragged.of([[s << 16 | t for s, t in row] for row in rows], np.uint32)
+    text = kernels.format_links(links.values, links.offsets)
+    assert text.tobytes().decode() == "".join(" ".join(f"{s}-{t}" for s, t in row) + "\n" for row in rows)
