@@ -36,6 +36,24 @@ class FeatureRows:
         np.cumsum(np.bincount(rows, minlength=len(matrix)), out=offsets[1:])
         return cls(tuple(names), offsets, columns.astype(np.int32), matrix[rows, columns].astype(np.float64))
 
+    @classmethod
+    def zeros(cls, rows: int) -> FeatureRows:
+        """Build rows without any feature."""
+        return cls((), np.zeros(rows + 1, np.int64), np.empty(0, np.int32), np.empty(0))
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[FeatureRows]) -> FeatureRows:
+        """Put the rows of several one after the other; names are those of all, in order of first occurrence."""
+        numbers = {name: i for i, name in enumerate(dict.fromkeys(name for part in parts for name in part.names))}
+        ids = [np.array([numbers[name] for name in part.names], np.int32)[part.ids] for part in parts]
+        lengths = [np.diff(part.offsets) for part in parts]
+        return cls(
+            tuple(numbers),
+            np.concatenate([[0], np.cumsum(np.concatenate([[], *lengths]))]).astype(np.int64),
+            np.concatenate([np.empty(0, np.int32), *ids]),
+            np.concatenate([np.empty(0), *(part.values for part in parts)]),
+        )
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 

@@ -83,9 +83,15 @@ class Hypergraph:
             raise DataError("the hypergraph has an edge with a second tail but no first")
         if not 0 <= int(self.template_ids.min()) <= int(self.template_ids.max()) < len(self.templates):
             raise DataError("the hypergraph has edges without a template")
-        if len(self.templates.values) and not int(self.templates.values.min()) >= -2:
+        if len(self.templates.values) and int(self.templates.values.min()) < -2:
             raise DataError("the hypergraph has templates with more than two tails")
         if len(self.templates.values) and int(self.templates.values.max()) >= len(self.vocab):
             raise DataError("the hypergraph has words that are not in its vocabulary")
+        marked = np.zeros((len(self.templates), 2), np.int64)
+        rows = np.repeat(np.arange(len(self.templates)), self.templates.lengths)
+        is_tail = self.templates.values < 0
+        np.add.at(marked, (rows[is_tail], -1 - self.templates.values[is_tail]), 1)
+        if bool((marked[self.template_ids] != (self.tails >= 0)).any()):
+            raise DataError("the hypergraph has templates that do not mention each tail of their edges once")
         if not bool(np.isfinite(self.scores).all()):
             raise DataError("the hypergraph has scores that are not finite")

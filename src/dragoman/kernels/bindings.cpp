@@ -2,6 +2,12 @@
 #include <nanobind/nanobind.h>
 
 namespace dragoman {
+void bind_forest_derivations(nanobind::module_&);
+void bind_forest_inside(nanobind::module_&);
+void bind_forest_kbest(nanobind::module_&);
+void bind_forest_ngrams(nanobind::module_&);
+void bind_forest_sample(nanobind::module_&);
+void bind_forest_string(nanobind::module_&);
 void bind_sequences(nanobind::module_&);
 void bind_lm_index(nanobind::module_&);
 void bind_lm_query(nanobind::module_&);
@@ -22,6 +28,12 @@ void bind_table_text(nanobind::module_&);
 
 NB_MODULE(_kernels, m) {
     m.doc() = "Inner loops of Dragoman: arrays in, arrays out.";
+    dragoman::bind_forest_derivations(m);
+    dragoman::bind_forest_inside(m);
+    dragoman::bind_forest_kbest(m);
+    dragoman::bind_forest_ngrams(m);
+    dragoman::bind_forest_sample(m);
+    dragoman::bind_forest_string(m);
     dragoman::bind_sequences(m);
     dragoman::bind_lm_index(m);
     dragoman::bind_lm_query(m);

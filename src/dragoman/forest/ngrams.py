@@ -1,0 +1,115 @@
+"""N-grams of the translations in a hypergraph: expected counts, and probabilities of occurring at all.
+
+Both are exact. Nodes are first split by the words at their borders (`split_by_context`), so that every edge completes
+known n-grams. Expected counts are then sums of edge posteriors (DeNero et al. 2010). The probability that a translation
+has an n-gram follows from a recursion over the split hypergraph (see `posteriors`), which costs no more than the
+approximation of Kumar et al. (2009), where one edge with the highest posterior stands for all occurrences on a path.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman import kernels
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.hypergraph import Hypergraph
+from dragoman.core.progress import SILENT, Progress
+from dragoman.core.ragged import Ragged
+from dragoman.forest.arrays import no_derivation, structure, texts
+from dragoman.forest.inside_outside import edge_posteriors, log_partition
+
+
+@dataclass(frozen=True, eq=False)
+class NGramExpectations:
+    """N-grams of all orders up to some order, in the order in which they are met, and a value for each."""
+
+    ngrams: Ragged[np.int32]
+    values: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.ngrams)
+
+
+@dataclass(frozen=True, eq=False)
+class SplitHypergraph:
+    """A hypergraph with the same derivations in which every edge completes the same n-grams in all of them.
+
+    Node n stands for `nodes[n]` of the old hypergraph with certain border words, edge e for the old `edges[e]`.
+    In every derivation, edge e completes the n-grams `ngrams[i]` for i in `occurrences[e]`: those with a word of the
+    edge or of both its tails. An n-gram that is completed twice is listed twice.
+    """
+
+    graph: Hypergraph
+    nodes: NDArray[np.int32]
+    edges: NDArray[np.int32]
+    ngrams: Ragged[np.int32]
+    occurrences: Ragged[np.int32]
+
+
+def split_by_context(graph: Hypergraph, order: int = 4, max_edges: int = 20_000_000) -> SplitHypergraph:
+    """Split nodes by their first and last `order - 1` words, as far as something can be written next to them.
+
+    In a phrase lattice nothing is ever written to the left of a node, so that only last words count, and few nodes are
+    split if a language model of that order built it. Hypergraphs of two tails can grow much, hence `max_edges`.
+    What takes no part in a derivation of the root is left out.
+    """
+    if order < 1:
+        raise UsageError(f"the order of n-grams is {order}; expected at least 1")
+    try:
+        first_edge, tails, nodes, edges, ids, offsets, words, bounds = kernels.forest_split(
+            *structure(graph), *texts(graph), graph.root, order, max_edges
+        )
+    except ValueError:
+        raise DataError(
+            f"the hypergraph has more than {max_edges} edges when its nodes are split for {order}-grams",
+            expected="a smaller or pruned hypergraph, or a lower order",
+        ) from None
+    if len(nodes) == 0:
+        raise no_derivation()
+    split = replace(
+        graph,
+        root=len(nodes) - 1,
+        first_edge=first_edge,
+        tails=tails,
+        template_ids=graph.template_ids[edges],
+        spans=graph.spans[edges],
+        scores=graph.scores[edges],
+        features=None if graph.features is None else graph.features.take(edges),
+    )
+    return SplitHypergraph(split, nodes, edges, Ragged(words, bounds), Ragged(ids, offsets))
+
+
+def expected_counts(graph: Hypergraph, order: int = 4) -> NGramExpectations:
+    """For each n-gram up to the given order how often it is expected in the translation."""
+    split = split_by_context(replace(graph, features=None), order)
+    weights = np.repeat(edge_posteriors(split.graph), split.occurrences.lengths)
+    counts = np.bincount(split.occurrences.values, weights, minlength=len(split.ngrams))
+    return NGramExpectations(split.ngrams, counts.astype(np.float64, copy=False))
+
+
+def posteriors(
+    graph: Hypergraph, order: int = 4, *, threads: int = 1, progress: Progress = SILENT
+) -> NGramExpectations:
+    """For each n-gram up to the given order the probability that the translation has it at least once, exactly.
+
+    Given a node of the split hypergraph, a derivation has the n-gram with probability
+    sum over e of p(e | node) * (1 if e completes the n-gram, else 1 - (1 - a)(1 - b)), with a and b those of e's tails;
+    for lattices this is the forward algorithm of de Gispert et al. (2013). Time: edges times n-grams.
+    """
+    split = split_by_context(replace(graph, features=None), order)
+    if not np.isfinite(log_partition(split.graph)):
+        raise no_derivation()
+    with progress.stage("n-gram posteriors") as share:
+        values = kernels.forest_contains(
+            *structure(split.graph),
+            root=split.graph.root,
+            occurrences=split.occurrences.values,
+            occurrence_offsets=split.occurrences.offsets,
+            ngrams=len(split.ngrams),
+            threads=threads,
+            progress=share,
+        )
+    return NGramExpectations(split.ngrams, values)

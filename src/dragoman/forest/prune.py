@@ -1,0 +1,91 @@
+"""Smaller hypergraphs: without what is in no derivation, and without edges that only bad derivations use."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.errors import UsageError
+from dragoman.core.hypergraph import Hypergraph
+from dragoman.forest.derivation import yields
+from dragoman.forest.inside_outside import edge_posteriors, edge_scores, max_inside, max_outside
+from dragoman.forest.viterbi import best_derivation
+
+
+def trim(graph: Hypergraph) -> Hypergraph:
+    """Leave out all nodes and edges that are in no derivation of the root, and templates that no edge uses.
+
+    The root stays, even if it has no derivation.
+    """
+    return _take_edges(graph, _max_marginals(graph) > -np.inf)
+
+
+def prune_to_density(graph: Hypergraph, density: float, words: int | None = None) -> Hypergraph:
+    """Keep the edges of the best derivations: at most `density` for each word of the best translation.
+
+    The edges with the highest max-marginals (the score of the best derivation that uses them) stay, and the best
+    derivation always does: forward-backward pruning (Sixtus & Ortmanns 1999), as for lattice MBR. `words` is the
+    number of words to count with instead of the best translation's.
+    """
+    if not density > 0 or (words is not None and words < 1):
+        raise UsageError(f"the density is {density} for {words} words; expected more than 0")
+    best = best_derivation(graph)
+    if words is None:
+        words = max(1, len(yields(graph, best.as_row()).values))
+    marginals = _max_marginals(graph)
+    marginals[best.edges] = np.inf
+    kept = np.zeros(graph.edges, np.bool_)
+    kept[np.argsort(-marginals, kind="stable")[: int(min(density * words, graph.edges))]] = True
+    kept[best.edges] = True
+    return trim(_take_edges(graph, kept & (marginals > -np.inf)))
+
+
+def prune_by_margin(graph: Hypergraph, margin: float) -> Hypergraph:
+    """Keep the edges of derivations that score at most `margin` less than the best one."""
+    if not margin >= 0:
+        raise UsageError(f"the margin is {margin}; expected 0 or more")
+    best = best_derivation(graph)
+    kept = _max_marginals(graph) >= best.score - margin
+    kept[best.edges] = True
+    return trim(_take_edges(graph, kept))
+
+
+def prune_by_posterior(graph: Hypergraph, threshold: float) -> Hypergraph:
+    """Keep the edges with at least this probability, and the best derivation."""
+    if not 0 <= threshold <= 1:
+        raise UsageError(f"the threshold is {threshold}; expected a probability")
+    kept = edge_posteriors(graph) >= threshold
+    kept[best_derivation(graph).edges] = True
+    return trim(_take_edges(graph, kept))
+
+
+def _max_marginals(graph: Hypergraph) -> NDArray[np.float64]:
+    up = max_inside(graph)
+    return edge_scores(graph, up, max_outside(graph, up))
+
+
+def _take_edges(graph: Hypergraph, kept: NDArray[np.bool_]) -> Hypergraph:
+    """The hypergraph of the given edges, the nodes that they join, and the root."""
+    edges = np.flatnonzero(kept)
+    tails = graph.tails[edges]
+    used = np.zeros(graph.nodes + 1, np.bool_)
+    used[graph.heads[edges]] = True
+    used[tails] = True
+    used[graph.root] = True
+    used[-1] = False  # where the tails that are not there went
+    numbers = np.append(np.cumsum(used[:-1]) - 1, -1).astype(np.int32)
+    counts = np.bincount(numbers[graph.heads[edges]], minlength=int(used.sum()))
+    templates, template_ids = np.unique(graph.template_ids[edges], return_inverse=True)
+    return replace(
+        graph,
+        root=int(numbers[graph.root]),
+        first_edge=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        tails=numbers[tails],
+        template_ids=template_ids.astype(np.int32),
+        templates=graph.templates.take(templates),
+        spans=graph.spans[edges],
+        scores=graph.scores[edges],
+        features=None if graph.features is None else graph.features.take(edges),
+    )

@@ -1,0 +1,83 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.ragged import Ragged
+from dragoman.forest.derivation import derivation_features, derivation_scores, segmentations, yields
+from dragoman.forest.viterbi import best_derivation
+from oracles.forest import chain, doubling, random_hypergraphs
+
+CASES = random_hypergraphs(200, seed=2)
+
+
+def as_rows(listed):
+    return Ragged.of([d.edges for d in listed], np.int32)
+
+
+def test_yields_scores_and_features_of_all_derivations():
+    for graph, listed in CASES:
+        rows = as_rows(listed)
+        assert [tuple(row.tolist()) for row in yields(graph, rows)] == [d.words for d in listed]
+        np.testing.assert_allclose(derivation_scores(graph, rows), [d.score for d in listed], rtol=0, atol=1e-12)
+        features = derivation_features(graph, rows)
+        dense = graph.features.dense()
+        assert features.dense().tolist() == [dense[list(d.edges)].sum(axis=0).tolist() for d in listed]
+        for begin, end in zip(features.offsets, features.offsets[1:], strict=False):
+            assert (np.diff(features.ids[begin:end]) > 0).all()
+
+
+def test_segmentations_give_the_source_span_and_target_range_of_edges_with_words():
+    for graph, listed in CASES:
+        found = segmentations(graph, as_rows(listed))
+        for matrix, d in zip(found, listed, strict=True):
+            expected = [
+                [*graph.spans[edge].tolist(), places[0], places[-1] + 1]
+                for edge, places in zip(d.edges, d.places, strict=True)
+                if places
+            ]
+            assert matrix.tolist() == sorted(expected, key=lambda row: row[2])
+
+
+def test_the_best_derivation_has_the_best_score():
+    for graph, listed in CASES:
+        best = best_derivation(graph)
+        assert best.score == pytest.approx(max(d.score for d in listed), abs=1e-12)
+        assert tuple(best.edges.tolist()) in {d.edges for d in listed}
+        assert derivation_scores(graph, best.as_row())[0] == pytest.approx(best.score, abs=1e-12)
+
+
+def test_the_best_of_equals_has_the_lowest_edges():
+    graph = replace(chain(3), scores=np.zeros(6))
+    assert best_derivation(graph).edges.tolist() == [4, 2, 0]
+
+
+@pytest.mark.parametrize("row", [[], [4], [4, 2], [4, 0, 2], [4, 2, 0, 0], [2, 4, 0], [6, 2, 0], [-1, 2, 0]])
+def test_rows_that_are_no_derivation_are_refused(row):
+    with pytest.raises(ValueError, match="no derivation of this hypergraph"):
+        yields(chain(3), Ragged.of([[4, 2, 0], row], np.int32))
+
+
+def test_edges_outside_the_hypergraph_are_refused():
+    with pytest.raises(UsageError, match="outside 0 to 5"):
+        derivation_scores(chain(3), Ragged.of([[6]], np.int32))
+
+
+def test_no_derivation_and_a_derivation_too_large_to_write_down():
+    graph, _ = CASES[0]
+    with pytest.raises(DataError, match="no derivation"):
+        best_derivation(
+            replace(
+                graph, first_edge=graph.first_edge * 0 + graph.edges * (np.arange(graph.nodes + 1) > graph.root + 1)
+            )
+        )
+    with pytest.raises(ValueError, match="4 million"):
+        best_derivation(doubling(60))
+
+
+def test_deep_lattices_do_not_exhaust_the_stack():
+    graph = chain(200_000)
+    best = best_derivation(graph)
+    assert len(best.edges) == 200_000
+    assert yields(graph, best.as_row()).lengths.tolist() == [0]
