@@ -21,9 +21,10 @@ class Hypergraph:
 
     The edges into node `n` are `first_edge[n]` to `first_edge[n + 1]`. Edge `e` has up to two tails, `tails[e]` (-1
     where there is none), writes `templates[template_ids[e]]`, in which a value >= 0 is a word of `vocab` and -1 - k
-    stands for what tail k writes, covers source words `spans[e, 0]` to `spans[e, 1]`, and scores `scores[e]`, the
-    weighted sum of its features. A derivation of a node is an edge into it and a derivation of each tail; its score is
-    the sum over its edges, and its probability among the derivations of `root` is proportional to exp(score).
+    stands for what tail k writes (each tail once), covers source words `spans[e, 0]` to `spans[e, 1]`, and scores
+    `scores[e]`, the weighted sum of its features. A derivation of a node is an edge into it and a derivation of each
+    tail; its score is the sum over its edges, and its probability among the derivations of `root` is proportional to
+    exp(score).
     A node without incoming edges has no derivation; leaves are edges without tails.
     """
 

@@ -151,6 +151,7 @@ def forest_string(
     string: _I32,
 ) -> float:
     """Log-sum over the derivations that write a string."""
+
 # ngram_counts.cpp
 def rank_pairs(first: _I32, second: _I32, threads: int) -> tuple[_I32, _I64, _I64]:
     """Number the distinct pairs (first[i], second[i]) in sorted order, none negative: id of each pair; for each id the

@@ -40,12 +40,12 @@ def run_everything(graph):
         translation_log_probability(graph, string)
 
 
-@pytest.mark.parametrize("share_without", [True, False])
-def test_every_hypergraph_is_safe_with_and_without_derivations(share_without):
-    cases = [graph for graph, listed in CASES if bool(listed) != share_without]
+@pytest.mark.parametrize("empty", [True, False])
+def test_every_hypergraph_is_safe_with_and_without_derivations(empty):
+    cases = [graph for graph, listed in CASES if bool(listed) != empty]
     assert cases
     for graph in cases:
-        if share_without:
+        if empty:
             with pytest.raises(DataError, match="no derivation"):
                 run_everything(graph)
         else:
