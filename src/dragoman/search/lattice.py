@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,36 +15,76 @@ from dragoman.model.features import reordering_features
 from dragoman.search.batch import Batch, Found, boundary_names
 
 
-def hypergraph(batch: Batch, found: Found, sentence: int, *, features: bool = True) -> Hypergraph:
-    """Return the lattice of one sentence; `found` must come from a search with `lattice`."""
-    arrays = found.arrays
-    nodes = slice(int(arrays["node_offsets"][sentence]), int(arrays["node_offsets"][sentence + 1]))
-    edges = slice(int(arrays["edge_offsets"][sentence]), int(arrays["edge_offsets"][sentence + 1]))
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """The edges of one sentence's lattice, with what their features depend on; options are numbered in the batch."""
+
+    tails: NDArray[np.int32]
+    option: NDArray[np.int64]
+    previous: NDArray[np.int64]
+    lm_states: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, batch: Batch, found: Found, sentence: int) -> Edges:
+        """Return the edges that a search with `lattice` kept."""
+        arrays = found.arrays
+        nodes = _part(arrays["node_offsets"], sentence)
+        edges = _part(arrays["edge_offsets"], sentence)
+        first = batch.options.offsets[sentence]
+        tails, local = arrays["tails"][edges], arrays["edge_options"][edges]
+        before = arrays["node_options"][nodes][tails]
+        node_lms = arrays["node_lms"].reshape(len(arrays["node_options"]), -1)[nodes]
+        return cls(
+            tails=tails,
+            option=np.where(local >= 0, local + first, -1),
+            previous=np.where((tails >= 0) & (before >= 0), before + first, -1),
+            lm_states=node_lms[tails],
+        )
+
+    def take(self, edges: NDArray[np.integer]) -> Edges:
+        """Return some of the edges."""
+        return Edges(self.tails[edges], self.option[edges], self.previous[edges], self.lm_states[edges])
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Edges]) -> Edges:
+        """Put the edges of several sentences of a batch one after the other."""
+        columns = ("tails", "option", "previous", "lm_states")
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in columns))
+
+    def features(self, batch: Batch) -> FeatureRows:
+        """Return the features of the edges."""
+        moves = self.tails >= 0
+        lm_scores = np.zeros(self.lm_states.shape)
+        for k in range(len(batch.model.language_models)):
+            states = np.ascontiguousarray(self.lm_states[moves, k])
+            lm_scores[moves, k] = batch.read(k, states, self.option[moves].astype(np.int32))
+        return edge_features(batch, self.option, self.previous, moves, lm_scores)
+
+
+def _part(offsets: NDArray[np.int64], sentence: int) -> slice:
+    return slice(int(offsets[sentence]), int(offsets[sentence + 1]))
+
+
+def hypergraph(batch: Batch, found: Found, sentence: int, edges: Edges, *, features: bool = True) -> Hypergraph:
+    """Return the lattice of one sentence, given its edges."""
+    nodes = _part(found.arrays["node_offsets"], sentence)
     options = batch.options
-    first, last = int(options.offsets[sentence]), int(options.offsets[sentence + 1])
-    local = arrays["edge_options"][edges]
-    tails = arrays["tails"][edges]
-    placed = local >= 0
-    option = np.where(placed, local + first, -1)
-    spans = np.zeros((len(local), 2), np.int32)
-    spans[placed, 0], spans[placed, 1] = options.begin[option[placed]], options.end[option[placed]]
-    feature_rows = None
-    if features:
-        node_options = arrays["node_options"][nodes]
-        previous = np.where((tails >= 0) & (node_options[tails] >= 0), node_options[tails] + first, -1)
-        lm_scores = _lm_scores(batch, option, tails, arrays["node_lms"].reshape(len(arrays["node_options"]), -1)[nodes])
-        feature_rows = edge_features(batch, option, previous, tails >= 0, lm_scores)
+    part = _part(options.offsets, sentence)
+    placed = edges.option >= 0
+    spans = np.zeros((len(placed), 2), np.int32)
+    spans[placed, 0] = options.begin[edges.option[placed]]
+    spans[placed, 1] = options.end[edges.option[placed]]
     return Hypergraph(
         vocab=options.vocab,
         root=nodes.stop - nodes.start - 1,
-        first_edge=arrays["first_edges"][nodes.start + sentence : nodes.stop + sentence + 1],
-        tails=np.stack([tails, np.full_like(tails, -1)], axis=1),
+        first_edge=found.arrays["first_edges"][nodes.start + sentence : nodes.stop + sentence + 1],
+        tails=np.stack([edges.tails, np.full_like(edges.tails, -1)], axis=1),
         # The templates are: nothing (into the start), the tail alone (into the goal), the tail and an option's words.
-        template_ids=np.where(placed, local + 2, np.where(tails >= 0, 1, 0)).astype(np.int32),
-        templates=_templates(options.words, first, last),
+        template_ids=np.where(placed, edges.option - part.start + 2, edges.tails >= 0).astype(np.int32),
+        templates=_templates(options.words, part.start, part.stop),
         spans=spans,
-        scores=arrays["edge_scores"][edges],
-        features=feature_rows,
+        scores=found.arrays["edge_scores"][_part(found.arrays["edge_offsets"], sentence)],
+        features=edges.features(batch) if features else None,
     )
 
 
@@ -51,17 +94,6 @@ def _templates(words: Ragged[np.int32], first: int, last: int) -> Ragged[np.int3
     values = np.insert(words.values[start : words.offsets[last]], bounds[:-1], np.int32(-1))
     offsets = np.concatenate([[0, 0], 1 + bounds + np.arange(len(bounds))])
     return Ragged(np.concatenate([np.array([-1], np.int32), values]), offsets.astype(np.int64))
-
-
-def _lm_scores(
-    batch: Batch, option: NDArray[np.int64], tails: NDArray[np.int32], node_lms: NDArray[np.int32]
-) -> NDArray[np.float64]:
-    moves = tails >= 0
-    scores = np.zeros((len(option), node_lms.shape[1]))
-    for k in range(node_lms.shape[1]):
-        states = np.ascontiguousarray(node_lms[tails[moves], k])
-        scores[moves, k] = batch.read(k, states, option[moves].astype(np.int32))
-    return scores
 
 
 def edge_features(

@@ -13,12 +13,14 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
+from dragoman.core.nbest import NBest
 from dragoman.core.ragged import Ragged
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
 from dragoman.search.batch import Batch, BoundaryFeature, Found, LocalFeature
-from dragoman.search.lattice import derivation_features, hypergraph
+from dragoman.search.lattice import Edges, derivation_features, hypergraph
 from dragoman.search.limits import SearchLimits, SpaceLimits
+from dragoman.search.nbest import nbest
 from dragoman.search.options import OptionCollector, PhraseOptions
 
 #: Sentences that are searched together, for each thread: enough to keep threads busy, few enough to stream.
@@ -114,10 +116,23 @@ class Translator:
         while part := list(itertools.islice(stream, _BATCH * self.threads)):
             yield part
 
+    def nbest(self, lines: Iterable[str], k: int, *, distinct: bool = False) -> Iterator[NBest]:
+        """Yield the k best hypotheses of tokenised sentences, with features and segmentations, a batch at a time."""
+        for part in self.in_batches(lines):
+            batch = self.batch(part)
+            yield nbest(batch, self.find(batch, part, lattice=True), k, distinct=distinct, threads=self.threads)
+
+    def hypergraphs(self, lines: Iterable[str], *, features: bool = True) -> Iterator[Hypergraph]:
+        """Yield the hypergraphs of tokenised sentences, in order."""
+        for part in self.in_batches(lines):
+            batch = self.batch(part)
+            found = self.find(batch, part, lattice=True)
+            for i in range(len(part)):
+                yield hypergraph(batch, found, i, Edges.of(batch, found, i), features=features)
+
     def search(self, line: str, *, features: bool = True) -> Hypergraph:
         """Search one tokenised sentence and return all that was kept, as a hypergraph."""
-        batch = self.batch([line])
-        return hypergraph(batch, self.find(batch, [line], lattice=True), 0, features=features)
+        return next(self.hypergraphs([line], features=features))
 
     def force(self, line: str, target: str) -> Hypergraph | None:
         """Return all derivations found of one translation of a sentence, or None where the model cannot reach it."""
@@ -127,7 +142,7 @@ class Translator:
             return None
         targets = Ragged(words, np.array([0, len(words)], np.int64))
         found = self._search(batch, targets=targets, lattice=True)
-        return hypergraph(batch, found, 0) if found.outcomes[0] == 0 else None
+        return hypergraph(batch, found, 0, Edges.of(batch, found, 0)) if found.outcomes[0] == 0 else None
 
     def find(self, batch: Batch, lines: Sequence[str], *, lattice: bool = False) -> Found:
         """Search a batch, and refuse sentences that are too large for the search."""
