@@ -75,3 +75,7 @@ def main() -> None:
     except MemoryError:
         print("dragoman: error: out of memory", file=sys.stderr)
         sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

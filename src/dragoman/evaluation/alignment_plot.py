@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 
 from matplotlib.figure import Figure
@@ -30,14 +29,6 @@ def draw_alignment(source: Sequence[str], target: Sequence[str], links: Sequence
     for spine in axes.spines.values():
         spine.set_color("#b0b0b0")
     return figure
-
-
-def figure_svg(figure: Figure) -> str:
-    """Return a figure as SVG text: the same figure gives the same text."""
-    stream = io.StringIO()
-    figure.savefig(stream, format="svg", metadata={"Date": None})
-    svg = stream.getvalue()
-    return svg[svg.index("<svg") :]
 
 
 def text_alignment(source: Sequence[str], target: Sequence[str], links: Sequence[tuple[int, int]]) -> str:

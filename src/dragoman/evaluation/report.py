@@ -8,7 +8,7 @@ from html import escape
 from matplotlib.figure import Figure
 
 from dragoman.core.files import PathLike, open_output
-from dragoman.evaluation.alignment_plot import figure_svg
+from dragoman.evaluation.figures import figure_svg
 
 _STYLE = """
 :root { color-scheme: light dark; }
