@@ -18,7 +18,7 @@ def draw_derivation(source: Sequence[str], target: Sequence[str], phrases: Seque
     """Draw the source above, the target below, phrases as boxes and a line from each to its translation."""
     above = _boxes([" ".join(source[p.source[0] : p.source[1]]) for p in sorted(phrases, key=lambda p: p.source)])
     below = _boxes([" ".join(target[p.target[0] : p.target[1]]) for p in phrases])
-    width = max([right for _, right, _ in above + below], default=1.0)
+    width = max([right for _, right, _ in above + below], default=1.0) + 0.05
     figure = Figure(figsize=(width + 0.3, 1.9))
     axes = figure.add_axes((0.15 / (width + 0.3), 0, width / (width + 0.3), 1))
     axes.set_xlim(0, width)
