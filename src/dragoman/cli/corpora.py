@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated
 
@@ -24,7 +25,7 @@ def register(app: typer.Typer) -> None:
         for name in CORPORA.names():
             recipe = CORPORA.get(name)
             console.print(f"[bold]{name}[/bold]  {recipe.summary}")
-            for field in recipe.__dataclass_fields__.values():
+            for field in fields(recipe):
                 shown = "" if field.default is None else f" [dim](default {field.default})[/dim]"
                 console.print(f"    {field.name}  {field.metadata['help']}{shown}")
 

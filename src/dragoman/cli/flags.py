@@ -35,11 +35,20 @@ def command(app: typer.Typer, name: str, *, examples: Sequence[str], **settings:
 
     def register(function: Command) -> Command:
         shown = "\n\n".join(f"$ {example}" for example in examples)
-        text = f"{inspect.getdoc(function)}\n\n[bold]Examples[/bold]\n\n{shown}"
+        text = f"{paragraphs(inspect.getdoc(function) or '')}\n\n[bold]Examples[/bold]\n\n{shown}"
         app.command(name, help=text, no_args_is_help=True, **settings)(_expanded(function))
         return function
 
     return register
+
+
+def paragraphs(text: str) -> str:
+    """Join the lines of each paragraph, for a terminal of any width.
+
+    >>> paragraphs("One\\ntwo.\\n\\nThree.")
+    'One two.\\n\\nThree.'
+    """
+    return "\n\n".join(" ".join(part.split()) for part in text.strip().split("\n\n"))
 
 
 def _expanded(function: Callable[..., None]) -> Callable[..., None]:

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 import dragoman
+from dragoman.cli.flags import paragraphs
 from dragoman.core.errors import DragomanError
 
 _NOT_COMMANDS = {"main", "flags", "terminal"}
@@ -33,7 +34,11 @@ wrong with the data, 2 something is wrong with the command.
 def build_app() -> typer.Typer:
     """Assemble the application from the modules of this folder; each has `register(app)`."""
     app = typer.Typer(
-        help=_HELP, rich_markup_mode="rich", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+        help=paragraphs(_HELP),
+        rich_markup_mode="rich",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
     )
 
     @app.callback()

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def draw_alignment(source: Sequence[str], target: Sequence[str], links: Sequence[tuple[int, int]]) -> Figure:
     """Draw links as filled cells of a grid."""
+    # Imported when needed: matplotlib takes most of a second, which `dragoman --help` should not.
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
+
     cell = 0.28
     figure = Figure(figsize=(1.6 + cell * len(target), 1.4 + cell * len(source)), layout="tight")
     axes = figure.add_subplot()
