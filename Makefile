@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := $(shell find src -type f -not -name '*.pyc') pyproject.toml CMakeLists.txt
+SOURCES := $(shell find src -type f -not -name '*.pyc') pyproject.toml CMakeLists.txt Makefile
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
 .PHONY: demo test lint sanitize clean
@@ -34,7 +34,7 @@ $(VENV)/installed-%: $(BIN)/python $(SOURCES)
 
 $(VENV)-sanitize/installed: $(SOURCES)
 	test -d $(VENV)-sanitize || $(PYTHON) -m venv $(VENV)-sanitize
-	$(VENV)-sanitize/bin/python -m pip --disable-pip-version-check -q install '.' pytest \
+	$(VENV)-sanitize/bin/python -m pip --disable-pip-version-check -q install '.' hypothesis pytest \
 	  -C cmake.define.DRAGOMAN_SANITIZE=ON -C build-dir=build/sanitize
 	touch $@
 

@@ -9,8 +9,7 @@ import numpy as np
 import typer
 
 from dragoman.cli import terminal
-from dragoman.cli.flags import Force, Threads, command
-from dragoman.core.errors import UsageError
+from dragoman.cli.flags import Force, Threads, command, refuse_existing
 from dragoman.core.progress import available_cores
 from dragoman.model.bundle import Model, verify
 
@@ -50,8 +49,7 @@ def register(app: typer.Typer) -> None:
         force: Force = False,
     ) -> None:
         """Keep only the phrase pairs that a given text can use; everything else stays."""
-        if out.exists() and not force:
-            raise UsageError(f"{out} exists; use --force to replace it")
+        refuse_existing(out, force)
         loaded = Model.load(model)
         progress = terminal.progress()
         small = loaded.filtered(loaded.encode(source), threads=threads or available_cores(), progress=progress)

@@ -22,7 +22,7 @@ def test_arrays_come_back_read_only_and_mapped(tmp_path):
     for name, array in ARRAYS.items():
         np.testing.assert_array_equal(loaded[name], array)
         assert loaded[name].dtype == array.dtype
-    assert isinstance(loaded["ids"], np.memmap)
+    assert isinstance(loaded["ids"].base, np.memmap)
     assert not loaded["ids"].flags.writeable
 
 
