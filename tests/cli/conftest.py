@@ -91,7 +91,7 @@ def dragoman(monkeypatch, capsysbinary):
 
     def run(*arguments, stdin=b""):
         monkeypatch.setattr(sys, "argv", ["dragoman", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin))))
         capsysbinary.readouterr()
         with pytest.raises(SystemExit) as ended:
             main()

@@ -64,7 +64,7 @@ def _version(wanted: bool) -> None:
 def main() -> None:
     """Run the command line."""
     try:
-        build_app()()
+        build_app()(prog_name="dragoman")
     except DragomanError as error:
         if "--debug" in sys.argv:
             raise

@@ -37,8 +37,9 @@ def register(app: typer.Typer) -> None:
     @command(group, "check", examples=["dragoman model check model"])
     def check(model: ModelFolder) -> None:
         """Read every array of a model and compare it with its checksum."""
+        arrays = verify(model)
         Model.load(model)
-        terminal.output().print(f"{model}: {verify(model)} arrays, all as they were written", markup=False)
+        terminal.output().print(f"{model}: {arrays} arrays, all as they were written", markup=False)
 
     @command(group, "filter", examples=["dragoman model filter model --source test.fr --out small"])
     def filter_model(
