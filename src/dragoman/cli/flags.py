@@ -45,7 +45,9 @@ def command(app: typer.Typer, name: str, *, examples: Sequence[str], **settings:
     def register(function: Command) -> Command:
         shown = "\n\n".join(f"$ {example}" for example in examples)
         text = f"{paragraphs(inspect.getdoc(function) or '')}\n\n[bold]Examples[/bold]\n\n{shown}"
-        app.command(name, help=text, no_args_is_help=True, **settings)(_expanded(function))
+        call = _expanded(function)
+        required = any(p.default is inspect.Parameter.empty for p in inspect.signature(call).parameters.values())
+        app.command(name, help=text, no_args_is_help=required, **settings)(call)
         return function
 
     return register
