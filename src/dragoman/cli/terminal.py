@@ -7,10 +7,11 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.markup import escape
 from rich.progress import BarColumn, Progress as Bars, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 from dragoman.core.progress import Progress, ShareDone
 
@@ -83,15 +84,15 @@ class BarProgress(Progress):
         self._console.print(f"[yellow]![/yellow] {escape(text)}")
 
 
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
-    """Lay out rows; columns whose first row is a number are set to the right."""
-    drawn = Table(title=escape(title), title_justify="left", title_style="bold", box=None, pad_edge=False)
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Group:
+    """Lay out rows under a title; columns whose first row is a number are set to the right."""
+    drawn = Table(box=None, pad_edge=False)
     for i, column in enumerate(columns):
         right = bool(rows) and isinstance(rows[0][i], int | float)
         drawn.add_column(escape(column), justify="right" if right else "left", overflow="fold")
     for row in rows:
         drawn.add_row(*(_cell(value) for value in row))
-    return drawn
+    return Group(Text(title, "bold"), drawn)  # a table's own title would be broken to its width
 
 
 def _cell(value: object) -> str:
