@@ -53,7 +53,8 @@ def read_arpa_text(text, folder):
 def test_perplexity_is_that_of_other_programs(dragoman, toy, arpa, tmp_path):
     (tmp_path / "text").write_text("the house sees a zebra\n\nthe old car\n")
     result = dragoman("lm", "perplexity", arpa, tmp_path / "text")
-    scores = [s for line in ("the house sees a zebra", "", "the old car") for s in kenlm.Model(str(arpa)).full_scores(line)]
+    theirs = kenlm.Model(str(arpa))
+    scores = [score for line in ("the house sees a zebra", "", "the old car") for score in theirs.full_scores(line)]
     logprob = sum(score for score, _, _ in scores)
     known = [score for score, _, oov in scores if not oov]
     assert figures(result.out) == [
@@ -74,7 +75,7 @@ def test_perplexity_of_nothing(dragoman, arpa):
     assert (result.code, result.error) == (1, "-: is empty; expected text, one sentence a line")
 
 
-def test_a_mixture_lies_between_its_parts(dragoman, toy, arpa, tmp_path):
+def test_the_weights_of_a_mixture_are_found_on_held_out_text(dragoman, toy, arpa, tmp_path):
     (tmp_path / "other").write_text("zebra yak gnu\nyak zebra the\n" * 5)
     (tmp_path / "held-out").write_text("the house sees a zebra\nzebra yak gnu\n")
     dragoman("lm", "estimate", tmp_path / "other", "--out", tmp_path / "other.arpa")
@@ -85,9 +86,12 @@ def test_a_mixture_lies_between_its_parts(dragoman, toy, arpa, tmp_path):
     weights = [float(line.split()[-1]) for line in result.err.splitlines() if ": weight " in line]
     assert sum(weights) == pytest.approx(1, abs=2e-4)
     assert all(0 < weight < 1 for weight in weights)
-    parts = [figures(dragoman("lm", "perplexity", path, tmp_path / "held-out").out)[0] for path in models]
-    assert figures(dragoman("lm", "perplexity", mixed, tmp_path / "held-out").out)[0] < min(parts)
-    kenlm.Model(str(mixed))
+    best = figures(dragoman("lm", "perplexity", mixed, tmp_path / "held-out").out)[0]
+    for share in ("0.02", "0.98"):
+        shares = ["--weight", share, "--weight", str(1 - float(share))]
+        dragoman("lm", "interpolate", *models, *shares, "--out", tmp_path / "worse.arpa")
+        assert figures(dragoman("lm", "perplexity", tmp_path / "worse.arpa", tmp_path / "held-out").out)[0] > best
+    kenlm.Model(str(mixed))  # which reads it
 
 
 def test_a_mixture_of_given_weights(dragoman, arpa, tmp_path):

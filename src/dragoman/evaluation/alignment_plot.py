@@ -17,14 +17,14 @@ def draw_alignment(source: Sequence[str], target: Sequence[str], links: Sequence
     from matplotlib.patches import Rectangle
 
     cell = 0.28
-    figure = Figure(figsize=(1.6 + cell * len(target), 1.4 + cell * len(source)), layout="tight")
+    figure = Figure(figsize=(1.6 + cell * len(target), 1.4 + cell * len(source)))
     axes = figure.add_subplot()
     for s, t in links:
         axes.add_patch(Rectangle((t - 0.5, s - 0.5), 1, 1, facecolor="#2f6f8f"))
     axes.set_xlim(-0.5, max(len(target), 1) - 0.5)
     axes.set_ylim(max(len(source), 1) - 0.5, -0.5)
-    axes.set_xticks(range(len(target)), target, rotation=60, ha="left", fontsize=9)
-    axes.set_yticks(range(len(source)), source, fontsize=9)
+    axes.set_xticks(range(len(target)), target, rotation=60, ha="left", fontsize=9, parse_math=False)
+    axes.set_yticks(range(len(source)), source, fontsize=9, parse_math=False)
     axes.xaxis.tick_top()
     axes.tick_params(length=0)
     axes.set_xticks([i + 0.5 for i in range(len(target) - 1)], minor=True)
@@ -39,8 +39,11 @@ def draw_alignment(source: Sequence[str], target: Sequence[str], links: Sequence
 
 def figure_svg(figure: Figure) -> str:
     """Return a figure as SVG text: the same figure gives the same text."""
+    from matplotlib import rc_context
+
     stream = io.StringIO()
-    figure.savefig(stream, format="svg", metadata={"Date": None})
+    with rc_context({"svg.hashsalt": "dragoman"}):  # ids in the picture are random otherwise
+        figure.savefig(stream, format="svg", bbox_inches="tight", metadata={"Date": None})
     svg = stream.getvalue()
     return svg[svg.index("<svg") :]
 
