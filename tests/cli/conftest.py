@@ -12,9 +12,6 @@ import pytest
 from dragoman.cli.main import main
 from oracles.toy_language import Pair, sentence_pairs
 
-#: The `dragoman` of the environment that the tests run in.
-COMMAND = Path(sys.executable).with_name("dragoman")
-
 
 @dataclass(frozen=True)
 class Result:
@@ -62,6 +59,12 @@ class Toy:
 
 
 @pytest.fixture(scope="session")
+def command():
+    """The `dragoman` of the environment that the tests run in."""
+    return Path(sys.executable).with_name("dragoman")
+
+
+@pytest.fixture(scope="session")
 def toy(tmp_path_factory):
     folder = tmp_path_factory.mktemp("toy")
     pairs = sentence_pairs(250)
@@ -75,11 +78,11 @@ def toy(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def model(toy, tmp_path_factory):
+def model(command, toy, tmp_path_factory):
     """A model trained on the toy corpus with its true links; for looking at only."""
     out = tmp_path_factory.mktemp("trained") / "model"
     done = subprocess.run(
-        [COMMAND, *map(str, toy.train), "--alignment", toy.links, "--out", out], capture_output=True, text=True
+        [command, *map(str, toy.train), "--alignment", toy.links, "--out", out], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     return out
@@ -103,12 +106,12 @@ def dragoman(monkeypatch, capsysbinary):
 
 
 @pytest.fixture
-def spawn():
+def spawn(command):
     """Run a command in a process of its own."""
 
     def run(*arguments, stdin=b"", environment=None, **settings):
         done = subprocess.run(
-            [COMMAND, *map(str, arguments)],
+            [command, *map(str, arguments)],
             input=stdin,
             capture_output=True,
             env={**os.environ, **(environment or {})},

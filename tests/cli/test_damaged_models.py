@@ -26,11 +26,11 @@ def arrays_of(folder):
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*.npy"))
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_another_format(dragoman, damaged, tmp_path, command):
+@pytest.mark.parametrize("what", COMMANDS)
+def test_another_format(dragoman, damaged, tmp_path, what):
     file = damaged / "model.toml"
     file.write_text(file.read_text().replace("format = 1\n", "format = 999\n").replace('"0.1.0"', '"9.0"'))
-    result = dragoman(*COMMANDS[command](damaged, tmp_path / "out"), stdin=b"the house\n")
+    result = dragoman(*COMMANDS[what](damaged, tmp_path / "out"), stdin=b"the house\n")
     assert result.code == 1
     assert result.error.startswith(f"{file}: has format 999, written by dragoman ")
     assert "; expected format 1, which dragoman " in result.error

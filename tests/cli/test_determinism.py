@@ -4,7 +4,6 @@ import os
 import subprocess
 
 import pytest
-from conftest import COMMAND
 
 SETTINGS = {
     "two threads": (2, {}),
@@ -26,15 +25,15 @@ def raw(tmp_path_factory, toy):
     folder = tmp_path_factory.mktemp("raw")
     for side, ending in ((toy.source, "fr"), (toy.target, "en")):
         lines = side.read_text(encoding="utf-8").split("\n")[:-1]
-        text = "".join(f"{line.title()}, dit IL: « İIı ».\n" for line in lines)
+        text = "".join(f"{line.title()}, dit IL: « \u0130I\u0131 ».\n" for line in lines)
         (folder / f"text.{ending}").write_text(text, encoding="utf-8")
     return folder
 
 
-def train(raw, out, threads, environment):
+def train(command, raw, out, threads, environment):
     arguments = ["--source", raw / "text.fr", "--target", raw / "text.en", "--prune-significance", "a-e"]
     subprocess.run(
-        [COMMAND, "train", *arguments, "--threads", str(threads), "--out", out],
+        [command, "train", *arguments, "--threads", str(threads), "--out", out],
         env={**os.environ, **environment},
         check=True,
         capture_output=True,
@@ -43,13 +42,13 @@ def train(raw, out, threads, environment):
 
 
 @pytest.fixture(scope="module")
-def expected(raw, tmp_path_factory):
-    return train(raw, tmp_path_factory.mktemp("expected") / "m", 1, {"PYTHONHASHSEED": "0"})
+def expected(command, raw, tmp_path_factory):
+    return train(command, raw, tmp_path_factory.mktemp("expected") / "m", 1, {"PYTHONHASHSEED": "0"})
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_models_are_the_same_to_the_byte(raw, expected, tmp_path, name):
-    assert train(raw, tmp_path / "m", *SETTINGS[name]) == expected
+def test_models_are_the_same_to_the_byte(command, raw, expected, tmp_path, name):
+    assert train(command, raw, tmp_path / "m", *SETTINGS[name]) == expected
 
 
 @pytest.mark.parametrize("aligner", ["diagonal", "model1", "hmm"])

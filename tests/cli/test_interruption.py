@@ -10,7 +10,6 @@ import time
 
 import numpy as np
 import pytest
-from conftest import COMMAND
 
 from dragoman.model.bundle import Model
 
@@ -53,18 +52,18 @@ def test_killed_while_replacing_keeps_the_old_model(dragoman, toy, tmp_path):
     assert dragoman("model", "check", tmp_path / "m").code == 0
 
 
-def test_killed_while_working_leaves_no_model(toy, tmp_path):
+def test_killed_while_working_leaves_no_model(command, toy, tmp_path):
     with subprocess.Popen(
-        [COMMAND, *map(str, toy.train), *FOR_EVER, "--out", tmp_path / "m"], stderr=subprocess.PIPE, text=True
+        [command, *map(str, toy.train), *FOR_EVER, "--out", tmp_path / "m"], stderr=subprocess.PIPE, text=True
     ) as process:
         assert "reading" in process.stderr.readline()
         process.kill()
     assert names(tmp_path) == []
 
 
-def test_ctrl_c_while_a_kernel_works(toy, tmp_path):
+def test_ctrl_c_while_a_kernel_works(command, toy, tmp_path):
     with subprocess.Popen(
-        [COMMAND, *map(str, toy.train), *FOR_EVER, "--out", tmp_path / "m"], stderr=subprocess.PIPE, text=True
+        [command, *map(str, toy.train), *FOR_EVER, "--out", tmp_path / "m"], stderr=subprocess.PIPE, text=True
     ) as process:
         assert "reading" in process.stderr.readline()
         time.sleep(0.2)
@@ -99,14 +98,14 @@ def test_a_full_disk(dragoman, toy, tmp_path, monkeypatch):
     assert names(tmp_path) == []
 
 
-@pytest.mark.parametrize("command", ["train", "export", "estimate"])
-def test_a_limit_on_the_size_of_files(spawn, toy, model, tmp_path, command):
+@pytest.mark.parametrize("what", ["train", "export", "estimate"])
+def test_a_limit_on_the_size_of_files(spawn, toy, model, tmp_path, what):
     """A disk that fills up in the middle of a file, as near as one comes to it without filling one."""
     arguments = {
         "train": [*toy.train, "--alignment", toy.links],
         "export": ["export", "moses", model],
         "estimate": ["lm", "estimate", toy.target],
-    }[command]
+    }[what]
 
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
@@ -118,17 +117,17 @@ def test_a_limit_on_the_size_of_files(spawn, toy, model, tmp_path, command):
     assert names(tmp_path) == []
 
 
-@pytest.mark.parametrize("command", ["estimate", "show", "version", "help"])
-def test_nobody_reads_the_output(toy, model, command):
+@pytest.mark.parametrize("what", ["estimate", "show", "version", "help"])
+def test_nobody_reads_the_output(command, toy, model, what):
     arguments = {
         "estimate": ["lm", "estimate", toy.target],
         "show": ["model", "show", model],
         "version": ["--version"],
         "help": ["train", "--help"],
-    }[command]
+    }[what]
     reader, writer = os.pipe()
     os.close(reader)
-    done = subprocess.run([COMMAND, *map(str, arguments)], stdout=writer, stderr=subprocess.PIPE, text=True, timeout=60)
+    done = subprocess.run([command, *map(str, arguments)], stdout=writer, stderr=subprocess.PIPE, text=True, timeout=60)
     os.close(writer)
     assert "Traceback" not in done.stderr
     assert "rror" not in done.stderr
@@ -136,17 +135,17 @@ def test_nobody_reads_the_output(toy, model, command):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")  # noqa: PTH110 - read once, at import
-@pytest.mark.parametrize("command", ["estimate", "show", "version", "align"])
-def test_standard_output_on_a_full_disk(toy, model, command):
+@pytest.mark.parametrize("what", ["estimate", "show", "version", "align"])
+def test_standard_output_on_a_full_disk(command, toy, model, what):
     arguments = {
         "estimate": ["lm", "estimate", toy.target],
         "show": ["model", "show", model],
         "version": ["--version"],
         "align": ["align", "--source", toy.source, "--target", toy.target],
-    }[command]
+    }[what]
     with open("/dev/full", "wb") as full:  # noqa: PTH123
         done = subprocess.run(
-            [COMMAND, *map(str, arguments)], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
+            [command, *map(str, arguments)], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
         )
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
@@ -155,7 +154,9 @@ def test_standard_output_on_a_full_disk(toy, model, command):
 
 
 @pytest.mark.parametrize("stream", ["<&-", ">&-", "2>&-"])
-def test_streams_that_the_shell_closed(model, stream):
-    done = subprocess.run(["sh", "-c", f'"$0" model show "$1" {stream}', COMMAND, model], capture_output=True, text=True)
+def test_streams_that_the_shell_closed(command, model, stream):
+    done = subprocess.run(
+        ["sh", "-c", f'"$0" model show "$1" {stream}', command, model], capture_output=True, text=True
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert ("phrase table tm" in done.stdout) == (stream != ">&-")

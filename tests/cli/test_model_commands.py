@@ -64,9 +64,7 @@ def test_filter_keeps_what_a_text_can_use(dragoman, model, tmp_path):
         ids = [whole.source_vocab.id(word) for word in phrase.split()]
         ours, theirs = table.lookup(ids), whole.tables["tm"].lookup(ids)
         np.testing.assert_array_equal(table.log_scores[ours], whole.tables["tm"].log_scores[theirs])
-        np.testing.assert_array_equal(
-            table.log_reordering["lr"][ours], whole.tables["tm"].log_reordering["lr"][theirs]
-        )
+        np.testing.assert_array_equal(table.log_reordering["lr"][ours], whole.tables["tm"].log_reordering["lr"][theirs])
     assert dict(small.weights) == dict(whole.weights)
     assert small.settings == whole.settings
     assert dragoman("model", "check", tmp_path / "small").code == 0

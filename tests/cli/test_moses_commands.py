@@ -6,7 +6,6 @@ import subprocess
 import kenlm
 import numpy as np
 import pytest
-from conftest import COMMAND
 
 from dragoman.model.bundle import Model
 
@@ -27,9 +26,9 @@ def table_of(model):
 
 
 @pytest.fixture(scope="module")
-def exported(model, tmp_path_factory):
+def exported(command, model, tmp_path_factory):
     out = tmp_path_factory.mktemp("exported") / "moses"
-    subprocess.run([COMMAND, "export", "moses", model, "--out", out], check=True, capture_output=True)
+    subprocess.run([command, "export", "moses", model, "--out", out], check=True, capture_output=True)
     return out
 
 
