@@ -2,7 +2,8 @@
 
     python benchmarks/search_cost.py --data ../shared/data --models /tmp/models --picture docs/images/search-cost.svg
 
-Sentences of the wanted length are cut from the running text of test_2016_flickr (fr). Processor time of one thread, best of several runs.
+Sentences of the wanted length are cut from the running text of test_2016_flickr (fr). Processor time of one thread,
+best of several runs.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
-from search import lines, load
 
 from dragoman.evaluation.figures import figure_svg
 from dragoman.model.bundle import Model
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.translator import Translator
+from search import lines, load
 
 LENGTHS = (5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
 POP_LIMITS = (100, 400, 1000)

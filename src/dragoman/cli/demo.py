@@ -12,7 +12,7 @@ from dragoman.cli import terminal
 from dragoman.cli.flags import Threads, command
 from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.errors import DataError
-from dragoman.core.files import open_output, read_lines
+from dragoman.core.files import open_output, read_lines, write_error
 from dragoman.core.links import Links, source_positions, target_positions
 from dragoman.core.progress import available_cores
 from dragoman.core.toml import read_toml
@@ -80,10 +80,13 @@ def register(app: typer.Typer) -> None:
 
 def _claim(out: Path) -> None:
     """Make the folder, or refuse to touch one that is not a demo's."""
-    if out.exists() and any(out.iterdir()) and not (out / _MARKER).exists():
-        raise DataError("is not empty and not a demo's", path=out, expected="a new folder")
-    out.mkdir(parents=True, exist_ok=True)
-    (out / _MARKER).touch()
+    try:
+        if out.exists() and any(out.iterdir()) and not (out / _MARKER).exists():
+            raise DataError("is not empty and not a demo's", path=out, expected="a new folder")
+        out.mkdir(parents=True, exist_ok=True)
+        (out / _MARKER).touch()
+    except OSError as error:
+        raise write_error(out, error) from None
 
 
 def _show(

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def draw_alignment(source: Sequence[str], target: Sequence[str], links: Sequence[tuple[int, int]]) -> Figure:
     """Draw links as filled cells of a grid."""
+    # Imported when needed: matplotlib takes most of a second, which `dragoman --help` should not.
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
+
     cell = 0.28
-    figure = Figure(figsize=(1.6 + cell * len(target), 1.4 + cell * len(source)), layout="tight")
+    figure = Figure(figsize=(1.6 + cell * len(target), 1.4 + cell * len(source)))
     axes = figure.add_subplot()
     for s, t in links:
         axes.add_patch(Rectangle((t - 0.5, s - 0.5), 1, 1, facecolor="#2f6f8f"))
     axes.set_xlim(-0.5, max(len(target), 1) - 0.5)
     axes.set_ylim(max(len(source), 1) - 0.5, -0.5)
-    axes.set_xticks(range(len(target)), target, rotation=60, ha="left", fontsize=9)
-    axes.set_yticks(range(len(source)), source, fontsize=9)
+    axes.set_xticks(range(len(target)), target, rotation=60, ha="left", fontsize=9, parse_math=False)
+    axes.set_yticks(range(len(source)), source, fontsize=9, parse_math=False)
     axes.xaxis.tick_top()
     axes.tick_params(length=0)
     axes.set_xticks([i + 0.5 for i in range(len(target) - 1)], minor=True)

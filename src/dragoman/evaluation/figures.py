@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import io
+from typing import TYPE_CHECKING
 
-from matplotlib import rc_context
-from matplotlib.figure import Figure
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def figure_svg(figure: Figure) -> str:
     """Return a figure as SVG text: the same figure gives the same text."""
+    from matplotlib import rc_context
+
     stream = io.StringIO()
-    # Without a salt of ours, the names of clip paths differ from run to run.
-    with rc_context({"svg.hashsalt": "dragoman"}):
-        figure.savefig(stream, format="svg", metadata={"Date": None})
+    with rc_context({"svg.hashsalt": "dragoman"}):  # ids in the picture are random otherwise
+        figure.savefig(stream, format="svg", bbox_inches="tight", metadata={"Date": None})
     svg = stream.getvalue()
     return svg[svg.index("<svg") :]

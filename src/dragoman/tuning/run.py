@@ -17,7 +17,7 @@ _OPTIONS, _EVENTS, _WEIGHTS = "run.toml", "events.jsonl", "weights.txt"
 
 
 class Run:
-    """The folder of a run. `events.jsonl` has one line for each finished iteration; nothing else says how far it got."""
+    """The folder of a run. `events.jsonl` has a line for each finished iteration; nothing else says how far it got."""
 
     def __init__(self, folder: PathLike):
         self.folder = Path(folder)
