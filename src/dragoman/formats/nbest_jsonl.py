@@ -56,7 +56,7 @@ class JsonlNBest(NBestFormat):
                 except DataError as error:
                     raise with_other_look(DataError(str(error), path=path, line=number), path, self.name) from None
             _check_ids(found.ids, sentences, path)
-            nbest = found.finish(vocab or Vocab.of(), path)
+            nbest = found.finish(vocab or Vocab.of())
         if empty := int(np.sum(np.diff(nbest.sentences) == 0)):
             progress.warn(f"{path}: {empty} sentences have no hypotheses")
         if len(nbest) == 0:
@@ -143,6 +143,7 @@ class _Sentences:
         self._style["ascii"] = int(self._style.get("ascii", True) and line.isascii())
         if "\\u" in line:
             self._style["escapes"] = 1
+            _check_surrogates(fields)
         self.ids.append(name)
         self._sources.append(source)
         self._references.append(tuple(references))
@@ -187,17 +188,8 @@ class _Sentences:
             raise DataError(f"{shown(name)} is {shown(str(value))}", expected="a finite number")
         return number
 
-    def finish(self, vocab: Vocab, path: PathLike) -> NBest:
-        try:
-            vocab, words, bounds = vocab.extend("".join(f"{text}\n" for text in self._texts).encode())
-            for text in itertools.chain(
-                self._features, map(str, self.ids), filter(None, self._sources), *self._references
-            ):
-                text.encode()
-        except UnicodeEncodeError:
-            raise DataError(
-                "a text has half of a surrogate pair", path=path, expected="text that UTF-8 can hold"
-            ) from None
+    def finish(self, vocab: Vocab) -> NBest:
+        vocab, words, bounds = vocab.extend("".join(f"{text}\n" for text in self._texts).encode())
         style = {**self._style, "ascii": int(self._style.get("ascii", 0) and self._style.get("escapes", 0))}
         logprobs = np.array(self._numbers["logprob"], np.float64)
         ids = tuple(name for name in self.ids if name is not None)
@@ -234,6 +226,13 @@ def _not_finite(name: str) -> float:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_not_finite)
+
+
+def _check_surrogates(fields: Any) -> None:
+    try:
+        json.dumps(fields, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise DataError("a string has half of a surrogate pair", expected="text that UTF-8 can hold") from None
 
 
 def _json(fields: Mapping[str, Any], order: Iterable[str]) -> bytes:

@@ -53,11 +53,7 @@ class BarSeparatedNBest(NBestFormat):
                 try:
                     lines.add(chunk.data, self._faults(), path, chunk.first_line, self.grouped, self.score_first)
                 except DataError as error:
-                    if error.line == 1:
-                        raise DataError(
-                            f"{str(error).partition(' ')[2]}{other_look(path, self.name)}", path=path, line=1
-                        ) from None
-                    raise
+                    raise with_other_look(error, path, self.name) from None
             return lines.finish(self.name, path, sentences, progress)
 
     def write(self, path: PathLike, nbest: NBest, *, progress: Progress = SILENT) -> None:
