@@ -47,7 +47,7 @@ class NBestFormat(Options, ABC):
     @classmethod
     @abstractmethod
     def looks_like(cls, lines: Sequence[str]) -> bool:
-        """Say whether these first lines of a file may be in this format."""
+        """Say whether the first lines of a file, without empty ones, may be in this format."""
 
 
 NBEST_FORMATS = Registry("nbest_format", "dragoman.formats", NBestFormat)  # type: ignore[type-abstract]
@@ -58,8 +58,9 @@ def sniff(path: PathLike) -> type[NBestFormat]:
     if fspath(path) == "-":
         raise UsageError("the format of standard input cannot be guessed; name it")
     chunk = next(read_chunks(path, _SNIFFED_BYTES), None)
-    lines = chunk.data.decode().split("\n")[:-1][:_SNIFFED_LINES] if chunk else []
-    if not any(line.strip() for line in lines):
+    lines = chunk.data.decode().split("\n")[:_SNIFFED_LINES] if chunk else []
+    lines = [line for line in lines if line.strip()]
+    if not lines:
         raise DataError("the file is empty", path=path, expected="an n-best list")
     fitting = [name for name in NBEST_FORMATS.names() if NBEST_FORMATS.get(name).looks_like(lines)]
     if len(fitting) != 1:

@@ -114,9 +114,9 @@ class FlatNBest(NBestFormat):
             with open_output(path) as stream:
                 stream.write(nbest.vocab.decode(lines.values, bounds))
             if self.counts is not None:
-                _write_columns(self.counts, sizes[:, None])
+                _write_integers(self.counts, sizes)
             if self.ids is not None:
-                _write_columns(self.ids, np.repeat(_sentence_numbers(nbest, path), sizes)[:, None])
+                _write_integers(self.ids, np.repeat(_sentence_numbers(nbest, path), sizes))
             if self.scores is not None:
                 _write_scores(self.scores, nbest)
 
@@ -141,9 +141,7 @@ class FlatNBest(NBestFormat):
         assert self.counts is not None
         counts = _integers(self.counts)
         if (total := int(np.sum(counts))) != lines:
-            raise DataError(
-                f"has {lines} lines", path=path, expected=f"{total}, the sum of the numbers in {self.counts}"
-            )
+            raise DataError(f"has {lines} lines", path=path, expected=f"{total}, the sum of what {self.counts} says")
         return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
     def _was_ended(self, nbest: NBest) -> bool:
@@ -240,17 +238,17 @@ def _write_scores(path: PathLike, nbest: NBest) -> None:
     table = np.column_stack([*columns.values(), nbest.features.dense()])
     if not np.isfinite(table).all():
         raise DataError("a hypothesis to write has no score, or one that is not finite", path=path)
-    if names:
-        _write_columns(path, table, None if names == ["score"] else names)
-    else:
+    if not names:
         raise DataError("the hypotheses to write have neither scores nor features", path=path)
-
-
-def _write_columns(path: PathLike, table: NDArray[np.generic], names: Sequence[str] | None = None) -> None:
     with open_output(path) as stream:
-        if names:
+        if names != ["score"]:
             stream.write(("\t".join(names) + "\n").encode())
-        stream.write(kernels.format_number_columns(np.ascontiguousarray(table, np.float64)).tobytes())
+        stream.write(kernels.format_number_columns(np.ascontiguousarray(table)).tobytes())
+
+
+def _write_integers(path: PathLike, numbers: NDArray[np.int64]) -> None:
+    with open_output(path) as stream:
+        stream.write("".join(f"{number}\n" for number in numbers.tolist()).encode())
 
 
 def _sentence_numbers(nbest: NBest, path: PathLike) -> NDArray[np.int64]:
