@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dragoman.core.errors import DataError, DragomanError, UsageError
+from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.nbest import NBest
 from dragoman.core.progress import DragomanWarning
@@ -296,4 +296,3 @@ def test_names(tmp_path):
         read_nbest(tmp_path, "mosses")
     with pytest.raises(UsageError, match="the format of standard input cannot be guessed; name it"):
         sniff("-")
-    assert issubclass(UsageError, DragomanError)

@@ -41,7 +41,7 @@ def features(draw, grouped, odd):
 
 @st.composite
 def lines(draw, grouped, score_first, odd=False):
-    number = draw(st.integers(0, 9)).__str__().encode()
+    number = str(draw(st.integers(0, 9))).encode()
     words = draw(joined(WORDS | MARKS if odd and grouped else WORDS, max_size=4))
     score = draw(joined(GOOD | ODD if odd else GOOD, max_size=2 if odd else 1))
     columns = [draw(features(grouped, odd)), score]
