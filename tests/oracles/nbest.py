@@ -2,6 +2,7 @@
 
 import math
 import re
+from decimal import Decimal
 
 from oracles.text import split_lines, split_words
 
@@ -118,8 +119,16 @@ def parse_nbest(text, grouped, score_first):
 
 
 def format_number(value):
-    """As C++ streams do, with more digits where six would not give the same number."""
-    return next(text for digits in range(6, 18) if float(text := f"{value:.{digits}g}") == value)
+    """As C++ streams do, if that gives the same number; else the shortest digits that do, laid out in the same way."""
+    if float(short := f"{value:.6g}") == value:
+        return short
+    number = Decimal(repr(value)).normalize()
+    exponent = number.adjusted()
+    if -4 <= exponent < len(number.as_tuple().digits):
+        return f"{number:f}"
+    sign, digits, _ = number.as_tuple()
+    head, *tail = map(str, digits)
+    return f"{'-' * sign}{head}{'.' * bool(tail)}{''.join(tail)}e{exponent:+03d}"
 
 
 def distinct(rows, words_only=False):

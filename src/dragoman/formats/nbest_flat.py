@@ -10,6 +10,7 @@ names. The column `score` is the score, `logprob` the log-probability, the other
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import fspath
@@ -112,7 +113,10 @@ class FlatNBest(NBestFormat):
             bounds = np.insert(bounds, ends, bounds[ends])
         with progress.stage(f"writing {path}"):
             with open_output(path) as stream:
-                stream.write(nbest.vocab.decode(lines.values, bounds))
+                text = nbest.vocab.decode(lines.values, bounds)
+                if text.startswith(codecs.BOM_UTF8):  # a word, of which reading would take the first away
+                    stream.write(codecs.BOM_UTF8)
+                stream.write(text)
             if self.counts is not None:
                 _write_integers(self.counts, sizes)
             if self.ids is not None:

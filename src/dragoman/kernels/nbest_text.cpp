@@ -308,23 +308,29 @@ auto parse_nbest(In1<std::uint8_t> text, In1<std::uint8_t> blob, In1<std::int64_
     return parser.take();
 }
 
-// A number whose text gives the same double again: with the given decimals if these are enough, else as printf's %g
-// would with as few digits as it takes, but six (as C++ streams print) where fewer would do.
+// A number whose text gives the same double again: with the given decimals if these are enough, else as C++ streams
+// print it (printf's %g, six digits) if that is, else with the shortest digits, laid out as %g would.
 void write_number(LineWriter& out, double value, int decimals) {
     char digits[400];  // a fixed number can have 309 digits before the point
+    char* const limit = digits + sizeof digits;
     const auto put = [&](char* end) { out.text(Bytes(reinterpret_cast<std::uint8_t*>(digits), std::size_t(end - digits))); };
     if (decimals >= 0) {
-        const auto [end, error] = std::to_chars(digits, digits + sizeof digits, value, std::chars_format::fixed, decimals);
+        const auto [end, error] = std::to_chars(digits, limit, value, std::chars_format::fixed, decimals);
         double again = 0;
         if (error == std::errc()) std::from_chars(digits, end, again);
         if (error == std::errc() && again == value) return put(end);
     }
-    char* end = std::to_chars(digits, digits + sizeof digits, value).ptr;
+    char* end = std::to_chars(digits, limit, value).ptr;
     const double magnitude = std::abs(value);
     if (magnitude == 0 || (magnitude < 1e6 && magnitude >= 1e-4 && std::find(digits, end, 'e') == end)) return put(end);
-    end = std::to_chars(digits, digits + sizeof digits, value, std::chars_format::scientific).ptr;
-    const auto needed = std::count_if(digits, std::find(digits, end, 'e'), [](char c) { return c >= '0' && c <= '9'; });
-    put(std::to_chars(digits, digits + sizeof digits, value, std::chars_format::general, std::max(6, int(needed))).ptr);
+    end = std::to_chars(digits, limit, value, std::chars_format::scientific).ptr;
+    char* const mantissa_end = std::find(digits, end, 'e');
+    const auto needed = std::count_if(digits, mantissa_end, [](char c) { return c >= '0' && c <= '9'; });
+    int exponent = 0;
+    std::from_chars(mantissa_end + (mantissa_end[1] == '+' ? 2 : 1), end, exponent);
+    if (needed <= 6) end = std::to_chars(digits, limit, value, std::chars_format::general, 6).ptr;
+    else if (exponent >= -4 && exponent < needed) end = std::to_chars(digits, limit, value, std::chars_format::fixed).ptr;
+    put(end);
 }
 
 class NBestWriter {

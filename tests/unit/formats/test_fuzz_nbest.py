@@ -82,11 +82,10 @@ def reader(request, tmp_path):
         nbest = kind.read(path, progress=QUIET)
         check(nbest)
         kind.write(tmp_path / "written", nbest, progress=QUIET)
-        try:
-            again = kind.read(tmp_path / "written", progress=QUIET)
-        except DataError as error:
-            assert "looks like" in str(error)  # plain text that came to look like something else
-            return
+        with contextlib.suppress(DataError):
+            if sniff(tmp_path / "written").name != kind.name:
+                return  # plain text that came to look like something else
+        again = kind.read(tmp_path / "written", progress=QUIET)
         same(nbest, again)
         kind.write(tmp_path / "twice", again, progress=QUIET)
         assert (tmp_path / "twice").read_bytes() == (tmp_path / "written").read_bytes()

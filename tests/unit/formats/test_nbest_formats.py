@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dragoman.core.errors import DataError, DragomanError, UsageError
+from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.nbest import NBest
 from dragoman.core.progress import DragomanWarning
@@ -32,8 +32,8 @@ JOSHUA = "0 ||| A A ||| lm_0=-28.045 tm_pt_0=-172.000 ||| -195.045\n1 ||| A ||| 
 CDEC = "0 ||| c b c d ||| Glue=3 F1=1 R=a=-0.5 ||| 0\n0 ||| c ||| Glue=1 ||| -1.25\n"
 TRAVATAR = "0 ||| a b ||| -1.5 ||| lm=-2 p=3\n1 ||| c ||| 0.25 ||| lm=-1.5\n"
 JSONL = """\
-{"id":0,"src":"la maison","hyps":[{"text":"the house","logprob":-1.5,"features":{"lm":-9.25,"len":2}}],"refs":["a house","house"]}
-{"id":1,"src":"oui, là","hyps":[{"text":"yes  there","logprob":-2.0,"tokens":["y"]},{"text":"","logprob":-3.5}],"time":0.5}
+{"id":0,"src":"la maison","hyps":[{"text":"the house","logprob":-1.5,"features":{"lm":-9.25,"len":2}}],"refs":["a","b"]}
+{"id":1,"src":"oui, là","hyps":[{"text":"yes  there","logprob":-2.0,"n":["y"]},{"text":"","logprob":-3.5}],"time":0.5}
 """
 SPACED = '{"hyps": [{"text": "caf\\u00e9", "score": 3, "features": {"lm": -1.0}}], "x": {"y": null}}\n'
 FLAT = "a house\nthe house\n\nyes\n"
@@ -71,7 +71,7 @@ def test_jsonl_is_written_back_byte_by_byte(tmp_path):
         nbest, text = written(JsonlNBest(), JSONL, tmp_path)
     assert text == JSONL
     assert nbest.sources == ("la maison", "oui, là")
-    assert nbest.references == (("a house", "house"), ())
+    assert nbest.references == (("a", "b"), ())
     assert nbest.logprobs.tolist() == [-1.5, -2.0, -3.5]
     assert np.isnan(nbest.scores).all()
     assert nbest.line(1) == "yes there"
@@ -296,4 +296,3 @@ def test_names(tmp_path):
         read_nbest(tmp_path, "mosses")
     with pytest.raises(UsageError, match="the format of standard input cannot be guessed; name it"):
         sniff("-")
-    assert issubclass(UsageError, DragomanError)
