@@ -6,9 +6,9 @@ import contextlib
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -19,6 +19,7 @@ from dragoman.core.files import open_output, read_lines
 from dragoman.core.progress import available_cores
 from dragoman.core.weights import Weights
 from dragoman.formats.hypergraph_jsonl import format_hypergraph
+from dragoman.formats.nbest import NBEST_FORMATS
 from dragoman.model.bundle import Model
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.translator import Translation, Translator
@@ -60,6 +61,9 @@ def register(app: typer.Typer) -> None:
         ] = None,
         nbest: Annotated[int | None, typer.Option(min=1, help="How many hypotheses a sentence in --nbest-out.")] = None,
         nbest_out: Annotated[Path | None, typer.Option(help="Where the n-best lists go.")] = None,
+        nbest_format: Annotated[
+            Literal["moses", "joshua", "travatar", "jsonl"], typer.Option(help="The format of the n-best lists.")
+        ] = "moses",
         distinct: Annotated[bool, typer.Option("--distinct", help="Only different strings in n-best lists.")] = False,
         hypergraphs: Annotated[Path | None, typer.Option(help="JSONL with all that the search kept.")] = None,
         picture: Annotated[Path | None, typer.Option(help="SVG of the first sentence's derivation.")] = None,
@@ -69,6 +73,7 @@ def register(app: typer.Typer) -> None:
         """Translate text: one line out for each line in, in the same order, as they become ready."""
         if (nbest is None) != (nbest_out is None):
             raise UsageError("--nbest and --nbest-out go together")
+        list_format = NBEST_FORMATS.get(nbest_format)()
         loaded = Model.load(model)
         translator = Translator(
             loaded,
@@ -106,9 +111,11 @@ def register(app: typer.Typer) -> None:
                     if graphs_to is not None and part.reached(i):
                         graphs_to.write(format_hypergraph(part.hypergraph(i), number + i).encode() + b"\n")
                 sys.stdout.flush()
-                if nbest_to is not None and nbest is not None:
+                if nbest_to is not None and nbest_out is not None and nbest is not None:
                     lists = part.nbest(nbest, distinct=distinct, threads=translator.threads)
-                    nbest_to.write(b"")
+                    ids = tuple(range(number, number + len(part)))
+                    for block in list_format.blocks(replace(lists, ids=ids), nbest_out):
+                        nbest_to.write(block)
                 number += len(part)
             if force is not None:
                 terminal.progress().note(f"{number - unreached:,} of {number:,} translations can be reached")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman import kernels
 from dragoman.core.ragged import Ragged
 from dragoman.core.weights import Weights
 
@@ -80,10 +81,22 @@ class FeatureRows:
         picked = Ragged(np.arange(len(self.ids)), self.offsets).take(rows)
         return FeatureRows(self.names, picked.offsets, self.ids[picked.values], self.values[picked.values])
 
-    def sum_over(self, groups: Ragged[np.int64]) -> FeatureRows:
-        """Return one row for each group of rows: their sum (repeated features stay repeated)."""
-        parts = self.take(groups.values)
-        return FeatureRows(self.names, parts.offsets[groups.offsets], parts.ids, parts.values)
+    def sum_over(self, groups: Ragged[np.int32]) -> FeatureRows:
+        """Return one row for each group of rows: their sum, each feature once, in the order of names."""
+        rows = groups.values
+        if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < len(self):
+            raise IndexError(f"a row outside 0 to {len(self) - 1}")
+        offsets, ids, values = kernels.sum_feature_rows(
+            rows, groups.offsets, self.offsets, self.ids, self.values, len(self.names)
+        )
+        return FeatureRows(self.names, offsets, ids, values)
+
+    def summed(self) -> FeatureRows:
+        """Return the same rows with each feature at most once, in the order of names, and none that is 0."""
+        rows = self.sum_over(Ragged(np.arange(len(self), dtype=np.int32), np.arange(len(self) + 1, dtype=np.int64)))
+        kept = rows.values != 0
+        counts = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
+        return FeatureRows(self.names, counts[rows.offsets], rows.ids[kept], rows.values[kept])
 
     @classmethod
     def join(cls, parts: Sequence[FeatureRows]) -> FeatureRows:

@@ -202,7 +202,7 @@ def _known(
 def _numbers_of_equals(nbest: NBest, words_only: bool) -> NDArray[np.int32]:
     """Number the hypotheses so that equal ones of a sentence, and only these, have the same number."""
     words = nbest.hypotheses
-    features = FeatureRows.zeros(len(words)) if words_only else _summed(nbest.features)
+    features = FeatureRows.zeros(len(words)) if words_only else nbest.features.summed()
     sentence = np.repeat(np.arange(len(nbest), dtype=np.int32), np.diff(nbest.sentences))
     # A row of integers for each: sentence, number of words, words; for each feature its number and the value's bits.
     counts = np.diff(features.offsets)
@@ -223,18 +223,3 @@ def _places(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np
     ends = np.cumsum(lengths)
     numbers: NDArray[np.int64] = np.arange(np.sum(lengths)) + np.repeat(starts - (ends - lengths), lengths)
     return numbers
-
-
-def _summed(features: FeatureRows) -> FeatureRows:
-    """The same rows in the order of feature numbers, each feature at most once and none that is 0."""
-    rows = np.repeat(np.arange(len(features)), np.diff(features.offsets))
-    keys = rows * max(len(features.names), 1) + features.ids
-    values = features.values
-    if not bool((np.diff(keys) > 0).all()):
-        order = np.argsort(keys, kind="stable")
-        keys, starts = np.unique(keys[order], return_index=True)
-        values = np.add.reduceat(values[order], starts)
-    keys, values = keys[values != 0], values[values != 0]
-    rows, ids = np.divmod(keys, max(len(features.names), 1))
-    offsets = np.searchsorted(rows, np.arange(len(features) + 1)).astype(np.int64)
-    return FeatureRows(features.names, offsets, ids.astype(np.int32), values)

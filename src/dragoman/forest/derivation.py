@@ -60,10 +60,7 @@ def derivation_features(graph: Hypergraph, derivations: Ragged[np.int32]) -> Fea
     if rows is None:
         raise UsageError("this hypergraph was made without features")
     _check_edges(graph, derivations)
-    offsets, ids, values = kernels.sum_feature_rows(
-        derivations.values, derivations.offsets, rows.offsets, rows.ids, rows.values, len(rows.names)
-    )
-    return FeatureRows(rows.names, offsets, ids, values)
+    return rows.sum_over(derivations)
 
 
 def _check_edges(graph: Hypergraph, derivations: Ragged[np.int32]) -> None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import fspath
 from typing import ClassVar
 
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.files import PathLike, read_chunks
+from dragoman.core.files import PathLike, open_output, read_chunks
 from dragoman.core.nbest import NBest
 from dragoman.core.options import Options
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.progress import SILENT, Progress, ShareDone
 from dragoman.core.registry import Registry
 from dragoman.core.vocab import Vocab
 
@@ -40,9 +40,17 @@ class NBestFormat(Options, ABC):
         missing sentences are only warned about, and are not in the result.
         """
 
-    @abstractmethod
     def write(self, path: PathLike, nbest: NBest, *, progress: Progress = SILENT) -> None:
         """Write a file, compressed by the ending of its name."""
+        with progress.stage(f"writing {path}") as done, open_output(path) as stream:
+            for block in self.blocks(nbest, path, progress, done):
+                stream.write(block)
+
+    @abstractmethod
+    def blocks(
+        self, nbest: NBest, path: PathLike = "-", progress: Progress = SILENT, done: ShareDone | None = None
+    ) -> Iterator[bytes]:
+        """Yield the lists as bytes of the format, for writing piece by piece; `path` is only for messages."""
 
     @classmethod
     @abstractmethod

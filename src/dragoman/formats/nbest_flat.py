@@ -11,7 +11,7 @@ names. The column `score` is the score, `logprob` the log-probability, the other
 from __future__ import annotations
 
 import codecs
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import fspath
 from pathlib import Path
@@ -26,7 +26,7 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import PathLike, open_output, read_chunks
 from dragoman.core.nbest import Extras, NBest
 from dragoman.core.options import option
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.progress import SILENT, Progress, ShareDone
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import check_fault
@@ -96,6 +96,19 @@ class FlatNBest(NBestFormat):
 
     def write(self, path: PathLike, nbest: NBest, *, progress: Progress = SILENT) -> None:
         """Write one hypothesis a line, and the files beside it that the options name."""
+        super().write(path, nbest, progress=progress)
+        sizes = np.diff(nbest.sentences)
+        if self.counts is not None:
+            _write_integers(self.counts, sizes)
+        if self.ids is not None:
+            _write_integers(self.ids, np.repeat(_sentence_numbers(nbest, path), sizes))
+        if self.scores is not None:
+            _write_scores(self.scores, nbest)
+
+    def blocks(
+        self, nbest: NBest, path: PathLike = "-", progress: Progress = SILENT, done: ShareDone | None = None
+    ) -> Iterator[bytes]:
+        """Yield one hypothesis a line."""
         sizes = np.diff(nbest.sentences)
         lines, bounds = nbest.hypotheses, nbest.hypotheses.offsets
         if self.size is not None and (sizes != self.size).any():
@@ -111,18 +124,9 @@ class FlatNBest(NBestFormat):
             ended = len(sizes) > 0 and (sizes[-1] == 0 or self._was_ended(nbest))
             ends = nbest.sentences[1:] if ended else nbest.sentences[1:-1]
             bounds = np.insert(bounds, ends, bounds[ends])
-        with progress.stage(f"writing {path}"):
-            with open_output(path) as stream:
-                text = nbest.vocab.decode(lines.values, bounds)
-                if text.startswith(codecs.BOM_UTF8):  # a word, of which reading would take the first away
-                    stream.write(codecs.BOM_UTF8)
-                stream.write(text)
-            if self.counts is not None:
-                _write_integers(self.counts, sizes)
-            if self.ids is not None:
-                _write_integers(self.ids, np.repeat(_sentence_numbers(nbest, path), sizes))
-            if self.scores is not None:
-                _write_scores(self.scores, nbest)
+        text = nbest.vocab.decode(lines.values, bounds)
+        # A first word that is a byte-order mark: reading would take the first of two away.
+        yield codecs.BOM_UTF8 + text if text.startswith(codecs.BOM_UTF8) else text
 
     @classmethod
     def looks_like(cls, lines: Sequence[str]) -> bool:

@@ -14,7 +14,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,9 +22,9 @@ import numpy as np
 
 from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
-from dragoman.core.files import PathLike, open_output, read_lines
+from dragoman.core.files import PathLike, read_lines
 from dragoman.core.nbest import Extras, NBest
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.progress import SILENT, Progress, ShareDone
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import shown
@@ -64,8 +64,10 @@ class JsonlNBest(NBestFormat):
         warn_of_empty(nbest.hypotheses, path, progress)
         return nbest
 
-    def write(self, path: PathLike, nbest: NBest, *, progress: Progress = SILENT) -> None:
-        """Write one sentence a line."""
+    def blocks(
+        self, nbest: NBest, path: PathLike = "-", progress: Progress = SILENT, done: ShareDone | None = None
+    ) -> Iterator[bytes]:
+        """Yield one sentence a line."""
         extras = nbest.extras if nbest.extras and nbest.extras.format == self.name else Extras(self.name, {})
         encoder = json.JSONEncoder(
             ensure_ascii=bool(extras.style.get("ascii", False)),
@@ -77,20 +79,20 @@ class JsonlNBest(NBestFormat):
         if extras.style.get("unnumbered", False):
             names = [None] * len(nbest)
         more = _objects(extras.sentences, len(nbest))
-        with progress.stage(f"writing {path}") as done, open_output(path) as stream:
-            for i, (begin, end) in enumerate(itertools.pairwise(nbest.sentences.tolist())):
-                fields: dict[str, Any] = {} if names[i] is None else {"id": names[i]}
-                if nbest.sources is not None:
-                    fields["src"] = nbest.sources[i]
-                fields["hyps"] = hypotheses[begin:end]
-                if nbest.references is not None and nbest.references[i]:
-                    fields["refs"] = nbest.references[i]
-                try:
-                    stream.write(f"{encoder.encode(fields | more[i])}\n".encode())
-                except ValueError:
-                    raise DataError(
-                        "a feature or score to write is not finite", path=path, line=i + 1, expected="finite numbers"
-                    ) from None
+        for i, (begin, end) in enumerate(itertools.pairwise(nbest.sentences.tolist())):
+            fields: dict[str, Any] = {} if names[i] is None else {"id": names[i]}
+            if nbest.sources is not None:
+                fields["src"] = nbest.sources[i]
+            fields["hyps"] = hypotheses[begin:end]
+            if nbest.references is not None and nbest.references[i]:
+                fields["refs"] = nbest.references[i]
+            try:
+                yield f"{encoder.encode(fields | more[i])}\n".encode()
+            except ValueError:
+                raise DataError(
+                    "a feature or score to write is not finite", path=path, line=i + 1, expected="finite numbers"
+                ) from None
+            if done is not None:
                 done((i + 1) / len(nbest))
 
     @classmethod

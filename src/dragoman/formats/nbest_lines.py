@@ -6,7 +6,7 @@ import itertools
 import re
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
-from dragoman.core.files import PathLike, open_output, read_chunks
+from dragoman.core.files import PathLike, read_chunks
 from dragoman.core.nbest import Extras, NBest
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.progress import SILENT, Progress, ShareDone
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import Faults, check_fault, shown
@@ -56,8 +56,10 @@ class BarSeparatedNBest(NBestFormat):
                     raise with_other_look(error, path, self.name) from None
             return lines.finish(self.name, path, sentences, progress)
 
-    def write(self, path: PathLike, nbest: NBest, *, progress: Progress = SILENT) -> None:
-        """Write one line for each hypothesis."""
+    def blocks(
+        self, nbest: NBest, path: PathLike = "-", progress: Progress = SILENT, done: ShareDone | None = None
+    ) -> Iterator[bytes]:
+        """Yield one line for each hypothesis."""
         extras = nbest.extras if nbest.extras and nbest.extras.format == self.name else Extras(self.name, {})
         style, rest = extras.style, extras.hypotheses
         phrases = nbest.segmentations if self._with_segmentation(style) else None
@@ -68,34 +70,34 @@ class BarSeparatedNBest(NBestFormat):
             raise DataError("a feature or score to write is not finite", path=path, expected="finite numbers")
         ids = np.repeat(_numbers(nbest, path, progress), np.diff(nbest.sentences))
         scores = _scores(nbest, path, progress)
-        with progress.stage(f"writing {path}") as done, open_output(path) as stream:
-            for start in range(0, len(ids), _ROWS_A_BLOCK):
-                end = min(start + _ROWS_A_BLOCK, len(ids))
-                block = kernels.format_nbest(
-                    start,
-                    end,
-                    ids,
-                    nbest.hypotheses.values,
-                    nbest.hypotheses.offsets,
-                    nbest.vocab.blob,
-                    nbest.vocab.offsets,
-                    features.offsets,
-                    features.ids,
-                    features.values,
-                    scores,
-                    *(_NOTHING if phrases is None else (phrases.values, phrases.offsets)),
-                    *(_NO_TEXT if rest is None else (rest.values, rest.offsets)),
-                    labels.of_features,
-                    labels.first,
-                    *labels.text,
-                    self.grouped,
-                    self.score_first,
-                    bool(style.get("tight", False)),
-                    bool(style.get("padded", self.padded)),
-                    bool(style.get("colon", False)),
-                    style.get("decimals", -1),
-                )
-                stream.write(block.tobytes())
+        for start in range(0, len(ids), _ROWS_A_BLOCK):
+            end = min(start + _ROWS_A_BLOCK, len(ids))
+            block = kernels.format_nbest(
+                start,
+                end,
+                ids,
+                nbest.hypotheses.values,
+                nbest.hypotheses.offsets,
+                nbest.vocab.blob,
+                nbest.vocab.offsets,
+                features.offsets,
+                features.ids,
+                features.values,
+                scores,
+                *(_NOTHING if phrases is None else (phrases.values, phrases.offsets)),
+                *(_NO_TEXT if rest is None else (rest.values, rest.offsets)),
+                labels.of_features,
+                labels.first,
+                *labels.text,
+                self.grouped,
+                self.score_first,
+                bool(style.get("tight", False)),
+                bool(style.get("padded", self.padded)),
+                bool(style.get("colon", False)),
+                style.get("decimals", -1),
+            )
+            yield block.tobytes()
+            if done is not None:
                 done(end / len(ids))
 
     @classmethod

@@ -156,7 +156,9 @@ def derivation_features(batch: Batch, derivations: Ragged[np.int32], sentences: 
     for k in range(lm_scores.shape[1]):
         lm_scores[goals, k] = batch.read_sentences(k, placed, derivations.offsets)
     edges = edge_features(batch, option, previous, np.ones(len(option), bool), lm_scores)
-    return edges.sum_over(Ragged(np.arange(len(option)), np.append(starts, len(option)).astype(np.int64)))
+    return edges.sum_over(
+        Ragged(np.arange(len(option), dtype=np.int32), np.append(starts, len(option)).astype(np.int64))
+    )
 
 
 def _on_edges(rows: FeatureRows, option: NDArray[np.int64]) -> FeatureRows:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.nbest import NBest
 from dragoman.core.ragged import Ragged
 from dragoman.forest.derivation import segmentations, yields
@@ -25,7 +24,7 @@ def nbest(batch: Batch, found: Found, k: int, *, distinct: bool = False, threads
     for lattice, best in zip(lattices, lists, strict=True):
         used, numbers = np.unique(best.derivations.values, return_inverse=True)
         edges.append(lattice.take(used))
-        rows.append(Ragged(numbers.astype(np.int64) + first, best.derivations.offsets))
+        rows.append(Ragged((numbers + first).astype(np.int32), best.derivations.offsets))
         first += len(used)
     pairs = list(zip(graphs, lists, strict=True))
     features = Edges.concatenate(edges).features(batch).sum_over(Ragged.concatenate(rows))
@@ -34,16 +33,6 @@ def nbest(batch: Batch, found: Found, k: int, *, distinct: bool = False, threads
         sentences=np.cumsum([0, *map(len, lists)], dtype=np.int64),
         hypotheses=Ragged.concatenate([yields(graph, best.derivations) for graph, best in pairs]),
         scores=np.concatenate([best.scores for best in lists]),
-        features=_summed(features),
+        features=features,
         segmentations=Ragged.concatenate([segmentations(graph, best.derivations) for graph, best in pairs]),
     )
-
-
-def _summed(rows: FeatureRows) -> FeatureRows:
-    """Add up the features that occur several times in a row."""
-    width = len(rows.names)
-    keys = np.repeat(np.arange(len(rows)), np.diff(rows.offsets)) * width + rows.ids
-    distinct, where = np.unique(keys, return_inverse=True)
-    offsets = np.searchsorted(distinct, np.arange(len(rows) + 1) * width)
-    values = np.bincount(where, rows.values, minlength=len(distinct)).astype(np.float64)
-    return FeatureRows(rows.names, offsets, (distinct % width).astype(np.int32), values)
