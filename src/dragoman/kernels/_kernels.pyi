@@ -441,3 +441,24 @@ def search_phrases(
     progress: _Progress = None,
 ) -> dict[str, NDArray[Any]]:
     """Search a batch of sentences: outcomes, scores, expansions, best derivations, and lattices if wanted."""
+
+# greedy.cpp; operators are a sum of 1 retranslate, 2 merge and split, 4 reorder, 8 move
+def climb_derivations(
+    arrays: _PhraseArrays,
+    starts: _I32,
+    start_offsets: _I64,
+    operators: int,
+    max_steps: int,
+    reordering_limit: int,
+    threads: int = 1,
+    progress: _Progress = None,
+) -> tuple[_U8, _F64, _F64, _I64, _I64, _I32, _I64]:
+    """Climb from a derivation of each sentence, or from its gloss if that is empty.
+
+    Returns whether there is no gloss, scores, scores of the starts, steps, neighbours looked at, derivations, offsets.
+    """
+
+def derivation_neighbours(
+    arrays: _PhraseArrays, sentence: int, derivation: _I32, operators: int, reordering_limit: int
+) -> tuple[_I32, _I64, _F64]:
+    """The neighbours of a derivation, their offsets, and by how much they score more."""
