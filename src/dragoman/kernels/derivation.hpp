@@ -9,8 +9,8 @@
 #include "phrase_space.hpp"
 
 #include <array>
-#include <cassert>
 #include <stdexcept>
+#include <utility>
 
 namespace dragoman {
 
@@ -40,11 +40,18 @@ private:
     std::size_t size_ = 0;
 };
 
+// The beginning of a changed derivation: its score, its last option, and the language model states after it.
+struct Beginning {
+    double score;
+    std::int32_t previous, lm;
+};
+
 class Derivation {
 public:
     // Throws std::invalid_argument unless the options are a derivation.
     Derivation(PhraseSpace& space, std::vector<std::int32_t> options) : space_(space), phrases_(std::move(options)) {
         check();
+        for (std::int32_t order : space.model.lm_orders) history_ = std::max(history_, order - 1);
         score_anew();
     }
 
@@ -58,6 +65,21 @@ public:
     // The phrase that translates a source word.
     std::int32_t phrase_of(std::int32_t word) const { return phrase_of_[word]; }
 
+    // Calls visit(phrase) for the phrases that a jump from a source position may lead to, ...
+    template <class Visit>
+    void for_phrases_after(std::int32_t position, Visit&& visit) const {
+        for_words_near(position, [&](std::int32_t word) {
+            if (begin(phrase_of_[word]) == word) visit(phrase_of_[word]);
+        });
+    }
+    // ... and for those that a jump to a source position may come from.
+    template <class Visit>
+    void for_phrases_before(std::int32_t position, Visit&& visit) const {
+        for_words_near(position - 1, [&](std::int32_t word) {
+            if (end(phrase_of_[word]) == word + 1) visit(phrase_of_[word]);
+        });
+    }
+
     // Whether all jumps of the changed derivation keep to the reordering limit.
     bool allows(const Change& change) const {
         std::int32_t end = 0;
@@ -70,14 +92,62 @@ public:
 
     // By how much the score would rise.
     double difference(const Change& change) const {
-        double total = 0;
-        std::int32_t previous = -1, lm = space_.start_lm();
+        Beginning beginning = before(0);
         for (const Piece& piece : change.pieces()) {
-            total += piece.option < 0 ? reread(piece, previous, lm) : read(piece.option, previous, lm);
-            previous = last_option(piece);
+            if (piece.option < 0)
+                keep(beginning, piece.first, piece.last);
+            else
+                place(beginning, piece.option);
         }
-        total += lm == lms_.back() ? finish_ : space_.finish(lm);
-        return total + space_.close(previous) - score_;
+        return beginning.score + ending(beginning, size()) - score_;
+    }
+
+    // The same piece by piece, for changes that begin alike: what stands before a phrase, ...
+    Beginning before(std::int32_t phrase) const { return {totals_[phrase], option_before(phrase), lms_[phrase]}; }
+
+    // ... a new option after it, ...
+    void place(Beginning& beginning, std::int32_t option) const {
+        const auto step = space_.read(beginning.lm, option);
+        beginning.score += space_.options.local[option] + space_.join(beginning.previous, option) + step.score;
+        beginning.previous = option;
+        beginning.lm = step.lm;
+    }
+
+    // ... old phrases [first, last) after it, which score as they did, but for the seam and words with a new history, ...
+    void keep(Beginning& beginning, std::int32_t first, std::int32_t last) const {
+        beginning.score += totals_[last] - totals_[first];
+        const std::int32_t before = option_before(first);
+        if (beginning.previous != before)
+            beginning.score += space_.join(beginning.previous, phrases_[first]) - space_.join(before, phrases_[first]);
+        for (std::int32_t i = first; i < last; ++i) {
+            if (beginning.lm == lms_[i]) {
+                beginning.lm = lms_[last];
+                break;
+            }
+            const auto step = space_.read(beginning.lm, phrases_[i]);
+            beginning.score += step.score - lm_scores_[i];
+            beginning.lm = step.lm;
+        }
+        beginning.previous = phrases_[last - 1];
+    }
+
+    // ... and the score of what is left: the old phrases from `phrase` on, and the end of the sentence.
+    double ending(const Beginning& beginning, std::int32_t phrase) const {
+        Beginning all{0, beginning.previous, beginning.lm};
+        if (phrase < size()) keep(all, phrase, size());
+        return all.score + (all.lm == lms_.back() ? finish_ : space_.finish(all.lm)) + space_.close(all.previous);
+    }
+
+    // All that the difference depends on if phrases [first, last) are replaced: they, what stands before them, and what
+    // stands after them as far as its score may change.
+    void surroundings(std::int32_t first, std::int32_t last, std::vector<std::int32_t>& found) const {
+        found.assign({lms_[first], option_before(first), last - first});
+        found.insert(found.end(), phrases_.begin() + first, phrases_.begin() + last);
+        std::int64_t words = 0;
+        for (std::int32_t i = last; i < size() && (i == last || words < history_); ++i) {
+            found.push_back(phrases_[i]);
+            words += space_.options.word_offsets[phrases_[i] + 1] - space_.options.word_offsets[phrases_[i]];
+        }
     }
 
     void apply(const Change& change) {
@@ -97,28 +167,11 @@ private:
     std::int32_t last_option(const Piece& piece) const { return piece.option < 0 ? phrases_[piece.last - 1] : piece.option; }
     std::int32_t option_before(std::int32_t phrase) const { return phrase == 0 ? -1 : phrases_[phrase - 1]; }
 
-    // The score of a new option after `previous`; `lm` becomes the state that follows.
-    double read(std::int32_t option, std::int32_t previous, std::int32_t& lm) const {
-        const auto step = space_.read(lm, option);
-        lm = step.lm;
-        return space_.options.local[option] + space_.join(previous, option) + step.score;
-    }
-
-    // The score of old phrases after `previous`: what it was, but for the seam and words with another history.
-    double reread(const Piece& piece, std::int32_t previous, std::int32_t& lm) const {
-        double total = totals_[piece.last] - totals_[piece.first];
-        const std::int32_t before = option_before(piece.first);
-        if (previous != before) total += space_.join(previous, phrases_[piece.first]) - space_.join(before, phrases_[piece.first]);
-        for (std::int32_t i = piece.first; i < piece.last; ++i) {
-            if (lm == lms_[i]) {
-                lm = lms_[piece.last];
-                break;
-            }
-            const auto step = space_.read(lm, phrases_[i]);
-            total += step.score - lm_scores_[i];
-            lm = step.lm;
-        }
-        return total;
+    template <class Visit>
+    void for_words_near(std::int32_t position, Visit&& visit) const {
+        const std::int32_t limit = space_.model.reordering_limit < 0 ? space_.length() : std::min(space_.model.reordering_limit, space_.length());
+        const std::int32_t stop = std::min(space_.length(), position + limit + 1);
+        for (std::int32_t word = std::max(0, position - limit); word < stop; ++word) visit(word);
     }
 
     void score_anew() {
@@ -164,6 +217,7 @@ private:
     std::vector<double> lm_scores_;   // of each phrase
     std::vector<double> totals_;      // score of all phrases before each, and of all
     double finish_ = 0, score_ = 0;
+    std::int32_t history_ = 0;  // words that a language model looks back at most
 };
 
 }  // namespace dragoman

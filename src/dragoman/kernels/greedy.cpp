@@ -42,30 +42,98 @@ std::optional<std::vector<std::int32_t>> gloss(const PhraseSpace& space) {
 }
 
 // Steepest ascent; of neighbours that are equally good the first wins.
-void climb(Derivation derivation, int operators, std::int64_t max_steps, const std::atomic<bool>& stop, Climb& result) {
-    result.found = true;
-    result.start_score = result.score = derivation.score();
-    result.derivation = derivation.phrases();
-    while (result.steps < max_steps && !stop) {
+class Climber {
+public:
+    Climber(Derivation derivation, int operators, const std::atomic<bool>& stop)
+        : derivation_(std::move(derivation)), operators_(operators), stop_(stop),
+          retranslated_(static_cast<std::size_t>(derivation_.space().length())), merged_split_(retranslated_.size()) {}
+
+    Climb climb(std::int64_t max_steps) {
+        Climb result{true, derivation_.score(), derivation_.score(), 0, 0, derivation_.phrases()};
+        while (result.steps < max_steps) {
+            const std::optional<Change> change = best_change();
+            if (!change) break;
+            derivation_.apply(*change);
+            // Scores rise from step to step also when summed anew, so that no rounding can lead in circles.
+            if (!(derivation_.score() > result.score)) break;
+            ++result.steps;
+            result.score = derivation_.score();
+            result.derivation = derivation_.phrases();
+        }
+        result.looked_at = looked_at_;
+        return result;
+    }
+
+private:
+    struct Best {
         double gain = kLeastGain;
-        std::optional<Change> best;
-        neighbours(derivation, operators, [&](const Change& change) {
-            if (stop.load(std::memory_order_relaxed)) return;
-            ++result.looked_at;
-            const double difference = derivation.difference(change);
+        std::optional<Change> change;
+
+        void add(const Change& other, double difference) {
             if (difference <= gain) return;
             gain = difference;
-            best = change;
-        });
-        if (!best) return;
-        derivation.apply(*best);
-        // Scores rise from step to step also when summed anew, so that no rounding can lead in circles.
-        if (!(derivation.score() > result.score)) return;
-        ++result.steps;
-        result.score = derivation.score();
-        result.derivation = derivation.phrases();
+            change = other;
+        }
+    };
+
+    // The best change of a window, which need not be looked for again while the surroundings are the same.
+    struct Remembered {
+        std::vector<std::int32_t> surroundings;
+        double gain = kLeastGain;
+        std::vector<std::int32_t> options;  // that replace the window's
+    };
+
+    std::optional<Change> best_change() {
+        const std::int32_t phrases = derivation_.size();
+        Best best;
+        const auto visit = [&](const Change& change, double difference) { look(best, change, difference); };
+        if (operators_ & RETRANSLATE)
+            for (std::int32_t phrase = 0; phrase < phrases; ++phrase)
+                recall(best, retranslated_[derivation_.begin(phrase)], {phrase, phrase + 1},
+                       [&](auto&& see) { retranslations(derivation_, phrase, see); });
+        if (operators_ & MERGE_SPLIT)
+            for (std::int32_t position = 1; position < derivation_.space().length(); ++position)
+                if (const auto window = window_at(derivation_, position))
+                    recall(best, merged_split_[position], *window, [&](auto&& see) { merge_splits(derivation_, position, see); });
+        if (operators_ & REORDER)
+            for (std::int32_t phrase = 0; phrase < phrases; ++phrase) reorderings(derivation_, phrase, visit);
+        if (operators_ & MOVE)
+            for (std::int32_t phrase = 0; phrase < phrases; ++phrase) moves(derivation_, phrase, visit);
+        return best.change;
     }
-}
+
+    template <class Enumerate>
+    void recall(Best& best, Remembered& remembered, Window window, Enumerate&& enumerate) {
+        derivation_.surroundings(window.first, window.last, surroundings_);
+        if (surroundings_ != remembered.surroundings) {
+            Best here;
+            enumerate([&](const Change& change, double difference) { look(here, change, difference); });
+            remembered.surroundings = surroundings_;
+            remembered.gain = here.gain;
+            remembered.options.clear();
+            if (here.change)
+                for (const Piece& piece : here.change->pieces())
+                    if (piece.option >= 0) remembered.options.push_back(piece.option);
+        }
+        const auto& options = remembered.options;
+        if (options.size() == 1) best.add(replace(derivation_, window, options[0]), remembered.gain);
+        if (options.size() == 2) best.add(replace(derivation_, window, options[0], options[1]), remembered.gain);
+    }
+
+    void look(Best& best, const Change& change, double difference) {
+        if (stop_.load(std::memory_order_relaxed)) throw std::runtime_error("stopped");
+        ++looked_at_;
+        best.add(change, difference);
+    }
+
+    Derivation derivation_;
+    int operators_;
+    const std::atomic<bool>& stop_;
+    std::int64_t looked_at_ = 0;
+    std::vector<Remembered> retranslated_;  // by the first source word
+    std::vector<Remembered> merged_split_;  // by the position between source words
+    std::vector<std::int32_t> surroundings_;
+};
 
 template <class T, class Get>
 Out1<T> column(const std::vector<Climb>& climbs, Get get) {
@@ -84,7 +152,7 @@ auto climb_derivations(nb::tuple arrays, In1<std::int32_t> starts, In1<std::int6
         std::optional<std::vector<std::int32_t>> start(std::in_place, starts.data() + start_offsets.data()[s],
                                                        starts.data() + start_offsets.data()[s + 1]);
         if (start->empty()) start = gloss(space);
-        if (start) climb(Derivation(space, std::move(*start)), operators, max_steps, stop, climbs[s]);
+        if (start) climbs[s] = Climber(Derivation(space, std::move(*start)), operators, stop).climb(max_steps);
     });
     std::vector<std::int32_t> derivations;
     std::vector<std::int64_t> offsets{0};
@@ -110,12 +178,12 @@ auto derivation_neighbours(nb::tuple arrays, std::size_t sentence, In1<std::int3
         nb::gil_scoped_release release;
         PhraseSpace space(batch.model, options);
         const Derivation here(space, {derivation.data(), derivation.data() + derivation.shape(0)});
-        neighbours(here, operators, [&](const Change& change) {
+        neighbours(here, operators, [&](const Change& change, double difference) {
             Derivation changed = here;
             changed.apply(change);
             found.insert(found.end(), changed.phrases().begin(), changed.phrases().end());
             offsets.push_back(static_cast<std::int64_t>(found.size()));
-            differences.push_back(here.difference(change));
+            differences.push_back(difference);
         });
     }
     return nb::make_tuple(give(std::move(found)), give(std::move(offsets)), give(std::move(differences)));

@@ -1,5 +1,6 @@
 // The derivations next to a derivation, operator by operator. Each operator works at a site (a phrase, or a position
-// between source words) and visits all changes there that the reordering limit allows.
+// between source words) and visits all changes there that the reordering limit allows, and by how much they raise the
+// score: visit(change, difference).
 //
 // The operators are those of Germann et al. (2001) and Langlais, Patry & Gotti (2007) for greedy decoding, and of Arun et
 // al. (2009) for Gibbs sampling. Every change can be undone by its operator. What retranslations and merge_splits visit
@@ -8,45 +9,84 @@
 
 #include "derivation.hpp"
 
+#include <algorithm>
+#include <optional>
+
 namespace dragoman {
 
 enum Operator : std::uint8_t { RETRANSLATE = 1, MERGE_SPLIT = 2, REORDER = 4, MOVE = 8 };
 
+// Phrases that stand side by side in the target.
+struct Window {
+    std::int32_t first, last;
+};
+
+// New options for the phrases of a window.
+inline Change replace(const Derivation& derivation, Window window, std::int32_t option) {
+    return Change().keep(0, window.first).place(option).keep(window.last, derivation.size());
+}
+inline Change replace(const Derivation& derivation, Window window, std::int32_t one, std::int32_t other) {
+    return Change().keep(0, window.first).place(one).place(other).keep(window.last, derivation.size());
+}
+
 // RETRANSLATE: another option for a phrase's span.
 template <class Visit>
 void retranslations(const Derivation& derivation, std::int32_t phrase, Visit&& visit) {
-    for (std::int32_t option : derivation.space().on_span(derivation.begin(phrase), derivation.end(phrase)))
-        if (option != derivation.phrases()[phrase])
-            visit(Change().keep(0, phrase).place(option).keep(phrase + 1, derivation.size()));
+    for (std::int32_t option : derivation.space().on_span(derivation.begin(phrase), derivation.end(phrase))) {
+        if (option == derivation.phrases()[phrase]) continue;
+        const Change change = replace(derivation, {phrase, phrase + 1}, option);
+        visit(change, derivation.difference(change));
+    }
 }
 
-// MERGE-SPLIT: at a position between two source words, one phrase over both or two phrases that meet there, which are
+// The phrase, or the two phrases, at a position between two source words; nothing if the two are not neighbours.
+inline std::optional<Window> window_at(const Derivation& derivation, std::int32_t position) {
+    const auto [first, last] = std::minmax({derivation.phrase_of(position - 1), derivation.phrase_of(position)});
+    if (last - first > 1) return std::nullopt;
+    return Window{first, last + 1};
+}
+
+// MERGE-SPLIT: at a position between two source words, one phrase over both or two phrases that meet there and are
 // neighbours in the target, in any order. No change at a position between phrases that are not neighbours.
 template <class Visit>
 void merge_splits(const Derivation& derivation, std::int32_t position, Visit&& visit) {
-    const std::int32_t left = derivation.phrase_of(position - 1), right = derivation.phrase_of(position);
-    if (std::abs(left - right) > 1) return;
-    const std::int32_t begin = derivation.begin(left), end = derivation.end(right);
-    const std::int32_t first = std::min(left, right), last = std::max(left, right) + 1;
-    const std::int32_t now = derivation.phrases()[first], next = last - first == 2 ? derivation.phrases()[first + 1] : -1;
+    const auto window = window_at(derivation, position);
+    if (!window) return;
     const PhraseSpace& space = derivation.space();
+    const std::int32_t begin = derivation.begin(derivation.phrase_of(position - 1)), end = derivation.end(derivation.phrase_of(position));
+    const std::int32_t now = derivation.phrases()[window->first];
+    const std::int32_t next = window->last - window->first == 2 ? derivation.phrases()[window->first + 1] : -1;
 
-    const auto with = [&](std::int32_t option) { return Change().keep(0, first).place(option).keep(last, derivation.size()); };
-    const auto with_two = [&](std::int32_t one, std::int32_t other) {
-        return Change().keep(0, first).place(one).place(other).keep(last, derivation.size());
-    };
     // What the limit allows is a matter of spans, so one option of each span tells it for all.
     if (end - begin <= space.longest()) {
         const auto merged = space.on_span(begin, end);
-        if (!merged.empty() && derivation.allows(with(merged[0])))
-            for (std::int32_t option : merged)
-                if (option != now) visit(with(option));
+        if (!merged.empty() && derivation.allows(replace(derivation, *window, merged[0])))
+            for (std::int32_t option : merged) {
+                if (option == now) continue;
+                const Change change = replace(derivation, *window, option);
+                visit(change, derivation.difference(change));
+            }
     }
+
+    struct Ending {
+        std::int32_t lm = -1;
+        double score = 0;
+    };
+    std::vector<Ending> endings;  // after each second option: most fix the state that the rest is read in
     const auto pairs = [&](std::span<const std::int32_t> ones, std::span<const std::int32_t> others) {
-        if (ones.empty() || others.empty() || !derivation.allows(with_two(ones[0], others[0]))) return;
-        for (std::int32_t one : ones)
-            for (std::int32_t other : others)
-                if (one != now || other != next) visit(with_two(one, other));
+        if (ones.empty() || others.empty() || !derivation.allows(replace(derivation, *window, ones[0], others[0]))) return;
+        endings.assign(others.size(), {});
+        for (std::int32_t one : ones) {
+            Beginning single = derivation.before(window->first);
+            derivation.place(single, one);
+            for (std::size_t i = 0; i < others.size(); ++i) {
+                if (one == now && others[i] == next) continue;
+                Beginning both = single;
+                derivation.place(both, others[i]);
+                if (endings[i].lm != both.lm) endings[i] = {both.lm, derivation.ending(both, window->last)};
+                visit(replace(derivation, *window, one, others[i]), both.score + endings[i].score - derivation.score());
+            }
+        }
     };
     const auto lefts = space.on_span(begin, position), rights = space.on_span(position, end);
     pairs(lefts, rights);
@@ -73,17 +113,24 @@ inline Change move(const Derivation& derivation, std::int32_t phrase, std::int32
 // REORDER: a phrase and any later one change places.
 template <class Visit>
 void reorderings(const Derivation& derivation, std::int32_t phrase, Visit&& visit) {
-    for (std::int32_t other = phrase + 1; other < derivation.size(); ++other)
-        if (const Change change = exchange(derivation, phrase, other); derivation.allows(change)) visit(change);
+    derivation.for_phrases_after(phrase == 0 ? 0 : derivation.end(phrase - 1), [&](std::int32_t other) {
+        if (other <= phrase) return;
+        if (const Change change = exchange(derivation, phrase, other); derivation.allows(change)) visit(change, derivation.difference(change));
+    });
 }
 
 // MOVE: a phrase goes elsewhere. (Not before the one just before it, because that one may go behind this one.)
 template <class Visit>
 void moves(const Derivation& derivation, std::int32_t phrase, Visit&& visit) {
-    for (std::int32_t to = 0; to < derivation.size(); ++to) {
-        if (to == phrase || to == phrase - 1) continue;
-        if (const Change change = move(derivation, phrase, to); derivation.allows(change)) visit(change);
-    }
+    const auto try_move = [&](std::int32_t to) {
+        if (const Change change = move(derivation, phrase, to); derivation.allows(change)) visit(change, derivation.difference(change));
+    };
+    derivation.for_phrases_after(derivation.end(phrase), [&](std::int32_t to) {
+        if (to < phrase - 1) try_move(to);
+    });
+    derivation.for_phrases_before(derivation.begin(phrase), [&](std::int32_t to) {
+        if (to > phrase) try_move(to);
+    });
 }
 
 // All changes of the chosen operators.

@@ -61,7 +61,10 @@ def greedy_search(
     threads: int = 1,
     progress: ShareDone | None = None,
 ) -> Climbed:
-    """Climb from where the options say; `limits` are the beam's. A sentence too large for the beam starts as a gloss."""
+    """Climb from where the options say; `limits` are the beam's.
+
+    A sentence that is too large for the beam starts from its gloss.
+    """
     starts = None
     if options.start == "beam":
         starts = batch.search(limits, reordering_limit, threads=threads).derivations
