@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := $(shell find src -type f -not -name '*.pyc') pyproject.toml CMakeLists.txt
+SOURCES := $(shell find src -type f -not -name '*.pyc') pyproject.toml CMakeLists.txt Makefile
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
 .PHONY: demo test lint sanitize clean

@@ -26,9 +26,3 @@ def intern_lines(text, words):
                 words.append(word)
         rows.append([number[word] for word in split_words(line)])
     return rows, words
-
-
-def intern_sequences(rows):
-    """The number of each row among the distinct rows, and these."""
-    number = {}
-    return [number.setdefault(tuple(row), len(number)) for row in rows], [list(row) for row in number]

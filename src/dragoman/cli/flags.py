@@ -8,11 +8,12 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
 
-from dragoman.core.errors import UsageError
+from dragoman.core.errors import DataError, UsageError
 from dragoman.core.options import Options
 
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -20,6 +21,14 @@ Chosen = TypeVar("Chosen", bound=Options)
 
 Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Worker threads; all cores by default.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")]
+
+
+def refuse_existing(out: Path, force: bool) -> None:
+    """Stop before the work begins if the result would replace something that the user did not offer."""
+    if out.exists() and not force:
+        raise UsageError(f"{out} exists; use --force to replace it")
+    if out.exists() and not out.is_dir():
+        raise DataError("exists and is not a folder", path=out, expected="a folder to replace, or a new name")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,17 +44,28 @@ def command(app: typer.Typer, name: str, *, examples: Sequence[str], **settings:
 
     def register(function: Command) -> Command:
         shown = "\n\n".join(f"$ {example}" for example in examples)
-        text = f"{inspect.getdoc(function)}\n\n[bold]Examples[/bold]\n\n{shown}"
-        app.command(name, help=text, no_args_is_help=True, **settings)(_expanded(function))
+        text = f"{paragraphs(inspect.getdoc(function) or '')}\n\n[bold]Examples[/bold]\n\n{shown}"
+        call = _expanded(function)
+        required = any(p.default is inspect.Parameter.empty for p in inspect.signature(call).parameters.values())
+        app.command(name, help=text, no_args_is_help=required, **settings)(call)
         return function
 
     return register
 
 
+def paragraphs(text: str) -> str:
+    """Join the lines of each paragraph, for a terminal of any width.
+
+    >>> paragraphs("One\\ntwo.\\n\\nThree.")
+    'One two.\\n\\nThree.'
+    """
+    return "\n\n".join(" ".join(part.split()) for part in text.strip().split("\n\n"))
+
+
 def _expanded(function: Callable[..., None]) -> Callable[..., None]:
     hints = typing.get_type_hints(function, include_extras=True)
     parameters: list[inspect.Parameter] = []
-    groups: dict[str, tuple[type[Options], dict[str, str]]] = {}
+    groups: dict[str, tuple[type[Options], str, dict[str, str]]] = {}
     for parameter in inspect.signature(function).parameters.values():
         hint = hints[parameter.name]
         arguments = typing.get_args(hint) if typing.get_origin(hint) is Annotated else ()
@@ -54,13 +74,16 @@ def _expanded(function: Callable[..., None]) -> Callable[..., None]:
             parameters.append(parameter.replace(annotation=hint, kind=inspect.Parameter.KEYWORD_ONLY))
             continue
         fields = _flags_of(arguments[0], flags)
-        groups[parameter.name] = (arguments[0], {p.name: field for field, p in fields.items()})
+        groups[parameter.name] = (arguments[0], flags.prefix, {p.name: field for field, p in fields.items()})
         parameters += fields.values()
 
     @functools.wraps(function)
     def call(**values: Any) -> None:
-        for name, (options, fields) in groups.items():
-            values[name] = options(**{field: values.pop(flag) for flag, field in fields.items()})
+        for name, (options, prefix, fields) in groups.items():
+            try:
+                values[name] = options(**{field: values.pop(flag) for flag, field in fields.items()})
+            except UsageError as error:  # which begins with the name of the option
+                raise UsageError(f"--{prefix}{error}") from None
         function(**values)
 
     signature = inspect.Signature(sorted(parameters, key=lambda p: p.default is not inspect.Parameter.empty))

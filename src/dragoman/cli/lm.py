@@ -10,7 +10,7 @@ import typer
 from dragoman.cli import terminal
 from dragoman.cli.flags import Flags, Threads, command
 from dragoman.core.corpus import Corpus
-from dragoman.core.errors import UsageError
+from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import Progress, available_cores
 from dragoman.formats.arpa import read_arpa, write_arpa
 from dragoman.model.bundle import Model
@@ -56,6 +56,8 @@ def register(app: typer.Typer) -> None:
         """Measure how well a language model predicts a text."""
         progress = terminal.progress()
         corpus = Corpus.read(text)
+        if not len(corpus):
+            raise DataError("is empty", path=text, expected="text, one sentence a line")
         rows = []
         for name, language_model in _load(model, progress).items():
             found = language_model.perplexity(corpus, threads=threads or available_cores())
@@ -80,19 +82,16 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Mix models linearly and write the mixture as one ARPA file."""
         progress = terminal.progress()
-        loaded = [LanguageModel.from_ngrams(read_arpa(path, progress=progress)) for path in models]
-        if (held_out is None) == (not weight):
+        if (held_out is None) == (not weight) or (weight and len(weight) != len(models)):
             raise UsageError("give either --held-out or a --weight for each model")
+        workers = threads or available_cores()
+        loaded = [LanguageModel.from_ngrams(read_arpa(path, progress=progress)) for path in models]
+        weights = weight or []
         if held_out is not None:
-            found = interpolation_weights(
-                loaded, Corpus.read(held_out), threads=threads or available_cores(), progress=progress
-            )
-            weights = found.tolist()
-        else:
-            weights = weight or []
-        for path, value in zip(models, weights, strict=False):
-            progress.note(f"{path}: weight {value:.4f}")
-        write_arpa(out, interpolate(loaded, weights))
+            weights = interpolation_weights(loaded, Corpus.read(held_out), threads=workers, progress=progress).tolist()
+            for path, value in zip(models, weights, strict=True):
+                progress.note(f"{path}: weight {value:.4f}")
+        write_arpa(out, interpolate(loaded, weights, threads=workers, progress=progress))
 
 
 def _load(path: Path, progress: Progress) -> dict[str, LanguageModel]:

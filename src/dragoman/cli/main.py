@@ -6,12 +6,15 @@ import importlib
 import os
 import pkgutil
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import dragoman
+from dragoman.cli.flags import paragraphs
 from dragoman.core.errors import DragomanError
+from dragoman.core.files import write_error
 
 _NOT_COMMANDS = {"main", "flags", "terminal"}
 
@@ -33,7 +36,11 @@ wrong with the data, 2 something is wrong with the command.
 def build_app() -> typer.Typer:
     """Assemble the application from the modules of this folder; each has `register(app)`."""
     app = typer.Typer(
-        help=_HELP, rich_markup_mode="rich", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+        help=paragraphs(_HELP),
+        rich_markup_mode="rich",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
     )
 
     @app.callback()
@@ -56,22 +63,48 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _open_what_is_closed() -> None:
+    """Where a standard stream was closed by the shell (`>&-`), Python has None; let it be empty instead."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115 - for as long as we live
+
+
+def _drop_output() -> None:
+    """Leave nothing for the end of the process to write."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def main() -> None:
     """Run the command line."""
+    _open_what_is_closed()
     try:
-        build_app()()
+        try:
+            build_app()(prog_name="dragoman")
+        finally:
+            sys.stdout.flush()
     except DragomanError as error:
         if "--debug" in sys.argv:
             raise
         print(f"dragoman: error: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
-    except BrokenPipeError:
-        # Whoever read our output has gone; there is nobody to tell, and nothing more to write at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # whoever read our output has gone, and there is nobody to tell
+        _drop_output()
         sys.exit(1)
-    except KeyboardInterrupt:
+    except OSError as error:  # other files have their own sentences
+        _drop_output()
+        print(f"dragoman: error: {write_error('standard output', error)}", file=sys.stderr)
+        sys.exit(1)
+    except (KeyboardInterrupt, SystemExit) as ended:
+        # The command-line library turns Ctrl-C into an exit without a word.
+        if isinstance(ended, SystemExit) and ended.code != 130:
+            raise
         print("dragoman: interrupted", file=sys.stderr)
         sys.exit(130)
     except MemoryError:
         print("dragoman: error: out of memory", file=sys.stderr)
         sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -9,8 +9,7 @@ import numpy as np
 import typer
 
 from dragoman.cli import terminal
-from dragoman.cli.flags import Force, Threads, command
-from dragoman.core.errors import UsageError
+from dragoman.cli.flags import Force, Threads, command, refuse_existing
 from dragoman.core.progress import available_cores
 from dragoman.model.bundle import Model, verify
 
@@ -38,8 +37,9 @@ def register(app: typer.Typer) -> None:
     @command(group, "check", examples=["dragoman model check model"])
     def check(model: ModelFolder) -> None:
         """Read every array of a model and compare it with its checksum."""
+        arrays = verify(model)
         Model.load(model)
-        terminal.output().print(f"{model}: {verify(model)} arrays, all as they were written", markup=False)
+        terminal.output().print(f"{model}: {arrays} arrays, all as they were written", markup=False)
 
     @command(group, "filter", examples=["dragoman model filter model --source test.fr --out small"])
     def filter_model(
@@ -50,8 +50,7 @@ def register(app: typer.Typer) -> None:
         force: Force = False,
     ) -> None:
         """Keep only the phrase pairs that a given text can use; everything else stays."""
-        if out.exists() and not force:
-            raise UsageError(f"{out} exists; use --force to replace it")
+        refuse_existing(out, force)
         loaded = Model.load(model)
         progress = terminal.progress()
         small = loaded.filtered(loaded.encode(source), threads=threads or available_cores(), progress=progress)

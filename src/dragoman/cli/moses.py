@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 from dragoman.cli import terminal
-from dragoman.cli.flags import Force, command
+from dragoman.cli.flags import Force, command, refuse_existing
 from dragoman.cli.model import print_model
-from dragoman.cli.train import refuse_existing
 from dragoman.model.bundle import Model
 from dragoman.model.moses import export_moses, import_moses
 

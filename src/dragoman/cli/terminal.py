@@ -7,16 +7,21 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 
-from rich.console import Console
+from rich.console import Console, Group
+from rich.markup import escape
 from rich.progress import BarColumn, Progress as Bars, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 from dragoman.core.progress import Progress, ShareDone
+
+_NO_WIDTH = 10_000
 
 
 def output() -> Console:
     """The console for results: standard output."""
-    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+    # A pipe or a file has no width: a line of a table stays a line.
+    return Console(highlight=False, width=None if sys.stdout.isatty() else _NO_WIDTH)
 
 
 def progress() -> Progress:
@@ -25,11 +30,11 @@ def progress() -> Progress:
 
 
 class LineProgress(Progress):
-    """One line when a stage begins to take long and one when it ends; for logs."""
+    """One line for each stage when it is done; for logs."""
 
     @contextlib.contextmanager
     def stage(self, name: str) -> Iterator[ShareDone]:
-        """Print the stage's name, and its time when it is done."""
+        """Print the stage's name and its time when it is done."""
         start = time.monotonic()
         yield lambda share: None
         self._say(f"{name}: {time.monotonic() - start:.1f} s")
@@ -66,28 +71,28 @@ class BarProgress(Progress):
         )
         start = time.monotonic()
         with Bars(*columns, console=self._console, transient=True) as bars:
-            task = bars.add_task(name, total=1.0)
+            task = bars.add_task(escape(name), total=1.0)
             yield lambda share: bars.update(task, completed=share)
-        self._console.print(f"[green]✓[/green] {name} [dim]{time.monotonic() - start:.1f} s[/dim]")
+        self._console.print(f"[green]✓[/green] {escape(name)} [dim]{time.monotonic() - start:.1f} s[/dim]")
 
     def note(self, text: str) -> None:
         """Print a dim line above the bar."""
-        self._console.print(f"  [dim]{text}[/dim]")
+        self._console.print(f"  [dim]{escape(text)}[/dim]")
 
     def warn(self, text: str) -> None:
         """Print a yellow line above the bar."""
-        self._console.print(f"[yellow]![/yellow] {text}")
+        self._console.print(f"[yellow]![/yellow] {escape(text)}")
 
 
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
-    """Lay out rows; columns whose first row is a number are set to the right."""
-    drawn = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Group:
+    """Lay out rows under a title; columns whose first row is a number are set to the right."""
+    drawn = Table(box=None, pad_edge=False)
     for i, column in enumerate(columns):
         right = bool(rows) and isinstance(rows[0][i], int | float)
-        drawn.add_column(column, justify="right" if right else "left", overflow="fold")
+        drawn.add_column(escape(column), justify="right" if right else "left", overflow="fold")
     for row in rows:
         drawn.add_row(*(_cell(value) for value in row))
-    return drawn
+    return Group(Text(title, "bold"), drawn)  # a table's own title would be broken to its width
 
 
 def _cell(value: object) -> str:
@@ -95,4 +100,4 @@ def _cell(value: object) -> str:
         return f"{value:,}"
     if isinstance(value, float):
         return f"{value:.4g}"
-    return str(value).replace("[", "\\[")
+    return escape(str(value))

@@ -8,10 +8,9 @@ from typing import Annotated
 import typer
 
 from dragoman.cli import terminal
-from dragoman.cli.flags import Flags, Force, Threads, command, options_from
+from dragoman.cli.flags import Flags, Force, Threads, command, options_from, refuse_existing
 from dragoman.cli.model import print_model
 from dragoman.core.corpus import Corpus
-from dragoman.core.errors import UsageError
 from dragoman.core.files import read_lines
 from dragoman.core.progress import Progress, available_cores
 from dragoman.model.bundle import Settings
@@ -82,12 +81,6 @@ def register(app: typer.Typer) -> None:
         with progress.stage(f"writing {out}"):
             model.save(out)
         print_model(model, title=str(out))
-
-
-def refuse_existing(out: Path, force: bool) -> None:
-    """Stop before the work begins if the result would replace something that the user did not offer."""
-    if out.exists() and not force:
-        raise UsageError(f"{out} exists; use --force to replace it")
 
 
 def _read_text(path: Path, settings: Settings, threads: int, progress: Progress) -> Corpus:

@@ -175,6 +175,10 @@ def output_folder(path: PathLike) -> Iterator[Path]:
         partial.rename(final)
     except OSError as error:
         raise write_error(final, error) from None
+    except DataError as error:  # of a file in the folder, which users know by its final name
+        if error.path is None or not Path(error.path).is_relative_to(partial):
+            raise
+        raise DataError(str(error).replace(os.fspath(partial), os.fspath(final))) from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)

@@ -2,23 +2,46 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman import kernels
+from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.ragged import Ragged
-from dragoman.core.vocab import Vocab
+from dragoman.core.vocab import Vocab, common_vocab
+
+T = TypeVar("T")
+R = TypeVar("R", bound=np.generic)
+
+
+@dataclass(frozen=True, eq=False)
+class Extras:
+    """What a file said beside the n-best list itself, for the format that read it to write it back.
+
+    `style` is about the whole file; `hypotheses` and `sentences` have a row of bytes for each hypothesis or sentence.
+    """
+
+    format: str
+    style: Mapping[str, int]
+    hypotheses: Ragged[np.uint8] | None = None
+    sentences: Ragged[np.uint8] | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class NBest:
     """Lists of hypotheses, one after the other: sentence `i` has those from `sentences[i]` to `sentences[i + 1]`.
 
-    Hypothesis `h` is the words `hypotheses[h]` of `vocab`, with score `scores[h]` and row `h` of `features`.
-    `segmentations[h]`, if known, is a matrix with a row for each phrase, in target order: source begin and end,
-    target begin and end.
+    Hypothesis `h` is the words `hypotheses[h]` of `vocab`, with score `scores[h]` (NaN if it has none) and row `h` of
+    `features`. `segmentations[h]`, if known, is a matrix with a row for each phrase, in target order: source begin and
+    end, target begin and end. `logprobs[h]`, if known, is the logarithm of its probability (NaN where it is not known).
+
+    Sentences have the numbers or names `ids` (None: they count from 0), and may come with their source text and
+    references.
     """
 
     vocab: Vocab
@@ -27,22 +50,191 @@ class NBest:
     scores: NDArray[np.float64]
     features: FeatureRows
     segmentations: Ragged[np.int32] | None = None
+    logprobs: NDArray[np.float64] | None = None
+    ids: tuple[int | str, ...] | None = None
+    sources: tuple[str, ...] | None = None
+    references: tuple[tuple[str, ...], ...] | None = None
+    extras: Extras | None = None
 
     def __len__(self) -> int:
         return len(self.sentences) - 1
 
+    @property
+    def sentence_ids(self) -> tuple[int | str, ...]:
+        """The number or name of each sentence."""
+        return tuple(range(len(self))) if self.ids is None else self.ids
+
     def list(self, i: int) -> NBest:
         """Return the list of one sentence, as an n-best list of its own."""
-        rows = np.arange(self.sentences[i], self.sentences[i + 1])
-        return NBest(
-            self.vocab,
-            np.array([0, len(rows)], np.int64),
-            self.hypotheses.take(rows),
-            self.scores[rows],
-            self.features.take(rows),
-            None if self.segmentations is None else self.segmentations.take(rows),
+        return self.take(np.array([i]))
+
+    def take(self, picked: NDArray[np.integer]) -> NBest:
+        """Return the lists of the given sentences, in that order; they keep their numbers or names."""
+        rows = Ragged(np.arange(len(self.hypotheses)), self.sentences).take(picked)
+        names = self.sentence_ids
+        chosen = picked.tolist()
+        extras = self.extras
+        if extras is not None and extras.sentences is not None:
+            extras = replace(extras, sentences=extras.sentences.take(picked))
+        return replace(
+            replace(self, extras=extras)._take_hypotheses(rows.values),
+            sentences=rows.offsets,
+            ids=tuple(names[i] for i in chosen),
+            sources=None if self.sources is None else tuple(self.sources[i] for i in chosen),
+            references=None if self.references is None else tuple(self.references[i] for i in chosen),
         )
 
     def line(self, h: int) -> str:
         """Return one hypothesis as text."""
         return self.vocab.text(self.hypotheses[h])
+
+    def distinct(self, *, words_only: bool = False) -> NBest:
+        """Keep of hypotheses of a sentence with the same words and the same features only the first.
+
+        Features are the same if none differs in value, 0 for those that are not there; with `words_only` they do not
+        matter. Scores never do.
+        """
+        numbers = _numbers_of_equals(self, words_only)
+        rows = np.sort(np.unique(numbers, return_index=True)[1])
+        if len(rows) == len(numbers):
+            return self
+        return replace(self._take_hypotheses(rows), sentences=np.searchsorted(rows, self.sentences))
+
+    @classmethod
+    def merge(cls, lists: Sequence[NBest]) -> NBest:
+        """Unite lists for the same sentences, of several iterations say: each sentence has the hypotheses of all.
+
+        They come in the order of the lists, without those that came before (see `distinct`); each keeps the score it
+        had where it came first. Sentences belong together by number or name; one may be missing from some of the
+        lists. They are in the order of their numbers, or if they have names, in that of their first occurrence.
+        """
+        if not lists:
+            raise UsageError("there are no n-best lists to merge")
+        if len(lists) == 1:
+            return lists[0].distinct()
+        names = [part.sentence_ids for part in lists]
+        ids = [*dict.fromkeys(name for part in names for name in part)]
+        numbered = all(isinstance(name, int) for name in ids)
+        if numbered:
+            ids.sort(key=int)
+        place = {name: i for i, name in enumerate(ids)}
+        home = np.array([place[name] for part in names for name in part], np.int64)
+        joined = _concatenated(lists)
+        sizes = np.diff(joined.sentences)
+        together = joined._take_hypotheses(np.argsort(np.repeat(home, sizes), kind="stable"))
+        extras = together.extras
+        if extras is not None and extras.sentences is not None:
+            extras = replace(extras, sentences=extras.sentences.take(np.unique(home, return_index=True)[1]))
+        return replace(
+            together,
+            sentences=np.concatenate([[0], np.cumsum(np.bincount(home, sizes, len(ids)))]).astype(np.int64),
+            ids=None if ids == [*range(len(ids))] else tuple(ids),
+            sources=_known(ids, names, [part.sources for part in lists]),
+            references=_known(ids, names, [part.references for part in lists]),
+            extras=extras,
+        ).distinct()
+
+    def _take_hypotheses(self, rows: NDArray[np.integer]) -> NBest:
+        """The given hypotheses; what belongs to sentences stays as it is."""
+        extras = self.extras
+        if extras is not None and extras.hypotheses is not None:
+            extras = replace(extras, hypotheses=extras.hypotheses.take(rows))
+        return replace(
+            self,
+            hypotheses=self.hypotheses.take(rows),
+            scores=self.scores[rows],
+            features=self.features.take(rows),
+            segmentations=None if self.segmentations is None else self.segmentations.take(rows),
+            logprobs=None if self.logprobs is None else self.logprobs[rows],
+            extras=extras,
+        )
+
+
+def _concatenated(lists: Sequence[NBest]) -> NBest:
+    """The lists of all, one after the other; without what belongs to sentences."""
+    vocab, word_ids = common_vocab([part.vocab for part in lists])
+    hypotheses = [
+        part.hypotheses if part.vocab is vocab else Ragged(ids[part.hypotheses.values], part.hypotheses.offsets)
+        for part, ids in zip(lists, word_ids, strict=True)
+    ]
+    shifts = np.cumsum([0, *(len(part.hypotheses) for part in lists)])
+    ends = [part.sentences[1:] + shift for part, shift in zip(lists, shifts[:-1], strict=True)]
+    logprobs = [part.logprobs for part in lists]
+    return NBest(
+        vocab=vocab,
+        sentences=np.concatenate([np.zeros(1, np.int64), *ends]),
+        hypotheses=Ragged.concatenate(hypotheses),
+        scores=np.concatenate([part.scores for part in lists]),
+        features=FeatureRows.concatenate([part.features for part in lists]),
+        segmentations=_joined_rows([part.segmentations for part in lists]),
+        logprobs=None
+        if all(part is None for part in logprobs)
+        else np.concatenate(
+            [np.full(len(a.scores), np.nan) if b is None else b for a, b in zip(lists, logprobs, strict=True)]
+        ),
+        extras=_joined_extras([part.extras for part in lists]),
+    )
+
+
+def _joined_rows(parts: Sequence[Ragged[R] | None]) -> Ragged[R] | None:
+    there = [part for part in parts if part is not None]
+    return Ragged.concatenate(there) if len(there) == len(parts) else None
+
+
+def _joined_extras(parts: Sequence[Extras | None]) -> Extras | None:
+    there = [part for part in parts if part is not None and part.format == getattr(parts[0], "format", None)]
+    if len(there) < len(parts):
+        return None
+    hypotheses = _joined_rows([part.hypotheses for part in there])
+    return replace(there[0], hypotheses=hypotheses, sentences=_joined_rows([part.sentences for part in there]))
+
+
+def _known(
+    ids: Sequence[int | str], names: Sequence[Sequence[int | str]], parts: Sequence[Sequence[T] | None]
+) -> tuple[T, ...] | None:
+    """For each of `ids` what the first of the parts that knows it says; None if one is unknown to all."""
+    known: dict[int | str, T] = {}
+    for part_names, part in zip(names[::-1], parts[::-1], strict=True):
+        known.update(zip(part_names, part or (), strict=part is not None))
+    return tuple(known[name] for name in ids) if all(name in known for name in ids) else None
+
+
+def _numbers_of_equals(nbest: NBest, words_only: bool) -> NDArray[np.int32]:
+    """Number the hypotheses so that equal ones of a sentence, and only these, have the same number."""
+    words = nbest.hypotheses
+    features = FeatureRows.zeros(len(words)) if words_only else _summed(nbest.features)
+    sentence = np.repeat(np.arange(len(nbest), dtype=np.int32), np.diff(nbest.sentences))
+    # A row of integers for each: sentence, number of words, words; for each feature its number and the value's bits.
+    counts = np.diff(features.offsets)
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(2 + words.lengths + 3 * counts)])
+    keys = np.empty(offsets[-1], np.int32)
+    keys[offsets[:-1]] = sentence
+    keys[offsets[:-1] + 1] = words.lengths
+    keys[_places(offsets[:-1] + 2, words.lengths)] = words.values
+    triples = np.empty((len(features.ids), 3), np.int32)
+    triples[:, 0] = features.ids
+    triples[:, 1:] = features.values.view(np.int32).reshape(-1, 2)
+    keys[_places(offsets[:-1] + 2 + words.lengths, 3 * counts)] = triples.reshape(-1)
+    return kernels.intern_sequences(keys, offsets)[0]
+
+
+def _places(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The numbers from each start on, as many as its length says."""
+    ends = np.cumsum(lengths)
+    numbers: NDArray[np.int64] = np.arange(np.sum(lengths)) + np.repeat(starts - (ends - lengths), lengths)
+    return numbers
+
+
+def _summed(features: FeatureRows) -> FeatureRows:
+    """The same rows in the order of feature numbers, each feature at most once and none that is 0."""
+    rows = np.repeat(np.arange(len(features)), np.diff(features.offsets))
+    keys = rows * max(len(features.names), 1) + features.ids
+    values = features.values
+    if not bool((np.diff(keys) > 0).all()):
+        order = np.argsort(keys, kind="stable")
+        keys, starts = np.unique(keys[order], return_index=True)
+        values = np.add.reduceat(values[order], starts)
+    keys, values = keys[values != 0], values[values != 0]
+    rows, ids = np.divmod(keys, max(len(features.names), 1))
+    offsets = np.searchsorted(rows, np.arange(len(features) + 1)).astype(np.int64)
+    return FeatureRows(features.names, offsets, ids.astype(np.int32), values)

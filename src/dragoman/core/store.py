@@ -18,7 +18,11 @@ def save_arrays(folder: Path, arrays: Mapping[str, NDArray[np.generic]]) -> None
     """Write each array as `NAME.npy`; the same arrays give the same bytes."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, array in arrays.items():
-        np.save(folder / f"{name}.npy", np.ascontiguousarray(array), allow_pickle=False)
+        array = np.ascontiguousarray(array)
+        # The bytes of np.save, which does not say why it failed when a disk is full.
+        with (folder / f"{name}.npy").open("wb") as stream:
+            np.lib.format.write_array_header_1_0(stream, np.lib.format.header_data_from_array_1_0(array))
+            stream.write(array.data)
 
 
 def load_array(path: Path) -> NDArray[np.generic]:

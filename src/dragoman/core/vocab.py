@@ -95,6 +95,17 @@ class Vocab:
         return " ".join(self[int(i)] for i in ids)
 
 
+def common_vocab(vocabs: Sequence[Vocab]) -> tuple[Vocab, list[NDArray[np.int32]]]:
+    """Make one vocabulary of several, which begins with the first, and give for each the ids of its words in it."""
+    vocab = vocabs[0] if vocabs else Vocab.of()
+    known = {id(vocab): np.arange(len(vocab), dtype=np.int32)}
+    for other in vocabs:
+        if id(other) not in known:
+            everything = np.arange(len(other), dtype=np.int32)
+            vocab, known[id(other)], _ = vocab.extend(other.decode(everything, np.array([0, len(everything)])))
+    return vocab, [known[id(other)] for other in vocabs]
+
+
 def _bytes(text: bytes) -> NDArray[np.uint8]:
     return np.frombuffer(text, np.uint8)
 

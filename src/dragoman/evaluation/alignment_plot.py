@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def draw_alignment(source: Sequence[str], target: Sequence[str], links: Sequence[tuple[int, int]]) -> Figure:
     """Draw links as filled cells of a grid."""
+    # Imported when needed: matplotlib takes most of a second, which `dragoman --help` should not.
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
+
     cell = 0.28
-    figure = Figure(figsize=(1.6 + cell * len(target), 1.4 + cell * len(source)), layout="tight")
+    figure = Figure(figsize=(1.6 + cell * len(target), 1.4 + cell * len(source)))
     axes = figure.add_subplot()
     for s, t in links:
         axes.add_patch(Rectangle((t - 0.5, s - 0.5), 1, 1, facecolor="#2f6f8f"))
     axes.set_xlim(-0.5, max(len(target), 1) - 0.5)
     axes.set_ylim(max(len(source), 1) - 0.5, -0.5)
-    axes.set_xticks(range(len(target)), target, rotation=60, ha="left", fontsize=9)
-    axes.set_yticks(range(len(source)), source, fontsize=9)
+    axes.set_xticks(range(len(target)), target, rotation=60, ha="left", fontsize=9, parse_math=False)
+    axes.set_yticks(range(len(source)), source, fontsize=9, parse_math=False)
     axes.xaxis.tick_top()
     axes.tick_params(length=0)
     axes.set_xticks([i + 0.5 for i in range(len(target) - 1)], minor=True)
@@ -30,14 +34,6 @@ def draw_alignment(source: Sequence[str], target: Sequence[str], links: Sequence
     for spine in axes.spines.values():
         spine.set_color("#b0b0b0")
     return figure
-
-
-def figure_svg(figure: Figure) -> str:
-    """Return a figure as SVG text: the same figure gives the same text."""
-    stream = io.StringIO()
-    figure.savefig(stream, format="svg", metadata={"Date": None})
-    svg = stream.getvalue()
-    return svg[svg.index("<svg") :]
 
 
 def text_alignment(source: Sequence[str], target: Sequence[str], links: Sequence[tuple[int, int]]) -> str:

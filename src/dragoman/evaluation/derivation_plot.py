@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from matplotlib.figure import Figure
-from matplotlib.patches import FancyBboxPatch
+from typing import TYPE_CHECKING
 
 from dragoman.search.translator import Phrase
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _COLOURS = ("#dbe9f1", "#f6e3cf", "#dff0d8", "#eadff0", "#f7f0c8", "#f3d9dc")
 _CHARACTER = 0.105  # inches
@@ -16,9 +17,12 @@ _GAP = 0.18
 
 def draw_derivation(source: Sequence[str], target: Sequence[str], phrases: Sequence[Phrase]) -> Figure:
     """Draw the source above, the target below, phrases as boxes and a line from each to its translation."""
+    from matplotlib.figure import Figure
+    from matplotlib.patches import FancyBboxPatch
+
     above = _boxes([" ".join(source[p.source[0] : p.source[1]]) for p in sorted(phrases, key=lambda p: p.source)])
     below = _boxes([" ".join(target[p.target[0] : p.target[1]]) for p in phrases])
-    width = max([right for _, right, _ in above + below], default=1.0)
+    width = max([right for _, right, _ in above + below], default=1.0) + 0.05
     figure = Figure(figsize=(width + 0.3, 1.9))
     axes = figure.add_axes((0.15 / (width + 0.3), 0, width / (width + 0.3), 1))
     axes.set_xlim(0, width)

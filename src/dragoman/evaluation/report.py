@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from dragoman.core.files import PathLike, open_output
-from dragoman.evaluation.alignment_plot import figure_svg
+from dragoman.evaluation.figures import figure_svg
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _STYLE = """
 :root { color-scheme: light dark; }

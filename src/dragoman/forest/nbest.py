@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
 from dragoman.core.ragged import Ragged
-from dragoman.core.vocab import Vocab
+from dragoman.core.vocab import common_vocab
 from dragoman.forest.derivation import derivation_features, segmentations, yields
 from dragoman.forest.kbest import kbest_many
 
@@ -29,7 +28,7 @@ def nbest(
     The options are those of `kbest`. A hypergraph without derivations has an empty list.
     """
     lists = kbest_many(graphs, k, distinct=distinct, max_derivations=max_derivations, threads=threads)
-    vocab, maps = _common_vocab(graphs)
+    vocab, maps = common_vocab([graph.vocab for graph in graphs])
     pairs = list(zip(graphs, lists, strict=True))
     words = [yields(graph, found.derivations) for graph, found in pairs]
     words = [Ragged(ids[row.values], row.offsets) for ids, row in zip(maps, words, strict=True)]
@@ -50,15 +49,3 @@ def nbest(
 
 
 _NO_ROWS: Ragged[np.int32] = Ragged(np.empty(0, np.int32), np.zeros(1, np.int64))
-
-
-def _common_vocab(graphs: Sequence[Hypergraph]) -> tuple[Vocab, list[NDArray[np.int32]]]:
-    """One vocabulary for all, and for each hypergraph the ids of its words in it."""
-    vocab = graphs[0].vocab if graphs else Vocab.of()
-    known = {id(vocab): np.arange(len(vocab), dtype=np.int32)}
-    for graph in graphs:
-        if id(graph.vocab) not in known:
-            everything = np.arange(len(graph.vocab), dtype=np.int32)
-            text = graph.vocab.decode(everything, np.array([0, len(everything)]))
-            vocab, known[id(graph.vocab)], _ = vocab.extend(text)
-    return vocab, [known[id(graph.vocab)] for graph in graphs]

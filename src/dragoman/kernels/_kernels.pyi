@@ -462,3 +462,65 @@ def derivation_neighbours(
     arrays: _PhraseArrays, sentence: int, derivation: _I32, operators: int, reordering_limit: int
 ) -> tuple[_I32, _I64, _F64]:
     """The neighbours of a derivation, their offsets, and by how much they score more."""
+# nbest_text.cpp
+def parse_nbest(
+    text: _U8,
+    blob: _U8,
+    offsets: _I64,
+    label_blob: _U8,
+    label_offsets: _I64,
+    counts: _I32,
+    grouped: bool,
+    score_first: bool,
+) -> tuple[
+    _I64,
+    tuple[_I32, _I64],
+    tuple[_I64, _I32, _F64],
+    _F64,
+    tuple[_I32, _I64],
+    tuple[_U8, _I64],
+    tuple[_U8, _I64, _I32],
+    tuple[_U8, _I64, _I32],
+    _I32,
+    tuple[int, int, int, int, int],
+    tuple[int, int, int, int],
+]:
+    """Lines of n-best lists: sentence ids; words; features (offsets, ids, values); scores (NaN where empty); phrases
+    (source begin and end, target begin and end); the rest of each line; the grown words and labels; the number of
+    values of each label; style (fewest and most decimals, id without a space, words with two, labels with colons; -1
+    where unknown); and the fault. The features of a label are numbered from the sum of the counts before it."""
+
+def format_nbest(
+    begin: int,
+    end: int,
+    ids: _I64,
+    words: _I32,
+    word_offsets: _I64,
+    blob: _U8,
+    offsets: _I64,
+    value_offsets: _I64,
+    feature_ids: _I32,
+    values: _F64,
+    scores: _F64,
+    phrases: _I32,
+    phrase_offsets: _I64,
+    rest: _U8,
+    rest_offsets: _I64,
+    feature_labels: _I32,
+    label_first: _I32,
+    label_blob: _U8,
+    label_offsets: _I64,
+    grouped: bool,
+    score_first: bool,
+    tight: bool,
+    padded: bool,
+    colon: bool,
+    decimals: int,
+) -> _U8:
+    """Hypotheses begin to end as lines of n-best lists; phrases and rest may be left out with empty offsets."""
+
+def parse_number_columns(text: _U8, columns: int) -> tuple[_F64, tuple[int, int, int, int]]:
+    """A table of finite numbers separated by tabs, and the fault."""
+
+def format_number_columns(values: _F64) -> _U8:
+    """The inverse of parse_number_columns, with as few digits as give the same numbers."""

@@ -24,6 +24,7 @@ void bind_greedy(nanobind::module_&);
 void bind_text(nanobind::module_&);
 void bind_arpa_text(nanobind::module_&);
 void bind_link_text(nanobind::module_&);
+void bind_nbest_text(nanobind::module_&);
 void bind_table_text(nanobind::module_&);
 }
 
@@ -51,5 +52,6 @@ NB_MODULE(_kernels, m) {
     dragoman::bind_text(m);
     dragoman::bind_arpa_text(m);
     dragoman::bind_link_text(m);
+    dragoman::bind_nbest_text(m);
     dragoman::bind_table_text(m);
 }

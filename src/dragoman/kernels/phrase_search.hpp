@@ -16,7 +16,7 @@ struct SearchLimits {
     Algorithm algorithm = Algorithm::CUBE;
     std::int32_t stack_size = 200;
     double threshold = std::numeric_limits<double>::infinity();  // a node may score so much less than the best of its stack
-    std::int32_t pop_limit = 400;  // candidates a stack; those that only recombine count half
+    std::int32_t pop_limit = 400;  // candidates a stack; those that only recombine count a quarter
     std::int64_t max_size = std::numeric_limits<std::int64_t>::max();  // nodes and arcs together
     bool keep_arcs = false;
 };
@@ -246,7 +246,7 @@ private:
         std::sort(waiting.begin(), waiting.end(), [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
         std::vector<Candidate> heap;
         std::size_t next = 0;
-        for (std::int64_t budget = 2 * std::int64_t(limits_.pop_limit); budget > 0;) {
+        for (std::int64_t budget = 4 * std::int64_t(limits_.pop_limit); budget > 0;) {
             while (next < waiting.size() && (heap.empty() || waiting[next].first + slack_.value() >= heap.front().total)) {
                 const double total = propose(heap, waiting[next].second, 0, 0);
                 slack_.add(total - waiting[next].first);
@@ -260,7 +260,7 @@ private:
             const std::int32_t option = space_.on_span(square.begin, square.end)[top.column];
             const std::size_t before = nodes.size();
             add(stack, {top.score, top.total, square.coverage, space_.exit_of(option), top.lm, 0, option, allowed_[square.first + top.row]});
-            budget -= nodes.size() > before ? 2 : 1;
+            budget -= nodes.size() > before ? 4 : 1;
             // Every cell has one way to be reached: along its row, which is entered at its first column.
             if (top.column == 0 && top.row + 1 < square.last - square.first) propose(heap, top.square, top.row + 1, 0);
             if (top.column + 1 < static_cast<std::int32_t>(space_.on_span(square.begin, square.end).size()))

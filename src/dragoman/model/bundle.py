@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 import dragoman
 from dragoman.core.corpus import Corpus
-from dragoman.core.errors import DataError
+from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import PathLike, output_folder
 from dragoman.core.options import Options, option
 from dragoman.core.progress import SILENT, Progress
-from dragoman.core.store import load_arrays, save_arrays
+from dragoman.core.store import Arrays, load_arrays, save_arrays
 from dragoman.core.toml import format_toml, read_toml
 from dragoman.core.vocab import Vocab
 from dragoman.core.weights import Weights
@@ -29,6 +30,8 @@ from dragoman.model.phrase_table import PhraseTable
 FORMAT = 1
 
 _CHECKED = "checksums.toml"
+
+Part = TypeVar("Part")
 
 
 @dataclass(frozen=True)
@@ -125,25 +128,19 @@ class Model:
     def load(cls, path: PathLike) -> Model:
         """Open a bundle; arrays are memory-mapped, so that this takes no time and processes share them."""
         folder = Path(path)
-        if not (folder / "model.toml").is_file():
-            raise DataError("is not a model", path=folder, expected="a folder with model.toml")
-        about = read_toml(folder / "model.toml")
-        if about.get("format") != FORMAT:
-            raise DataError(
-                f"has format {about.get('format')!r}, written by dragoman {about.get('dragoman', '?')}",
-                path=folder / "model.toml",
-                expected=f"format {FORMAT}, which dragoman {dragoman.__version__} reads",
-            )
+        about = _read_description(folder)
         try:
             return cls(
-                source_vocab=Vocab.from_arrays(load_arrays(folder / "vocab" / "source")),
-                target_vocab=Vocab.from_arrays(load_arrays(folder / "vocab" / "target")),
+                source_vocab=_load_part(folder / "vocab" / "source", Vocab.from_arrays),
+                target_vocab=_load_part(folder / "vocab" / "target", Vocab.from_arrays),
                 tables={
-                    row["name"]: PhraseTable.from_arrays(row["scores"], load_arrays(folder / "tables" / row["name"]))
+                    row["name"]: _load_part(
+                        folder / "tables" / row["name"], partial(PhraseTable.from_arrays, row["scores"])
+                    )
                     for row in about.get("table", [])
                 },
                 language_models={
-                    row["name"]: LanguageModel.from_arrays(load_arrays(folder / "language_models" / row["name"]))
+                    row["name"]: _load_part(folder / "language_models" / row["name"], LanguageModel.from_arrays)
                     for row in about.get("language_model", [])
                 },
                 weights=Weights.read(folder / "weights.txt"),
@@ -151,12 +148,37 @@ class Model:
                 history=about.get("history", {}),
             )
         except KeyError as error:
-            raise DataError(f"lacks {error}", path=folder, expected="a complete model") from None
+            raise DataError(f"lacks {error}", path=folder / "model.toml", expected="a complete model") from None
+        except UsageError as error:
+            raise DataError(str(error), path=folder / "model.toml") from None
+
+
+def _read_description(folder: Path) -> dict[str, Any]:
+    file = folder / "model.toml"
+    if not file.is_file():
+        raise DataError("is not a model", path=folder, expected="a folder with model.toml")
+    about = read_toml(file)
+    if about.get("format") != FORMAT:
+        raise DataError(
+            f"has format {about.get('format')!r}, written by dragoman {about.get('dragoman', '?')}",
+            path=file,
+            expected=f"format {FORMAT}, which dragoman {dragoman.__version__} reads",
+        )
+    return about
+
+
+def _load_part(folder: Path, build: Callable[[Arrays], Part]) -> Part:
+    arrays = load_arrays(folder)
+    try:
+        return build(arrays)
+    except DataError as error:
+        raise DataError(str(error), path=folder) from None
 
 
 def verify(path: PathLike) -> int:
     """Compare every array of a bundle with its checksum; returns how many there are."""
     folder = Path(path)
+    _read_description(folder)
     expected = cast("dict[str, int]", read_toml(folder / _CHECKED))
     for name, value in expected.items():
         file = folder / name

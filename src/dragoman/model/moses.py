@@ -39,10 +39,9 @@ def import_moses(path: PathLike, *, progress: Progress = SILENT) -> Model:
     source_vocab, target_vocab = Vocab.of(), Vocab.of()
     for feature in (f for f in ini.features if f.is_phrase_table):
         name = _numbered("tm", len(tables))
-        with progress.stage(f"reading {_file(path, feature)}"):
-            pairs = read_phrase_table(
-                _file(path, feature), source_vocab=source_vocab, target_vocab=target_vocab, progress=progress
-            )
+        pairs = read_phrase_table(
+            _file(path, feature), source_vocab=source_vocab, target_vocab=target_vocab, progress=progress
+        )
         source_vocab, target_vocab = pairs.source_vocab, pairs.target_vocab
         tables[name] = pairs
         names = phrase_features(name, pairs.score_names)
@@ -52,8 +51,7 @@ def import_moses(path: PathLike, *, progress: Progress = SILENT) -> Model:
             weights["phrase_penalty"] = weights.get("phrase_penalty", 0.0) + feature.weights[-1]
     for i, feature in enumerate(f for f in ini.features if f.is_reordering):
         name = _numbered("lr", i)
-        with progress.stage(f"reading {_file(path, feature)}"):
-            reordering = read_reordering(_file(path, feature), progress=progress)
+        reordering = read_reordering(_file(path, feature), progress=progress)
         if reordering.scores.shape[1] != 6:
             raise DataError(
                 f"has {reordering.scores.shape[1]} scores", path=feature.file, expected="6 (msd-bidirectional-fe)"
@@ -63,8 +61,7 @@ def import_moses(path: PathLike, *, progress: Progress = SILENT) -> Model:
     language_models = {}
     for i, feature in enumerate(f for f in ini.features if f.is_language_model):
         name = _numbered("lm", i)
-        with progress.stage(f"reading {_file(path, feature)}"):
-            language_models[name] = LanguageModel.from_ngrams(read_arpa(_file(path, feature), progress=progress))
+        language_models[name] = LanguageModel.from_ngrams(read_arpa(_file(path, feature), progress=progress))
         weights[name] = feature.weights[0] if feature.weights else 0.5
     if not tables:
         raise DataError("names no phrase table", path=path, expected="a phrase-based model")
@@ -109,7 +106,7 @@ def export_moses(model: Model, path: PathLike, *, progress: Progress = SILENT) -
             file = folder / f"phrase-table.{name}.gz"
             pairs = table.to_pairs(model.source_vocab, model.target_vocab)
             with progress.stage(f"writing {file.name}"):
-                write_phrase_table(file, pairs, progress)
+                write_phrase_table(file, pairs)
             arguments = {
                 "num-features": str(len(table.score_names)),
                 "path": file.name,
@@ -128,7 +125,7 @@ def export_moses(model: Model, path: PathLike, *, progress: Progress = SILENT) -
             file = folder / f"reordering-table.{name}.gz"
             table = next(table for table in model.tables.values() if name in table.log_reordering)
             with progress.stage(f"writing {file.name}"):
-                write_reordering(file, table.to_pairs(model.source_vocab, model.target_vocab), name, progress)
+                write_reordering(file, table.to_pairs(model.source_vocab, model.target_vocab), name)
             features.append(
                 MosesFeature(
                     "LexicalReordering",
@@ -147,7 +144,7 @@ def export_moses(model: Model, path: PathLike, *, progress: Progress = SILENT) -
         for i, (name, language_model) in enumerate(model.language_models.items()):
             file = folder / f"{name}.arpa.gz"
             with progress.stage(f"writing {file.name}"):
-                write_arpa(file, language_model.to_ngrams(), progress)
+                write_arpa(file, language_model.to_ngrams())
             arguments = {"factor": "0", "path": file.name, "order": str(language_model.order)}
             features.append(MosesFeature("KENLM", f"LM{i}", (weights.get(name, 0.0),), arguments, file))
         sections = {

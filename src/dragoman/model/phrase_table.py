@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.corpus import Corpus
-from dragoman.core.phrases import PhrasePairs
+from dragoman.core.errors import DataError
+from dragoman.core.phrases import REORDERING_SCORES, PhrasePairs
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
 from dragoman.core.store import Arrays
@@ -21,6 +22,8 @@ from dragoman.core.vocab import Vocab
 LOG_ZERO = -100.0
 
 _REORDERING = "reordering."
+
+T = TypeVar("T", bound=np.generic)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,31 +140,58 @@ class PhraseTable:
 
     @classmethod
     def from_arrays(cls, score_names: Sequence[str], arrays: Arrays) -> PhraseTable:
-        """Rebuild a table from what `arrays` gave."""
+        """Rebuild a table from what `arrays` gave, refusing arrays that do not fit together; little of them is read."""
+        sources = _ragged(arrays, "sources", "source_offsets", np.int32)
+        targets = _ragged(arrays, "targets", "target_offsets", np.int32)
+        target_ids = _array(arrays, "target_ids", np.int32, (None,))
+        pairs = len(target_ids)
+        first_pair = _array(arrays, "first_pair", np.int64, (len(sources) + 1,))
+        index = _array(arrays, "index", np.int32, (None,))
         alignments = None
-        if "alignments" in arrays:
-            links = cast(NDArray[np.uint16], arrays["alignments"])
-            alignments = Ragged(links, cast(NDArray[np.int64], arrays["alignment_offsets"]))
+        if "alignments" in arrays or "alignment_offsets" in arrays:
+            alignments = _ragged(arrays, "alignments", "alignment_offsets", np.uint16)
+        fits = [
+            (first_pair[0] == 0 and first_pair[-1] == pairs, "first_pair"),
+            (len(index).bit_count() == 1 and len(index) > len(sources), "index"),
+            (alignments is None or len(alignments) == pairs, "alignment_offsets"),
+        ]
+        for holds, name in fits:
+            if not holds:
+                raise DataError(f"the array '{name}' does not fit the others", expected="a phrase table")
         return cls(
             score_names=tuple(score_names),
-            sources=Ragged(
-                cast(NDArray[np.int32], arrays["sources"]), cast(NDArray[np.int64], arrays["source_offsets"])
-            ),
-            index=cast(NDArray[np.int32], arrays["index"]),
-            first_pair=cast(NDArray[np.int64], arrays["first_pair"]),
-            targets=Ragged(
-                cast(NDArray[np.int32], arrays["targets"]), cast(NDArray[np.int64], arrays["target_offsets"])
-            ),
-            target_ids=cast(NDArray[np.int32], arrays["target_ids"]),
-            log_scores=cast(NDArray[np.float32], arrays["log_scores"]),
+            sources=sources,
+            index=index,
+            first_pair=first_pair,
+            targets=targets,
+            target_ids=target_ids,
+            log_scores=_array(arrays, "log_scores", np.float32, (pairs, len(score_names))),
             alignments=alignments,
-            counts=cast("NDArray[np.float32] | None", arrays.get("counts")),
+            counts=_array(arrays, "counts", np.float32, (pairs, 3)) if "counts" in arrays else None,
             log_reordering={
-                name.removeprefix(_REORDERING): cast(NDArray[np.float32], scores)
-                for name, scores in arrays.items()
+                name.removeprefix(_REORDERING): _array(arrays, name, np.float32, (pairs, len(REORDERING_SCORES)))
+                for name in arrays
                 if name.startswith(_REORDERING)
             },
         )
+
+
+def _array(arrays: Arrays, name: str, dtype: type[T], shape: tuple[int | None, ...]) -> NDArray[T]:
+    """Return an array if it is what it should be; a None in `shape` is any length."""
+    array = arrays.get(name)
+    if array is None:
+        raise DataError(f"the array '{name}' is missing", expected="a phrase table")
+    suits = array.ndim == len(shape) and all(n in (None, m) for n, m in zip(shape, array.shape, strict=True))
+    if array.dtype != dtype or not suits:
+        raise DataError(f"the array '{name}' is of the wrong type or shape", expected="a phrase table")
+    return cast(NDArray[T], array)
+
+
+def _ragged(arrays: Arrays, values: str, offsets: str, dtype: type[T]) -> Ragged[T]:
+    rows = Ragged(_array(arrays, values, dtype, (None,)), _array(arrays, offsets, np.int64, (None,)))
+    if not len(rows.offsets) or rows.offsets[0] != 0 or rows.offsets[-1] != len(rows.values):
+        raise DataError(f"the array '{offsets}' does not fit '{values}'", expected="a phrase table")
+    return rows
 
 
 def _grouped(pairs: PhrasePairs) -> PhrasePairs:

@@ -18,7 +18,7 @@ class SearchLimits(Options):
     algorithm: Literal["cube", "stack", "exhaustive"] = option(
         "cube", "cube pruning, stack decoding, or everything (short sentences only)"
     )
-    pop_limit: int = option(400, "cube pruning: candidates a stack; those that recombine count half", minimum=1)
+    pop_limit: int = option(400, "cube pruning: candidates a stack; those that recombine count a quarter", minimum=1)
     stack_size: int = option(200, "stack decoding: hypotheses a stack; 0 is no limit", minimum=0)
     beam_threshold: float | None = option(
         None, "drop hypotheses that score so much less than the best of their stack", minimum=0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,6 +14,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 from dragoman.model.bundle import Model
+from dragoman.search.markup import Given
 
 #: What an untranslated word costs in the feature `unknown_word`, as in Moses.
 UNKNOWN_WORD = -100.0
@@ -66,6 +68,49 @@ class PhraseOptions:
         )
 
 
+def with_given(options: PhraseOptions, given: Sequence[Sequence[Given]], columns: Mapping[str, int]) -> PhraseOptions:
+    """Let given translations take the place of all options that touch their spans.
+
+    They score like phrase pairs whose p(e|f) in every table is the given probability and whose other scores are 1.
+    """
+    every = [(sentence, one) for sentence, row in enumerate(given) for one in row]
+    if not every:
+        return options
+    sentences = np.array([sentence for sentence, _ in every])
+    begin, end = (np.array([getattr(one, side) for _, one in every], np.int32) for side in ("begin", "end"))
+    free = np.ones(len(options), bool)
+    for sentence, first, last in zip(sentences.tolist(), begin.tolist(), end.tolist(), strict=True):
+        touches = (options.begin < last) & (options.end > first) & (options.sentence == sentence)
+        free &= ~touches
+    kept = options.take(np.flatnonzero(free))
+    vocab, ids, lines = options.vocab.extend("".join(f"{one.target}\n" for _, one in every).encode())
+    words = Ragged(ids, lines)
+    dense = np.zeros((len(every), options.dense.shape[1]))
+    dense[:, columns["word_penalty"]] = -words.lengths
+    dense[:, columns["phrase_penalty"]] = 1
+    for name, column in columns.items():
+        if name.endswith(".fwd"):
+            dense[:, column] = [one.log_probability for _, one in every]
+    where = np.concatenate([kept.sentence, sentences])
+    starts, ends = np.concatenate([kept.begin, begin]), np.concatenate([kept.end, end])
+    order = np.lexsort((ends, starts, where))
+    offsets = np.zeros(len(options.offsets), np.int64)
+    np.cumsum(np.bincount(where, minlength=len(offsets) - 1), out=offsets[1:])
+    nothing = np.zeros((len(options.reordering), len(every), 6))
+    return PhraseOptions(
+        source=options.source,
+        vocab=vocab,
+        offsets=offsets,
+        begin=starts[order],
+        end=ends[order],
+        words=Ragged.concatenate([kept.words, words]).take(order),
+        rows=np.concatenate([kept.rows, np.full((len(every), options.rows.shape[1]), -1)])[order],
+        unknown=np.concatenate([kept.unknown, np.zeros(len(every), bool)])[order],
+        dense=np.concatenate([kept.dense, dense])[order],
+        reordering=np.concatenate([kept.reordering, nothing], axis=1)[:, order],
+    )
+
+
 class OptionCollector:
     """Finds the options of sentences in a model's phrase tables."""
 
@@ -86,7 +131,7 @@ class OptionCollector:
         splits = np.cumsum([len(table.targets) for table in self._tables])[:-1]
         self._numbers = np.split(numbers, splits)
 
-    def collect(self, source: Corpus) -> PhraseOptions:
+    def collect(self, source: Corpus, given: Sequence[Sequence[Given]] = ()) -> PhraseOptions:
         """Collect the options of tokenised sentences; `source` has a vocabulary of its own."""
         sentences = source.sentences
         tokens = source.vocab.map_to(self._model.source_vocab)[sentences.values]
@@ -108,7 +153,7 @@ class OptionCollector:
         offsets = np.zeros(len(sentences) + 1, np.int64)
         np.cumsum(np.bincount(sentence, minlength=len(sentences)), out=offsets[1:])
         begin = position - sentences.offsets[sentence]
-        return PhraseOptions(
+        options = PhraseOptions(
             source=source,
             vocab=vocab,
             offsets=offsets,
@@ -120,6 +165,7 @@ class OptionCollector:
             dense=self._dense(rows, words, is_unknown),
             reordering=self._reordering(rows),
         )
+        return with_given(options, given, self._columns)
 
     def _find(
         self, tokens: NDArray[np.int32], lines: NDArray[np.int64]

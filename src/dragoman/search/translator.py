@@ -20,11 +20,14 @@ from dragoman.model.bundle import Model
 from dragoman.search.batch import Batch, BoundaryFeature, Found, LocalFeature
 from dragoman.search.lattice import Edges, derivation_features, hypergraph
 from dragoman.search.limits import SearchLimits, SpaceLimits
+from dragoman.search.markup import Given, parse_markup
 from dragoman.search.nbest import nbest
 from dragoman.search.options import OptionCollector, PhraseOptions
 
 #: Sentences that are searched together, for each thread: enough to keep threads busy, few enough to stream.
 _BATCH = 16
+
+_TOO_LARGE = 2  # among the outcomes of the kernel
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,8 @@ class Translation:
 class Translator:
     """Translates with a model.
 
-    `weights` replace the model's. `limits` say how hard to search, `space` which derivations there are.
+    `weights` replace the model's. `limits` say how hard to search, `space` which derivations there are. With `markup`,
+    sentences may fix translations of spans, see `markup.py`.
     """
 
     def __init__(
@@ -66,12 +70,14 @@ class Translator:
         space: SpaceLimits = SpaceLimits(),
         local_features: Sequence[LocalFeature] = (),
         boundary_feature: BoundaryFeature | None = None,
+        markup: bool = False,
         threads: int = 1,
     ):
         self.model = model
         self.weights = model.weights if weights is None else weights
         self.limits = limits
         self.threads = threads
+        self._markup = markup
         settings = model.settings
         self._reordering_limit = settings.reordering_limit if space.reordering_limit is None else space.reordering_limit
         self._table_limit = settings.table_limit if space.table_limit is None else space.table_limit
@@ -88,11 +94,12 @@ class Translator:
             raise UsageError("the model has no phrase table")
 
     def batch(self, lines: Sequence[str]) -> Batch:
-        """Collect and score the options of some tokenised sentences."""
-        return self.batch_of(self._collector.collect(Corpus.from_lines(lines)))
-
-    def batch_of(self, options: PhraseOptions) -> Batch:
-        """Score given options."""
+        """Collect and score the options of some tokenised sentences, which may have markup if that is on."""
+        given: list[list[Given]] = []
+        if self._markup:
+            parsed = [parse_markup(line) for line in lines]
+            lines, given = [words for words, _ in parsed], [row for _, row in parsed]
+        options = self._collector.collect(Corpus.from_lines(lines), given)
         batch = self._scored(options)
         if self._by_score and self._table_limit:
             batch = self._scored(options.take(_best_of_spans(options, batch.estimates, self._table_limit)))
@@ -101,62 +108,82 @@ class Translator:
     def _scored(self, options: PhraseOptions) -> Batch:
         return Batch(self.model, self.weights, options, self._lm_ids, self._local_features, self._boundary_feature)
 
-    def translate(self, lines: Iterable[str], *, features: bool = False) -> Iterator[Translation]:
-        """Translate tokenised sentences, in order, a batch at a time; an empty line gives an empty translation."""
-        for part in self.in_batches(lines):
-            batch = self.batch(part)
-            found = self.find(batch, part)
-            rows = derivation_features(batch, found.derivations, np.arange(len(part))) if features else None
-            for i, line in enumerate(part):
-                yield _describe(batch, found, rows, i, line)
-
-    def in_batches(self, lines: Iterable[str]) -> Iterator[list[str]]:
-        """Cut a stream of lines into batches that keep the threads busy."""
-        stream = iter(lines)
+    def searched(
+        self, lines: Iterable[str], *, lattice: bool = False, targets: Iterable[str] | None = None
+    ) -> Iterator[Searched]:
+        """Search tokenised sentences, in order, a batch at a time; `targets` allows only these translations."""
+        stream, forced = iter(lines), None if targets is None else iter(targets)
         while part := list(itertools.islice(stream, _BATCH * self.threads)):
-            yield part
+            batch = self.batch(part)
+            wanted = None if forced is None else _encoded(batch, list(itertools.islice(forced, len(part))), part)
+            found = self._search(batch, targets=wanted, lattice=lattice)
+            for i in np.flatnonzero(found.outcomes == _TOO_LARGE).tolist():
+                raise DataError(
+                    f"the search of '{_shortened(part[i])}' ({len(part[i].split())} words) needs more than "
+                    f"{self.limits.max_size:,} hypotheses and arcs",
+                    expected="a shorter sentence, tighter limits, or a larger max-size",
+                )
+            yield Searched(batch, found)
+
+    def translate(self, lines: Iterable[str], *, features: bool = False) -> Iterator[Translation]:
+        """Translate tokenised sentences, in order; an empty line gives an empty translation."""
+        for part in self.searched(lines):
+            yield from part.translations(features=features)
 
     def nbest(self, lines: Iterable[str], k: int, *, distinct: bool = False) -> Iterator[NBest]:
         """Yield the k best hypotheses of tokenised sentences, with features and segmentations, a batch at a time."""
-        for part in self.in_batches(lines):
-            batch = self.batch(part)
-            yield nbest(batch, self.find(batch, part, lattice=True), k, distinct=distinct, threads=self.threads)
-
-    def hypergraphs(self, lines: Iterable[str], *, features: bool = True) -> Iterator[Hypergraph]:
-        """Yield the hypergraphs of tokenised sentences, in order."""
-        for part in self.in_batches(lines):
-            batch = self.batch(part)
-            found = self.find(batch, part, lattice=True)
-            for i in range(len(part)):
-                yield hypergraph(batch, found, i, Edges.of(batch, found, i), features=features)
+        for part in self.searched(lines, lattice=True):
+            yield part.nbest(k, distinct=distinct, threads=self.threads)
 
     def search(self, line: str, *, features: bool = True) -> Hypergraph:
         """Search one tokenised sentence and return all that was kept, as a hypergraph."""
-        return next(self.hypergraphs([line], features=features))
+        (part,) = self.searched([line], lattice=True)
+        return part.hypergraph(0, features=features)
 
     def force(self, line: str, target: str) -> Hypergraph | None:
         """Return all derivations found of one translation of a sentence, or None where the model cannot reach it."""
-        batch = self.batch([line])
-        words = batch.options.vocab.encode(f"{target}\n".encode())[0]
-        if bool((words == 0).any()):
-            return None
-        targets = Ragged(words, np.array([0, len(words)], np.int64))
-        found = self._search(batch, targets=targets, lattice=True)
-        return hypergraph(batch, found, 0, Edges.of(batch, found, 0)) if found.outcomes[0] == 0 else None
-
-    def find(self, batch: Batch, lines: Sequence[str], *, lattice: bool = False) -> Found:
-        """Search a batch, and refuse sentences that are too large for the search."""
-        found = self._search(batch, lattice=lattice)
-        for i in np.flatnonzero(found.outcomes).tolist():
-            raise DataError(
-                f"the search of '{_shortened(lines[i])}' ({len(lines[i].split())} words) needs more than "
-                f"{self.limits.max_size:,} hypotheses and arcs",
-                expected="a shorter sentence, tighter limits, or a larger max-size",
-            )
-        return found
+        (part,) = self.searched([line], lattice=True, targets=[target])
+        return part.hypergraph(0) if part.reached(0) else None
 
     def _search(self, batch: Batch, *, targets: Ragged[np.int32] | None = None, lattice: bool) -> Found:
         return batch.search(self.limits, self._reordering_limit, targets=targets, lattice=lattice, threads=self.threads)
+
+
+class Searched:
+    """A batch of sentences after the search, ready to be looked at in several ways."""
+
+    def __init__(self, batch: Batch, found: Found):
+        self.batch = batch
+        self.found = found
+
+    def __len__(self) -> int:
+        return len(self.found.outcomes)
+
+    def reached(self, i: int) -> bool:
+        """Whether sentence i has a derivation; only a forced target can leave it without."""
+        return bool(self.found.outcomes[i] == 0)
+
+    def translations(self, *, features: bool = False) -> list[Translation]:
+        """Describe the best derivation of each sentence."""
+        rows = None
+        if features:
+            rows = derivation_features(self.batch, self.found.derivations, np.arange(len(self)))
+        return [_describe(self.batch, self.found, rows, i) for i in range(len(self))]
+
+    def nbest(self, k: int, *, distinct: bool = False, threads: int = 1) -> NBest:
+        """Return the k best hypotheses of each sentence, after a search with `lattice`."""
+        return nbest(self.batch, self.found, k, distinct=distinct, threads=threads)
+
+    def hypergraph(self, i: int, *, features: bool = True) -> Hypergraph:
+        """Return all that the search kept of sentence i, after a search with `lattice`."""
+        edges = Edges.of(self.batch, self.found, i)
+        return hypergraph(self.batch, self.found, i, edges, features=features)
+
+
+def _encoded(batch: Batch, targets: list[str], lines: list[str]) -> Ragged[np.int32]:
+    if len(targets) != len(lines):
+        raise DataError("there are fewer targets than source sentences", expected="one for each")
+    return Ragged(*batch.options.vocab.encode("".join(f"{target}\n" for target in targets).encode()))
 
 
 def _shortened(line: str) -> str:
@@ -174,7 +201,7 @@ def _best_of_spans(options: PhraseOptions, estimates: NDArray[np.float64], limit
     return np.sort(order[rank < limit])
 
 
-def _describe(batch: Batch, found: Found, features: FeatureRows | None, i: int, line: str) -> Translation:
+def _describe(batch: Batch, found: Found, features: FeatureRows | None, i: int) -> Translation:
     options = batch.options
     chosen = found.derivations[i] + options.offsets[i]
     phrases, position, words = [], 0, []
@@ -192,7 +219,7 @@ def _describe(batch: Batch, found: Found, features: FeatureRows | None, i: int, 
         position += len(target)
     text = options.vocab.text(np.concatenate(words)) if words else ""
     return Translation(
-        source=line,
+        source=options.source.line(i),
         text=text,
         score=float(found.scores[i]),
         phrases=tuple(phrases),

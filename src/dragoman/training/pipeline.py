@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +17,8 @@ from dragoman.core.links import Links
 from dragoman.core.options import Options, option
 from dragoman.core.phrases import PhrasePairs
 from dragoman.core.progress import SILENT, Progress
+from dragoman.core.ragged import Ragged
+from dragoman.core.vocab import BOS, EOS
 from dragoman.formats.arpa import read_arpa
 from dragoman.formats.pharaoh import read_links
 from dragoman.model.bundle import Model, Settings
@@ -56,6 +59,11 @@ class PhraseModel(Options):
     prune_limit: int = option(0, "keep so many targets a source phrase, best p(e|f) first; 0 keeps all", minimum=0)
     prune_significance: str | None = option(None, "drop pairs whose -log p-value is below: a+e, a-e or a number")
     prune_score: float = option(0.0, "drop pairs with p(e|f) below", minimum=0, maximum=1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.prune_significance is not None:
+            _significance_threshold(self.prune_significance)
 
 
 def prepare(
@@ -122,6 +130,8 @@ def train(
     from the target side and `lm_texts`; `arpas` are finished ones that take its place.
     """
     whole = bitext
+    # What can be wrong with files comes to light before the work begins.
+    finished = [LanguageModel.from_ngrams(read_arpa(path, progress=progress)) for path in arpas]
     links = None if alignment is None else read_links(alignment, bitext)
     cleaned = clean(bitext, cleaning, progress)
     bitext = cleaned.bitext
@@ -132,12 +142,10 @@ def train(
         links = symmetrise(directions, phrase_model.symmetrisation, threads=threads)
     pairs = phrase_pairs(bitext, links, phrase_model, threads=threads, progress=progress)
     table = PhraseTable.from_pairs(pairs)
-    if arpas:
-        language_models = [LanguageModel.from_ngrams(read_arpa(path, progress=progress)) for path in arpas]
-    else:
+    if not finished:
         text = _language_model_text([whole.target, *lm_texts])
-        language_models = [LanguageModel.from_ngrams(estimate(text, kneser_ney, threads=threads, progress=progress))]
-    named = {"lm" if i == 0 else f"lm{i + 1}": model for i, model in enumerate(language_models)}
+        finished = [LanguageModel.from_ngrams(estimate(text, kneser_ney, threads=threads, progress=progress))]
+    named = {"lm" if i == 0 else f"lm{i + 1}": model for i, model in enumerate(finished)}
     model = Model(
         source_vocab=bitext.source.vocab,
         target_vocab=bitext.target.vocab,
@@ -152,6 +160,7 @@ def train(
             "target_words": bitext.target.words,
             "links": len(links.values),
             "aligner": {"name": "file"} if alignment is not None else {"name": aligner.name, **aligner.to_dict()},
+            "cleaning": cleaning.to_dict(),
             "phrase_model": phrase_model.to_dict(),
             "language_model": {"name": "file"} if arpas else kneser_ney.to_dict(),
         },
@@ -189,16 +198,22 @@ def _significance_threshold(text: str) -> str | float:
     if text in ("a+e", "a-e"):
         return text
     try:
-        return float(text)
+        threshold = float(text)
     except ValueError:
-        raise UsageError(f"prune-significance is '{text}'; expected a+e, a-e or a number") from None
+        threshold = math.nan
+    if math.isnan(threshold):
+        raise UsageError(f"prune-significance is '{text}'; expected a+e, a-e or a number")
+    return threshold
 
 
 def _language_model_text(parts: Sequence[Corpus]) -> Corpus:
+    """Put texts together, without empty lines and without lines that hold marks of sentence ends as words."""
     vocab = parts[0].vocab
     rows = []
     for part in parts:
-        lengths = part.sentences.lengths
-        vocab, ids, lines = vocab.extend(part.take(np.flatnonzero(lengths)).text())
-        rows.append(type(part.sentences)(ids, lines))
-    return Corpus(vocab, type(parts[0].sentences).concatenate(rows))
+        words, offsets = part.sentences.values, part.sentences.offsets
+        marks = np.concatenate([[0], np.cumsum((words == BOS) | (words == EOS))])[offsets]
+        fit = np.flatnonzero((part.sentences.lengths > 0) & (np.diff(marks) == 0))
+        vocab, ids, lines = vocab.extend(part.take(fit).text())
+        rows.append(Ragged(ids, lines))
+    return Corpus(vocab, Ragged.concatenate(rows))

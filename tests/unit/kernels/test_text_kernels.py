@@ -4,6 +4,7 @@ from hypothesis import given, strategies as st
 from dragoman import kernels
 from dragoman.core.ragged import Ragged
 from oracles import text as oracle
+from oracles.sequences import intern_sequences
 
 # Few letters, so that words repeat; every byte that separates or looks as if it did.
 TEXT = st.lists(
@@ -64,15 +65,6 @@ def test_join_lines(rows, words):
     assert text.tobytes() == b"".join(b" ".join(words[i] for i in row) + b"\n" for row in rows)
 
 
-@given(ROWS)
-def test_intern_sequences(rows):
-    ragged = Ragged.of(rows, np.int32)
-    ids, words, offsets = kernels.intern_sequences(ragged.values, ragged.offsets)
-    expected_ids, expected_rows = oracle.intern_sequences(rows)
-    assert ids.tolist() == expected_ids
-    assert [row.tolist() for row in Ragged(words, offsets)] == expected_rows
-
-
 def test_many_words_and_sequences_make_the_tables_grow():
     rng = np.random.default_rng(1)
     numbers = rng.integers(0, 30000, 100000)
@@ -82,5 +74,5 @@ def test_many_words_and_sequences_make_the_tables_grow():
     assert words_of(blob, offsets) == words
     assert ids.tolist() == [i for row in rows for i in row]
     numbered, _, distinct = kernels.intern_sequences(ids, lines)
-    assert numbered.tolist() == oracle.intern_sequences(rows)[0]
+    assert numbered.tolist() == intern_sequences(rows)[0]
     assert len(distinct) - 1 == len(set(map(tuple, rows)))

@@ -1,0 +1,162 @@
+"""`dragoman translate`: text in, translations out, with n-best lists, hypergraphs and details on the side."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragoman.cli import terminal
+from dragoman.cli.flags import Flags, Threads, command
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.files import open_output, read_lines
+from dragoman.core.progress import available_cores
+from dragoman.core.weights import Weights
+from dragoman.formats.hypergraph_jsonl import format_hypergraph
+from dragoman.model.bundle import Model
+from dragoman.search.limits import SearchLimits, SpaceLimits
+from dragoman.search.translator import Translation, Translator
+from dragoman.training.tokenise import Tokeniser, detokenise_lines, tokenise_lines
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @command(
+        app,
+        "translate",
+        examples=[
+            "dragoman translate --model model < test.fr > test.out",
+            "dragoman translate --model model --weights tuned.txt --details details.jsonl test.fr.gz",
+            "dragoman translate --model model --nbest 100 --nbest-out test.nbest.gz test.fr > test.out",
+            "echo 'la maison bleue' | dragoman translate --model model --show",
+            "dragoman translate --model model --force test.en test.fr",
+        ],
+    )
+    def translate(
+        model: Annotated[Path, typer.Option(help="The model folder.")],
+        limits: Annotated[SearchLimits, Flags("Search")],
+        space: Annotated[SpaceLimits, Flags("Space (the model's own by default)")],
+        source: Annotated[Path, typer.Argument(help="Source text, one sentence a line.")] = Path("-"),
+        weights: Annotated[Path | None, typer.Option(help="Weights to use instead of the model's.")] = None,
+        prepared: Annotated[
+            bool, typer.Option("--prepared", help="The text is tokenised (and lower-cased) already.")
+        ] = False,
+        detokenise: Annotated[bool, typer.Option("--detokenise", help="Join tokens as a person would write.")] = False,
+        markup: Annotated[
+            bool, typer.Option("--markup", help='Obey <x translation="the dog">der hund</x> in the input.')
+        ] = False,
+        force: Annotated[
+            Path | None, typer.Option(help="Only allow these translations; unreachable ones give empty lines.")
+        ] = None,
+        details: Annotated[
+            Path | None, typer.Option(help="JSONL with scores, features, phrases and word links.")
+        ] = None,
+        nbest: Annotated[int | None, typer.Option(min=1, help="How many hypotheses a sentence in --nbest-out.")] = None,
+        nbest_out: Annotated[Path | None, typer.Option(help="Where the n-best lists go.")] = None,
+        distinct: Annotated[bool, typer.Option("--distinct", help="Only different strings in n-best lists.")] = False,
+        hypergraphs: Annotated[Path | None, typer.Option(help="JSONL with all that the search kept.")] = None,
+        picture: Annotated[Path | None, typer.Option(help="SVG of the first sentence's derivation.")] = None,
+        show: Annotated[bool, typer.Option("--show", help="Print derivations below translations.")] = False,
+        threads: Threads = None,
+    ) -> None:
+        """Translate text: one line out for each line in, in the same order, as they become ready."""
+        if (nbest is None) != (nbest_out is None):
+            raise UsageError("--nbest and --nbest-out go together")
+        loaded = Model.load(model)
+        translator = Translator(
+            loaded,
+            None if weights is None else checked_weights(weights, loaded),
+            limits=limits,
+            space=space,
+            markup=markup,
+            threads=threads or available_cores(),
+        )
+        settings = loaded.settings
+        prepare = _preparation(loaded, prepared)
+        with contextlib.ExitStack() as stack:
+            details_to = None if details is None else stack.enter_context(open_output(details))
+            nbest_to = None if nbest_out is None else stack.enter_context(open_output(nbest_out))
+            graphs_to = None if hypergraphs is None else stack.enter_context(open_output(hypergraphs))
+            number = unreached = 0
+            for part in translator.searched(
+                prepare(read_lines(source)),
+                lattice=nbest_to is not None or graphs_to is not None,
+                targets=None if force is None else read_lines(force),
+            ):
+                translations = part.translations(features=details_to is not None)
+                texts = [translation.text for translation in translations]
+                if detokenise:
+                    texts = detokenise_lines(texts, settings.target_language or "en")
+                for i, (text, translation) in enumerate(zip(texts, translations, strict=True)):
+                    print(text)
+                    if show:
+                        print(_shown(translation))
+                    if picture is not None and number + i == 0:
+                        _draw(translation, picture)
+                    unreached += not part.reached(i)
+                    if details_to is not None:
+                        details_to.write(_details(translation, number + i, part.reached(i)))
+                    if graphs_to is not None and part.reached(i):
+                        graphs_to.write(format_hypergraph(part.hypergraph(i), number + i).encode() + b"\n")
+                sys.stdout.flush()
+                if nbest_to is not None and nbest is not None:
+                    lists = part.nbest(nbest, distinct=distinct, threads=translator.threads)
+                    nbest_to.write(b"")
+                number += len(part)
+            if force is not None:
+                terminal.progress().note(f"{number - unreached:,} of {number:,} translations can be reached")
+
+
+def _preparation(model: Model, prepared: bool) -> Callable[[Iterable[str]], Iterator[str]]:
+    """What turns input lines into what the model was trained on, a line at a time."""
+    settings = model.settings
+    if prepared or not settings.tokenise:
+        return iter
+    options = Tokeniser(lowercase=settings.lowercase)
+    language = settings.source_language or "en"
+    return lambda lines: (tokenise_lines([line], language, options)[0] for line in lines)
+
+
+def _details(translation: Translation, number: int, reached: bool) -> bytes:
+    row = {"id": number, **asdict(translation)} if reached else {"id": number, "source": translation.source}
+    return json.dumps(row, ensure_ascii=False).encode() + b"\n"
+
+
+def _shown(translation: Translation) -> str:
+    from dragoman.evaluation.derivation_plot import text_derivation
+
+    drawn = text_derivation(translation.source.split(), translation.text.split(), translation.phrases)
+    return "".join(f"    {line}\n" for line in [*drawn.splitlines(), f"score {translation.score:.4f}"]).rstrip("\n")
+
+
+def _draw(translation: Translation, path: Path) -> None:
+    from dragoman.evaluation.derivation_plot import draw_derivation
+    from dragoman.evaluation.figures import figure_svg
+
+    figure = draw_derivation(translation.source.split(), translation.text.split(), translation.phrases)
+    with open_output(path) as stream:
+        stream.write(figure_svg(figure).encode())
+
+
+def checked_weights(path: Path, model: Model) -> Weights:
+    """Read weights and refuse those that do not fit the model: unknown and missing names."""
+    weights = Weights.read(path)
+    names = set(model.feature_names)
+    unknown = [name for name in weights if name not in names]
+    if unknown:
+        raise DataError(f"has weights for {_some(unknown)}", path=path, expected="names of the model's features")
+    missing = [name for name in model.feature_names if name not in weights]
+    if missing:
+        raise DataError(f"has no weight for {_some(missing)}", path=path, expected="one for every feature")
+    return weights
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

@@ -1,0 +1,51 @@
+"""What a metric is: a vector of statistics for each hypothesis, which add up over sentences, and a score of the sum."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.corpus import Corpus
+from dragoman.core.options import Options
+
+
+class Scorer(ABC):
+    """A metric with its references at hand. Scores are as the metric is usually printed (BLEU: 0 to 100)."""
+
+    @abstractmethod
+    def statistics(
+        self, hypotheses: Corpus, sentences: NDArray[np.int64] | None = None, *, threads: int = 1
+    ) -> NDArray[np.float64]:
+        """Return one row of statistics for each hypothesis.
+
+        `sentences` says which sentence each hypothesis translates; by default hypothesis i translates sentence i.
+        """
+
+    @abstractmethod
+    def score(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Score sums of statistics: the last axis is the statistics, the others are kept (also none)."""
+
+    @abstractmethod
+    def sentence_scores(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Score single sentences, smoothed where the metric needs that."""
+
+
+@dataclass(frozen=True)
+class Metric(Options, ABC):
+    """A metric and its options."""
+
+    name: ClassVar[str]
+    higher_is_better: ClassVar[bool] = True
+
+    @abstractmethod
+    def scorer(self, references: Sequence[Corpus]) -> Scorer:
+        """Bind references: each is one translation of every sentence; all have equally many lines."""
+
+    @abstractmethod
+    def signature(self) -> str:
+        """Return what must be known to get the same number again."""

@@ -1,0 +1,82 @@
+"""A tuning run is a folder: options, events, weights and evidence, enough to look at it, and to go on after a kill."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import dragoman
+from dragoman.core.errors import DataError
+from dragoman.core.files import PathLike, open_output
+from dragoman.core.toml import format_toml, read_toml
+from dragoman.core.weights import Weights
+
+_OPTIONS, _EVENTS, _WEIGHTS = "run.toml", "events.jsonl", "weights.txt"
+
+
+class Run:
+    """The folder of a run. `events.jsonl` has a line for each finished iteration; nothing else says how far it got."""
+
+    def __init__(self, folder: PathLike):
+        self.folder = Path(folder)
+
+    @classmethod
+    def begin(cls, folder: PathLike, options: Mapping[str, Any]) -> Run:
+        """Begin a run, or go on with one that was begun with the same options."""
+        run = cls(folder)
+        run.folder.mkdir(parents=True, exist_ok=True)
+        wanted = {"dragoman": dragoman.__version__, **options}
+        file = run.folder / _OPTIONS
+        if not file.exists():
+            if any(run.folder.iterdir()):
+                raise DataError("is not empty and not a tuning run's", path=folder, expected="a new folder")
+            _write(file, format_toml(wanted))
+        begun = read_toml(file)
+        for key in sorted(begun.keys() | wanted.keys()):
+            if begun.get(key) != wanted.get(key):
+                raise DataError(
+                    f"was begun with {key} = {begun.get(key)!r}, not {wanted.get(key)!r}",
+                    path=folder,
+                    expected="the same options to go on, or a new folder",
+                )
+        return run
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the run was begun with."""
+        return read_toml(self.folder / _OPTIONS)
+
+    def events(self) -> list[dict[str, Any]]:
+        """One mapping for each finished iteration, in order; a line that a kill cut off does not count."""
+        file = self.folder / _EVENTS
+        if not file.exists():
+            return []
+        lines = file.read_text(encoding="utf-8").split("\n")
+        return [json.loads(line) for line in lines[:-1]]
+
+    def record(self, event: Mapping[str, Any]) -> None:
+        """Add an event; the file is replaced as a whole, so that it is never half a line longer."""
+        lines = "".join(f"{json.dumps(row)}\n" for row in [*self.events(), dict(event)])
+        _write(self.folder / _EVENTS, lines)
+
+    def weights(self, iteration: int | None = None) -> Weights:
+        """The weights after an iteration, or the best so far."""
+        return Weights.read(self._weights(iteration))
+
+    def write_weights(self, weights: Weights, iteration: int | None = None) -> None:
+        """Keep the weights of an iteration, or the best so far."""
+        _write(self._weights(iteration), weights.format())
+
+    def evidence(self, iteration: int) -> Path:
+        """The folder for what an iteration decoded."""
+        return self.folder / "evidence" / f"{iteration:03}"
+
+    def _weights(self, iteration: int | None) -> Path:
+        return self.folder / (_WEIGHTS if iteration is None else f"weights/{iteration:03}.txt")
+
+
+def _write(path: Path, text: str) -> None:
+    with open_output(path) as stream:
+        stream.write(text.encode())

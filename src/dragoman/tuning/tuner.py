@@ -1,0 +1,49 @@
+"""What a tuning method is: a problem and a start in, weights out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.options import Options
+from dragoman.core.progress import SILENT, Progress
+from dragoman.tuning.problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """Weights and their value: the method's own objective (for MERT the metric, for PRO minus the loss)."""
+
+    weights: NDArray[np.float64]
+    objective: float
+
+
+@dataclass(frozen=True)
+class Tuner(Options, ABC):
+    """A method and its options. The same seed gives the same result, whatever the number of threads."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def optimise(
+        self,
+        problem: Problem,
+        start: NDArray[np.float64],
+        *,
+        rng: np.random.Generator,
+        threads: int = 1,
+        progress: Progress = SILENT,
+    ) -> Optimum:
+        """Return better weights, from `start`; neither argument is changed."""
+
+
+def random_starts(
+    problem: Problem, start: NDArray[np.float64], count: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """The given start and `count` random ones, each weight uniform in its range: one row each."""
+    low, high = problem.ranges[:, 0], problem.ranges[:, 1]
+    return np.concatenate([start[None], rng.uniform(low, high, (count, len(low)))])

@@ -1,0 +1,78 @@
+"""What a person at a terminal sees, and what a log gets."""
+
+import io
+import os
+import pty
+import subprocess
+
+import pytest
+from rich.console import Console
+
+from dragoman.cli import terminal
+
+NASTY = "[/bold] a[0] [red]x[/red] \\"
+
+
+def at_a_terminal(command, *arguments):
+    """Run a command with a terminal for its output; returns its exit code and what it showed."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([command, *map(str, arguments)], stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            block = os.read(ours, 65536)
+        except OSError:  # the other end was closed
+            break
+        if not block:
+            break
+        shown += block
+    os.close(ours)
+    return process.wait(), shown.decode()
+
+
+def test_bars_and_colours_at_a_terminal(command, toy, tmp_path):
+    code, shown = at_a_terminal(command, *toy.train, "--out", tmp_path / "m")
+    assert code == 0
+    assert "extracting phrases" in shown
+    assert "━" in shown  # a bar
+    assert "\x1b[" in shown
+    assert "Traceback" not in shown
+
+
+def test_no_colours_and_no_bars_elsewhere(spawn, toy, tmp_path):
+    result = spawn(*toy.train, "--out", tmp_path / "m")
+    assert "\x1b" not in result.out + result.err
+    assert "━" not in result.err
+
+
+def test_stages_notes_and_warnings_are_shown_as_they_are():
+    bars = terminal.BarProgress()
+    bars._console = Console(file=io.StringIO(), force_terminal=True, width=200, color_system=None, highlight=False)
+    with bars.stage(f"reading {NASTY}") as done:
+        done(0.5)
+        bars.note(NASTY)
+        bars.warn(NASTY)
+    shown = bars._console.file.getvalue()
+    assert f"reading {NASTY}" in shown
+    assert f"! {NASTY}" in shown
+    assert shown.count(NASTY) >= 3
+
+
+@pytest.mark.parametrize("width", [40, 10_000])
+def test_tables_show_everything_as_it_is(width):
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    long = "/a/rather/long/path/" * 5
+    console.print(
+        terminal.table(NASTY if width > 40 else "t", ["[b]", "n", "x"], [(NASTY, 1234, 0.00001234), (long, 5, 1.0)])
+    )
+    shown = console.file.getvalue()
+    assert "[b]" in shown
+    assert "1,234" in shown
+    assert "1.234e-05" in shown
+    if width > 40:
+        assert NASTY in shown.splitlines()[0]
+        assert long in shown
+        assert len(shown.splitlines()) == 4
+    else:
+        assert "".join(line[: line.find(" ")] for line in shown.splitlines()).count("path") >= 1

@@ -1,0 +1,63 @@
+"""What every corpus recipe promises; a new file in corpora inherits these tests."""
+
+import pytest
+
+from dragoman.core.errors import DragomanError
+from dragoman.core.progress import SILENT
+from dragoman.corpora import CORPORA
+from dragoman.corpora.manifest import Package
+from dragoman.corpora.recipe import Material, Recipe, Segment
+
+
+@pytest.mark.parametrize("name", CORPORA.names())
+def test_names_lead_to_classes(name):
+    cls = CORPORA.get(name)
+    assert cls.name == name == name.lower()
+    assert issubclass(cls, Recipe)
+    assert cls.__doc__
+    assert cls.gather.__doc__
+    assert cls.summary == cls.summary.strip() != ""
+    assert not cls.summary.endswith(".")
+
+
+def test_names_and_summaries_are_unique():
+    classes = [CORPORA.get(name) for name in CORPORA.names()]
+    assert len(set(classes)) == len({cls.summary for cls in classes}) == len(classes) > 2
+
+
+@pytest.mark.parametrize("name", CORPORA.names())
+def test_whatever_is_gathered_is_split_cleanly_and_repeatably(name, tmp_path, monkeypatch):
+    """With segments of our own in place of the packages': the same seed gives the same bytes, another seed does not,
+    and nothing of dev or test is in train."""
+    segments = [Segment(f"d{i // 3}", f"source text {i}", f"target words {i}") for i in range(90)]
+    segments += segments[:9]
+    material = Material("fr", "en", segments, (Package("p", "1", "CC0"),))
+    cls = CORPORA.get(name)
+    monkeypatch.setattr(cls, "gather", lambda self, progress: material)
+    for folder, seed in (("one", 1), ("two", 1), ("three", 2)):
+        cls(dev=9, test=9).build(tmp_path / folder, seed=seed, progress=SILENT)
+    files = sorted(path.name for path in (tmp_path / "one").iterdir())
+    assert files == ["dev.en", "dev.fr", "manifest.toml", "test.en", "test.fr", "train.en", "train.fr"]
+    one, two, three = (
+        {file: (tmp_path / folder / file).read_bytes() for file in files} for folder in ("one", "two", "three")
+    )
+    assert one == two
+    assert one["test.fr"] != three["test.fr"]
+    lines = {file: one[file].decode().splitlines() for file in files}
+    assert len(lines["dev.fr"]) >= 9
+    assert not {*lines["dev.fr"], *lines["test.fr"]} & {*lines["train.fr"]}
+    assert sorted(lines["train.fr"] + lines["dev.fr"] + lines["test.fr"]) == sorted(
+        f"source text {i}" for i in range(90)
+    )
+    for part in ("train", "dev", "test"):
+        numbers = [[line.split()[-1] for line in lines[f"{part}.{side}"]] for side in ("fr", "en")]
+        assert numbers[0] == numbers[1]
+
+
+@pytest.mark.parametrize("name", CORPORA.names())
+def test_nothing_gathered_is_an_error_that_names_the_corpus(name, tmp_path, monkeypatch):
+    cls = CORPORA.get(name)
+    monkeypatch.setattr(cls, "gather", lambda self, progress: Material("fr", "en", [], ()))
+    with pytest.raises(DragomanError, match=name):
+        cls().build(tmp_path / "c")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,158 @@
+import gzip
+
+import pytest
+
+from dragoman.core.errors import DataError
+from dragoman.core.progress import DragomanWarning, Progress
+from dragoman.model.bundle import Model, Settings
+from dragoman.model.features import initial_weights
+from dragoman.model.moses import export_moses, import_moses
+from dragoman.model.phrase_table import PhraseTable
+from oracles.phrase_pairs import as_dict, phrase_pairs
+
+TABLE = "la ||| the ||| 0.5 0.25 1 0.5\nvol ||| flight ||| 1 1 0.75 0.5\n"
+INI = """
+[feature]
+Distortion
+WordPenalty
+PhrasePenalty
+UnknownWordPenalty
+PhraseDictionaryMemory name=T0 num-features=4 path=table table-limit=7
+[weight]
+Distortion0= 0.25
+WordPenalty0= -0.5
+PhrasePenalty0= 0.125
+T0= 1 2 3 4
+[distortion-limit]
+4
+"""
+
+
+class Listener(Progress):
+    def __init__(self):
+        self.stages, self.warnings = [], []
+
+    def stage(self, name):
+        self.stages.append(name)
+        return super().stage(name)
+
+    def warn(self, text):
+        self.warnings.append(text)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "table").write_text(TABLE)
+    (tmp_path / "moses.ini").write_text(INI)
+    return tmp_path
+
+
+def test_weights_and_settings_come_from_the_ini(folder):
+    model = import_moses(folder / "moses.ini")
+    assert dict(model.weights) == {
+        "distortion": 0.25,
+        "word_penalty": -0.5,
+        "phrase_penalty": 0.125,
+        "unknown_word": 1.0,
+        "tm.bwd": 1,
+        "tm.bwd_lex": 2,
+        "tm.fwd": 3,
+        "tm.fwd_lex": 4,
+    }
+    assert (model.settings.reordering_limit, model.settings.table_limit) == (4, 7)
+    assert model.language_models == {}
+    assert model.reorderings == []
+
+
+def test_the_phrase_penalty_of_old_tables_becomes_the_feature(folder):
+    (folder / "table").write_text(TABLE.replace("\n", " 2.718\n"))
+    ini = INI.replace("num-features=4", "num-features=5").replace("T0= 1 2 3 4", "T0= 1 2 3 4 0.5")
+    (folder / "moses.ini").write_text(ini)
+    model = import_moses(folder / "moses.ini")
+    assert model.weights["phrase_penalty"] == 0.625
+    assert model.weights["tm.fwd_lex"] == 4
+    assert model.tables["tm"].score_names == ("bwd", "bwd_lex", "fwd", "fwd_lex")
+
+
+def test_two_tables_share_their_vocabularies(folder):
+    (folder / "more").write_text("la ||| a ||| 0.5\nmot ||| word ||| 1\n")
+    (folder / "moses.ini").write_text(
+        INI.replace("[weight]", "PhraseDictionaryMemory name=T1 num-features=1 path=more\n[weight]\nT1= 9")
+    )
+    model = import_moses(folder / "moses.ini")
+    assert list(model.tables) == ["tm", "tm2"]
+    assert model.weights["tm2.s0"] == 9
+    for table, targets in (("tm", ["the"]), ("tm2", ["a"])):
+        rows = model.tables[table].lookup([model.source_vocab.id("la")])
+        ids = [int(model.tables[table].target_ids[row]) for row in rows]
+        assert [model.target_vocab.text(model.tables[table].targets[i]) for i in ids] == targets
+    assert model.source_vocab.id("mot") != 0
+
+
+def test_reordering_tables_of_another_kind_are_refused(folder):
+    (folder / "orders").write_text("la ||| the ||| 0.2 0.3 0.5\n")
+    (folder / "moses.ini").write_text(
+        INI.replace("[weight]", "LexicalReordering name=L0 num-features=3 type=msd-fe path=orders\n[weight]\nL0= 1 1 1")
+    )
+    with pytest.raises(DataError, match=r"orders: has 3 scores; expected 6 \(msd-bidirectional-fe\)"):
+        import_moses(folder / "moses.ini")
+
+
+def test_an_ini_without_a_table(folder):
+    (folder / "moses.ini").write_text("[feature]\nWordPenalty\n[weight]\nWordPenalty0= 1\n")
+    with pytest.raises(DataError, match="names no phrase table; expected a phrase-based model"):
+        import_moses(folder / "moses.ini")
+
+
+def test_each_file_is_announced_once(folder):
+    listener = Listener()
+    model = import_moses(folder / "moses.ini", progress=listener)
+    assert listener.stages == [f"reading {folder}/table"]
+    listener = Listener()
+    export_moses(model, folder / "out", progress=listener)
+    assert listener.stages == ["writing phrase-table.tm.gz"]
+    assert not any("partial" in stage for stage in listener.stages)
+
+
+def test_several_of_everything_there_and_back(tmp_path):
+    rows = [("la", "the", (0.5, 0.25, 1, 0.5)), ("vol", "flight", (1, 1, 0.75, 0.5)), ("vol", "theft", (1, 0, 0.25, 1))]
+    pairs = phrase_pairs(rows, reordering=("lr", "lr2"))
+    table = PhraseTable.from_pairs(pairs)
+    names = {"tm": table.score_names, "tm2": table.score_names}
+    weights = initial_weights(names, ["lr", "lr2"], []).updated({"tm2.fwd": 1 / 3, "lr2.fwd.swap": -1e-7})
+    settings = Settings(reordering_limit=-1, table_limit=0)
+    model = Model(pairs.source_vocab, pairs.target_vocab, {"tm": table, "tm2": table}, {}, weights, settings)
+    export_moses(model, tmp_path / "moses")
+    back = import_moses(tmp_path / "moses" / "moses.ini")
+    assert dict(back.weights) == dict(weights)
+    assert back.settings == settings
+    assert back.reorderings == ["lr", "lr2"]
+    expected = as_dict(table.to_pairs(pairs.source_vocab, pairs.target_vocab))
+    for name in ("tm", "tm2"):
+        found = as_dict(back.tables[name].to_pairs(back.source_vocab, back.target_vocab))
+        assert found.keys() == expected.keys()
+        for key, (scores, links, counts, orders) in expected.items():
+            assert found[key][0] == pytest.approx(scores, rel=1e-5)
+            assert found[key][1:3] == (links, counts)
+            assert found[key][3]["lr2"] == pytest.approx(orders["lr2"], rel=1e-5)
+
+
+def test_words_that_moses_cannot_hold(tmp_path):
+    pairs = phrase_pairs([("a|||b", "x", (1, 1, 1, 1))])
+    table = PhraseTable.from_pairs(pairs)
+    model = Model(pairs.source_vocab, pairs.target_vocab, {"tm": table}, {}, initial_weights({}, [], []))
+    with pytest.raises(DataError) as error:
+        export_moses(model, tmp_path / "moses")
+    expected = f"{tmp_path}/moses/phrase-table.tm.gz: a phrase to write holds '|||', which separates the fields of"
+    assert str(error.value).startswith(expected)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_gaps_in_reordering_tables_are_told(folder):
+    (folder / "orders.gz").write_bytes(gzip.compress(b"la ||| the ||| 0.2 0.3 0.5 0.2 0.3 0.5\n"))
+    feature = "LexicalReordering name=L0 num-features=6 type=wbe-msd-bidirectional-fe-allff path=orders"
+    (folder / "moses.ini").write_text(INI.replace("[weight]", f"{feature}\n[weight]\nL0= 1 1 1 1 1 1"))
+    with pytest.warns(DragomanWarning, match="1 of 2 phrase pairs are not in the reordering table"):
+        model = import_moses(folder / "moses.ini")
+    row = model.tables["tm"].lookup([model.source_vocab.id("vol")])[0]
+    assert model.tables["tm"].log_reordering["lr"][row].tolist() == [0] * 6

@@ -1,0 +1,202 @@
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dragoman.core.corpus import Bitext, Corpus
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.links import links_of
+from dragoman.core.progress import DragomanWarning, Progress
+from dragoman.formats.arpa import write_arpa
+from dragoman.training.align.hmm import Hmm
+from dragoman.training.clean import Cleaning
+from dragoman.training.lm.kneser_ney import KneserNey, estimate
+from dragoman.training.pipeline import PhraseModel, Preparation, phrase_pairs, prepare, train
+from oracles.phrase_pairs import as_dict
+from oracles.phrase_table import phrase_table
+from oracles.toy_language import sentence_pairs
+
+pytestmark = pytest.mark.filterwarnings("ignore:too little text")
+
+
+class Listener(Progress):
+    def __init__(self):
+        self.warnings = []
+
+    def warn(self, text):
+        self.warnings.append(text)
+
+
+@pytest.fixture(scope="module")
+def toy():
+    pairs = sentence_pairs(120)
+    bitext = Bitext(
+        Corpus.from_lines(" ".join(pair.source) for pair in pairs),
+        Corpus.from_lines(" ".join(pair.target) for pair in pairs),
+    )
+    return bitext, links_of(pair.links for pair in pairs), pairs
+
+
+def test_the_table_is_that_of_plain_counting(toy):
+    bitext, links, pairs = toy
+    found = as_dict(phrase_pairs(bitext, links, PhraseModel(max_phrase_length=3)))
+    sides = ([pair.source for pair in pairs], [pair.target for pair in pairs], [sorted(pair.links) for pair in pairs])
+    expected = phrase_table(sides, 3)
+    assert len(found) == len(expected)
+    for (source, target), (scores, alignment, counts, reordering) in expected.items():
+        row = found[" ".join(source), " ".join(target)]
+        assert row[0] == pytest.approx([float(score) for score in scores], rel=1e-6)
+        assert row[1] == [256 * s + t for s, t in alignment]
+        assert row[2] == list(counts)
+        assert row[3]["lr"] == pytest.approx([float(p) for p in reordering], rel=1e-6)
+
+
+def test_prunings_work_one_after_the_other(toy):
+    bitext, links, _ = toy
+    whole = as_dict(phrase_pairs(bitext, links, PhraseModel()))
+    scored = as_dict(phrase_pairs(bitext, links, PhraseModel(prune_score=0.3)))
+    assert scored == {key: row for key, row in whole.items() if row[0][2] >= np.float32(0.3)}
+    both = as_dict(phrase_pairs(bitext, links, PhraseModel(prune_score=0.3, prune_significance="a-e", prune_limit=1)))
+    assert both.items() <= scored.items()
+    assert len({source for source, _ in both}) == len(both)
+
+
+@pytest.mark.parametrize("text", ["", "a", "a+", "nan", "1e"])
+def test_thresholds_that_are_none(text):
+    with pytest.raises(UsageError, match=f"prune-significance is '{text}'; expected a".replace("+", r"\+")):
+        PhraseModel(prune_significance=text)
+
+
+@pytest.mark.parametrize("text", ["a+e", "a-e", "7", "0.5", "inf"])
+def test_thresholds_that_are_some(text):
+    assert PhraseModel(prune_significance=text).to_dict()["prune_significance"] == text
+
+
+def test_links_from_elsewhere_are_those_of_the_whole_text(toy, tmp_path):
+    """Rows that cleaning drops are dropped from the links as well."""
+    bitext, _, pairs = toy
+    lines = [" ".join(f"{s}-{t}" for s, t in pair.links) for pair in pairs]
+    source = [" ".join(pair.source) for pair in pairs]
+    source[1:1], lines[1:1] = ["", "x " * 90], ["", "0-0"]
+    target = bitext.target.lines()
+    target[1:1] = ["nothing", "too long"]
+    (tmp_path / "links").write_text("".join(f"{line}\n" for line in lines))
+    gaps = Bitext(Corpus.from_lines(source), Corpus.from_lines(target))
+    listener = Listener()
+    trained = train(gaps, alignment=tmp_path / "links", progress=listener)
+    assert listener.warnings[0].startswith("skipped 2 of 122 pairs: 1 with an empty side, 1 longer than 80 words")
+    assert trained.model.history["sentence_pairs"] == len(trained.bitext) == 120
+    assert trained.model.history["dropped_pairs"] == 2
+    assert trained.bitext.source.lines() == bitext.source.lines()
+    assert trained.links.values.tolist() == links_of(sorted(pair.links) for pair in pairs).values.tolist()
+
+
+def test_the_language_model_sees_the_whole_target_and_more(toy):
+    bitext, _, _ = toy
+    gaps = Bitext(
+        Corpus.from_lines([*bitext.source.lines(), "", "y"]),
+        Corpus.from_lines([*bitext.target.lines(), "zebra zebra", "</s> gnu"]),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DragomanWarning)
+        model = train(gaps, lm_texts=[Corpus.from_lines(["the yak", ""])]).model
+    vocab = model.language_models["lm"].vocab
+    assert vocab.id("zebra")
+    assert vocab.id("yak")
+    assert not vocab.id("gnu")
+
+
+def test_the_language_model_is_that_of_estimation_alone(toy):
+    bitext, _, _ = toy
+    trained = train(bitext, kneser_ney=KneserNey(order=2)).model.language_models["lm"]
+    alone = estimate(bitext.target, KneserNey(order=2))
+    for ours, theirs in zip(trained.to_ngrams().orders, alone.orders, strict=True):
+        np.testing.assert_array_equal(ours.words, theirs.words)
+        np.testing.assert_array_equal(ours.logprobs, theirs.logprobs)
+
+
+def test_finished_language_models_are_read_before_anything_is_aligned(toy, tmp_path):
+    class Never(Hmm):
+        def align(self, *arguments, **more):
+            raise AssertionError("aligned before the files were read")
+
+    bitext, _, _ = toy
+    (tmp_path / "bad.arpa").write_text("\\data\\\nngram 1=2\n")
+    with pytest.raises(DataError, match=r"bad\.arpa"):
+        train(bitext, aligner=Never(), arpas=[tmp_path / "bad.arpa"])
+    write_arpa(tmp_path / "good.arpa", estimate(bitext.target, KneserNey(order=1)))
+    model = train(bitext, arpas=[tmp_path / "good.arpa"] * 3).model
+    assert list(model.language_models) == ["lm", "lm2", "lm3"]
+
+
+def test_what_was_done_is_written_down(toy):
+    bitext, _, _ = toy
+    options = PhraseModel(max_phrase_length=2, prune_significance="a-e")
+    history = train(
+        bitext, aligner=Hmm(iterations=1), phrase_model=options, cleaning=Cleaning(max_length=70)
+    ).model.history
+    assert history["aligner"] == {"name": "hmm", **Hmm(iterations=1).to_dict()}
+    assert history["phrase_model"] == options.to_dict()
+    assert history["cleaning"] == {"max_length": 70, "max_ratio": 9.0}
+    assert history["language_model"] == KneserNey().to_dict()
+    assert history["source_words"] == bitext.source.words
+
+
+def test_preparation_of_raw_text(tmp_path):
+    (tmp_path / "a.fr").write_text("L'ÉTÉ!\n", encoding="utf-8")
+    (tmp_path / "a.en.gz").write_text("It's SUMMER.\n", encoding="utf-8")  # compression goes by content
+    bitext, settings = prepare(tmp_path / "a.fr", tmp_path / "a.en.gz", Preparation())
+    assert (bitext.source.lines(), bitext.target.lines()) == (["l' été !"], ["it 's summer ."])
+    assert (settings.source_language, settings.target_language, settings.tokenise, settings.lowercase) == (
+        "fr",
+        "en",
+        True,
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "language"),
+    [
+        ("train.fr", "fr"),
+        ("train.fr.gz", "fr"),
+        ("train", "en"),
+        ("train.txt", "en"),
+        ("x.de.tok", "en"),
+        ("a.1x", "en"),
+    ],
+)
+def test_the_language_is_the_ending(tmp_path, name, language):
+    (tmp_path / name).write_text("a\n")
+    (tmp_path / "other").write_text("a\n")
+    assert prepare(tmp_path / name, tmp_path / "other", Preparation())[1].source_language == language
+    chosen = Preparation(source_language="cs")
+    assert prepare(tmp_path / name, tmp_path / "other", chosen)[1].source_language == "cs"
+
+
+def test_tokenised_text_is_left_as_it_is(tmp_path):
+    (tmp_path / "a.fr").write_text("L'ÉTÉ !\n", encoding="utf-8")
+    bitext, settings = prepare(tmp_path / "a.fr", tmp_path / "a.fr", Preparation(tokenised=True))
+    assert bitext.source.lines() == ["L'ÉTÉ !"]
+    assert not settings.tokenise
+    assert not settings.lowercase
+
+
+def test_nothing_to_extract(toy, tmp_path):
+    bitext, _, _ = toy
+    (tmp_path / "links").write_text("\n" * len(bitext))
+    with pytest.raises(DataError, match="no phrase pair could be extracted"):
+        train(bitext, alignment=tmp_path / "links")
+    with pytest.raises(UsageError, match="pruning left no phrase pair"):
+        train(bitext, phrase_model=PhraseModel(prune_significance="inf"))
+
+
+def test_inputs_are_not_changed(toy):
+    bitext, links, _ = toy
+    before = [bitext.source.sentences.values.copy(), bitext.target.sentences.values.copy(), links.values.copy()]
+    phrase_pairs(bitext, links, replace(PhraseModel(), prune_significance="a+e"))
+    train(bitext)
+    after = [bitext.source.sentences.values, bitext.target.sentences.values, links.values]
+    for ours, theirs in zip(before, after, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
