@@ -169,7 +169,8 @@ private:
 
     template <class Visit>
     void for_words_near(std::int32_t position, Visit&& visit) const {
-        const std::int32_t limit = space_.model.reordering_limit < 0 ? space_.length() : std::min(space_.model.reordering_limit, space_.length());
+        const int jump = space_.model.reordering_limit;
+        const std::int32_t limit = jump < 0 ? space_.length() : std::min(jump, space_.length());
         const std::int32_t stop = std::min(space_.length(), position + limit + 1);
         for (std::int32_t word = std::max(0, position - limit); word < stop; ++word) visit(word);
     }

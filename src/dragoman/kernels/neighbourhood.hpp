@@ -115,7 +115,8 @@ template <class Visit>
 void reorderings(const Derivation& derivation, std::int32_t phrase, Visit&& visit) {
     derivation.for_phrases_after(phrase == 0 ? 0 : derivation.end(phrase - 1), [&](std::int32_t other) {
         if (other <= phrase) return;
-        if (const Change change = exchange(derivation, phrase, other); derivation.allows(change)) visit(change, derivation.difference(change));
+        const Change change = exchange(derivation, phrase, other);
+        if (derivation.allows(change)) visit(change, derivation.difference(change));
     });
 }
 
@@ -123,7 +124,8 @@ void reorderings(const Derivation& derivation, std::int32_t phrase, Visit&& visi
 template <class Visit>
 void moves(const Derivation& derivation, std::int32_t phrase, Visit&& visit) {
     const auto try_move = [&](std::int32_t to) {
-        if (const Change change = move(derivation, phrase, to); derivation.allows(change)) visit(change, derivation.difference(change));
+        const Change change = move(derivation, phrase, to);
+        if (derivation.allows(change)) visit(change, derivation.difference(change));
     };
     derivation.for_phrases_after(derivation.end(phrase), [&](std::int32_t to) {
         if (to < phrase - 1) try_move(to);

@@ -13,6 +13,7 @@ import pytest
 
 from dragoman.core.errors import UsageError
 from dragoman.core.ragged import Ragged
+from dragoman.search.batch import Batch
 from dragoman.search.greedy import OPERATORS, HillClimbing, gloss, greedy_search, hill_climb, neighbours
 from dragoman.search.lattice import derivation_features
 from dragoman.search.limits import SearchLimits, SpaceLimits
@@ -250,9 +251,9 @@ def test_starts_that_are_no_derivations_are_refused():
 
 def test_a_sentence_without_a_gloss_is_reported():
     model = phrase_space.random_model(np.random.default_rng(6), language_models=1)
-    translator = Translator(model)
-    options = translator.batch(["f4 f4", "f4"]).options
-    batch = translator.batch_of(options.take(np.array([0, 2])))
+    options = Translator(model).batch(["f4 f4", "f4"]).options
+    lm_ids = [model.lm_word_ids(name) for name in model.language_models]
+    batch = Batch(model, model.weights, options.take(np.array([0, 2])), lm_ids)
     climbed = hill_climb(batch, None, HillClimbing(), reordering_limit=6)
     assert climbed.outcomes.tolist() == [1, 0]
     assert climbed.derivations.lengths.tolist() == [0, 1]
