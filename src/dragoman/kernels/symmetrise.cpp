@@ -18,7 +18,7 @@ std::uint32_t target(std::uint32_t link) { return link & 0xFFFF; }
 Row sorted_row(const In1<std::uint32_t>& values, const In1<std::int64_t>& offsets, std::size_t s) {
     Row row(values.data() + offsets.data()[s], values.data() + offsets.data()[s + 1]);
     std::ranges::sort(row);
-    row.erase(std::ranges::unique(row).begin(), row.end());
+    row.erase(std::unique(row.begin(), row.end()), row.end());
     return row;
 }
 
