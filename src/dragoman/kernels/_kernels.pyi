@@ -462,6 +462,7 @@ def derivation_neighbours(
     arrays: _PhraseArrays, sentence: int, derivation: _I32, operators: int, reordering_limit: int
 ) -> tuple[_I32, _I64, _F64]:
     """The neighbours of a derivation, their offsets, and by how much they score more."""
+
 # nbest_text.cpp
 def parse_nbest(
     text: _U8,
