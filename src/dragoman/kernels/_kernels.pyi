@@ -415,29 +415,19 @@ def symmetrise_links(
 ) -> tuple[_U32, _I64]:
     """Both directions' links made one; methods: 0 intersection, 1 union, 2 grow-diag, 3 …-final, 4 …-final-and."""
 
-# phrase_search.cpp
+# phrase_search.cpp; _PhraseArrays is dragoman.search.batch.PhraseArrays
+_PhraseArrays = tuple[
+    _I32, _I64, _I32, _I32, _F64, _F64, _F64, _I32, _I32, _I32, _I64, _I32, list[tuple[Any, ...]], float, _F64
+]
+
 def lm_read_rows(
     slots: _U64, states: _U64, unigrams: _U64, end: int, starts: _I32, rows: _I32, words: _I32, offsets: _I64
 ) -> _F64:
     """Natural log-probability of each row's words after a state; row -1 is the single word `end`."""
 
 def search_phrases(
-    lengths: _I32,
-    option_offsets: _I64,
-    begin: _I32,
-    end: _I32,
-    local: _F64,
-    reorder_from: _F64,
-    reorder_to: _F64,
-    exit: _I32,  # noqa: A002 - what one leaves an option by
-    left: _I32,
-    right: _I32,
-    word_offsets: _I64,
+    arrays: _PhraseArrays,
     words: _I32,
-    lm_words: _I32,
-    automata: list[tuple[Any, ...]],
-    distortion_weight: float,
-    boundary: _F64,
     targets: _I32,
     target_offsets: _I64,
     algorithm: int,
@@ -451,6 +441,27 @@ def search_phrases(
     progress: _Progress = None,
 ) -> dict[str, NDArray[Any]]:
     """Search a batch of sentences: outcomes, scores, expansions, best derivations, and lattices if wanted."""
+
+# greedy.cpp; operators are a sum of 1 retranslate, 2 merge and split, 4 reorder, 8 move
+def climb_derivations(
+    arrays: _PhraseArrays,
+    starts: _I32,
+    start_offsets: _I64,
+    operators: int,
+    max_steps: int,
+    reordering_limit: int,
+    threads: int = 1,
+    progress: _Progress = None,
+) -> tuple[_U8, _F64, _F64, _I64, _I64, _I32, _I64]:
+    """Climb from a derivation of each sentence, or from its gloss if that is empty.
+
+    Returns whether there is no gloss, scores, scores of the starts, steps, neighbours looked at, derivations, offsets.
+    """
+
+def derivation_neighbours(
+    arrays: _PhraseArrays, sentence: int, derivation: _I32, operators: int, reordering_limit: int
+) -> tuple[_I32, _I64, _F64]:
+    """The neighbours of a derivation, their offsets, and by how much they score more."""
 
 # nbest_text.cpp
 def parse_nbest(

@@ -17,11 +17,6 @@ namespace dragoman {
 // A word whose probabilities are all smaller says nothing: shares of them are not numbers any more.
 constexpr double kVanished = 1e-290;
 
-template <class T>
-In1<T> array_at(const nb::tuple& arrays, std::size_t at) {
-    return nb::cast<In1<T>>(arrays[at], false);
-}
-
 // The fields of the Python tuple `Cooccurrence`, in its order.
 struct Cooccurrence {
     explicit Cooccurrence(const nb::tuple& arrays)

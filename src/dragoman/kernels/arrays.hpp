@@ -30,6 +30,12 @@ std::span<const T> view(const In1<T>& array) {
     return {array.data(), array.shape(0)};
 }
 
+// An array among the fields of a Python tuple, never converted.
+template <class T>
+In1<T> array_at(const nb::tuple& arrays, std::size_t at) {
+    return nb::cast<In1<T>>(arrays[at], false);
+}
+
 // Hands a vector's memory to NumPy without a copy.
 template <class T>
 Out1<T> give(std::vector<T>&& values) {

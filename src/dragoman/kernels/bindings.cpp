@@ -20,6 +20,7 @@ void bind_cooccurrence(nanobind::module_&);
 void bind_hmm(nanobind::module_&);
 void bind_symmetrise(nanobind::module_&);
 void bind_phrase_search(nanobind::module_&);
+void bind_greedy(nanobind::module_&);
 void bind_text(nanobind::module_&);
 void bind_arpa_text(nanobind::module_&);
 void bind_link_text(nanobind::module_&);
@@ -47,6 +48,7 @@ NB_MODULE(_kernels, m) {
     dragoman::bind_hmm(m);
     dragoman::bind_symmetrise(m);
     dragoman::bind_phrase_search(m);
+    dragoman::bind_greedy(m);
     dragoman::bind_text(m);
     dragoman::bind_arpa_text(m);
     dragoman::bind_link_text(m);

@@ -13,6 +13,8 @@
 #include <exception>
 #include <mutex>
 #include <thread>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace dragoman {
@@ -21,7 +23,8 @@ namespace nb = nanobind;
 
 // Runs work(block) for block in [0, blocks) on `threads` threads. Called with the interpreter lock held; releases it
 // while workers run. `progress`, if callable, is called with the share done, about ten times a second. An exception
-// in a worker, in `progress`, or a signal handler stops all workers and is raised here.
+// in a worker, in `progress`, or a signal handler stops all workers and is raised here. A block that may take long takes
+// a second argument, the flag that says to stop: work(block, stop).
 template <class Work>
 void run_blocks(std::size_t blocks, int threads, nb::handle progress, Work&& work) {
     if (blocks == 0) return;
@@ -35,7 +38,10 @@ void run_blocks(std::size_t blocks, int threads, nb::handle progress, Work&& wor
     auto worker = [&] {
         try {
             for (std::size_t block; !stop && (block = next++) < blocks;) {
-                work(block);
+                if constexpr (std::is_invocable_v<Work&, std::size_t, const std::atomic<bool>&>)
+                    work(block, std::as_const(stop));
+                else
+                    work(block);
                 ++finished;
             }
         } catch (...) {

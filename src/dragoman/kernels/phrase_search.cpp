@@ -1,9 +1,8 @@
 // Phrase-based search for a batch of sentences: options in; best derivations, and lattices if wanted, out.
 #include "arrays.hpp"
 #include "parallel.hpp"
+#include "phrase_batch.hpp"
 #include "phrase_search.hpp"
-
-#include <nanobind/stl/vector.h>
 
 #include <memory>
 #include <string>
@@ -77,51 +76,16 @@ Out1<std::int64_t> offsets(const std::vector<Result>& results, Size size) {
     return give(std::move(bounds));
 }
 
-using Automaton = std::tuple<In2<std::uint64_t>, In2<std::uint64_t>, In1<std::uint64_t>, int, int, double>;
-
-PhraseModelView model_view(const std::vector<Automaton>& automata, double distortion_weight, const In2<double>& boundary, int reordering_limit) {
-    PhraseModelView model;
-    for (const auto& [slots, states, unigrams, order, start, weight] : automata) {
-        model.language_models.push_back({slots.data(), slots.shape(0) - 1, states.data(), unigrams.data()});
-        model.lm_orders.push_back(order);
-        model.lm_starts.push_back(start);
-        model.lm_weights.push_back(weight);
-    }
-    model.distortion_weight = distortion_weight;
-    model.boundary = boundary.size() ? boundary.data() : nullptr;
-    model.boundary_columns = static_cast<std::int64_t>(boundary.shape(1));
-    model.reordering_limit = reordering_limit;
-    return model;
-}
-
-nb::dict search_phrases(In1<std::int32_t> lengths, In1<std::int64_t> option_offsets, In1<std::int32_t> begin, In1<std::int32_t> end,
-                        In1<double> local, In2<double> reorder_from, In2<double> reorder_to, In1<std::int32_t> exit,
-                        In1<std::int32_t> left, In1<std::int32_t> right, In1<std::int64_t> word_offsets, In1<std::int32_t> words,
-                        In2<std::int32_t> lm_words, std::vector<Automaton> automata, double distortion_weight, In2<double> boundary,
-                        In1<std::int32_t> targets, In1<std::int64_t> target_offsets, int algorithm, int reordering_limit, int stack_size,
-                        double threshold, int pop_limit, std::int64_t max_size, bool keep_lattice, int threads, nb::object progress) {
-    const PhraseModelView model = model_view(automata, distortion_weight, boundary, reordering_limit);
+nb::dict search_phrases(nb::tuple arrays, In1<std::int32_t> words, In1<std::int32_t> targets, In1<std::int64_t> target_offsets,
+                        int algorithm, int reordering_limit, int stack_size, double threshold, int pop_limit, std::int64_t max_size,
+                        bool keep_lattice, int threads, nb::object progress) {
+    const PhraseBatch batch(arrays, reordering_limit);
     SearchLimits limits{static_cast<Algorithm>(algorithm), stack_size, threshold, pop_limit, max_size, keep_lattice};
-    const std::size_t sentences = lengths.shape(0);
-    const bool forced = target_offsets.shape(0) == sentences + 1;
-    std::vector<Result> results(sentences);
-    run_blocks(sentences, threads, progress, [&](std::size_t s) {
-        const std::int64_t first = option_offsets.data()[s];
-        OptionsView options;
-        options.count = static_cast<std::int32_t>(option_offsets.data()[s + 1] - first);
-        options.sentence_length = lengths.data()[s];
-        options.begin = begin.data() + first;
-        options.end = end.data() + first;
-        options.local = local.data() + first;
-        options.reorder_from = reorder_from.data() + 3 * first;
-        options.reorder_to = reorder_to.data() + 3 * first;
-        options.exit = exit.data() + first;
-        options.left = left.data() + first;
-        options.right = right.data() + first;
-        options.word_offsets = word_offsets.data() + first;
-        for (std::size_t k = 0; k < automata.size(); ++k) options.words.push_back(lm_words.data() + k * lm_words.shape(1));
-
-        PhraseSpace space(model, options);
+    const bool forced = target_offsets.shape(0) == batch.sentences() + 1;
+    std::vector<Result> results(batch.sentences());
+    run_blocks(results.size(), threads, progress, [&](std::size_t s) {
+        const OptionsView options = batch.options(s);
+        PhraseSpace space(batch.model, options);
         std::vector<std::int32_t> target;
         if (forced) target.assign(targets.data() + target_offsets.data()[s], targets.data() + target_offsets.data()[s + 1]);
         PhraseSearch search(space, limits, forced ? &target : nullptr, words.data());
@@ -193,11 +157,7 @@ void bind_phrase_search(nb::module_& m) {
     m.def("lm_read_rows", &lm_read_rows, nb::arg("slots").noconvert(), nb::arg("states").noconvert(),
           nb::arg("unigrams").noconvert(), nb::arg("end"), nb::arg("starts").noconvert(), nb::arg("rows").noconvert(),
           nb::arg("words").noconvert(), nb::arg("offsets").noconvert());
-    m.def("search_phrases", &search_phrases, nb::arg("lengths").noconvert(), nb::arg("option_offsets").noconvert(),
-          nb::arg("begin").noconvert(), nb::arg("end").noconvert(), nb::arg("local").noconvert(), nb::arg("reorder_from").noconvert(),
-          nb::arg("reorder_to").noconvert(), nb::arg("exit").noconvert(), nb::arg("left").noconvert(), nb::arg("right").noconvert(),
-          nb::arg("word_offsets").noconvert(), nb::arg("words").noconvert(), nb::arg("lm_words").noconvert(), nb::arg("automata"),
-          nb::arg("distortion_weight"), nb::arg("boundary").noconvert(), nb::arg("targets").noconvert(),
+    m.def("search_phrases", &search_phrases, nb::arg("arrays"), nb::arg("words").noconvert(), nb::arg("targets").noconvert(),
           nb::arg("target_offsets").noconvert(), nb::arg("algorithm"), nb::arg("reordering_limit"), nb::arg("stack_size"),
           nb::arg("threshold"), nb::arg("pop_limit"), nb::arg("max_size"), nb::arg("keep_lattice"), nb::arg("threads") = 1,
           nb::arg("progress") = nb::none());

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +55,26 @@ class Found:
     arrays: Mapping[str, NDArray[Any]]
 
 
+class PhraseArrays(NamedTuple):
+    """A batch as the kernels expect it, in this order; the options' columns run parallel."""
+
+    lengths: NDArray[np.int32]  #: of the sentences
+    option_offsets: NDArray[np.int64]  #: where the options of each sentence begin
+    begin: NDArray[np.int32]
+    end: NDArray[np.int32]
+    local: NDArray[np.float64]
+    reorder_from: NDArray[np.float64]  #: weighted score of each orientation towards the option before
+    reorder_to: NDArray[np.float64]  #: the same towards the option after
+    exit_class: NDArray[np.int32]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    word_offsets: NDArray[np.int64]
+    lm_words: NDArray[np.int32]  #: words of the options as ids of each language model, one row a model
+    automata: list[tuple[Any, ...]]  #: of the language models, each with order, state after <s>, and weight
+    distortion_weight: float
+    boundary: NDArray[np.float64]  #: weighted score of each right symbol (row) before each left symbol (column)
+
+
 class Batch:
     """The options of a batch of sentences, scored with weights."""
 
@@ -97,6 +117,33 @@ class Batch:
             total += self.weights.get(name, 0.0) * self.read(k, np.zeros(len(rows), np.int32), rows)
         return total
 
+    @cached_property
+    def arrays(self) -> PhraseArrays:
+        """All that the kernels need to know of the batch."""
+        options = self.options
+        orientation = np.zeros((2, len(options), 3))
+        for r, name in enumerate(self.model.reorderings):
+            weights = self.weights.vector(reordering_features(name))
+            orientation[0] += options.reordering[r, :, :3] * weights[:3]
+            orientation[1] += options.reordering[r, :, 3:] * weights[3:]
+        return PhraseArrays(
+            lengths=options.source.sentences.lengths.astype(np.int32),
+            option_offsets=options.offsets,
+            begin=options.begin,
+            end=options.end,
+            local=self.local,
+            reorder_from=orientation[0],
+            reorder_to=orientation[1],
+            exit_class=exit_classes(options, self.right),
+            left=self.left,
+            right=self.right,
+            word_offsets=options.words.offsets,
+            lm_words=self._lm_words,
+            automata=[self._automaton(name) for name in self._lm_names],
+            distortion_weight=self.weights.get("distortion", 0.0),
+            boundary=self._boundary_scores(),
+        )
+
     def search(
         self,
         limits: SearchLimits,
@@ -109,29 +156,10 @@ class Batch:
     ) -> Found:
         """Search every sentence; `targets` allows only these translations, in words of `options.vocab`."""
         options = self.options
-        orientation = np.zeros((2, len(options), 3))
-        for r, name in enumerate(self.model.reorderings):
-            weights = self.weights.vector(reordering_features(name))
-            orientation[0] += options.reordering[r, :, :3] * weights[:3]
-            orientation[1] += options.reordering[r, :, 3:] * weights[3:]
         forced = targets if targets is not None else Ragged(np.empty(0, np.int32), np.zeros(1, np.int64))
         found = kernels.search_phrases(
-            lengths=options.source.sentences.lengths.astype(np.int32),
-            option_offsets=options.offsets,
-            begin=options.begin,
-            end=options.end,
-            local=self.local,
-            reorder_from=orientation[0],
-            reorder_to=orientation[1],
-            exit=exit_classes(options, self.right),
-            left=self.left,
-            right=self.right,
-            word_offsets=options.words.offsets,
+            self.arrays,
             words=options.words.values,
-            lm_words=self._lm_words,
-            automata=[self._automaton(name) for name in self._lm_names],
-            distortion_weight=self.weights.get("distortion", 0.0),
-            boundary=self._boundary_scores(),
             targets=forced.values,
             target_offsets=forced.offsets,
             algorithm=ALGORITHMS[limits.algorithm if targets is None or limits.algorithm != "cube" else "stack"],

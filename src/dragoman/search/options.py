@@ -243,7 +243,9 @@ def exit_classes(options: PhraseOptions, right: NDArray[np.int32]) -> NDArray[np
     if len(sides):
         key += [
             options.begin,
-            *np.ascontiguousarray(sides.astype(np.float32).transpose(0, 2, 1)).view(np.int32).reshape(-1, len(options)),
+            *np.ascontiguousarray(sides.astype(np.float32).transpose(0, 2, 1))
+            .view(np.int32)
+            .reshape(3 * len(sides), len(options)),
         ]
     matrix = np.ascontiguousarray(np.stack(key, axis=1).astype(np.int32))
     bounds = np.arange(len(options) + 1, dtype=np.int64) * matrix.shape[1]

@@ -1,0 +1,224 @@
+// A derivation that can change: the sequence of its options in target order, in the space of phrase_space.hpp, and what
+// a change would do to its score.
+//
+// A change says what the new derivation is made of: runs of the old one, kept as they are, and new options. All that
+// scores anew are the seams between these pieces (distortion, orientation, boundary symbols), the new options, and the
+// words after a seam until the language models are in the states they were in before.
+#pragma once
+
+#include "phrase_space.hpp"
+
+#include <array>
+#include <stdexcept>
+#include <utility>
+
+namespace dragoman {
+
+// A part of a changed derivation: phrases first to last of the old one, or a new option.
+struct Piece {
+    std::int32_t first, last;
+    std::int32_t option;  // -1: old phrases
+};
+
+// The pieces of a changed derivation, in target order. They must cover each source word once.
+class Change {
+public:
+    // Keeps the old phrases [first, last).
+    Change& keep(std::int32_t first, std::int32_t last) {
+        if (first < last) pieces_[size_++] = {first, last, -1};
+        return *this;
+    }
+    Change& place(std::int32_t option) {
+        pieces_[size_++] = {0, 0, option};
+        return *this;
+    }
+
+    std::span<const Piece> pieces() const { return {pieces_.data(), size_}; }
+
+private:
+    std::array<Piece, 5> pieces_;  // two phrases change places: what is before, between and after, and the two
+    std::size_t size_ = 0;
+};
+
+// The beginning of a changed derivation: its score, its last option, and the language model states after it.
+struct Beginning {
+    double score;
+    std::int32_t previous, lm;
+};
+
+class Derivation {
+public:
+    // Throws std::invalid_argument unless the options are a derivation.
+    Derivation(PhraseSpace& space, std::vector<std::int32_t> options) : space_(space), phrases_(std::move(options)) {
+        check();
+        for (std::int32_t order : space.model.lm_orders) history_ = std::max(history_, order - 1);
+        score_anew();
+    }
+
+    PhraseSpace& space() const { return space_; }
+    double score() const { return score_; }
+    const std::vector<std::int32_t>& phrases() const { return phrases_; }  // options in target order
+
+    std::int32_t size() const { return static_cast<std::int32_t>(phrases_.size()); }
+    std::int32_t begin(std::int32_t phrase) const { return space_.options.begin[phrases_[phrase]]; }
+    std::int32_t end(std::int32_t phrase) const { return space_.options.end[phrases_[phrase]]; }
+    // The phrase that translates a source word.
+    std::int32_t phrase_of(std::int32_t word) const { return phrase_of_[word]; }
+
+    // Calls visit(phrase) for the phrases that a jump from a source position may lead to, ...
+    template <class Visit>
+    void for_phrases_after(std::int32_t position, Visit&& visit) const {
+        for_words_near(position, [&](std::int32_t word) {
+            if (begin(phrase_of_[word]) == word) visit(phrase_of_[word]);
+        });
+    }
+    // ... and for those that a jump to a source position may come from.
+    template <class Visit>
+    void for_phrases_before(std::int32_t position, Visit&& visit) const {
+        for_words_near(position - 1, [&](std::int32_t word) {
+            if (end(phrase_of_[word]) == word + 1) visit(phrase_of_[word]);
+        });
+    }
+
+    // Whether all jumps of the changed derivation keep to the reordering limit.
+    bool allows(const Change& change) const {
+        std::int32_t end = 0;
+        for (const Piece& piece : change.pieces()) {
+            if (!space_.within_limit(end, space_.options.begin[first_option(piece)])) return false;
+            end = space_.options.end[last_option(piece)];
+        }
+        return true;
+    }
+
+    // By how much the score would rise.
+    double difference(const Change& change) const {
+        Beginning beginning = before(0);
+        for (const Piece& piece : change.pieces()) {
+            if (piece.option < 0)
+                keep(beginning, piece.first, piece.last);
+            else
+                place(beginning, piece.option);
+        }
+        return beginning.score + ending(beginning, size()) - score_;
+    }
+
+    // The same piece by piece, for changes that begin alike: what stands before a phrase, ...
+    Beginning before(std::int32_t phrase) const { return {totals_[phrase], option_before(phrase), lms_[phrase]}; }
+
+    // ... a new option after it, ...
+    void place(Beginning& beginning, std::int32_t option) const {
+        const auto step = space_.read(beginning.lm, option);
+        beginning.score += space_.options.local[option] + space_.join(beginning.previous, option) + step.score;
+        beginning.previous = option;
+        beginning.lm = step.lm;
+    }
+
+    // ... old phrases [first, last) after it, which score as they did, but for the seam and words with a new history, ...
+    void keep(Beginning& beginning, std::int32_t first, std::int32_t last) const {
+        beginning.score += totals_[last] - totals_[first];
+        const std::int32_t before = option_before(first);
+        if (beginning.previous != before)
+            beginning.score += space_.join(beginning.previous, phrases_[first]) - space_.join(before, phrases_[first]);
+        for (std::int32_t i = first; i < last; ++i) {
+            if (beginning.lm == lms_[i]) {
+                beginning.lm = lms_[last];
+                break;
+            }
+            const auto step = space_.read(beginning.lm, phrases_[i]);
+            beginning.score += step.score - lm_scores_[i];
+            beginning.lm = step.lm;
+        }
+        beginning.previous = phrases_[last - 1];
+    }
+
+    // ... and the score of what is left: the old phrases from `phrase` on, and the end of the sentence.
+    double ending(const Beginning& beginning, std::int32_t phrase) const {
+        Beginning all{0, beginning.previous, beginning.lm};
+        if (phrase < size()) keep(all, phrase, size());
+        return all.score + (all.lm == lms_.back() ? finish_ : space_.finish(all.lm)) + space_.close(all.previous);
+    }
+
+    // All that the difference depends on if phrases [first, last) are replaced: they, what stands before them, and what
+    // stands after them as far as its score may change.
+    void surroundings(std::int32_t first, std::int32_t last, std::vector<std::int32_t>& found) const {
+        found.assign({lms_[first], option_before(first), last - first});
+        found.insert(found.end(), phrases_.begin() + first, phrases_.begin() + last);
+        std::int64_t words = 0;
+        for (std::int32_t i = last; i < size() && (i == last || words < history_); ++i) {
+            found.push_back(phrases_[i]);
+            words += space_.options.word_offsets[phrases_[i] + 1] - space_.options.word_offsets[phrases_[i]];
+        }
+    }
+
+    void apply(const Change& change) {
+        std::vector<std::int32_t> changed;
+        for (const Piece& piece : change.pieces()) {
+            if (piece.option < 0)
+                changed.insert(changed.end(), phrases_.begin() + piece.first, phrases_.begin() + piece.last);
+            else
+                changed.push_back(piece.option);
+        }
+        phrases_ = std::move(changed);
+        score_anew();
+    }
+
+private:
+    std::int32_t first_option(const Piece& piece) const { return piece.option < 0 ? phrases_[piece.first] : piece.option; }
+    std::int32_t last_option(const Piece& piece) const { return piece.option < 0 ? phrases_[piece.last - 1] : piece.option; }
+    std::int32_t option_before(std::int32_t phrase) const { return phrase == 0 ? -1 : phrases_[phrase - 1]; }
+
+    template <class Visit>
+    void for_words_near(std::int32_t position, Visit&& visit) const {
+        const int jump = space_.model.reordering_limit;
+        const std::int32_t limit = jump < 0 ? space_.length() : std::min(jump, space_.length());
+        const std::int32_t stop = std::min(space_.length(), position + limit + 1);
+        for (std::int32_t word = std::max(0, position - limit); word < stop; ++word) visit(word);
+    }
+
+    void score_anew() {
+        const auto size = phrases_.size();
+        totals_.assign(size + 1, 0);
+        lm_scores_.resize(size);
+        lms_.assign(size + 1, space_.start_lm());
+        phrase_of_.resize(static_cast<std::size_t>(space_.length()));
+        std::int32_t previous = -1;
+        for (std::size_t i = 0; i < size; ++i) {
+            const std::int32_t option = phrases_[i];
+            const auto step = space_.read(lms_[i], option);
+            lm_scores_[i] = step.score;
+            lms_[i + 1] = step.lm;
+            totals_[i + 1] = totals_[i] + space_.options.local[option] + space_.join(previous, option) + step.score;
+            for (std::int32_t word = begin(i); word < end(i); ++word) phrase_of_[word] = static_cast<std::int32_t>(i);
+            previous = option;
+        }
+        finish_ = space_.finish(lms_.back());
+        score_ = totals_.back() + finish_ + space_.close(previous);
+    }
+
+    void check() const {
+        std::vector<char> covered(static_cast<std::size_t>(space_.length()), 0);
+        std::int32_t words = 0, jump_from = 0;
+        for (std::int32_t option : phrases_) {
+            if (option < 0 || option >= space_.options.count) throw std::invalid_argument("no derivation: there is no such option");
+            const std::int32_t begin = space_.options.begin[option], end = space_.options.end[option];
+            if (!space_.within_limit(jump_from, begin)) throw std::invalid_argument("no derivation: a jump exceeds the reordering limit");
+            for (std::int32_t word = begin; word < end; ++word) {
+                if (covered[word]) throw std::invalid_argument("no derivation: a word is translated twice");
+                covered[word] = 1;
+            }
+            words += end - begin;
+            jump_from = end;
+        }
+        if (words != space_.length()) throw std::invalid_argument("no derivation: a word is not translated");
+    }
+
+    PhraseSpace& space_;
+    std::vector<std::int32_t> phrases_, phrase_of_;
+    std::vector<std::int32_t> lms_;   // language model states before each phrase, and before the sentence's end
+    std::vector<double> lm_scores_;   // of each phrase
+    std::vector<double> totals_;      // score of all phrases before each, and of all
+    double finish_ = 0, score_ = 0;
+    std::int32_t history_ = 0;  // words that a language model looks back at most
+};
+
+}  // namespace dragoman
