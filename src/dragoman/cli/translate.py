@@ -21,6 +21,7 @@ from dragoman.core.weights import Weights
 from dragoman.formats.hypergraph_jsonl import format_hypergraph
 from dragoman.formats.nbest import NBEST_FORMATS
 from dragoman.model.bundle import Model
+from dragoman.search.greedy import HillClimbing
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.translator import Translation, Translator
 from dragoman.training.tokenise import Tokeniser, detokenise_lines, tokenise_lines
@@ -45,6 +46,10 @@ def register(app: typer.Typer) -> None:
         limits: Annotated[SearchLimits, Flags("Search")],
         space: Annotated[SpaceLimits, Flags("Space (the model's own by default)")],
         source: Annotated[Path, typer.Argument(help="Source text, one sentence a line.")] = Path("-"),
+        climb: Annotated[
+            Literal["gloss", "beam"] | None,
+            typer.Option(help="Greedy hill-climbing from a gloss, or from the beam's result."),
+        ] = None,
         weights: Annotated[Path | None, typer.Option(help="Weights to use instead of the model's.")] = None,
         prepared: Annotated[
             bool, typer.Option("--prepared", help="The text is tokenised (and lower-cased) already.")
@@ -80,6 +85,7 @@ def register(app: typer.Typer) -> None:
             None if weights is None else checked_weights(weights, loaded),
             limits=limits,
             space=space,
+            climbing=None if climb is None else HillClimbing(start=climb),
             markup=markup,
             threads=threads or available_cores(),
         )

@@ -18,6 +18,7 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
 from dragoman.search.batch import Batch, BoundaryFeature, Found, LocalFeature
+from dragoman.search.greedy import HillClimbing, greedy_search
 from dragoman.search.lattice import Edges, derivation_features, hypergraph
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.markup import Given, parse_markup
@@ -57,8 +58,9 @@ class Translation:
 class Translator:
     """Translates with a model.
 
-    `weights` replace the model's. `limits` say how hard to search, `space` which derivations there are. With `markup`,
-    sentences may fix translations of spans, see `markup.py`.
+    `weights` replace the model's. `limits` say how hard to search, `space` which derivations there are. `climbing` is
+    greedy search in place of the beam, or after it. With `markup`, sentences may fix translations of spans, see
+    `markup.py`.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class Translator:
         space: SpaceLimits = SpaceLimits(),
         local_features: Sequence[LocalFeature] = (),
         boundary_feature: BoundaryFeature | None = None,
+        climbing: HillClimbing | None = None,
         markup: bool = False,
         threads: int = 1,
     ):
@@ -77,6 +80,7 @@ class Translator:
         self.weights = model.weights if weights is None else weights
         self.limits = limits
         self.threads = threads
+        self._climbing = climbing
         self._markup = markup
         settings = model.settings
         self._reordering_limit = settings.reordering_limit if space.reordering_limit is None else space.reordering_limit
@@ -146,7 +150,15 @@ class Translator:
         return part.hypergraph(0) if part.reached(0) else None
 
     def _search(self, batch: Batch, *, targets: Ragged[np.int32] | None = None, lattice: bool) -> Found:
-        return batch.search(self.limits, self._reordering_limit, targets=targets, lattice=lattice, threads=self.threads)
+        if self._climbing is None:
+            return batch.search(
+                self.limits, self._reordering_limit, targets=targets, lattice=lattice, threads=self.threads
+            )
+        if lattice or targets is not None:
+            raise UsageError("hill-climbing finds one derivation: no n-best lists, hypergraphs or forced translations")
+        return greedy_search(
+            batch, self._climbing, self.limits, reordering_limit=self._reordering_limit, threads=self.threads
+        )
 
 
 class Searched:
