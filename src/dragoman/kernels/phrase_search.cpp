@@ -83,12 +83,12 @@ nb::dict search_phrases(nb::tuple arrays, In1<std::int32_t> words, In1<std::int3
     SearchLimits limits{static_cast<Algorithm>(algorithm), stack_size, threshold, pop_limit, max_size, keep_lattice};
     const bool forced = target_offsets.shape(0) == batch.sentences() + 1;
     std::vector<Result> results(batch.sentences());
-    run_blocks(results.size(), threads, progress, [&](std::size_t s) {
+    run_blocks(results.size(), threads, progress, [&](std::size_t s, const std::atomic<bool>& stop) {
         const OptionsView options = batch.options(s);
         PhraseSpace space(batch.model, options);
         std::vector<std::int32_t> target;
         if (forced) target.assign(targets.data() + target_offsets.data()[s], targets.data() + target_offsets.data()[s + 1]);
-        PhraseSearch search(space, limits, forced ? &target : nullptr, words.data());
+        PhraseSearch search(space, limits, stop, forced ? &target : nullptr, words.data());
         Result& result = results[s];
         result.outcome = search.run();
         result.expansions = search.expansions;

@@ -6,6 +6,8 @@
 
 #include "phrase_space.hpp"
 
+#include <atomic>
+#include <stdexcept>
 #include <utility>
 
 namespace dragoman {
@@ -37,9 +39,11 @@ enum class Outcome : std::uint8_t { FOUND = 0, NONE = 1, TOO_LARGE = 2 };
 
 class PhraseSearch {
 public:
-    // `target`, if not null, is the only translation allowed, as ids that match `target_words` of the options.
-    PhraseSearch(PhraseSpace& space, const SearchLimits& limits, const std::vector<std::int32_t>* target, const std::int32_t* target_words)
-        : space_(space), limits_(limits), target_(target), target_words_(target_words), stacks_(static_cast<std::size_t>(space.length()) + 1) {
+    // `target`, if not null, is the only translation allowed, as ids that match `target_words` of the options. The
+    // search gives up when somebody sets `stop`.
+    PhraseSearch(PhraseSpace& space, const SearchLimits& limits, const std::atomic<bool>& stop, const std::vector<std::int32_t>* target,
+                 const std::int32_t* target_words)
+        : space_(space), limits_(limits), stop_(stop), target_(target), target_words_(target_words), stacks_(static_cast<std::size_t>(space.length()) + 1) {
         nodes.push_back({0.0, 0.0, 0, -1, space.start_lm(), 0, -1, -1});
         stacks_[0].members.push_back(0);
     }
@@ -124,6 +128,7 @@ private:
                     // A beam keeps away from dead ends: the first gap must stay in reach of the span's end.
                     if (pruning() && begin != gap && limit >= 0 && end - gap > limit) break;
                     if (space_.on_span(begin, end).empty()) continue;
+                    if (stop_.load(std::memory_order_relaxed)) throw std::runtime_error("stopped");
                     visit(first, last, begin, end, space_.coverages.with(coverage, begin, end));
                 }
             }
@@ -307,6 +312,7 @@ private:
 
     PhraseSpace& space_;
     const SearchLimits& limits_;
+    const std::atomic<bool>& stop_;
     const std::vector<std::int32_t>* target_;
     const std::int32_t* target_words_;
     std::vector<Stack> stacks_;

@@ -154,7 +154,10 @@ class Batch:
         threads: int = 1,
         progress: ShareDone | None = None,
     ) -> Found:
-        """Search every sentence; `targets` allows only these translations, in words of `options.vocab`."""
+        """Search every sentence.
+
+        `targets` allows only these translations, in words of `options.vocab`; the search then misses no derivation.
+        """
         options = self.options
         forced = targets if targets is not None else Ragged(np.empty(0, np.int32), np.zeros(1, np.int64))
         found = kernels.search_phrases(
@@ -162,7 +165,7 @@ class Batch:
             words=options.words.values,
             targets=forced.values,
             target_offsets=forced.offsets,
-            algorithm=ALGORITHMS[limits.algorithm if targets is None or limits.algorithm != "cube" else "stack"],
+            algorithm=ALGORITHMS[limits.algorithm if targets is None else "exhaustive"],
             reordering_limit=reordering_limit,
             stack_size=limits.stack_size,
             threshold=np.inf if limits.beam_threshold is None else limits.beam_threshold,
