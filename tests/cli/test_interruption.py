@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from dragoman.model.bundle import Model
 
 #: Enough to keep any machine busy until it is interrupted.
 FOR_EVER = ["--aligner-option", "iterations=100000000"]
+#: A disk without room.
+FULL = Path("/dev/full")
 
 
 def names(folder):
@@ -117,8 +120,9 @@ def test_a_limit_on_the_size_of_files(spawn, toy, model, tmp_path, what):
     assert names(tmp_path) == []
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("what", ["estimate", "show", "version", "help"])
-def test_nobody_reads_the_output(command, toy, model, what):
+def test_nobody_reads_the_output(command, toy, model, what, unbuffered):
     arguments = {
         "estimate": ["lm", "estimate", toy.target],
         "show": ["model", "show", model],
@@ -127,25 +131,30 @@ def test_nobody_reads_the_output(command, toy, model, what):
     }[what]
     reader, writer = os.pipe()
     os.close(reader)
-    done = subprocess.run([command, *map(str, arguments)], stdout=writer, stderr=subprocess.PIPE, text=True, timeout=60)
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    done = subprocess.run(
+        [command, *map(str, arguments)], stdout=writer, stderr=subprocess.PIPE, text=True, timeout=60, env=environment
+    )
     os.close(writer)
     assert "Traceback" not in done.stderr
     assert "rror" not in done.stderr
     assert done.returncode != 0
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")  # noqa: PTH110 - read once, at import
+@pytest.mark.skipif(not FULL.exists(), reason=f"needs {FULL}")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("what", ["estimate", "show", "version", "align"])
-def test_standard_output_on_a_full_disk(command, toy, model, what):
+def test_standard_output_on_a_full_disk(command, toy, model, what, unbuffered):
     arguments = {
         "estimate": ["lm", "estimate", toy.target],
         "show": ["model", "show", model],
         "version": ["--version"],
         "align": ["align", "--source", toy.source, "--target", toy.target],
     }[what]
-    with open("/dev/full", "wb") as full:  # noqa: PTH123
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    with FULL.open("wb") as full:
         done = subprocess.run(
-            [command, *map(str, arguments)], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
+            [command, *map(str, arguments)], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, env=environment
         )
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
