@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman import kernels
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, output_folder
 from dragoman.core.phrases import PhrasePairs
 from dragoman.core.progress import SILENT, Progress
+from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 from dragoman.core.weights import Weights
 from dragoman.formats.arpa import read_arpa, write_arpa
@@ -97,6 +103,41 @@ def _file(path: PathLike, feature: MosesFeature) -> Path:
     return feature.file
 
 
+def _with_reordering(model: Model, name: str) -> PhrasePairs:
+    """The pairs of all tables that have this reordering model, each pair once: from the first table that has it."""
+    tables = [table for table in model.tables.values() if name in table.log_reordering]
+    columns = [table.to_pairs(model.source_vocab, model.target_vocab) for table in tables]
+    if len(columns) == 1:
+        return columns[0]
+    sources, source_ids = _numbered_together([pairs.sources for pairs in columns], [p.source_ids for p in columns])
+    targets, target_ids = _numbered_together([pairs.targets for pairs in columns], [p.target_ids for p in columns])
+    first = np.sort(np.unique(source_ids.astype(np.int64) << 32 | target_ids, return_index=True)[1])
+    rows = first[np.argsort(source_ids[first], kind="stable")]
+    return PhrasePairs(
+        model.source_vocab,
+        model.target_vocab,
+        sources,
+        targets,
+        source_ids[rows],
+        target_ids[rows],
+        np.empty((len(rows), 0), np.float32),
+        (),
+        reordering={name: np.concatenate([pairs.reordering[name] for pairs in columns])[rows]},
+    )
+
+
+def _numbered_together(
+    phrases: Sequence[Ragged[np.int32]], ids: Sequence[NDArray[np.int32]]
+) -> tuple[Ragged[np.int32], NDArray[np.int32]]:
+    """Make one list of several lists of phrases, each phrase once, and renumber what refers to them."""
+    every = Ragged.concatenate(phrases)
+    numbers, words, offsets = kernels.intern_sequences(every.values, every.offsets)
+    starts = np.cumsum([0, *map(len, phrases)])
+    return Ragged(words, offsets), np.concatenate(
+        [numbers[part + start] for part, start in zip(ids, starts, strict=False)]
+    )
+
+
 def export_moses(model: Model, path: PathLike, *, progress: Progress = SILENT) -> None:
     """Write a model as a folder that Moses reads: moses.ini, tables, reordering tables and ARPA files."""
     weights = model.weights
@@ -123,9 +164,8 @@ def export_moses(model: Model, path: PathLike, *, progress: Progress = SILENT) -
             )
         for i, name in enumerate(model.reorderings):
             file = folder / f"reordering-table.{name}.gz"
-            table = next(table for table in model.tables.values() if name in table.log_reordering)
             with progress.stage(f"writing {file.name}"):
-                write_reordering(file, table.to_pairs(model.source_vocab, model.target_vocab), name)
+                write_reordering(file, _with_reordering(model, name), name)
             features.append(
                 MosesFeature(
                     "LexicalReordering",

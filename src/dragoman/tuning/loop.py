@@ -39,7 +39,9 @@ class Loop(Options):
 
     iterations: int = option(15, "decode and optimise at most so often", minimum=1)
     nbest: int = option(100, "hypotheses a sentence in each iteration", minimum=1)
-    minimum_change: float = option(1e-4, "stop when no weight changes by more than this share of the largest", minimum=0)
+    minimum_change: float = option(
+        1e-4, "stop when no weight changes by more than this share of the largest", minimum=0
+    )
     keep: Literal["best", "last"] = option("best", "weights to end with: best on the tuning set, or the last")
 
 

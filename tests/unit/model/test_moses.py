@@ -1,5 +1,6 @@
 import gzip
 
+import numpy as np
 import pytest
 
 from dragoman.core.errors import DataError
@@ -9,6 +10,7 @@ from dragoman.model.features import initial_weights
 from dragoman.model.moses import export_moses, import_moses
 from dragoman.model.phrase_table import PhraseTable
 from oracles.phrase_pairs import as_dict, phrase_pairs
+from oracles.phrase_space import random_model
 
 TABLE = "la ||| the ||| 0.5 0.25 1 0.5\nvol ||| flight ||| 1 1 0.75 0.5\n"
 INI = """
@@ -156,3 +158,24 @@ def test_gaps_in_reordering_tables_are_told(folder):
         model = import_moses(folder / "moses.ini")
     row = model.tables["tm"].lookup([model.source_vocab.id("vol")])[0]
     assert model.tables["tm"].log_reordering["lr"][row].tolist() == [0] * 6
+
+
+def test_pairs_of_all_tables_keep_their_reordering(tmp_path):
+    model = random_model(np.random.default_rng(3), tables=2)
+    export_moses(model, tmp_path / "moses")
+    again = import_moses(tmp_path / "moses" / "moses.ini")
+
+    def scores(loaded):
+        found = {}
+        for table in loaded.tables.values():
+            pairs = table.to_pairs(loaded.source_vocab, loaded.target_vocab)
+            for i in range(len(pairs)):
+                source = loaded.source_vocab.text(pairs.sources[int(pairs.source_ids[i])])
+                target = loaded.target_vocab.text(pairs.targets[int(pairs.target_ids[i])])
+                found.setdefault((source, target), pairs.reordering["lr"][i])
+        return found
+
+    ours, theirs = scores(model), scores(again)
+    assert ours.keys() == theirs.keys()
+    for pair, values in ours.items():
+        np.testing.assert_allclose(theirs[pair], values, rtol=1e-5)
