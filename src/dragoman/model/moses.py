@@ -133,9 +133,8 @@ def _numbered_together(
     every = Ragged.concatenate(phrases)
     numbers, words, offsets = kernels.intern_sequences(every.values, every.offsets)
     starts = np.cumsum([0, *map(len, phrases)])
-    return Ragged(words, offsets), np.concatenate(
-        [numbers[part + start] for part, start in zip(ids, starts, strict=False)]
-    )
+    renumbered = [numbers[part + start] for part, start in zip(ids, starts[:-1], strict=True)]
+    return Ragged(words, offsets), np.concatenate(renumbered)
 
 
 def export_moses(model: Model, path: PathLike, *, progress: Progress = SILENT) -> None:

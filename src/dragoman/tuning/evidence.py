@@ -14,7 +14,7 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import output_folder
 from dragoman.core.nbest import NBest
 from dragoman.core.ragged import Ragged
-from dragoman.core.store import load_arrays, save_arrays
+from dragoman.core.store import Arrays, load_arrays, save_arrays
 from dragoman.core.vocab import Vocab
 from dragoman.metrics.metric import Scorer
 from dragoman.tuning.problem import Problem
@@ -25,7 +25,7 @@ _NAMES = "features.txt"
 def save_nbest(folder: Path, nbest: NBest) -> None:
     """Write what tuning needs of n-best lists: words, scores and features; whole or not at all."""
     with output_folder(folder) as partial:
-        arrays = {
+        arrays: Arrays = {
             "sentences": nbest.sentences,
             "words": nbest.hypotheses.values,
             "word_offsets": nbest.hypotheses.offsets,

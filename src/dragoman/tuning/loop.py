@@ -37,11 +37,9 @@ class Decoder(Protocol):
 class Loop(Options):
     """How long to go on, and with what."""
 
-    iterations: int = option(15, "decode and optimise at most so often", minimum=1)
+    iterations: int = option(15, "optimise at most so often; the last weights are measured once more", minimum=1)
     nbest: int = option(100, "hypotheses a sentence in each iteration", minimum=1)
-    minimum_change: float = option(
-        1e-4, "stop when no weight changes by more than this share of the largest", minimum=0
-    )
+    minimum_change: float = option(1e-4, "stop when weights change by less than this share of the largest", minimum=0)
     keep: Literal["best", "last"] = option("best", "weights to end with: best on the tuning set, or the last")
 
 
@@ -69,21 +67,24 @@ def tune(
 ) -> Weights:
     """Tune, or go on tuning, in the folder of `run`; returns the weights that it ends with."""
     events = run.events()
+    if not events:
+        run.write_weights(start, 0)
+        run.write_weights(start)
     lists = [load_nbest(run.evidence(event["iteration"])) for event in events]
-    weights = run.weights(len(events)) if events else start
+    weights = run.weights(len(events))
     while not (events and events[-1]["stop"]):
         iteration = len(events) + 1
         event, decoded, after = _iterate(task, tuner, weights, lists, loop, iteration, seed, threads, progress)
         save_nbest(run.evidence(iteration), decoded)
         run.write_weights(after, iteration)
-        _keep_best(run, loop, [*events, event], weights, after)
         run.record(event)
         events.append(event)
+        run.write_weights(after if loop.keep == "last" else _best(run, events, task.sign))
         lists.append(decoded)
         weights = after
         progress.note(
-            f"iteration {iteration}: {event['score']:.2f} on the tuning set before, "
-            f"{event['candidates']:,} candidates, objective {event['objective']:.4f}"
+            f"iteration {iteration}: {event['score']:.2f} on the tuning set, {event['candidates']:,} candidates"
+            + (f" ({event['stop']})" if event["stop"] else "")
         )
     return run.weights()
 
@@ -103,7 +104,7 @@ def _iterate(
     decoded = task.decoder(weights, loop.nbest, progress)
     clock.append(time.monotonic())
     score = one_best_score(decoded, task.scorer)
-    before = sum(len(part.scores) for part in lists[-1:]) if not lists else len(NBest.merge(list(lists)).scores)
+    before = len(NBest.merge(lists).scores) if lists else 0
     merged = NBest.merge([*lists, decoded])
     event: dict[str, Any] = {
         "iteration": iteration,
@@ -111,8 +112,8 @@ def _iterate(
         "candidates": len(merged.scores),
         "new": len(merged.scores) - before,
     }
-    after, objective = weights, float("nan")
-    if event["new"]:
+    after, objective = weights, None
+    if event["new"] and iteration <= loop.iterations:
         problem = problem_of(merged, task.names, task.ranges, task.scorer, sign=task.sign, threads=threads)
         rng = np.random.default_rng([seed, iteration])
         begin = weights.vector(task.names)
@@ -121,11 +122,9 @@ def _iterate(
         after = weights.updated(dict(zip(task.names, optimum.weights.tolist(), strict=True)))
         objective = optimum.objective
     clock.append(time.monotonic())
-    event["objective"] = None if np.isnan(objective) else objective
+    event["objective"] = objective
     event["stop"] = _reason_to_stop(event, weights.vector(task.names), after.vector(task.names), loop)
     event["seconds"] = {"decode": round(clock[1] - clock[0], 3), "optimise": round(clock[2] - clock[1], 3)}
-    if event["objective"] is None:
-        event["objective"] = score
     return event, decoded, after
 
 
@@ -142,10 +141,18 @@ def _check(weights: Any, name: str) -> None:
         raise DataError(f"{name} gave weights that are all zero")
 
 
+def _best(run: Run, events: Sequence[Mapping[str, Any]], sign: int) -> Weights:
+    """The weights whose translations of the tuning set were best; an iteration measures those it begins with."""
+    best = max(events, key=lambda event: sign * event["score"])
+    return run.weights(best["iteration"] - 1)
+
+
 def _reason_to_stop(event: Mapping[str, Any], before: Any, after: Any, loop: Loop) -> str | None:
+    if event["iteration"] > loop.iterations:
+        return "all iterations are done"
     if not event["new"]:
         return "the lists do not change any more"
     scale = np.abs(after).sum() / max(np.abs(before).sum(), 1e-300)
     if np.abs(after / scale - before).max() <= loop.minimum_change * np.abs(before).max():
         return "the weights do not change any more"
-    return "that was the last iteration" if event["iteration"] >= loop.iterations else None
+    return None
