@@ -90,7 +90,7 @@ def register(app: typer.Typer) -> None:
             threads=threads or available_cores(),
         )
         settings = loaded.settings
-        prepare = _preparation(loaded, prepared)
+        prepare = preparation(loaded, prepared)
         with contextlib.ExitStack() as stack:
             details_to = None if details is None else stack.enter_context(open_output(details))
             nbest_to = None if nbest_out is None else stack.enter_context(open_output(nbest_out))
@@ -127,7 +127,7 @@ def register(app: typer.Typer) -> None:
                 terminal.progress().note(f"{number - unreached:,} of {number:,} translations can be reached")
 
 
-def _preparation(model: Model, prepared: bool) -> Callable[[Iterable[str]], Iterator[str]]:
+def preparation(model: Model, prepared: bool) -> Callable[[Iterable[str]], Iterator[str]]:
     """What turns input lines into what the model was trained on, a line at a time."""
     settings = model.settings
     if prepared or not settings.tokenise:

@@ -79,13 +79,15 @@ def tune(
         run.write_weights(after, iteration)
         run.record(event)
         events.append(event)
-        run.write_weights(after if loop.keep == "last" else _best(run, events, task.sign))
+        run.write_weights(_final(run, events, loop, task.sign))
         lists.append(decoded)
         weights = after
         progress.note(
             f"iteration {iteration}: {event['score']:.2f} on the tuning set, {event['candidates']:,} candidates"
             + (f" ({event['stop']})" if event["stop"] else "")
         )
+    # Once more, for a run that was killed between its last event and this.
+    run.write_weights(_final(run, events, loop, task.sign))
     return run.weights()
 
 
@@ -141,8 +143,10 @@ def _check(weights: Any, name: str) -> None:
         raise DataError(f"{name} gave weights that are all zero")
 
 
-def _best(run: Run, events: Sequence[Mapping[str, Any]], sign: int) -> Weights:
-    """The weights whose translations of the tuning set were best; an iteration measures those it begins with."""
+def _final(run: Run, events: Sequence[Mapping[str, Any]], loop: Loop, sign: int) -> Weights:
+    """The last weights, or those whose translations were best; an iteration measures the weights it begins with."""
+    if loop.keep == "last":
+        return run.weights(len(events))
     best = max(events, key=lambda event: sign * event["score"])
     return run.weights(best["iteration"] - 1)
 

@@ -1,0 +1,25 @@
+"""Where weights usually lie: the boxes that random starts are drawn from (after Schuth 2010, table 7.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+#: Features whose weight is never tuned, because every translation of a sentence has the same value.
+FIXED = ("unknown_word",)
+
+_BY_STEM = {"distortion": (0.0, 1.0), "lm": (0.0, 1.0), "tm": (0.0, 1.0), "lr": (0.0, 1.0)}
+_OTHER = (-1.0, 1.0)
+
+
+def tuned_names(names: Sequence[str]) -> list[str]:
+    """The features whose weights are chosen."""
+    return [name for name in names if name not in FIXED]
+
+
+def weight_ranges(names: Sequence[str]) -> dict[str, tuple[float, float]]:
+    """The least and the largest weight that a random start gives each feature.
+
+    >>> weight_ranges(["lm2", "word_penalty"])
+    {'lm2': (0.0, 1.0), 'word_penalty': (-1.0, 1.0)}
+    """
+    return {name: _BY_STEM.get(name.split(".")[0].rstrip("0123456789"), _OTHER) for name in names}
