@@ -101,6 +101,32 @@ class NBest:
         return replace(self._take_hypotheses(rows), sentences=np.searchsorted(rows, self.sentences))
 
     @classmethod
+    def concatenate(cls, lists: Sequence[NBest]) -> NBest:
+        """Put the lists of several one after the other, without ids, sources and references."""
+        vocab, word_ids = common_vocab([part.vocab for part in lists])
+        hypotheses = [
+            part.hypotheses if part.vocab is vocab else Ragged(ids[part.hypotheses.values], part.hypotheses.offsets)
+            for part, ids in zip(lists, word_ids, strict=True)
+        ]
+        shifts = np.cumsum([0, *(len(part.hypotheses) for part in lists)])
+        ends = [part.sentences[1:] + shift for part, shift in zip(lists, shifts[:-1], strict=True)]
+        logprobs = [part.logprobs for part in lists]
+        return NBest(
+            vocab=vocab,
+            sentences=np.concatenate([np.zeros(1, np.int64), *ends]),
+            hypotheses=Ragged.concatenate(hypotheses),
+            scores=np.concatenate([part.scores for part in lists]),
+            features=FeatureRows.concatenate([part.features for part in lists]),
+            segmentations=_joined_rows([part.segmentations for part in lists]),
+            logprobs=None
+            if all(part is None for part in logprobs)
+            else np.concatenate(
+                [np.full(len(a.scores), np.nan) if b is None else b for a, b in zip(lists, logprobs, strict=True)]
+            ),
+            extras=_joined_extras([part.extras for part in lists]),
+        )
+
+    @classmethod
     def merge(cls, lists: Sequence[NBest]) -> NBest:
         """Unite lists for the same sentences, of several iterations say: each sentence has the hypotheses of all.
 
@@ -119,7 +145,7 @@ class NBest:
             ids.sort(key=int)
         place = {name: i for i, name in enumerate(ids)}
         home = np.array([place[name] for part in names for name in part], np.int64)
-        joined = _concatenated(lists)
+        joined = NBest.concatenate(lists)
         sizes = np.diff(joined.sentences)
         together = joined._take_hypotheses(np.argsort(np.repeat(home, sizes), kind="stable"))
         extras = together.extras
@@ -148,32 +174,6 @@ class NBest:
             logprobs=None if self.logprobs is None else self.logprobs[rows],
             extras=extras,
         )
-
-
-def _concatenated(lists: Sequence[NBest]) -> NBest:
-    """The lists of all, one after the other; without what belongs to sentences."""
-    vocab, word_ids = common_vocab([part.vocab for part in lists])
-    hypotheses = [
-        part.hypotheses if part.vocab is vocab else Ragged(ids[part.hypotheses.values], part.hypotheses.offsets)
-        for part, ids in zip(lists, word_ids, strict=True)
-    ]
-    shifts = np.cumsum([0, *(len(part.hypotheses) for part in lists)])
-    ends = [part.sentences[1:] + shift for part, shift in zip(lists, shifts[:-1], strict=True)]
-    logprobs = [part.logprobs for part in lists]
-    return NBest(
-        vocab=vocab,
-        sentences=np.concatenate([np.zeros(1, np.int64), *ends]),
-        hypotheses=Ragged.concatenate(hypotheses),
-        scores=np.concatenate([part.scores for part in lists]),
-        features=FeatureRows.concatenate([part.features for part in lists]),
-        segmentations=_joined_rows([part.segmentations for part in lists]),
-        logprobs=None
-        if all(part is None for part in logprobs)
-        else np.concatenate(
-            [np.full(len(a.scores), np.nan) if b is None else b for a, b in zip(lists, logprobs, strict=True)]
-        ),
-        extras=_joined_extras([part.extras for part in lists]),
-    )
 
 
 def _joined_rows(parts: Sequence[Ragged[R] | None]) -> Ragged[R] | None:
