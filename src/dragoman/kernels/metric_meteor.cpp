@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <tuple>
-#include <unordered_map>
 
 namespace dragoman {
 namespace {
@@ -54,23 +53,26 @@ private:
     // Numbers the distinct words and stems of the pair; words below 0 are in no reference and stay without a number.
     static std::vector<int> number(Words hypothesis, Words reference, std::vector<Tally>& tallies,
                                    std::vector<int>& reference_numbers) {
-        std::unordered_map<std::int32_t, int> numbers;
+        // Sentences are short: looking through the words seen so far is faster than hashing.
+        std::vector<std::int32_t> distinct;
+        const auto find = [&](std::int32_t word) { return int(std::ranges::find(distinct, word) - distinct.begin()); };
         tallies.clear();
-        auto of = [&](std::int32_t word) {
-            const auto [at, fresh] = numbers.try_emplace(word, static_cast<int>(tallies.size()));
-            if (fresh) tallies.emplace_back();
-            return at->second;
-        };
         reference_numbers.clear();
         for (const std::int32_t word : reference) {
-            reference_numbers.push_back(of(word));
-            ++tallies[reference_numbers.back()].reference;
+            const int found = find(word);
+            if (found == int(distinct.size())) {
+                distinct.push_back(word);
+                tallies.emplace_back();
+            }
+            reference_numbers.push_back(found);
+            ++tallies[found].reference;
         }
         std::vector<int> result;
+        result.reserve(hypothesis.size());
         for (const std::int32_t word : hypothesis) {
-            const auto at = numbers.find(word);
-            result.push_back(at == numbers.end() ? -1 : at->second);
-            if (result.back() >= 0) ++tallies[result.back()].hypothesis;
+            const int found = find(word);
+            result.push_back(found < int(distinct.size()) ? found : -1);
+            if (result.back() >= 0) ++tallies[found].hypothesis;
         }
         return result;
     }
@@ -96,6 +98,10 @@ private:
                 for (State& state : states_) state.last = -2;
                 continue;
             }
+            if (stems_[stem].hypothesis == 1 && stems_[stem].reference == 1) {  // no choice, and no slack to mind
+                for (State& state : states_) match(state, static_cast<int>(i), places_[stem].front());
+                continue;
+            }
             next_.clear();
             for (const State& state : states_) {
                 for (const int j : places_[stem]) {
@@ -107,10 +113,7 @@ private:
                         if (word >= 0) --next.slack[word];
                         --next.slack[n + reference_word_[j]];
                     }
-                    next.used[j] = true;
-                    next.chunks += j != state.last + 1;
-                    next.distance += std::abs(static_cast<int>(i) - j);
-                    next.last = j;
+                    match(next, static_cast<int>(i), j);
                 }
                 if (!spent(state, word) && state.slack[2 * n + stem] > 0) {
                     State& next = next_.emplace_back(state);
@@ -122,6 +125,13 @@ private:
             keep_best();
         }
         return std::ranges::min(states_, {}, &State::chunks).chunks;
+    }
+
+    static void match(State& state, int i, int j) {
+        state.used[j] = true;
+        state.chunks += j != state.last + 1;
+        state.distance += std::abs(i - j);
+        state.last = j;
     }
 
     static bool spent(const State& state, int word) { return word >= 0 && state.slack[word] == 0; }

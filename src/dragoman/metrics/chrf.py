@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar
 
 import numpy as np
@@ -119,10 +120,15 @@ class ChrfScorer(Scorer):
         ends = np.flatnonzero(points == ord("\n"))
         kept = points != ord("\n")
         if not self.metric.whitespace:
-            kinds, places = np.unique(points, return_inverse=True)
-            kept = ~np.array([chr(point).isspace() for point in kinds], bool)[places]
+            kept = ~_is_space()[np.minimum(points, 0xFFFF)]
         offsets = np.concatenate([[0], np.cumsum(kept)[ends]]).astype(np.int64)
         return Ragged(points[kept], offsets)
+
+
+@cache
+def _is_space() -> NDArray[np.bool_]:
+    """For each code point of the basic plane whether it is white space (on other planes, none is)."""
+    return np.array([chr(point).isspace() for point in range(0x10000)])
 
 
 def _overlap(

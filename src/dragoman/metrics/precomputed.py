@@ -24,12 +24,13 @@ class Precomputed(Metric):
     """Numbers from a file, one line for each hypothesis: for instance a neural metric's scores, averaged.
 
     The score is the sum of one column, divided by the number of hypotheses or by the sum of another column (an error
-    rate, say, from edits and lengths). Where several systems are scored, `{}` in the path is the system's name.
+    rate, say, from edits and lengths). Where several systems are scored, `{}` in the path is the name of the file that
+    holds the hypotheses.
     """
 
     name: ClassVar[str] = "precomputed"
 
-    path: Path | None = option(None, "the file: numbers separated by white space; {} is the system's name")
+    path: Path | None = option(None, "the file: numbers separated by white space; {} is the file with the hypotheses")
     column: int = option(1, "the column of the scores, from 1", minimum=1)
     divisor: int | None = option(None, "the column to divide by; by default one for each hypothesis", minimum=1)
     scale: float = option(1.0, "a factor for the score, such as 100")
