@@ -71,9 +71,9 @@ def register(app: typer.Typer) -> None:
 
         For each pair: in which share of bootstrap resamples of the sentences the first system is better (Koehn 2004;
         0.95 counts as significant) and its one-sided p-value, the two-sided p-value of approximate randomisation, and
-        how often a test set of 300 sentences would be conclusive, rightly or wrongly (`0.15/0.01`). The line at the end orders the systems: `>` is
-        significantly better, `≥` better on this test set only. For systems with several runs, scores are means, with
-        the standard deviation over runs and over test sentences (Clark et al. 2011).
+        how often a test set of 300 sentences would be conclusive, rightly or wrongly (`0.15/0.01`). The line at the
+        end orders the systems: `>` is significantly better, `≥` better on this test set only. For systems with several
+        runs, scores are means, with the standard deviation over runs and over test sentences (Clark et al. 2011).
         """
         if len(systems) < 2:
             raise UsageError(f"found {len(systems)} system; expected two or more to compare")

@@ -71,13 +71,13 @@ def register(app: typer.Typer) -> None:
         """
         metrics = {text: parse_metric(text) for text in metric or ["bleu"]}
         references = read_references(reference)
-        scored = []
+        scored: list[Measured] = []
         for path in hypotheses or [Path("-")]:
-            translations = read_hypotheses(path, references)
-            for chosen in metrics:
-                scored.append(
-                    measure(chosen, references, str(path), translations, threads=threads or available_cores())
-                )
+            translations = read_hypotheses(path, references, reference[0])
+            scored += [
+                measure(chosen, label, references, str(path), translations, threads=threads or available_cores())
+                for label, chosen in metrics.items()
+            ]
         if sentences is not None:
             _write_sentences(sentences, scored)
         results = [found.summary(len(references), resamples, seed) for found in scored]
