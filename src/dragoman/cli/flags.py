@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-import types
 import typing
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,7 +16,6 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.options import Options
 
 Command = TypeVar("Command", bound=Callable[..., None])
-Chosen = TypeVar("Chosen", bound=Options)
 
 Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Worker threads; all cores by default.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")]
@@ -110,40 +108,3 @@ def _flags_of(options: type[Options], flags: Flags) -> dict[str, inspect.Paramet
 
 def _sentence(text: str) -> str:
     return text[0].upper() + text[1:] + ("" if text.endswith(".") else ".")
-
-
-def options_from(options: type[Chosen], assignments: Sequence[str]) -> Chosen:
-    """Build options from `name=value` strings, converted to the types of the fields.
-
-    >>> from dragoman.core.options import option
-    >>> @dataclasses.dataclass(frozen=True)
-    ... class Diagonal(Options):
-    ...     iterations: int = option(5, "passes")
-    >>> options_from(Diagonal, ["iterations=7"])
-    Diagonal(iterations=7)
-    """
-    hints = typing.get_type_hints(options)
-    known = {field.name for field in dataclasses.fields(options)}
-    values = {}
-    for assignment in assignments:
-        name, equals, text = assignment.partition("=")
-        name = name.strip().replace("-", "_")
-        if not equals or name not in known:
-            raise UsageError(f"found '{assignment}'; expected NAME=VALUE with a NAME of {', '.join(sorted(known))}")
-        values[name] = _convert(name, hints[name], text.strip())
-    return options(**values)
-
-
-def _convert(name: str, hint: Any, text: str) -> Any:
-    kinds = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
-    if bool in kinds:
-        if text.lower() not in ("true", "false"):
-            raise UsageError(f"{name} is '{text}'; expected true or false")
-        return text.lower() == "true"
-    for kind in (int, float):
-        if kind in kinds:
-            try:
-                return kind(text)
-            except ValueError:
-                raise UsageError(f"{name} is '{text}'; expected a number") from None
-    return text

@@ -13,11 +13,13 @@ import dataclasses
 import math
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 from dragoman.core.errors import UsageError
+
+Chosen = TypeVar("Chosen", bound="Options")
 
 
 def option(
@@ -53,6 +55,42 @@ class Options:
         """Return the options that are set, by name."""
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return {name: value for name, value in values.items() if value is not None}
+
+
+def options_from(options: type[Chosen], assignments: Sequence[str]) -> Chosen:
+    """Build options from `name=value` strings, converted to the types of the fields.
+
+    >>> @dataclasses.dataclass(frozen=True)
+    ... class Diagonal(Options):
+    ...     iterations: int = option(5, "passes")
+    >>> options_from(Diagonal, ["iterations=7"])
+    Diagonal(iterations=7)
+    """
+    hints = typing.get_type_hints(options)
+    known = {field.name for field in dataclasses.fields(options)}
+    values = {}
+    for assignment in assignments:
+        name, equals, text = assignment.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or name not in known:
+            raise UsageError(f"found '{assignment}'; expected NAME=VALUE with a NAME of {', '.join(sorted(known))}")
+        values[name] = _convert(name, hints[name], text.strip())
+    return options(**values)
+
+
+def _convert(name: str, hint: Any, text: str) -> Any:
+    kinds = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    if bool in kinds:
+        if text.lower() not in ("true", "false"):
+            raise UsageError(f"{name} is '{text}'; expected true or false")
+        return text.lower() == "true"
+    for kind in (int, float):
+        if kind in kinds:
+            try:
+                return kind(text)
+            except ValueError:
+                raise UsageError(f"{name} is '{text}'; expected a number") from None
+    return text
 
 
 def _check(field: dataclasses.Field[Any], hint: Any, value: Any) -> None:

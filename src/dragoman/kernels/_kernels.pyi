@@ -525,3 +525,58 @@ def parse_number_columns(text: _U8, columns: int) -> tuple[_F64, tuple[int, int,
 
 def format_number_columns(values: _F64) -> _U8:
     """The inverse of parse_number_columns, with as few digits as give the same numbers."""
+# metric_ngrams.cpp, metric_edits.cpp, metric_meteor.cpp: hypothesis i translates sentence sentences[i]; words of
+# hypotheses that no reference has are below 0
+def clipped_ngrams(
+    words: _I32,
+    offsets: _I64,
+    sentences: _I64,
+    reference_words: _I32,
+    reference_offsets: _I64,
+    references: int,
+    weights: _F64,
+    order: int,
+    threads: int = 1,
+    progress: _Progress = None,
+) -> _F64:
+    """Weight of the n-grams of each order (columns, from 1) that each hypothesis (rows) shares with its references.
+
+    Sentence s has the reference rows from s * references on; an n-gram counts at most as often as in one of them.
+    `weights` has a row for each reference word, a column for each order of n-gram that begins there; or no rows.
+    """
+
+def edit_distances(
+    words: _I32,
+    offsets: _I64,
+    sentences: _I64,
+    reference_words: _I32,
+    reference_offsets: _I64,
+    threads: int = 1,
+    progress: _Progress = None,
+) -> _I64:
+    """Levenshtein distance of each hypothesis to its sentence's reference."""
+
+def translation_edits(
+    words: _I32,
+    offsets: _I64,
+    sentences: _I64,
+    reference_words: _I32,
+    reference_offsets: _I64,
+    threads: int = 1,
+    progress: _Progress = None,
+) -> _I64:
+    """Shifts and edits from each hypothesis to its sentence's reference, found as sacreBLEU's TER finds them."""
+
+def meteor_matches(
+    words: _I32,
+    stems: _I32,
+    offsets: _I64,
+    sentences: _I64,
+    reference_words: _I32,
+    reference_stems: _I32,
+    reference_offsets: _I64,
+    beam: int,
+    threads: int = 1,
+    progress: _Progress = None,
+) -> _I64:
+    """For each hypothesis: exact matches, further matches of stems, and chunks (the fewest that the beam finds)."""

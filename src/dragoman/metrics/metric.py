@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +40,11 @@ class Metric(Options, ABC):
     """A metric and its options."""
 
     name: ClassVar[str]
-    higher_is_better: ClassVar[bool] = True
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether a higher score is a better one."""
+        return True
 
     @abstractmethod
     def scorer(self, references: Sequence[Corpus]) -> Scorer:
@@ -49,3 +53,7 @@ class Metric(Options, ABC):
     @abstractmethod
     def signature(self) -> str:
         """Return what must be known to get the same number again."""
+
+    def for_system(self, system: str) -> Self:
+        """Return the metric for hypotheses of that name; only metrics that read a file for each system differ."""
+        return self

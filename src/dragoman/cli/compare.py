@@ -1,0 +1,213 @@
+"""`dragoman compare`: which system is better, and could it be chance?"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from dragoman.cli import terminal
+from dragoman.cli.flags import Threads, command
+from dragoman.cli.score import Metrics, ReferenceFiles, Seed, full_signature, measure, read_hypotheses, read_references
+from dragoman.core.corpus import Corpus
+from dragoman.core.errors import UsageError
+from dragoman.core.progress import available_cores
+from dragoman.evaluation.instability import instability
+from dragoman.evaluation.significance import approximate_randomisation, conclusive_shares, paired_bootstrap
+from dragoman.metrics.combined import parse_metric
+from dragoman.metrics.metric import Metric, Scorer
+
+
+@dataclass(frozen=True)
+class Resampling:
+    """How often each test draws."""
+
+    resamples: int
+    trials: int
+    samples: int
+    sample_sizes: tuple[int, ...]
+    seed: int
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @command(
+        app,
+        "compare",
+        examples=[
+            "dragoman compare --reference test.en baseline.out mert.out pro.out",
+            "dragoman compare --reference ref mert=m1.out,m2.out,m3.out pro=p1.out,p2.out,p3.out",
+            "dragoman compare --reference test.en --metric ter --sample-size 300 --sample-size 1000 a.out b.out",
+        ],
+    )
+    def compare(
+        reference: ReferenceFiles,
+        systems: Annotated[
+            list[str], typer.Argument(help="Translations of each system: FILE, NAME=FILE or NAME=FILE,FILE,… (runs).")
+        ],
+        metric: Metrics = None,
+        resamples: Annotated[int, typer.Option(min=1, help="Resamples of the paired bootstrap.")] = 1000,
+        trials: Annotated[int, typer.Option(min=0, help="Shuffles of approximate randomisation; 0: none.")] = 10_000,
+        samples: Annotated[
+            int, typer.Option(min=0, help="Test sets to draw for the share of conclusive ones; 0: none.")
+        ] = 100,
+        sample_size: Annotated[
+            list[int] | None, typer.Option(min=1, help="Sentences of such a test set; repeatable. 300 by default.")
+        ] = None,
+        seed: Seed = 0,
+        as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+        threads: Threads = None,
+    ) -> None:
+        """Compare systems on one test set: are the differences larger than chance explains?
+
+        For each pair: in which share of bootstrap resamples of the sentences the first system is better (Koehn 2004;
+        0.95 counts as significant) and its one-sided p-value, the two-sided p-value of approximate randomisation, and
+        how often a test set of 300 sentences would be conclusive, rightly or wrongly (`0.15/0.01`). The line at the
+        end orders the systems: `>` is significantly better, `≥` better on this test set only. For systems with several
+        runs, scores are means, with the standard deviation over runs and over test sentences (Clark et al. 2011).
+        """
+        if len(systems) < 2:
+            raise UsageError(f"found {len(systems)} system; expected two or more to compare")
+        how = Resampling(resamples, trials, samples, tuple(sample_size or [300]), seed)
+        references = read_references(reference)
+        names, files = _parse_systems(systems)
+        translations = [
+            [(str(file), read_hypotheses(file, references, reference[0])) for file in runs] for runs in files
+        ]
+        reports = []
+        for text in metric or ["bleu"]:
+            chosen = parse_metric(text)
+            scorer, statistics = _statistics(chosen, references, translations, threads or available_cores())
+            report = {"metric": text, **compare_systems(chosen, scorer, names, statistics, how)}
+            reports.append({**report, "signature": full_signature(chosen, len(references), resamples, seed)})
+        if as_json:
+            print(json.dumps(reports, indent=2, ensure_ascii=False))
+        else:
+            for report in reports:
+                _print(report)
+
+
+def _parse_systems(texts: Sequence[str]) -> tuple[list[str], list[list[Path]]]:
+    names, files = map(list, zip(*(_parse_system(text) for text in texts), strict=True))
+    short = [Path(name).name for name in names]
+    if len(set(short)) == len(short):
+        return short, files
+    if len(set(names)) < len(names):
+        raise UsageError("two systems have the same name; expected different ones, as in NAME=FILE")
+    return names, files
+
+
+def _parse_system(text: str) -> tuple[str, list[Path]]:
+    name, equals, files = text.partition("=")
+    if not equals or Path(text).exists():
+        return text, [Path(text)]
+    runs = [Path(file) for file in files.split(",") if file]
+    if not name or not runs:
+        raise UsageError(f"found '{text}'; expected FILE, NAME=FILE or NAME=FILE,FILE,…")
+    return name, runs
+
+
+def _statistics(
+    metric: Metric,
+    references: Sequence[Corpus],
+    systems: Sequence[Sequence[tuple[str, Corpus]]],
+    threads: int,
+) -> tuple[Scorer, list[NDArray[np.float64]]]:
+    measured = [[measure(metric, metric.name, references, *run, threads=threads) for run in runs] for runs in systems]
+    return measured[0][0].scorer, [np.stack([run.statistics for run in runs]) for runs in measured]
+
+
+def compare_systems(
+    metric: Metric, scorer: Scorer, names: Sequence[str], systems: Sequence[NDArray[np.float64]], how: Resampling
+) -> dict[str, Any]:
+    """Run all tests on the statistics (axes run, sentence, column) of some systems."""
+    upward = metric.higher_is_better
+    bootstrap = paired_bootstrap(scorer, systems, higher_is_better=upward, resamples=how.resamples, seed=how.seed)
+    shares = {
+        size: conclusive_shares(
+            scorer,
+            systems,
+            size=size,
+            higher_is_better=upward,
+            samples=how.samples,
+            resamples=how.resamples,
+            seed=how.seed,
+        )
+        for size in how.sample_sizes
+        if how.samples
+    }
+    rows = []
+    for name, runs in zip(names, systems, strict=True):
+        found = instability(scorer, runs, resamples=how.resamples, seed=how.seed)
+        row = {
+            "system": name,
+            "score": found.mean,
+            "runs": list(found.scores),
+            "sd_sentences": found.selection_deviation,
+        }
+        rows.append(row | ({} if math.isnan(found.run_deviation) else {"sd_runs": found.run_deviation}))
+    pairs = []
+    for a, b in itertools.combinations(bootstrap.order(), 2):
+        pair: dict[str, Any] = {
+            "better": names[a],
+            "worse": names[b],
+            "difference": float(bootstrap.scores[a] - bootstrap.scores[b]),
+            "share_better": bootstrap.share_better(a, b),
+            "p_bootstrap": bootstrap.p_value(a, b),
+            "conclusive": {str(size): [float(table[a, b]), float(table[b, a])] for size, table in shares.items()},
+        }
+        if how.trials:
+            pair["p_randomisation"] = approximate_randomisation(
+                scorer, systems[a], systems[b], trials=how.trials, seed=how.seed
+            )
+        pairs.append(pair)
+    order = bootstrap.order_line(names)
+    return {"systems": rows, "pairs": pairs, "order": order}
+
+
+def _print(report: dict[str, Any]) -> None:
+    console = terminal.output()
+    rows = [
+        (
+            row["system"],
+            len(row["runs"]),
+            f"{row['score']:.2f}",
+            f"{row['sd_runs']:.2f}" if "sd_runs" in row else "-",
+            f"{row['sd_sentences']:.2f}" if "sd_sentences" in row else "-",
+        )
+        for row in report["systems"]
+    ]
+    columns = ["system", "runs", report["metric"], "sd over runs", "sd over sentences"]
+    console.print(terminal.table("Systems", columns, rows))
+    sizes = list(report["pairs"][0]["conclusive"])
+    columns = ["better", "worse", "difference", "share", "p boot", "p rand"]
+    table = [
+        (
+            pair["better"],
+            pair["worse"],
+            f"{pair['difference']:+.2f}",
+            f"{pair['share_better']:.3f}",
+            f"{pair['p_bootstrap']:.4f}",
+            f"{pair['p_randomisation']:.4f}" if "p_randomisation" in pair else "-",
+            *(_conclusive(*pair["conclusive"][size]) for size in sizes),
+        )
+        for pair in report["pairs"]
+    ]
+    console.print()
+    console.print(terminal.table("Pairs", [*columns, *(f"at {size}" for size in sizes)], table))
+    console.print()
+    console.print(report["order"], style="bold", markup=False)
+    console.print(report["signature"], style="dim", markup=False)
+
+
+def _conclusive(right: float, wrong: float) -> str:
+    return f"{right:.2f}/{wrong:.2f}" if wrong else f"{right:.2f}"

@@ -1,0 +1,181 @@
+"""`dragoman score`: metrics of translations, with confidence intervals and signatures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from dragoman.cli import terminal
+from dragoman.cli.flags import Threads, command
+from dragoman.core.corpus import Corpus
+from dragoman.core.errors import DataError
+from dragoman.core.files import PathLike, open_output
+from dragoman.core.progress import available_cores
+from dragoman.evaluation.significance import bootstrap_scores, confidence_interval
+from dragoman.metrics import METRICS
+from dragoman.metrics.combined import parse_metric
+from dragoman.metrics.metric import Metric, Scorer
+
+ReferenceFiles = Annotated[
+    list[Path],
+    typer.Option(
+        "--reference", help="Reference translations, one sentence a line; repeatable. `ref` stands for ref0, ref1, …"
+    ),
+]
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric",
+        help=f"One of {', '.join(METRICS.names())}, with options as in `bleu:reference_length=shortest,lowercase=true`;"
+        " or a weighted sum such as `0.5*bleu-0.5*ter(case_sensitive=true)`. Repeatable; bleu by default.",
+    ),
+]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the resampling.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @command(
+        app,
+        "score",
+        examples=[
+            "dragoman score --reference test.en < test.out",
+            "dragoman score --reference ref --metric bleu --metric chrf:word_order=2 system1.out system2.out",
+            "dragoman score --reference test.en --metric ter --sentences scores.tsv --json test.out",
+        ],
+    )
+    def score(
+        reference: ReferenceFiles,
+        hypotheses: Annotated[list[Path] | None, typer.Argument(help="Translations to score.")] = None,
+        metric: Metrics = None,
+        sentences: Annotated[
+            Path | None, typer.Option(help="Write the score of each sentence to this file (TSV).")
+        ] = None,
+        resamples: Annotated[int, typer.Option(min=0, help="Bootstrap resamples for 95 % intervals; 0: none.")] = 1000,
+        seed: Seed = 0,
+        as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+        threads: Threads = None,
+    ) -> None:
+        """Score tokenised translations against references; prints a table with signatures that say how.
+
+        BLEU, TER and chrF are sacreBLEU's numbers for the same text (BLEU with its tokeniser `none` unless told
+        otherwise). Options of a metric: its class in `dragoman.metrics`, or give a wrong one to see their names.
+        """
+        metrics = {text: parse_metric(text) for text in metric or ["bleu"]}
+        references = read_references(reference)
+        scored: list[Measured] = []
+        for path in hypotheses or [Path("-")]:
+            translations = read_hypotheses(path, references, reference[0])
+            scored += [
+                measure(chosen, label, references, str(path), translations, threads=threads or available_cores())
+                for label, chosen in metrics.items()
+            ]
+        if sentences is not None:
+            _write_sentences(sentences, scored)
+        results = [found.summary(len(references), resamples, seed) for found in scored]
+        if as_json:
+            print(json.dumps(results, indent=2, ensure_ascii=False))
+        else:
+            _print(results, f"{', '.join(map(str, reference))}")
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """One system's statistics under one metric; `label` is the metric as the user wrote it."""
+
+    system: str
+    label: str
+    metric: Metric
+    scorer: Scorer
+    statistics: NDArray[np.float64]
+
+    def summary(self, references: int, resamples: int, seed: int) -> dict[str, object]:
+        """Return the score, its interval, and how it was made."""
+        result: dict[str, object] = {
+            "system": self.system,
+            "metric": self.label,
+            "score": float(self.scorer.score(self.statistics.sum(axis=0))),
+        }
+        if resamples and len(self.statistics):
+            resampled = bootstrap_scores(self.scorer, [self.statistics], resamples=resamples, seed=seed)
+            result["interval"] = list(confidence_interval(resampled[0]))
+        return {**result, "signature": full_signature(self.metric, references, resamples, seed)}
+
+
+def full_signature(metric: Metric, references: int, resamples: int, seed: int) -> str:
+    """Return a metric's signature with the number of references and the resampling in it."""
+    name, _, rest = metric.signature().partition("|")
+    return f"{name}|nrefs:{references}|{rest}" + (f"|bs:{resamples}|seed:{seed}" if resamples else "")
+
+
+def read_references(paths: Sequence[Path]) -> list[Corpus]:
+    """Read references; a name that is no file but has files with 0, 1, … after it stands for those."""
+    files: list[Path] = []
+    for path in paths:
+        numbered = [path]
+        if str(path) != "-" and not path.exists():
+            numbered = []
+            while (next_one := path.with_name(f"{path.name}{len(numbered)}")).exists():
+                numbered.append(next_one)
+        files += numbered or [path]
+    references = [Corpus.read(file) for file in files]
+    for file, corpus in zip(files, references, strict=True):
+        _check_lines(file, corpus, files[0], references[0])
+        if len(corpus) == 0:
+            raise DataError("is empty", path=file, expected="one reference translation a line")
+    return references
+
+
+def read_hypotheses(path: Path, references: Sequence[Corpus], reference_path: Path) -> Corpus:
+    """Read the translations of one system."""
+    hypotheses = Corpus.read(path)
+    if len(hypotheses) != len(references[0]):
+        raise DataError(
+            f"has {len(hypotheses)} lines, but the reference {reference_path} has {len(references[0])}",
+            path=path,
+            expected="as many",
+        )
+    return hypotheses
+
+
+def measure(
+    metric: Metric, label: str, references: Sequence[Corpus], system: str, hypotheses: Corpus, *, threads: int
+) -> Measured:
+    """Compute the statistics of one system's translations."""
+    chosen = metric.for_system(system)
+    scorer = chosen.scorer(references)
+    return Measured(system, label, chosen, scorer, scorer.statistics(hypotheses, threads=threads))
+
+
+def _check_lines(path: PathLike, corpus: Corpus, first_path: PathLike, first: Corpus) -> None:
+    if len(corpus) != len(first):
+        raise DataError(f"has {len(corpus)} lines, but {first_path} has {len(first)}", path=path, expected="as many")
+
+
+def _write_sentences(path: Path, scored: Sequence[Measured]) -> None:
+    columns = [found.scorer.sentence_scores(found.statistics) for found in scored]
+    header = "\t".join(["sentence", *(f"{found.system} {found.label}" for found in scored)])
+    with open_output(path) as stream:
+        stream.write(f"{header}\n".encode())
+        for number, row in enumerate(np.column_stack(columns).tolist()):
+            stream.write(("\t".join([str(number), *(f"{value:.6g}" for value in row)]) + "\n").encode())
+
+
+def _print(results: Sequence[dict[str, object]], title: str) -> None:
+    rows = []
+    for result in results:
+        interval = result.get("interval")
+        shown = f"{interval[0]:.2f} to {interval[1]:.2f}" if isinstance(interval, list) else "-"
+        rows.append((result["system"], result["metric"], f"{result['score']:6.2f}", shown))
+    console = terminal.output()
+    console.print(terminal.table(title, ["system", "metric", "score", "95 % interval"], rows))
+    for signature in dict.fromkeys(str(result["signature"]) for result in results):
+        console.print(signature, style="dim", markup=False)

@@ -1,0 +1,202 @@
+"""Is one system better than another, or was it the choice of the test sentences? Tests on cached statistics.
+
+A system is an array of statistics with axes sentence and column, or run, sentence and column if it was tuned and run
+several times; its score is then the mean of its runs' scores. All functions score with `Scorer.score`, nothing is
+counted again, and the same seed gives the same result.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.errors import UsageError
+from dragoman.metrics.metric import Scorer
+
+CONCLUSIVE = 0.95
+"""The share of resamples in which a system must be better for the conclusion that it is."""
+
+_CELLS = 1 << 22  # of a matrix of counts that is held in memory at once
+
+
+def system_score(scorer: Scorer, statistics: NDArray[np.float64]) -> float:
+    """Return the score of one system on all sentences, the mean over its runs."""
+    return float(scorer.score(_runs(statistics).sum(axis=1)).mean())
+
+
+def bootstrap_scores(
+    scorer: Scorer, systems: Sequence[NDArray[np.float64]], *, resamples: int = 1000, seed: int = 0
+) -> NDArray[np.float64]:
+    """Score systems (rows) on resamples of the sentences (columns), drawn with replacement; the same for all systems.
+
+    One matrix product of the counts, how often a resample has each sentence, and the statistics.
+    """
+    rng = np.random.default_rng(seed)
+    sentences = _sentences(systems)
+    return _resampled(scorer, systems, np.arange(sentences), resamples, rng)
+
+
+def confidence_interval(scores: NDArray[np.float64], level: float = 0.95) -> tuple[float, float]:
+    """Return the interval between the quantiles of bootstrap scores.
+
+    >>> confidence_interval(np.arange(101.0), 0.9)
+    (5.0, 95.0)
+    """
+    low, high = np.quantile(scores, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+@dataclass(frozen=True, eq=False)
+class PairedBootstrap:
+    """Scores of systems on all sentences, and on resamples of them (Koehn 2004)."""
+
+    scores: NDArray[np.float64]
+    resampled: NDArray[np.float64]
+    higher_is_better: bool = True
+
+    def order(self) -> list[int]:
+        """Return the systems from best to worst; equally good ones stay as they were given."""
+        return [int(system) for system in np.argsort(-self._signed(self.scores), kind="stable")]
+
+    def share_better(self, first: int, second: int) -> float:
+        """Return the share of the resamples in which the first system is better than the second."""
+        signed = self._signed(self.resampled)
+        return float(np.mean(signed[first] > signed[second]))
+
+    def p_value(self, first: int, second: int) -> float:
+        """Return how likely the better of the two systems would be no better on other sentences (one-sided)."""
+        signed = self._signed(self.resampled)
+        difference = self._signed(self.scores[first] - self.scores[second])
+        against = (signed[first] - signed[second]) * np.sign(difference) <= 0
+        return float((against.sum() + 1) / (against.size + 1))
+
+    def is_better(self, first: int, second: int) -> bool:
+        """Whether the first system is significantly better: in 95 of 100 resamples."""
+        return self.share_better(first, second) >= CONCLUSIVE
+
+    def order_line(self, names: Sequence[str]) -> str:
+        """Return the order as Schuth (2010) writes it: `>` is significantly better than the next, `≥` is not."""
+        order = self.order()
+        line = names[order[0]]
+        for before, after in itertools.pairwise(order):
+            line += f" {'>' if self.is_better(before, after) else '≥'} {names[after]}"
+        return line
+
+    def _signed(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        return scores if self.higher_is_better else -scores
+
+
+def paired_bootstrap(
+    scorer: Scorer,
+    systems: Sequence[NDArray[np.float64]],
+    *,
+    higher_is_better: bool = True,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> PairedBootstrap:
+    """Score all systems on the same resamples, for any pair to be compared."""
+    scores = np.array([system_score(scorer, statistics) for statistics in systems])
+    return PairedBootstrap(scores, bootstrap_scores(scorer, systems, resamples=resamples, seed=seed), higher_is_better)
+
+
+def conclusive_shares(
+    scorer: Scorer,
+    systems: Sequence[NDArray[np.float64]],
+    *,
+    size: int,
+    higher_is_better: bool = True,
+    samples: int = 100,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> NDArray[np.float64]:
+    """Return how often a test set of `size` sentences would show that one system (row) beats another (column).
+
+    Draws samples of that size from the sentences and asks each by its own paired bootstrap (Koehn 2004, table 3;
+    Schuth 2010, table 7.12).
+    """
+    rng = np.random.default_rng(seed)
+    sentences = _sentences(systems)
+    shares = np.zeros((len(systems), len(systems)))
+    for _ in range(samples):
+        scores = _resampled(scorer, systems, rng.integers(0, sentences, size), resamples, rng)
+        signed = scores if higher_is_better else -scores
+        shares += (signed[:, None, :] > signed[None, :, :]).mean(axis=2) >= CONCLUSIVE
+    return shares / samples
+
+
+def approximate_randomisation(
+    scorer: Scorer, first: NDArray[np.float64], second: NDArray[np.float64], *, trials: int = 10_000, seed: int = 0
+) -> float:
+    """Return the two-sided p-value that two systems differ (Noreen 1989; Riezler & Maxwell 2005).
+
+    If they did not, it would not matter which of them made which translation: sentence by sentence, the translations of
+    all runs of both are dealt out anew. With several runs this is the stratified test of Clark et al. (2011); the
+    statistics of a system's runs are added up before they are scored.
+    """
+    pool = np.concatenate([_runs(first), _runs(second)])
+    ours, all_runs, sentences = len(_runs(first)), len(pool), _sentences([first, second])
+    flat = pool.reshape(all_runs * sentences, -1)
+    total = flat.sum(axis=0)
+
+    def difference(chosen: NDArray[np.float64]) -> NDArray[np.float64]:
+        # Means over runs rather than sums, so that statistics are of the size that the metric expects.
+        return np.abs(scorer.score(chosen / ours) - scorer.score((total - chosen) / (all_runs - ours)))
+
+    observed = float(difference(_runs(first).sum(axis=(0, 1))))
+    rng = np.random.default_rng(seed)
+    as_large = 0
+    for count in _chunks(trials, all_runs * sentences):
+        chosen = np.empty((count, all_runs, sentences))
+        missing = np.full((count, sentences), ours, np.float32)
+        for run in range(all_runs - 1):  # each is taken with the odds that make every choice equally likely
+            taken = rng.random((count, sentences), np.float32) * np.float32(all_runs - run) < missing
+            chosen[:, run] = taken
+            missing -= taken
+        chosen[:, -1] = missing
+        shuffled = difference(chosen.reshape(count, -1) @ flat)
+        # A shuffle that deals out the same translations differs from the observed one by rounding only.
+        as_large += int(np.sum(shuffled >= observed - 1e-9 * max(1.0, observed)))
+    return (as_large + 1) / (trials + 1)
+
+
+def _runs(statistics: NDArray[np.float64]) -> NDArray[np.float64]:
+    return statistics if statistics.ndim == 3 else statistics[None]
+
+
+def _sentences(systems: Sequence[NDArray[np.float64]]) -> int:
+    numbers = {int(statistics.shape[-2]) for statistics in systems}
+    if len(numbers) != 1 or numbers == {0}:
+        raise UsageError("systems can be compared on the same sentences only, and on at least one")
+    return numbers.pop()
+
+
+def _chunks(rows: int, columns: int) -> Iterator[int]:
+    """Cut rows into pieces whose number depends on the data only."""
+    most = max(1, _CELLS // max(1, columns))
+    for begin in range(0, rows, most):
+        yield min(most, rows - begin)
+
+
+def _resampled(
+    scorer: Scorer,
+    systems: Sequence[NDArray[np.float64]],
+    sample: NDArray[np.int64],
+    resamples: int,
+    rng: np.random.Generator,
+) -> NDArray[np.float64]:
+    """Score systems on resamples of a sample of the sentences."""
+    size = len(sample)
+    pool = np.concatenate([_runs(statistics) for statistics in systems])[:, sample]
+    flat = np.ascontiguousarray(pool.transpose(1, 0, 2).reshape(size, -1))
+    first_run = np.cumsum([0] + [len(_runs(statistics)) for statistics in systems])
+    parts = []
+    for count in _chunks(resamples, size):
+        drawn = rng.integers(0, size, (count, size), np.int32) + np.arange(count)[:, None] * size
+        counts = np.bincount(drawn.ravel(), minlength=count * size).reshape(count, size)
+        scores = scorer.score((counts.astype(np.float64) @ flat).reshape(count, len(pool), -1))
+        parts.append(np.stack([scores[:, a:b].mean(axis=1) for a, b in itertools.pairwise(first_run)]))
+    return np.concatenate(parts, axis=1) if parts else np.empty((len(systems), 0))

@@ -1,0 +1,156 @@
+"""BLEU: n-gram precision with a brevity penalty."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman import kernels
+from dragoman.core.corpus import Corpus
+from dragoman.core.options import option
+from dragoman.metrics.metric import Metric, Scorer
+from dragoman.metrics.preparation import Tokenisation, tokenise
+from dragoman.metrics.references import References
+from dragoman.metrics.signature import SACREBLEU, signature
+
+ReferenceLength = Literal["closest", "shortest", "average"]
+Smoothing = Literal["none", "exp", "floor", "add-k"]
+SentenceSmoothing = Literal["add-one", "none", "exp", "floor", "add-k"]
+
+
+@dataclass(frozen=True)
+class Bleu(Metric):
+    """BLEU (Papineni et al. 2002), from 0 to 100; corpus scores equal sacreBLEU's.
+
+    A hypothesis' statistics are its length, the reference length, the clipped matches of each order, and the n-grams
+    of each order. Counting costs one pass over the hypotheses' n-grams, whatever the number of references.
+    """
+
+    name: ClassVar[str] = "bleu"
+
+    order: int = option(4, "length of the longest n-grams", minimum=1, maximum=16)
+    reference_length: ReferenceLength = option("closest", "which length counts if there are several references")
+    tokenise: Tokenisation = option("none", "tokeniser of sacreBLEU to apply")
+    lowercase: bool = option(False, "ignore case")
+    smoothing: Smoothing = option("exp", "smoothing of corpus scores, where an order has no match")
+    sentence_smoothing: SentenceSmoothing = option("add-one", "smoothing of sentence scores (add-one: orders >= 2)")
+    smoothing_value: float | None = option(None, "what floor (0.1) and add-k (1) put in place or add", minimum=0)
+
+    def scorer(self, references: Sequence[Corpus]) -> BleuScorer:
+        """Bind references."""
+        return BleuScorer(self, references)
+
+    def signature(self) -> str:
+        """Return what must be known to get the same number again."""
+        return signature(
+            self.name,
+            case="lc" if self.lowercase else "mixed",
+            eff="no",
+            tok=self.tokenise,
+            smooth=_with_value(self.smoothing, self.smoothing_value),
+            order=self.order,
+            reflen=self.reference_length,
+            equals=SACREBLEU if self.reference_length == "closest" else None,
+        )
+
+
+class BleuScorer(Scorer):
+    """BLEU with its references."""
+
+    def __init__(self, metric: Bleu, references: Sequence[Corpus]):
+        self.metric = metric
+        self.references = References(
+            references, metric.name, lambda corpus: tokenise(corpus, metric.tokenise, lowercase=metric.lowercase)
+        )
+
+    def statistics(
+        self, hypotheses: Corpus, sentences: NDArray[np.int64] | None = None, *, threads: int = 1
+    ) -> NDArray[np.float64]:
+        """Return for each hypothesis: length, reference length, matches of each order, n-grams of each order."""
+        references = self.references
+        rows = references.sentences(hypotheses, sentences)
+        words = references.encode(hypotheses)
+        matches = kernels.clipped_ngrams(
+            words.values,
+            words.offsets,
+            rows,
+            references.grouped.values,
+            references.grouped.offsets,
+            len(references),
+            np.empty((0, self.metric.order)),
+            self.metric.order,
+            threads,
+        )
+        lengths = words.lengths
+        totals = np.maximum(0, lengths[:, None] - np.arange(self.metric.order))
+        return np.column_stack([lengths, self._reference_lengths(lengths, rows), matches, totals])
+
+    def _reference_lengths(self, lengths: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        candidates = self.references.lengths[:, rows].astype(np.float64)
+        if self.metric.reference_length == "average":
+            return np.asarray(candidates.mean(axis=0))
+        shortest_first = np.sort(candidates, axis=0)
+        if self.metric.reference_length == "shortest":
+            return np.asarray(shortest_first[0])
+        closest = np.abs(shortest_first - lengths).argmin(axis=0)  # the first, thus the shortest, of equally close
+        return np.asarray(shortest_first[closest, np.arange(len(rows))])
+
+    def score(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Score sums of statistics."""
+        return bleu_scores(statistics, self.metric.smoothing, self.metric.smoothing_value)
+
+    def sentence_scores(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Score single sentences, smoothed; orders that a short sentence does not have are left out."""
+        smoothing = self.metric.sentence_smoothing
+        if smoothing == "add-one":  # BLEU+1 of Lin & Och (2004)
+            return bleu_scores(statistics, "add-k", 1.0, effective_order=True)
+        return bleu_scores(statistics, smoothing, self.metric.smoothing_value, effective_order=True)
+
+
+def bleu_scores(
+    statistics: NDArray[np.float64],
+    smoothing: Smoothing = "none",
+    value: float | None = None,
+    *,
+    effective_order: bool = False,
+) -> NDArray[np.float64]:
+    """Score BLEU statistics (the last axis) as sacreBLEU does, with its smoothings (Chen & Cherry 2014).
+
+    `effective_order` leaves out the orders of which the hypotheses have no n-grams.
+
+    >>> float(bleu_scores(np.array([4.0, 4, 4, 3, 2, 1, 4, 3, 2, 1])).round(9))
+    100.0
+    """
+    statistics = np.asarray(statistics, np.float64)
+    order = (statistics.shape[-1] - 2) // 2
+    length, reference_length = statistics[..., 0], statistics[..., 1]
+    matches, totals = statistics[..., 2 : 2 + order], statistics[..., 2 + order :]
+    value = _value(smoothing, value)
+    shown, possible = matches, totals
+    if smoothing == "add-k":
+        added = np.where(np.arange(order) > 0, value, 0.0)
+        shown, possible = matches + added, totals + added
+    elif smoothing == "floor":
+        shown = np.where(matches == 0, value, matches)
+    elif smoothing == "exp":  # 1/2 a match for the first order without one, 1/4 for the second, …
+        zeros = np.cumsum((matches == 0) & (totals > 0), axis=-1)
+        shown = np.where(matches == 0, 0.5**zeros, matches)
+    present = np.cumprod(possible > 0, axis=-1).astype(bool)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.where(present, np.log(shown) - np.log(possible), 0.0 if effective_order else -np.inf)
+        used = np.maximum(present.sum(axis=-1), 1) if effective_order else order
+        penalty = np.where(length < reference_length, 1 - reference_length / length, 0.0)
+        scores = 100 * np.exp(penalty + logs.sum(axis=-1) / used)
+    return np.where((matches > 0).any(axis=-1), scores, 0.0)
+
+
+def _value(smoothing: Smoothing, value: float | None) -> float:
+    return value if value is not None else 0.1 if smoothing == "floor" else 1.0
+
+
+def _with_value(smoothing: Smoothing, value: float | None) -> str:
+    return f"{smoothing}[{_value(smoothing, value):.2f}]" if smoothing in ("floor", "add-k") else smoothing

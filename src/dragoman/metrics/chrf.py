@@ -1,0 +1,154 @@
+"""chrF: F-score of character n-grams, and chrF++ with word n-grams."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman import kernels
+from dragoman.core.corpus import Corpus
+from dragoman.core.options import option
+from dragoman.core.ragged import Ragged
+from dragoman.metrics.metric import Metric, Scorer
+from dragoman.metrics.preparation import change_words
+from dragoman.metrics.references import References
+from dragoman.metrics.signature import SACREBLEU, signature
+
+_PUNCTUATION = re.compile(r"""(\S+)([!-/:-@\[-`{-~])(?!\S)|(?<!\S)([!-/:-@\[-`{-~])(\S+)""")
+
+
+@dataclass(frozen=True)
+class Chrf(Metric):
+    """chrF (Popović 2015), equal to sacreBLEU's; `word_order=2` is chrF++ (Popović 2017).
+
+    With several references, a sentence counts against the one that gives it the best score. Costs one pass over the
+    hypotheses' n-grams for each reference.
+    """
+
+    name: ClassVar[str] = "chrf"
+
+    char_order: int = option(6, "length of the longest character n-grams", minimum=0, maximum=16)
+    word_order: int = option(0, "length of the longest word n-grams", minimum=0, maximum=16)
+    beta: int = option(2, "how many times recall weighs what precision does", minimum=0)
+    lowercase: bool = option(False, "ignore case")
+    whitespace: bool = option(False, "count the spaces between words as characters")
+
+    def scorer(self, references: Sequence[Corpus]) -> ChrfScorer:
+        """Bind references."""
+        return ChrfScorer(self, references)
+
+    def signature(self) -> str:
+        """Return what must be known to get the same number again."""
+        return signature(
+            self.name + "+" * self.word_order,
+            case="lc" if self.lowercase else "mixed",
+            eff="yes",
+            nc=self.char_order,
+            nw=self.word_order,
+            space=self.whitespace,
+            beta=self.beta,
+            equals=SACREBLEU,
+        )
+
+
+class ChrfScorer(Scorer):
+    """ChrF with its references."""
+
+    def __init__(self, metric: Chrf, references: Sequence[Corpus]):
+        self.metric = metric
+        self.words = References(references, metric.name, self._words)
+        self.characters = [self._characters(reference) for reference in references]
+
+    def statistics(
+        self, hypotheses: Corpus, sentences: NDArray[np.int64] | None = None, *, threads: int = 1
+    ) -> NDArray[np.float64]:
+        """Return for each hypothesis and order: n-grams, n-grams of the reference, matches."""
+        rows = self.words.sentences(hypotheses, sentences)
+        characters, words = self._characters(hypotheses), self.words.encode(hypotheses)
+        best: NDArray[np.float64] | None = None
+        for reference_characters, reference_words in zip(self.characters, self.words.rows, strict=True):
+            counts = [
+                _overlap(characters, rows, reference_characters, self.metric.char_order, threads),
+                _overlap(words, rows, reference_words, self.metric.word_order, threads),
+            ]
+            found = np.concatenate(counts, axis=1)
+            if best is None:
+                best = found
+            else:
+                better = self.score(found) > self.score(best)
+                best[better] = found[better]
+        assert best is not None
+        return best
+
+    def score(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Score sums of statistics: F of the average precision and the average recall of the orders that occur."""
+        beta = float(self.metric.beta**2)
+        precision, recall, orders = np.zeros((3, *statistics.shape[:-1]))
+        for n in range(0, statistics.shape[-1], 3):
+            shown, possible, matches = statistics[..., n], statistics[..., n + 1], statistics[..., n + 2]
+            occurs = (shown > 0) & (possible > 0)
+            precision += np.where(occurs, matches / np.where(occurs, shown, 1.0), 0.0)
+            recall += np.where(occurs, matches / np.where(occurs, possible, 1.0), 0.0)
+            orders += occurs
+        precision /= np.maximum(orders, 1)
+        recall /= np.maximum(orders, 1)
+        sums = beta * precision + recall
+        return np.asarray(100 * ((1 + beta) * precision * recall / np.where(sums > 0, sums, 1.0)))
+
+    def sentence_scores(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Score single sentences."""
+        return self.score(statistics)
+
+    def _words(self, corpus: Corpus) -> Corpus:
+        def change(text: str) -> str:
+            text = text.lower() if self.metric.lowercase else text
+            # One punctuation mark is cut off a word: the last character, or else the first.
+            return _PUNCTUATION.sub(lambda m: f"{m[1]} {m[2]}" if m[1] else f"{m[3]} {m[4]}", text)
+
+        return change_words(corpus, change) if self.metric.word_order else corpus
+
+    def _characters(self, corpus: Corpus) -> Ragged[np.int32]:
+        """Sentences as code points."""
+        text = corpus.text().decode()
+        points = np.frombuffer((text.lower() if self.metric.lowercase else text).encode("utf-32-le"), np.int32)
+        ends = np.flatnonzero(points == ord("\n"))
+        kept = points != ord("\n")
+        if not self.metric.whitespace:
+            kept = ~_is_space()[np.minimum(points, 0xFFFF)]
+        offsets = np.concatenate([[0], np.cumsum(kept)[ends]]).astype(np.int64)
+        return Ragged(points[kept], offsets)
+
+
+@cache
+def _is_space() -> NDArray[np.bool_]:
+    """For each code point of the basic plane whether it is white space (on other planes, none is)."""
+    return np.array([chr(point).isspace() for point in range(0x10000)])
+
+
+def _overlap(
+    hypotheses: Ragged[np.int32], rows: NDArray[np.int64], references: Ragged[np.int32], order: int, threads: int
+) -> NDArray[np.float64]:
+    """Return n-grams of the hypothesis, of the reference, and in both, for each order in turn."""
+    if order == 0:
+        return np.empty((len(hypotheses), 0))
+    matches = kernels.clipped_ngrams(
+        hypotheses.values,
+        hypotheses.offsets,
+        rows,
+        references.values,
+        references.offsets,
+        1,
+        np.empty((0, order)),
+        order,
+        threads,
+    )
+    shown = np.maximum(0, hypotheses.lengths[:, None] - np.arange(order))
+    possible = np.maximum(0, references.lengths[rows][:, None] - np.arange(order))
+    shown = np.where(possible > 0, shown, 0)  # as in sacreBLEU: what the reference is too short for does not count
+    return np.stack([shown, possible, matches], axis=2).reshape(len(hypotheses), 3 * order)

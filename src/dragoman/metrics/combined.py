@@ -1,0 +1,117 @@
+"""Weighted sums of metrics, and metrics written as text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.corpus import Corpus
+from dragoman.core.errors import UsageError
+from dragoman.core.options import option, options_from
+from dragoman.metrics import METRICS
+from dragoman.metrics.metric import Metric, Scorer
+from dragoman.metrics.signature import signature
+
+_TERM = re.compile(r"\s*([+-])?\s*(?:(\d+(?:\.\d*)?|\.\d+)\s*\*)?\s*([A-Za-z]\w*)(?:\(([^()]*)\))?\s*")
+
+
+@dataclass(frozen=True)
+class Combined(Metric):
+    """A weighted sum of metrics, such as `0.5*bleu-0.5*ter`; their statistics stand side by side.
+
+    Options of a metric come in brackets: `bleu(reference_length=shortest)-ter`. A higher sum should be a better one, so
+    error rates get a minus.
+    """
+
+    name: ClassVar[str] = "combined"
+
+    expression: str = option("0.5*bleu-0.5*ter", "the weighted sum")
+    system: str | None = option(None, "the name of the system, for metrics that read a file for each")
+
+    def terms(self) -> list[tuple[float, Metric]]:
+        """Return the weights and metrics of the sum."""
+        terms: list[tuple[float, Metric]] = []
+        at = 0
+        while at < len(self.expression) or not terms:
+            found = _TERM.match(self.expression, at)
+            if found is None or (terms and not found[1]):
+                raise UsageError(f"cannot read '{self.expression}'; expected a weighted sum such as 0.5*bleu-0.5*ter")
+            weight = float(found[2] or 1) * (-1 if found[1] == "-" else 1)
+            metric = options_from(METRICS.get(found[3]), _assignments(found[4] or ""))
+            terms.append((weight, metric if self.system is None else metric.for_system(self.system)))
+            at = found.end()
+        return terms
+
+    def scorer(self, references: Sequence[Corpus]) -> CombinedScorer:
+        """Bind references."""
+        return CombinedScorer([(weight, metric.scorer(references)) for weight, metric in self.terms()])
+
+    def signature(self) -> str:
+        """Return what must be known to get the same number again."""
+        parts = [f"{weight:+g}*({metric.signature()})" for weight, metric in self.terms()]
+        return signature(self.name, sum="".join(parts))
+
+    def for_system(self, system: str) -> Self:
+        """Tell the metrics of the sum which system it is."""
+        return replace(self, system=system)
+
+
+class CombinedScorer(Scorer):
+    """Several scorers as one; the columns of their statistics stand side by side."""
+
+    def __init__(self, terms: Sequence[tuple[float, Scorer]]):
+        self.terms = terms
+        self._widths: list[int] | None = None
+
+    def statistics(
+        self, hypotheses: Corpus, sentences: NDArray[np.int64] | None = None, *, threads: int = 1
+    ) -> NDArray[np.float64]:
+        """Return the statistics of all metrics."""
+        parts = [scorer.statistics(hypotheses, sentences, threads=threads) for _, scorer in self.terms]
+        self._widths = [part.shape[1] for part in parts]
+        return np.concatenate(parts, axis=1)
+
+    def score(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Score sums of statistics."""
+        parts = self._split(statistics)
+        return _weighted(
+            [(weight, scorer.score(part)) for (weight, scorer), part in zip(self.terms, parts, strict=True)]
+        )
+
+    def sentence_scores(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Score single sentences, each metric as it does that."""
+        pairs = zip(self.terms, self._split(statistics), strict=True)
+        return _weighted([(weight, scorer.sentence_scores(part)) for (weight, scorer), part in pairs])
+
+    def _split(self, statistics: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+        if self._widths is None:  # learnt from no hypotheses at all
+            self.statistics(Corpus.from_lines([]), np.empty(0, np.int64))
+        assert self._widths is not None
+        return np.split(statistics, np.cumsum(self._widths)[:-1], axis=-1)
+
+
+def parse_metric(text: str) -> Metric:
+    """Read a metric as people write it: a name, `name:option=value,…`, or a weighted sum of metrics.
+
+    >>> parse_metric("bleu:reference_length=shortest,lowercase=true").signature().split("|")[1:3]
+    ['case:lc', 'eff:no']
+    """
+    name, colon, options = text.strip().partition(":")
+    if not colon and re.search(r"[*()+]|\w-\w", name) and name not in METRICS.names():
+        combined = Combined(expression=name)
+        combined.terms()  # refuses what it cannot read now, not when it is first used
+        return combined
+    return options_from(METRICS.get(name), _assignments(options))
+
+
+def _assignments(options: str) -> list[str]:
+    return [part for part in options.split(",") if part.strip()]
+
+
+def _weighted(parts: Sequence[tuple[float, NDArray[np.float64]]]) -> NDArray[np.float64]:
+    return np.asarray(sum(weight * scores for weight, scores in parts))

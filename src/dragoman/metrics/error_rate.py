@@ -1,0 +1,71 @@
+"""What WER, PER and TER share: edits, divided by the length of the reference."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.corpus import Corpus
+from dragoman.core.ragged import Ragged
+from dragoman.metrics.metric import Metric, Scorer
+from dragoman.metrics.references import Preparation, References
+
+
+@dataclass(frozen=True)
+class ErrorRate(Metric):
+    """Edits in percent of the references' words; with several references the fewest edits, the average length."""
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Fewer errors are better."""
+        return False
+
+    def scorer(self, references: Sequence[Corpus]) -> ErrorRateScorer:
+        """Bind references."""
+        return ErrorRateScorer(self, References(references, self.name, self.preparation()))
+
+    def preparation(self) -> Preparation | None:
+        """Return what is done to the text first."""
+        return None
+
+    @abstractmethod
+    def edits(
+        self,
+        hypotheses: Ragged[np.int32],
+        sentences: NDArray[np.int64],
+        references: Ragged[np.int32],
+        threads: int,
+    ) -> NDArray[np.int64]:
+        """Count the edits from each hypothesis to its sentence's reference."""
+
+
+class ErrorRateScorer(Scorer):
+    """An error rate with its references."""
+
+    def __init__(self, metric: ErrorRate, references: References):
+        self.metric = metric
+        self.references = references
+
+    def statistics(
+        self, hypotheses: Corpus, sentences: NDArray[np.int64] | None = None, *, threads: int = 1
+    ) -> NDArray[np.float64]:
+        """Return for each hypothesis: edits, reference length."""
+        rows = self.references.sentences(hypotheses, sentences)
+        words = self.references.encode(hypotheses)
+        edits = np.stack(
+            [self.metric.edits(words, rows, reference, threads) for reference in self.references.rows], axis=0
+        )
+        return np.column_stack([edits.min(axis=0), self.references.lengths.mean(axis=0)[rows]])
+
+    def score(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Score sums of statistics; against empty references everything is wrong, and nothing is right."""
+        edits, length = statistics[..., 0], statistics[..., 1]
+        return 100 * np.where(length > 0, edits / np.where(length > 0, length, 1.0), (edits > 0).astype(np.float64))
+
+    def sentence_scores(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Score single sentences."""
+        return self.score(statistics)

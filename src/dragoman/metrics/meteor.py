@@ -1,0 +1,122 @@
+"""METEOR: F-score of matched words, with a penalty for matches in many pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman import kernels
+from dragoman.core.corpus import Corpus
+from dragoman.core.options import option
+from dragoman.metrics.metric import Metric, Scorer
+from dragoman.metrics.porter import stem
+from dragoman.metrics.preparation import change_words
+from dragoman.metrics.references import References
+from dragoman.metrics.signature import signature
+
+
+@dataclass(frozen=True)
+class Meteor(Metric):
+    """METEOR with exact and stem matching, in the parameters of Banerjee & Lavie (2005); from 0 to 100.
+
+    Words are aligned one to one: first as many equal words, then as many words of equal Porter stems as possible, in
+    the fewest chunks (runs that are adjacent on both sides) that a beam search finds. With precision P and recall R of
+    the matches, the score is (1 - gamma (chunks / matches)^beta) P R / (alpha P + (1 - alpha) R). There are no
+    synonyms, paraphrases or function words, so it is not the number of the later METEOR programs. With several
+    references, a sentence counts against the one that gives it the best score.
+    """
+
+    name: ClassVar[str] = "meteor"
+
+    stemmer: Literal["porter", "none"] = option("porter", "porter for English; none matches equal words only")
+    alpha: float = option(0.9, "weight of recall against precision", minimum=0, maximum=1)
+    beta: float = option(3.0, "how fast the penalty grows with fragmentation", minimum=0)
+    gamma: float = option(0.5, "the largest penalty", minimum=0, maximum=1)
+    stem_weight: float = option(1.0, "what a stem match counts", minimum=0, maximum=1)
+    lowercase: bool = option(True, "ignore case")
+    beam: int = option(40, "alignments kept while looking for the fewest chunks", minimum=1)
+
+    def scorer(self, references: Sequence[Corpus]) -> MeteorScorer:
+        """Bind references."""
+        return MeteorScorer(self, references)
+
+    def signature(self) -> str:
+        """Return what must be known to get the same number again."""
+        return signature(
+            self.name,
+            case="lc" if self.lowercase else "mixed",
+            modules="exact+porter" if self.stemmer == "porter" else "exact",
+            alpha=self.alpha,
+            beta=self.beta,
+            gamma=self.gamma,
+            stem=self.stem_weight if self.stemmer == "porter" else None,
+            beam=self.beam,
+        )
+
+
+class MeteorScorer(Scorer):
+    """METEOR with its references."""
+
+    def __init__(self, metric: Meteor, references: Sequence[Corpus]):
+        self.metric = metric
+        self.words = References(references, metric.name, lambda corpus: change_words(corpus, self._words))
+        self.stems = (
+            References(references, metric.name, lambda corpus: change_words(corpus, self._stems))
+            if metric.stemmer == "porter"
+            else self.words
+        )
+
+    def statistics(
+        self, hypotheses: Corpus, sentences: NDArray[np.int64] | None = None, *, threads: int = 1
+    ) -> NDArray[np.float64]:
+        """Return for each hypothesis: length, reference length, exact matches, stem matches, chunks."""
+        rows = self.words.sentences(hypotheses, sentences)
+        words, stems = self.words.encode(hypotheses), self.stems.encode(hypotheses)
+        best: NDArray[np.float64] | None = None
+        for reference, reference_stems in zip(self.words.rows, self.stems.rows, strict=True):
+            matches = kernels.meteor_matches(
+                words.values,
+                stems.values,
+                words.offsets,
+                rows,
+                reference.values,
+                reference_stems.values,
+                reference.offsets,
+                self.metric.beam,
+                threads,
+            )
+            found = np.column_stack([words.lengths, reference.lengths[rows], matches]).astype(np.float64)
+            if best is None:
+                best = found
+            else:
+                better = self.score(found) > self.score(best)
+                best[better] = found[better]
+        assert best is not None
+        return best
+
+    def score(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Score sums of statistics; one sentence that equals its reference has no penalty."""
+        metric = self.metric
+        length, reference_length, exact, stems, chunks = np.moveaxis(statistics, -1, 0)
+        matches, weighted = exact + stems, exact + metric.stem_weight * stems
+        precision = weighted / np.maximum(length, 1)
+        recall = weighted / np.maximum(reference_length, 1)
+        mixed = metric.alpha * precision + (1 - metric.alpha) * recall
+        f_score = precision * recall / np.where(mixed > 0, mixed, 1.0)
+        whole = (chunks == 1) & (exact == length) & (exact == reference_length)
+        penalty = np.where(whole, 0.0, metric.gamma * (chunks / np.maximum(matches, 1)) ** metric.beta)
+        return np.asarray(100 * (1 - penalty) * f_score)
+
+    def sentence_scores(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Score single sentences."""
+        return self.score(statistics)
+
+    def _words(self, text: str) -> str:
+        return text.lower() if self.metric.lowercase else text
+
+    def _stems(self, text: str) -> str:
+        return "\n".join(" ".join(map(stem, line.split())) for line in self._words(text).split("\n"))

@@ -1,0 +1,96 @@
+"""References as arrays, and hypotheses in the same ids: what every metric that compares words starts from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.corpus import Corpus
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.ragged import Ragged
+from dragoman.core.vocab import Vocab
+
+Preparation = Callable[[Corpus], Corpus]
+
+
+def check_references(references: Sequence[Corpus], metric: str) -> None:
+    """Refuse to score against nothing, or against references of different lengths."""
+    if not references:
+        raise UsageError(f"{metric} needs at least one reference")
+    for i, reference in enumerate(references[1:], start=2):
+        if len(reference) != len(references[0]):
+            raise DataError(
+                f"reference {i} has {len(reference)} lines and reference 1 has {len(references[0])}",
+                expected="equally many",
+            )
+
+
+def checked_sentences(hypotheses: int, sentences: NDArray[np.int64] | None, lines: int) -> NDArray[np.int64]:
+    """Return which sentence each hypothesis translates, after looking that the references have these sentences."""
+    if sentences is None:
+        if hypotheses != lines:
+            raise DataError(f"there are {hypotheses} hypotheses for {lines} reference lines", expected="one each")
+        return np.arange(lines, dtype=np.int64)
+    sentences = np.ascontiguousarray(sentences, np.int64)
+    if sentences.shape != (hypotheses,):
+        raise UsageError(f"{len(sentences)} sentence numbers were given for {hypotheses} hypotheses")
+    if hypotheses and not 0 <= int(sentences.min()) <= int(sentences.max()) < lines:
+        wrong = int(sentences[(sentences < 0) | (sentences >= lines)][0])
+        raise DataError(f"a hypothesis translates sentence {wrong}", expected=f"a sentence from 0 to {lines - 1}")
+    return sentences
+
+
+class References:
+    """References of one metric, prepared as it needs them (lower-cased, tokenised, stemmed, …).
+
+    >>> references = References([Corpus.from_lines(["the house", "a cat"])], "bleu")
+    >>> references.encode(Corpus.from_lines(["a house house", "dog"])).values.tolist()
+    [5, 4, 4, -1]
+    """
+
+    def __init__(self, references: Sequence[Corpus], metric: str, prepare: Preparation | None = None):
+        check_references(references, metric)
+        self.prepare: Preparation = prepare or (lambda corpus: corpus)
+        prepared = [self.prepare(reference) for reference in references]
+        self.vocab = Vocab.of()
+        self.rows: list[Ragged[np.int32]] = []
+        for reference in prepared:
+            self.vocab, ids, _ = self.vocab.extend(_word_list(reference.vocab))
+            self.rows.append(Ragged(ids[reference.sentences.values], reference.sentences.offsets))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def lines(self) -> int:
+        """The number of sentences."""
+        return len(self.rows[0])
+
+    @cached_property
+    def lengths(self) -> NDArray[np.int64]:
+        """The length of each reference (row) of each sentence (column)."""
+        return np.stack([rows.lengths for rows in self.rows])
+
+    @cached_property
+    def grouped(self) -> Ragged[np.int32]:
+        """All references of the first sentence, then those of the second, and so on."""
+        places = np.arange(len(self) * self.lines).reshape(len(self), self.lines)
+        return Ragged.concatenate(self.rows).take(places.T.ravel())
+
+    def encode(self, hypotheses: Corpus) -> Ragged[np.int32]:
+        """Return prepared hypotheses in the references' ids; words that no reference has are -1."""
+        prepared = self.prepare(hypotheses)
+        ids = prepared.vocab.map_to(self.vocab)
+        ids[1:][ids[1:] == 0] = -1  # only the word <unk> itself, word 0 of every vocabulary, is <unk>
+        return Ragged(ids[prepared.sentences.values], prepared.sentences.offsets)
+
+    def sentences(self, hypotheses: Corpus, sentences: NDArray[np.int64] | None) -> NDArray[np.int64]:
+        """Return which sentence each hypothesis translates, checked."""
+        return checked_sentences(len(hypotheses), sentences, self.lines)
+
+
+def _word_list(vocab: Vocab) -> bytes:
+    return vocab.decode(np.arange(len(vocab), dtype=np.int32), np.arange(len(vocab) + 1, dtype=np.int64))

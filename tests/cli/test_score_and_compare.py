@@ -1,0 +1,130 @@
+import io
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from sacrebleu.metrics import BLEU
+
+from dragoman.cli.main import main
+
+REFERENCE = "the cat sat on the mat .\na dog ran home quickly today\nwe saw the old house\n"
+GOOD = "the cat sat on the mat .\na dog ran home today\nwe saw an old house\n"
+BAD = "cat mat the sat\na dog home\nwe the saw\n"
+
+
+@dataclass
+class Done:
+    code: int
+    stdout: str
+    stderr: str
+
+
+Command = Callable[..., Done]
+
+
+@pytest.fixture
+def dragoman(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Command:
+    """Run the command in a folder with some files."""
+    for name, text in {"ref": REFERENCE, "good": GOOD, "bad": BAD, "short": "one line\n", "empty": ""}.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "many0").write_text(REFERENCE)
+    (tmp_path / "many1").write_bytes(GOOD.replace("\n", "\r\n").encode())
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str, text: str = "") -> Done:
+        monkeypatch.setattr(sys, "argv", ["dragoman", *arguments])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(text.encode()))))
+        with pytest.raises(SystemExit) as ended:
+            main()
+        captured = capfd.readouterr()
+        return Done(int(ended.value.code or 0), captured.out, captured.err)
+
+    return run
+
+
+def test_a_table_with_signatures(dragoman: Command) -> None:
+    done = dragoman("score", "--reference", "ref", "--metric", "bleu", "--metric", "ter", "good", "bad")
+    assert done.code == 0, done.stderr
+    expected = BLEU(tokenize="none", force=True).corpus_score(GOOD.splitlines(), [REFERENCE.splitlines()]).score
+    row = next(line for line in done.stdout.splitlines() if line.startswith("good") and "bleu" in line)
+    assert f"{expected:.2f}" in row
+    assert "bleu|nrefs:1|case:mixed" in done.stdout
+    assert "equals:sacrebleu-" in done.stdout
+
+
+def test_json_sentences_and_standard_input(dragoman: Command) -> None:
+    arguments = ["--metric", "bleu", "--metric", "0.5*chrf-0.5*wer", "--json", "--sentences", "out.tsv", "--seed", "5"]
+    done = dragoman("score", "--reference", "many", *arguments, text=GOOD)
+    assert done.code == 0, done.stderr
+    bleu, combined = json.loads(done.stdout)
+    assert bleu["score"] == pytest.approx(100)
+    assert "nrefs:2|" in bleu["signature"]
+    assert bleu["interval"] == pytest.approx([100, 100])
+    assert combined["score"] == pytest.approx(50)
+    table = [line.split("\t") for line in Path("out.tsv").read_text().splitlines()]
+    assert table[0] == ["sentence", "- bleu", "- 0.5*chrf-0.5*wer"]
+    assert [row[0] for row in table[1:]] == ["0", "1", "2"]
+    assert dragoman("score", "--reference", "many", *arguments, text=GOOD).stdout == done.stdout
+
+
+def test_precomputed_scores_of_each_system(dragoman: Command) -> None:
+    Path("good.scores").write_text("1\n2\n3\n")
+    Path("bad.scores").write_text("1\n1\n1\n")
+    done = dragoman("score", "--reference", "ref", "--metric", "precomputed:path={}.scores", "--json", "good", "bad")
+    assert [found["score"] for found in json.loads(done.stdout)] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--reference", "ref", "short"], 1, "short: has 1 lines, but the reference ref has 3; expected as many"),
+        (["--reference", "ref", "--reference", "short", "good"], 1, "short: has 1 lines, but ref has 3"),
+        (["--reference", "none", "good"], 1, "none: cannot be read"),
+        (["--reference", "empty", "empty"], 1, "empty: is empty; expected one reference translation a line"),
+        (["--reference", "ref", "--metric", "blue", "good"], 2, "no metric is called 'blue'; there are bleu, chrf"),
+        (["--reference", "ref", "--metric", "bleu:size=2", "good"], 2, "found 'size=2'; expected NAME=VALUE"),
+        (["--reference", "ref", "--metric", "bleu:order=0", "good"], 2, "order is 0; expected at least 1"),
+        (["--reference", "ref", "--metric", "0.5*bleu?", "good"], 2, "cannot read '0.5*bleu?'"),
+        (["--reference", "ref", "--metric", "precomputed:path=none", "good"], 1, "none: cannot be read"),
+    ],
+)
+def test_what_score_refuses(dragoman: Command, arguments: list[str], code: int, message: str) -> None:
+    done = dragoman("score", *arguments)
+    assert done.code == code
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+
+
+def test_compare(dragoman: Command) -> None:
+    quick = ["--trials", "200", "--samples", "5", "--resamples", "200"]
+    done = dragoman("compare", "--reference", "ref", *quick, "bad", "good")
+    assert done.code == 0, done.stderr
+    assert "good > bad" in done.stdout
+    assert "at 300" in done.stdout
+    runs = ["--metric", "wer", "--json", "x=good,bad", "y=bad,bad,bad"]
+    (report,) = json.loads(dragoman("compare", "--reference", "ref", *quick, *runs).stdout)
+    x, y = report["systems"]
+    assert x["score"] == pytest.approx(sum(x["runs"]) / 2)
+    assert x["sd_runs"] > 0
+    assert y["sd_runs"] == 0
+    (pair,) = report["pairs"]
+    assert (pair["better"], pair["worse"]) == ("x", "y")
+    assert pair["difference"] < 0
+
+
+@pytest.mark.parametrize(
+    ("systems", "message"),
+    [
+        (["good"], "found 1 system; expected two or more to compare"),
+        (["good", "good"], "two systems have the same name"),
+        (["good", "x="], "found 'x='; expected FILE, NAME=FILE or NAME=FILE,FILE"),
+    ],
+)
+def test_what_compare_refuses(dragoman: Command, systems: list[str], message: str) -> None:
+    done = dragoman("compare", "--reference", "ref", *systems)
+    assert done.code == 2
+    assert message in done.stderr
