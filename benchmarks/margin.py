@@ -104,23 +104,22 @@ def main() -> None:
     problem = Problem(sentences, rows, statistics, BleuCounts(), ranges)
     start = np.array(UNTUNED)
     start /= np.abs(start).sum()
-    print(f"{len(rows):,} candidates of {len(sentences) - 1:,} sentences; BLEU before: {problem.objective(start):.3f}\n")
+    print(
+        f"{len(rows):,} candidates of {len(sentences) - 1:,} sentences; BLEU before: {problem.objective(start):.3f}\n"
+    )
     print("| method | CPU s | wall s | Moses' CPU s | share | objective | BLEU |\n|---|---|---|---|---|---|---|")
     for name in arguments.methods:
         tuner = TUNERS.get(name)()
         times = []
         for _ in range(arguments.repeat):
             wall, cpu = time.perf_counter(), time.process_time()
-            found = tuner.optimise(
-                problem, start, rng=np.random.default_rng(arguments.seed), threads=arguments.threads
-            )
+            found = tuner.optimise(problem, start, rng=np.random.default_rng(arguments.seed), threads=arguments.threads)
             times.append((time.process_time() - cpu, time.perf_counter() - wall))
         cpu, wall = min(times)
         moses = MOSES_SECONDS.get(name)
-        beside = f"{moses} | {cpu / moses:.2f}" if moses else "– | –"
-        print(
-            f"| {name} | {cpu:.2f} | {wall:.2f} | {beside} | {found.objective:.4f} | {problem.objective(found.weights):.3f} |"
-        )
+        beside = f"{moses} | {cpu / moses:.2f}" if moses else "- | -"
+        bleu = problem.objective(found.weights)
+        print(f"| {name} | {cpu:.2f} | {wall:.2f} | {beside} | {found.objective:.4f} | {bleu:.3f} |")
 
 
 if __name__ == "__main__":

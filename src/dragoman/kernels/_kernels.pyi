@@ -454,14 +454,12 @@ def search_phrases(
 
 # mira.cpp
 def distinct_statistics(sentences: _I64, statistics: _F64) -> tuple[_I64, _I64, _I64]:
-    """Number the distinct statistics of each sentence: of each row; a row that has each; where each sentence's begin."""
+    """Number the distinct statistics of each sentence: of each row; a row of each; where a sentence's begin."""
 
 def decayed_sums(statistics: _F64, start: _F64, decay: float, factor: float) -> _F64:
     """Row i + 1 is decay times row i plus factor times statistics[i]; row 0 is the start."""
 
-def best_candidates(
-    sentences: _I64, offsets: _I64, ids: _I32, values: _F64, weights: _F64, threads: int
-) -> _I64:
+def best_candidates(sentences: _I64, offsets: _I64, ids: _I32, values: _F64, weights: _F64, threads: int) -> _I64:
     """The first row of each sentence that has the highest model score."""
 
 def mira_epoch(
@@ -517,4 +515,4 @@ def sample_pairs(
     threads: int,
     progress: _Progress,
 ) -> tuple[_I64, _I64]:
-    """Of randomly drawn pairs in each sentence those whose scores differ most: the better rows, the worse rows."""
+    """Of distinct random pairs in each sentence those whose scores differ most: the better rows, the worse rows."""

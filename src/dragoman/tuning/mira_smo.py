@@ -32,10 +32,10 @@ class MiraSmo(Tuner):
     by sequential minimal optimisation of the dual. O ← decay · (O + c(ê)) with each 1-best translation ê. Returns the
     average of the weights after each batch of the last pass; the objective is the metric on these lists.
 
-    A pass costs one look at each feature value, and for each sentence the products of all pairs of its hypotheses; there
-    may be any number of features. Departures: hypotheses come from n-best lists, not from forests, as in Schuth (2010,
-    section 4.2; with `batch_size` 0 the whole set is one batch, as there); the pseudo-document changes between batches,
-    not within them; the size of a sentence is that of the reference.
+    A pass costs one look at each feature value, and for each sentence the products of all pairs of its hypotheses;
+    there may be any number of features. Departures: hypotheses come from n-best lists, not from forests, as in Schuth
+    (2010, section 4.2; with `batch_size` 0 the whole set is one batch, as there); the pseudo-document changes between
+    batches, not within them; the size of a sentence is that of the reference.
     """
 
     name = "mira-smo"
@@ -88,7 +88,7 @@ class MiraSmo(Tuner):
                     document = kernels.decayed_sums(translations, document, self.decay, self.decay)[-1]
                     share((number + (done + 1) / len(batches)) / self.passes)
         if unsolved:
-            progress.warn(f"{unsolved:,} of MIRA's updates stopped before they were exact; a smaller C makes them easier")
+            progress.warn(f"{unsolved:,} of MIRA's updates stopped before they were exact; a smaller C is easier")
         average = total / len(batches)
         return Optimum(average, problem.objective(average))
 

@@ -31,7 +31,8 @@ class Pro(Tuner):
     weights before. The objective is minus that. It is convex; L-BFGS finds the minimum.
 
     Sampling costs `samples` a sentence, a step of L-BFGS one look at the features of each pair; there may be any
-    number of features. Sentence scores are taken as shares of 100 points when compared with the threshold.
+    number of features. Sentence scores are taken as shares of 100 points when compared with the threshold. Departure: a
+    pair that is drawn again does not count again; short lists would give many copies of one pair otherwise.
     """
 
     name = "pro"
@@ -73,7 +74,7 @@ class Pro(Tuner):
         mean = previous if self.prior == "previous" else np.zeros_like(previous)
         if not len(better):
             progress.warn(
-                f"no two candidates of a sentence have scores more than {self.threshold:g} apart: weights stay as they are"
+                f"no two candidates of a sentence have scores more than {self.threshold:g} apart: the weights stay"
             )
             return Optimum(previous, -float(((previous - mean) ** 2).sum()) / (2 * self.variance))
         weights, loss = self._minimise(differences(problem, better, worse), mean, progress)

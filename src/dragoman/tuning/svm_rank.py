@@ -16,10 +16,13 @@ from dragoman.tuning.problem import Problem
 from dragoman.tuning.pseudo_document import Gains, checked_start
 from dragoman.tuning.tuner import Optimum, Tuner
 
+#: How much the margins of examples may differ from optimal ones; that of SVM-light, which Schuth used.
+TOLERANCE = 1e-3
+
 
 @dataclass(frozen=True)
 class SvmRank(Tuner):
-    """SVM-Rank: A. Schuth, Tuning Methods in Statistical Machine Translation (2010), section 6.2, after Joachims (2002).
+    """SVM-Rank: A. Schuth, Tuning Methods in Statistical Machine Translation (2010), section 6.2, after Joachims.
 
     Sorts the candidates of each sentence by their score within a pseudo-document, and takes the pairs of each of the
     first three with each of the 30 that follow it. Both signs of the difference of their features are examples for a
@@ -38,7 +41,7 @@ class SvmRank(Tuner):
     decay: float = option(0.9, "how much of the pseudo-document is left after another sentence", minimum=0, maximum=1)
     best: int = option(3, "candidates of each sentence that are compared with others", minimum=1)
     followers: int = option(30, "candidates that each of them is compared with", minimum=1)
-    max_iterations: int = option(1000, "passes of the solver over the pairs, at most", minimum=1)
+    max_iterations: int = option(100_000, "passes of the solver over the pairs, at most", minimum=1)
 
     def optimise(
         self,
@@ -76,7 +79,13 @@ class SvmRank(Tuner):
             price, signs = self.C, np.array([1.0, -1.0])
             examples = differences(problem, np.concatenate([better, worse]), np.concatenate([worse, better]))
         machine = LinearSVC(
-            loss="hinge", dual=True, fit_intercept=False, C=price, max_iter=self.max_iterations, random_state=seed
+            loss="hinge",
+            dual=True,
+            fit_intercept=False,
+            C=price,
+            tol=TOLERANCE,
+            max_iter=self.max_iterations,
+            random_state=seed,
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
