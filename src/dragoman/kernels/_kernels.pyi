@@ -580,3 +580,67 @@ def meteor_matches(
     progress: _Progress = None,
 ) -> _I64:
     """For each hypothesis: exact matches, further matches of stems, and chunks (the fewest that the beam finds)."""
+# mira.cpp
+def distinct_statistics(sentences: _I64, statistics: _F64) -> tuple[_I64, _I64, _I64]:
+    """Number the distinct statistics of each sentence: of each row; a row of each; where a sentence's begin."""
+
+def decayed_sums(statistics: _F64, start: _F64, decay: float, factor: float) -> _F64:
+    """Row i + 1 is decay times row i plus factor times statistics[i]; row 0 is the start."""
+
+def best_candidates(sentences: _I64, offsets: _I64, ids: _I32, values: _F64, weights: _F64, threads: int) -> _I64:
+    """The first row of each sentence that has the highest model score."""
+
+def mira_epoch(
+    sentences: _I64,
+    offsets: _I64,
+    ids: _I32,
+    values: _F64,
+    kinds: _I64,
+    kind_offsets: _I64,
+    statistics: _F64,
+    bleu_columns: _I64,
+    gains: _F64,
+    order: _I64,
+    weights: _F64,
+    drift: _F64,
+    background: _F64,
+    ticks: int,
+    C: float,
+    decay: float,
+) -> tuple[_F64, _F64, _F64, int, float]:
+    """One pass of k-best MIRA: new weights, drift and background, number of updates, total loss.
+
+    `statistics` has a row for each kind, whose last column is the sentence's size. With `bleu_columns` the gains come
+    from BLEU in the pseudo-document, which changes with each sentence; without them `gains` has one for each kind. The
+    average of the weights after each of T sentences is weights - drift / T.
+    """
+
+# mira_smo.cpp
+def mira_smo_batch(
+    sentences: _I64,
+    offsets: _I64,
+    ids: _I32,
+    values: _F64,
+    kinds: _I64,
+    gains: _F64,
+    batch: _I64,
+    weights: _F64,
+    hypotheses: int,
+    C: float,
+    tolerance: float,
+    max_sweeps: int,
+) -> tuple[_F64, _I64, float, int]:
+    """MIRA's update for a batch of sentences: new weights, best rows under the old ones, duality gap, sweeps."""
+
+# pair_sample.cpp
+def sample_pairs(
+    sentences: _I64,
+    scores: _F64,
+    draws: int,
+    keep: int,
+    threshold: float,
+    seed: int,
+    threads: int,
+    progress: _Progress,
+) -> tuple[_I64, _I64]:
+    """Of distinct random pairs in each sentence those whose scores differ most: the better rows, the worse rows."""

@@ -17,6 +17,10 @@ from dragoman.core.options import Options
 class Scorer(ABC):
     """A metric with its references at hand. Scores are as the metric is usually printed (BLEU: 0 to 100)."""
 
+    #: Where BLEU's counts are in the statistics, if the score is BLEU's: matches of each order, totals of each order,
+    #: length, reference length. Kernels that score sums by the million compute it themselves then.
+    bleu_columns: NDArray[np.int64] | None = None
+
     @abstractmethod
     def statistics(
         self, hypotheses: Corpus, sentences: NDArray[np.int64] | None = None, *, threads: int = 1
