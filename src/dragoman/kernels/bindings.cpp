@@ -24,6 +24,8 @@ void bind_text(nanobind::module_&);
 void bind_arpa_text(nanobind::module_&);
 void bind_link_text(nanobind::module_&);
 void bind_table_text(nanobind::module_&);
+void bind_evaluate(nanobind::module_&);
+void bind_risk(nanobind::module_&);
 }
 
 NB_MODULE(_kernels, m) {
@@ -50,4 +52,6 @@ NB_MODULE(_kernels, m) {
     dragoman::bind_arpa_text(m);
     dragoman::bind_link_text(m);
     dragoman::bind_table_text(m);
+    dragoman::bind_evaluate(m);
+    dragoman::bind_risk(m);
 }
