@@ -258,13 +258,14 @@ auto box_winners(In1<std::int64_t> sentences, In2<float> features, In2<float> to
             }
             leaders.assign(1, *std::ranges::min_element(order));
             std::erase_if(order, beaten);
-            // What is left is mostly little; those at its head may beat more of it.
-            std::ranges::sort(order);
+            // If little is left, those at its head may beat more of it; in a wide box they beat nobody.
+            const bool narrow = 2 * order.size() < last - first;
+            if (narrow) std::ranges::sort(order);
             leaders.clear();
             for (const Ranked& candidate : order) {
                 if (beaten(candidate)) continue;
                 kept[candidate.at] = 1;
-                if (leaders.size() < rivals) leaders.push_back(candidate);
+                if (narrow && leaders.size() < rivals) leaders.push_back(candidate);
             }
         }
     });

@@ -17,7 +17,7 @@ from dragoman.tuning.problem import Problem
 _ROOM, _TOO_WIDE = 2.0, 4.0
 
 #: So many of the best candidates at the centre of a box are tried as proof that another one cannot win in it.
-_RIVALS = 8
+_RIVALS = 32
 
 #: Beyond this size float32 could overflow; such sentences are left to float64.
 _LARGEST = 1e30
@@ -124,9 +124,7 @@ class _Level:
             threads,
         )
 
-    def within(
-        self, low: NDArray[np.float64], high: NDArray[np.float64], exact: FeatureRows, threads: int
-    ) -> _Level:
+    def within(self, low: NDArray[np.float64], high: NDArray[np.float64], exact: FeatureRows, threads: int) -> _Level:
         """Leave out what cannot win between `low` and `high`."""
         centre, reach = (low + high) / 2, (high - low) / 2
         # The middle is rounded; the box around it must not be too small for that.
