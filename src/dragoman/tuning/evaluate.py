@@ -74,7 +74,8 @@ class Evaluator:
 
     def objectives(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """What is maximised, for each weight vector."""
-        return self.problem.sign * np.asarray(self.problem.scorer.score(self.statistics(weights)), np.float64)
+        scores: NDArray[np.float64] = self.problem.sign * self.problem.scorer.score(self.statistics(weights))
+        return scores
 
     def open_candidates(self) -> int:
         """How many candidates are still looked at, in sentences that have more than one."""
@@ -112,17 +113,12 @@ class _Level:
         return bool((self.low <= low).all() and (high <= self.high).all())
 
     def winners(self, weights: NDArray[np.float64], exact: FeatureRows, threads: int) -> NDArray[np.int32]:
-        return kernels.best_candidates(
-            self.bounds,
-            self.features,
-            self.tolerance,
-            self.rows,
-            exact.offsets,
-            exact.ids,
-            exact.values,
-            np.ascontiguousarray(weights, np.float64),
-            threads,
+        weights = np.ascontiguousarray(weights, np.float64)
+        sparse = exact.offsets, exact.ids, exact.values
+        winners = kernels.best_candidates(
+            self.bounds, self.features, self.tolerance, self.rows, *sparse, weights, threads
         )
+        return winners.reshape(len(self.open), len(weights))
 
     def within(self, low: NDArray[np.float64], high: NDArray[np.float64], exact: FeatureRows, threads: int) -> _Level:
         """Leave out what cannot win between `low` and `high`."""

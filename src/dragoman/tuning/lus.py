@@ -23,13 +23,13 @@ class Lus(Tuner):
     """Maximises the metric itself by trying random weights near the best ones so far.
 
     From weights w, a sample is w' = w + a with a uniform in the box ± d, which is at first as wide as the ranges of the
-    weights on each side. If the metric is better at w', that is the new w; otherwise d ← q d with q = 2^(-α/m) for m
-    features: m/α failures halve the box. Weights may leave their ranges. The best of several starts is returned, the
-    first if they are equal: never worse than the given one.
+    weights on each side. If the metric is better at w', that is the new w; otherwise d ← q d with q = 2^(-alpha/m) for
+    m features: m/alpha failures halve the box. Weights may leave their ranges. The best of several starts is returned,
+    the first if they are equal: never worse than the given one.
 
-    Cost: `samples` × `starts` evaluations of the metric. Most are cheap, as few candidates can win in a small box.
+    Cost: `samples` times `starts` evaluations of the metric. Most are cheap, as few candidates can win in a small box.
 
-    Pedersen, "Tuning & Simplifying Heuristical Optimization", 2010 (α = 1/3); Schuth, 2010, algorithm 5 (α = 1/100,
+    Pedersen, "Tuning & Simplifying Heuristical Optimization", 2010 (alpha = 1/3); Schuth, 2010, algorithm 5 (1/100,
     also 0; 50,000 samples from each of 8 starts). No departure: sampling ends early only where no weights in the box
     could change a translation any more.
     """
@@ -63,7 +63,8 @@ class Lus(Tuner):
 
     def reach(self, width: NDArray[np.float64], failures: NDArray[np.int64]) -> NDArray[np.float64]:
         """The box after each number of failures: d = width · q^failures, one row each."""
-        return width * np.exp2(-self.alpha / max(len(width), 1) * failures)[:, None]
+        shrunk: NDArray[np.float64] = np.exp2(-self.alpha / max(len(width), 1) * failures)
+        return width * shrunk[:, None]
 
     def _sample(
         self, evaluator: Evaluator, weights: NDArray[np.float64], rng: np.random.Generator, share_done: ShareDone

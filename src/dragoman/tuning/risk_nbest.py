@@ -32,33 +32,33 @@ class SmoothScorer(Protocol):
 
 @dataclass(frozen=True)
 class RiskNbest(Tuner):
-    """Maximises the metric of expected statistics under p(h) ∝ exp(γ w · features(h)) within each list.
+    """Maximises the metric of expected statistics under p(h) ∝ exp(gamma w · features(h)) within each list.
 
     The objective is V(Σ_s E_s[statistics]) + T · (mean entropy of the lists in nats), where V is the smooth version of
     the metric: for BLEU, that of `smooth_bleu`, in points. Two phases, each step from the weights of the last:
-    annealing, γ = 1, in which T falls from `temperature` to `coldest` by a factor `cooling` a step and w is free, so
-    that T decides how sharp the distribution is; and quenching, T = 0, in which the length of w stays what it is and γ
-    doubles, so that the distribution closes in on the best candidates, and V on the metric. The weights that are
-    returned belong to γ = 1 (the length of w matters to other uses of probabilities than finding the best one); the
-    objective is V at the last γ.
+    annealing, gamma = 1, in which T falls from `temperature` to `coldest` by a factor `cooling` a step and w is free,
+    so that T decides how sharp the distribution is; and quenching, T = 0, in which the length of w stays what it is and
+    gamma doubles, so that the distribution closes in on the best candidates, and V on the metric. The weights that are
+    returned belong to gamma = 1 (their length matters to whoever needs probabilities); the objective is V at the last
+    gamma.
 
     Cost: a pass over all features and statistics for each of the some hundred gradients, in threads; any number of
     features. Gradients are exact; each step is L-BFGS. There is nothing random.
 
-    Smith & Eisner, "Minimum risk annealing for training log-linear models", 2006. They minimise the expectation of a
-    quadratic approximation of log BLEU; this is the metric of the expected statistics, the first-order one, as sums
-    over a corpus hardly vary. They leave the length of w free while γ grows, which then only moves the start.
+    Smith & Eisner, "Minimum risk annealing for training log-linear models", 2006. They minimise the expectation of
+    -log BLEU, by a second-order expansion around the expected statistics; this is BLEU of the expected statistics, as
+    sums over a corpus hardly vary. The length of w is fixed in quenching because gamma would be without effect else.
     """
 
     name: ClassVar[str] = "risk-nbest"
 
     temperature: float = option(
-        10.0, "worth of one nat of entropy a sentence at first, in points of the metric", minimum=0
+        10.0, "worth of a nat of entropy a sentence at first, in points of the metric", minimum=0
     )
     coldest: float = option(1.0, "worth of entropy at the end of annealing", minimum=0)
     cooling: float = option(0.5, "factor by which the temperature falls", minimum=0.01, maximum=0.99)
-    doublings: int = option(8, "how often γ is doubled after annealing", minimum=0)
-    iterations: int = option(100, "of L-BFGS, at most, for each temperature and γ", minimum=1)
+    doublings: int = option(8, "how often gamma is doubled after annealing", minimum=0)
+    iterations: int = option(100, "of L-BFGS, at most, for each temperature and gamma", minimum=1)
 
     def optimise(
         self,
@@ -88,7 +88,7 @@ class RiskNbest(Tuner):
         return Optimum(weights, value)
 
     def schedule(self) -> list[tuple[float, float]]:
-        """The pairs of γ and temperature to go through."""
+        """The pairs of gamma and temperature to go through."""
         temperatures, temperature = [], self.temperature
         while temperature > self.coldest:
             temperatures.append(temperature)
@@ -106,7 +106,7 @@ class RiskNbest(Tuner):
 
 
 class ExpectedScore:
-    """The objective of `RiskNbest` on a problem: called with weights, γ and a temperature, gives value and gradient."""
+    """The objective of `RiskNbest` on a problem, with its gradient, for given weights, gamma and temperature."""
 
     def __init__(self, problem: Problem, *, threads: int = 1):
         if not isinstance(problem.scorer, SmoothScorer):
