@@ -8,8 +8,9 @@ from typing import Annotated, Literal
 import typer
 
 from dragoman.cli import terminal
-from dragoman.cli.flags import Threads, command, options_from
+from dragoman.cli.flags import Threads, command
 from dragoman.core.corpus import Bitext
+from dragoman.core.options import options_from
 from dragoman.core.progress import available_cores
 from dragoman.formats.pharaoh import write_links
 from dragoman.training.align import ALIGNERS

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from dragoman.cli import terminal
-from dragoman.cli.flags import Force, command, options_from, refuse_existing
+from dragoman.cli.flags import Force, command, refuse_existing
+from dragoman.core.options import options_from
 from dragoman.corpora import CORPORA
 
 

@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 
 from dragoman.cli import terminal
-from dragoman.cli.flags import Flags, Force, Threads, command, options_from, refuse_existing
+from dragoman.cli.flags import Flags, Force, Threads, command, refuse_existing
 from dragoman.cli.model import print_model
 from dragoman.core.corpus import Corpus
 from dragoman.core.files import read_lines
+from dragoman.core.options import options_from
 from dragoman.core.progress import Progress, available_cores
 from dragoman.model.bundle import Settings
 from dragoman.training.align import ALIGNERS

@@ -644,3 +644,52 @@ def sample_pairs(
     progress: _Progress,
 ) -> tuple[_I64, _I64]:
     """Of distinct random pairs in each sentence those whose scores differ most: the better rows, the worse rows."""
+# evaluate.cpp
+def distinct_candidates(sentences: _I64, offsets: _I64, ids: _I32, values: _F64, threads: int) -> _U8:
+    """Mark the candidates that do not repeat the features of an earlier one of the same sentence."""
+
+def best_candidates(
+    sentences: _I64,
+    features: _F32,
+    tolerance: _F32,
+    rows: _I64,
+    offsets: _I64,
+    ids: _I32,
+    values: _F64,
+    weights: _F64,
+    threads: int,
+) -> _I32:
+    """The winning candidate of each sentence (row) under each weight vector (column).
+
+    `features` are those of the candidates relative to one of their sentence; winners that are ahead by less than
+    |weights| · `tolerance` are found again from row `rows[candidate]` of the sparse rows `offsets`, `ids`, `values`.
+    """
+
+def box_winners(
+    sentences: _I64, features: _F32, tolerance: _F32, centre: _F64, reach: _F64, rivals: int, threads: int
+) -> _U8:
+    """Mark the candidates that may win somewhere in the box `centre` ± `reach` (those beaten by `rivals` are out)."""
+
+def sum_winners(statistics: _F64, rows: _I64, usual: _I64, winners: _I32, threads: int) -> _F64:
+    """Sum the statistics, which are whole numbers, of the winners under each weight vector."""
+
+# risk.cpp
+def expected_statistics(
+    sentences: _I64, offsets: _I64, ids: _I32, values: _F64, statistics: _F64, weights: _F64, threads: int
+) -> tuple[_F64, _F64, _F64, float]:
+    """Scores relative to each sentence's highest, probabilities, expected sum of statistics, sum of entropies."""
+
+def expectation_gradient(
+    sentences: _I64,
+    offsets: _I64,
+    ids: _I32,
+    values: _F64,
+    statistics: _F64,
+    scores: _F64,
+    probabilities: _F64,
+    slopes: _F64,
+    temperature: float,
+    features: int,
+    threads: int,
+) -> _F64:
+    """The gradient of slopes · expected statistics + temperature · entropy with respect to the weights."""

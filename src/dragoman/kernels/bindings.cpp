@@ -32,6 +32,8 @@ void bind_arpa_text(nanobind::module_&);
 void bind_link_text(nanobind::module_&);
 void bind_nbest_text(nanobind::module_&);
 void bind_table_text(nanobind::module_&);
+void bind_evaluate(nanobind::module_&);
+void bind_risk(nanobind::module_&);
 }
 
 NB_MODULE(_kernels, m) {
@@ -66,4 +68,6 @@ NB_MODULE(_kernels, m) {
     dragoman::bind_link_text(m);
     dragoman::bind_nbest_text(m);
     dragoman::bind_table_text(m);
+    dragoman::bind_evaluate(m);
+    dragoman::bind_risk(m);
 }

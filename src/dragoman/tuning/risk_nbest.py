@@ -1,0 +1,155 @@
+"""Minimum risk on n-best lists: the metric of expected statistics, from a warm distribution to a cold one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from dragoman import kernels
+from dragoman.core.errors import UsageError
+from dragoman.core.options import option
+from dragoman.core.progress import SILENT, Progress
+from dragoman.tuning.problem import Problem
+from dragoman.tuning.tuner import Optimum, Tuner
+
+#: Something to maximise: its value and its gradient.
+Differentiable = Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]]
+
+
+@runtime_checkable
+class SmoothScorer(Protocol):
+    """A scorer that also has a differentiable version of its score, for sums of statistics that are no counts."""
+
+    def smooth_score(self, statistics: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        """Score one sum of statistics, close to `score`, and return the derivatives with respect to them."""
+
+
+@dataclass(frozen=True)
+class RiskNbest(Tuner):
+    """Maximises the metric of expected statistics under p(h) ∝ exp(gamma w · features(h)) within each list.
+
+    The objective is V(Σ_s E_s[statistics]) + T · (mean entropy of the lists in nats), where V is the smooth version of
+    the metric: for BLEU, that of `smooth_bleu`, in points. Two phases, each step from the weights of the last:
+    annealing, gamma = 1, in which T falls from `temperature` to `coldest` by a factor `cooling` a step and w is free,
+    so that T decides how sharp the distribution is; and quenching, T = 0, in which the length of w stays what it is and
+    gamma doubles, so that the distribution closes in on the best candidates, and V on the metric. The weights that are
+    returned belong to gamma = 1 (their length matters to whoever needs probabilities); the objective is V at the last
+    gamma.
+
+    Cost: a pass over all features and statistics for each of the some hundred gradients, in threads; any number of
+    features. Gradients are exact; each step is L-BFGS. There is nothing random.
+
+    Smith & Eisner, "Minimum risk annealing for training log-linear models", 2006. They minimise the expectation of
+    -log BLEU, by a second-order expansion around the expected statistics; this is BLEU of the expected statistics, as
+    sums over a corpus hardly vary. The length of w is fixed in quenching because gamma would be without effect else.
+    """
+
+    name: ClassVar[str] = "risk-nbest"
+
+    temperature: float = option(
+        10.0, "worth of a nat of entropy a sentence at first, in points of the metric", minimum=0
+    )
+    coldest: float = option(1.0, "worth of entropy at the end of annealing", minimum=0)
+    cooling: float = option(0.5, "factor by which the temperature falls", minimum=0.01, maximum=0.99)
+    doublings: int = option(8, "how often gamma is doubled after annealing", minimum=0)
+    iterations: int = option(100, "of L-BFGS, at most, for each temperature and gamma", minimum=1)
+
+    def optimise(
+        self,
+        problem: Problem,
+        start: NDArray[np.float64],
+        *,
+        rng: np.random.Generator,
+        threads: int = 1,
+        progress: Progress = SILENT,
+    ) -> Optimum:
+        """Anneal, then quench."""
+        risk = ExpectedScore(problem, threads=threads)
+        schedule = self.schedule()
+        weights, length, value = start.astype(np.float64), 0.0, 0.0
+        with progress.stage("annealing") as share_done:
+            for step, (gamma, temperature) in enumerate(schedule):
+                objective = partial(risk, gamma=gamma, temperature=temperature)
+                if gamma == 1:
+                    weights, value = self._maximise(objective, weights)
+                    length = float(np.linalg.norm(weights))
+                elif length > 0:
+                    weights, value = self._maximise(_on_sphere(objective, length), weights)
+                    weights *= length / np.linalg.norm(weights)
+                share_done((step + 1) / len(schedule))
+        if length == 0:
+            progress.warn("no direction of the weights improves the expected score; they stay 0")
+        return Optimum(weights, value)
+
+    def schedule(self) -> list[tuple[float, float]]:
+        """The pairs of gamma and temperature to go through."""
+        temperatures, temperature = [], self.temperature
+        while temperature > self.coldest:
+            temperatures.append(temperature)
+            temperature *= self.cooling
+        annealing = [(1.0, temperature) for temperature in [*temperatures, self.coldest]]
+        return annealing + [(2.0**i, 0.0) for i in range(1, self.doublings + 1)]
+
+    def _maximise(self, objective: Differentiable, start: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+        def negated(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+            value, gradient = objective(weights)
+            return -value, -gradient
+
+        found = minimize(negated, start, jac=True, method="L-BFGS-B", options={"maxiter": self.iterations})
+        return np.asarray(found.x, np.float64), -float(found.fun)
+
+
+class ExpectedScore:
+    """The objective of `RiskNbest` on a problem, with its gradient, for given weights, gamma and temperature."""
+
+    def __init__(self, problem: Problem, *, threads: int = 1):
+        if not isinstance(problem.scorer, SmoothScorer):
+            raise UsageError(
+                "risk-nbest needs a metric that is a smooth function of its statistics, such as bleu;"
+                " this one is not (mert, simplex and lus take any)"
+            )
+        features = problem.features
+        self._problem = problem
+        self._smooth_score = problem.scorer.smooth_score
+        self._statistics = np.ascontiguousarray(problem.statistics, np.float64)
+        self._lists = (
+            np.ascontiguousarray(problem.sentences, np.int64),
+            features.offsets,
+            features.ids,
+            features.values,
+            self._statistics,
+        )
+        self._threads = threads
+
+    def __call__(
+        self, weights: NDArray[np.float64], gamma: float, temperature: float
+    ) -> tuple[float, NDArray[np.float64]]:
+        """V(expected statistics) + temperature · mean entropy, and its derivatives with respect to the weights."""
+        per_sentence = temperature / (len(self._problem.sentences) - 1)
+        scores, probabilities, expected, entropy = kernels.expected_statistics(
+            *self._lists, gamma * weights, self._threads
+        )
+        value, slopes = self._smooth_score(expected)
+        sign = self._problem.sign
+        gradient = kernels.expectation_gradient(
+            *self._lists, scores, probabilities, sign * slopes, per_sentence, len(weights), self._threads
+        )
+        return sign * value + per_sentence * entropy, gamma * gradient
+
+
+def _on_sphere(objective: Differentiable, length: float) -> Differentiable:
+    """The same function of the direction of weights alone, as if they had a given length."""
+
+    def directed(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        norm = float(np.linalg.norm(weights))
+        direction = weights / norm
+        value, gradient = objective(length * direction)
+        return value, length / norm * (gradient - (gradient @ direction) * direction)
+
+    return directed
