@@ -29,7 +29,7 @@ def nbest(
     The options are those of `kbest`. A hypergraph without derivations has an empty list.
     """
     lists = kbest_many(graphs, k, distinct=distinct, max_derivations=max_derivations, threads=threads)
-    vocab, maps = _common_vocab(graphs)
+    vocab, maps = common_vocab(graphs)
     pairs = list(zip(graphs, lists, strict=True))
     words = [yields(graph, found.derivations) for graph, found in pairs]
     words = [Ragged(ids[row.values], row.offsets) for ids, row in zip(maps, words, strict=True)]
@@ -52,7 +52,7 @@ def nbest(
 _NO_ROWS: Ragged[np.int32] = Ragged(np.empty(0, np.int32), np.zeros(1, np.int64))
 
 
-def _common_vocab(graphs: Sequence[Hypergraph]) -> tuple[Vocab, list[NDArray[np.int32]]]:
+def common_vocab(graphs: Sequence[Hypergraph]) -> tuple[Vocab, list[NDArray[np.int32]]]:
     """One vocabulary for all, and for each hypergraph the ids of its words in it."""
     vocab = graphs[0].vocab if graphs else Vocab.of()
     known = {id(vocab): np.arange(len(vocab), dtype=np.int32)}

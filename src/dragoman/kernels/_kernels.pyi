@@ -451,3 +451,46 @@ def search_phrases(
     progress: _Progress = None,
 ) -> dict[str, NDArray[Any]]:
     """Search a batch of sentences: outcomes, scores, expansions, best derivations, and lattices if wanted."""
+
+# mert.cpp
+def mert_scores(columns: _F64, weights: _F64, sentences: _I64) -> tuple[_F64, _I32]:
+    """The weighted sum of each candidate's features (`columns` has a row for each feature), and the first best ones."""
+
+def mert_order(slopes: _F64, sentences: _I64) -> _I32:
+    """The candidates of each sentence by falling slope, equal ones in their order."""
+
+def mert_same_statistics(statistics: _F64, sentences: _I64) -> _I32:
+    """For each candidate the first one of its sentence with the same statistics."""
+
+def mert_line(
+    intercepts: _F64,
+    best: _I32,
+    slopes: _F64,
+    order: _I32,
+    sentences: _I64,
+    same: _I32,
+    statistics: _F64,
+) -> tuple[_F64, _F64]:
+    """Where the sum of the best candidates' statistics changes along a line, and the sums around those breaks.
+
+    Candidate i scores intercepts[i] + t * slopes[i]. The other arguments come from the functions above: `best` has for
+    each sentence a candidate with the highest intercept.
+    """
+
+# forest_envelope.cpp
+def forest_envelopes(
+    first_edge: _I64,
+    tails: _I32,
+    intercepts: _F64,
+    slopes: _F64,
+    nodes: _I64,
+    roots: _I64,
+    threads: int = 1,
+    progress: _Progress = None,
+) -> tuple[_I64, _F64, _F64, _I32, _I64]:
+    """The upper envelope of each of several hypergraphs, whose edges score intercept + t * slope.
+
+    The hypergraphs stand one after the other: `nodes` is where the nodes of each begin. Returns where the segments of
+    each begin, their intercepts and slopes, by rising slope, and their derivations (edges and offsets). Raises an
+    OverflowError if a derivation's score is not finite.
+    """
