@@ -456,8 +456,14 @@ def search_phrases(
 def mert_scores(columns: _F64, weights: _F64, sentences: _I64) -> tuple[_F64, _I32]:
     """The weighted sum of each candidate's features (`columns` has a row for each feature), and the first best ones."""
 
+def mert_moved(scores: _F64, slopes: _F64, step: float, sentences: _I64) -> tuple[_F64, _I32]:
+    """Scores after a step along a direction in which they have the given slopes, and the first best candidates."""
+
 def mert_order(slopes: _F64, sentences: _I64) -> _I32:
     """The candidates of each sentence by falling slope, equal ones in their order."""
+
+def mert_contenders(intercepts: _F64, best: _I32, slopes: _F64, sentences: _I64) -> tuple[_I32, _I64]:
+    """The candidates that may be best somewhere, in that order, and where those of each sentence begin."""
 
 def mert_same_statistics(statistics: _F64, sentences: _I64) -> _I32:
     """For each candidate the first one of its sentence with the same statistics."""
@@ -473,8 +479,8 @@ def mert_line(
 ) -> tuple[_F64, _F64]:
     """Where the sum of the best candidates' statistics changes along a line, and the sums around those breaks.
 
-    Candidate i scores intercepts[i] + t * slopes[i]. The other arguments come from the functions above: `best` has for
-    each sentence a candidate with the highest intercept.
+    Candidate i scores intercepts[i] + t * slopes[i]; `best` is the first best one of each sentence at t = 0. `order` has
+    all candidates (from mert_order) or some (from mert_contenders); those of a sentence begin at `sentences` there.
     """
 
 # forest_envelope.cpp

@@ -1,4 +1,4 @@
-// Straight lines a + t b, and the order in which steps along t are added up.
+// Straight lines a + t b, their upper envelope, and the order in which steps along t are added up.
 #pragma once
 
 #include <algorithm>
@@ -18,6 +18,25 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 // same numbers however an envelope was built. Adding 0 makes -0 into 0.
 inline double overtakes(double lower_intercept, double lower_slope, double upper_intercept, double upper_slope) {
     return (lower_intercept - upper_intercept) / (upper_slope - lower_slope) + 0.0;
+}
+
+// Sorts lines (by slope, then from the highest intercept down: what Line's < must do) and appends those that are highest
+// somewhere to `kept`, by rising slope, each with where it begins to be.
+template <class Line>
+void keep_highest(std::vector<Line>& lines, std::vector<Line>& kept) {
+    std::sort(lines.begin(), lines.end());
+    for (Line line : lines) {
+        if (!kept.empty() && kept.back().slope == line.slope) continue;
+        line.from = -infinity;
+        while (!kept.empty()) {
+            const Line& last = kept.back();
+            line.from = overtakes(last.intercept, last.slope, line.intercept, line.slope);
+            if (line.from > last.from) break;
+            kept.pop_back();
+            line.from = -infinity;
+        }
+        if (line.from < infinity) kept.push_back(line);
+    }
 }
 
 // At some t, a sentence goes from one row of statistics to another.

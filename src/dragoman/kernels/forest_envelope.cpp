@@ -58,21 +58,8 @@ private:
     void build(std::size_t node) {
         all_.clear();
         for (std::size_t edge = forest_.begin(node); edge < forest_.end(node); ++edge) add_edge(edge);
-        std::ranges::sort(all_, std::less{});
-        std::vector<Segment>& kept = segments_[node - first_];
-        for (Segment segment : all_) {
-            if (!kept.empty() && kept.back().slope == segment.slope) continue;
-            segment.from = -infinity;
-            while (!kept.empty()) {
-                const Segment& last = kept.back();
-                segment.from = overtakes(last.intercept, last.slope, segment.intercept, segment.slope);
-                if (segment.from > last.from) break;
-                kept.pop_back();
-                segment.from = -infinity;
-            }
-            if (segment.from < infinity) kept.push_back(segment);
-        }
-        kept.shrink_to_fit();
+        keep_highest(all_, segments_[node - first_]);
+        segments_[node - first_].shrink_to_fit();
     }
 
     // The sum of envelopes: both tails' segments in the order in which they are best together.

@@ -4,6 +4,7 @@
 #include "envelope.hpp"
 #include "hashing.hpp"
 
+#include <cmath>
 #include <cstring>
 #include <span>
 #include <utility>
@@ -16,11 +17,19 @@ using Values = std::span<const double>;
 
 std::size_t sentence_count(const In1<std::int64_t>& sentences) { return sentences.shape(0) - 1; }
 
+// The first row with the highest score of each sentence.
+std::vector<std::int32_t> best_rows(const std::vector<double>& scores, std::span<const std::int64_t> sentences) {
+    std::vector<std::int32_t> best;
+    for (std::size_t s = 0; s + 1 < sentences.size(); ++s)
+        best.push_back(static_cast<std::int32_t>(std::max_element(scores.begin() + sentences[s], scores.begin() + sentences[s + 1]) - scores.begin()));
+    return best;
+}
+
 // The score of each candidate, summed in the order of features, and the first best candidate of each sentence.
 auto mert_scores(In2<double> columns, In1<double> weights, In1<std::int64_t> sentences) {
     const std::size_t rows = columns.shape(1);
     std::vector<double> scores(rows, 0.0);
-    std::vector<std::int32_t> best(sentence_count(sentences));
+    std::vector<std::int32_t> best;
     {
         nb::gil_scoped_release release;
         constexpr std::size_t block = 1024;  // stays in the nearest cache
@@ -32,12 +41,21 @@ auto mert_scores(In2<double> columns, In1<double> weights, In1<std::int64_t> sen
                 for (std::size_t row = begin; row < end; ++row) scores[row] += weight * column[row];
             }
         }
-        for (std::size_t s = 0; s < best.size(); ++s) {
-            const auto begin = scores.begin() + sentences.data()[s], end = scores.begin() + sentences.data()[s + 1];
-            best[s] = static_cast<std::int32_t>(std::max_element(begin, end) - scores.begin());
-        }
+        best = best_rows(scores, view(sentences));
     }
     return nb::make_tuple(give(std::move(scores)), give(std::move(best)));
+}
+
+// The same after a step along a direction in which scores have the given slopes.
+auto mert_moved(In1<double> scores, In1<double> slopes, double step, In1<std::int64_t> sentences) {
+    std::vector<double> moved(scores.shape(0));
+    std::vector<std::int32_t> best;
+    {
+        nb::gil_scoped_release release;
+        for (std::size_t row = 0; row < moved.size(); ++row) moved[row] = scores.data()[row] + step * slopes.data()[row];
+        best = best_rows(moved, view(sentences));
+    }
+    return nb::make_tuple(give(std::move(moved)), give(std::move(best)));
 }
 
 // The candidates of each sentence by falling slope; equal ones in their order.
@@ -55,6 +73,72 @@ auto mert_order(In1<double> slopes, In1<std::int64_t> sentences) {
         }
     }
     return give(std::move(order));
+}
+
+// The candidates that can be the highest somewhere, and a few others, in the same order; for directions that are looked
+// along only once, where sorting all of them would cost most.
+//
+// Let p be the line that is best at t = 0 and q the steepest one. A line whose slope is between theirs is above both
+// somewhere only if it is above the kink where q overtakes p; likewise on the other side.
+class Contenders {
+public:
+    Contenders(Values intercepts, Values slopes) : intercepts_(intercepts), slopes_(slopes) {}
+
+    void append(std::int32_t begin, std::int32_t end, std::int32_t best, std::vector<std::int32_t>& rows) {
+        const auto [flattest, steepest] = extremes(begin, end);
+        const Kink right = kink(best, steepest), left = kink(best, flattest);
+        const std::size_t first = rows.size();
+        for (std::int32_t row = begin; row < end; ++row)
+            if (row == best || above(row, right) || above(row, left)) rows.push_back(row);
+        std::sort(rows.begin() + static_cast<std::ptrdiff_t>(first), rows.end(), [&](std::int32_t a, std::int32_t b) {
+            return slopes_[a] != slopes_[b] ? slopes_[a] > slopes_[b] : a < b;
+        });
+    }
+
+private:
+    struct Kink {
+        double t, height;
+    };
+
+    bool above(std::int32_t row, Kink kink) const { return intercepts_[row] + kink.t * slopes_[row] >= kink.height; }
+
+    // The lines with the smallest and the largest slope, of equal ones the highest.
+    std::pair<std::int32_t, std::int32_t> extremes(std::int32_t begin, std::int32_t end) const {
+        std::int32_t flattest = begin, steepest = begin;
+        double least = slopes_[begin], most = least;
+        for (std::int32_t row = begin + 1; row < end; ++row) {
+            const double slope = slopes_[row];
+            if (slope >= most && (slope > most || intercepts_[row] > intercepts_[steepest])) most = slope, steepest = row;
+            if (slope <= least && (slope < least || intercepts_[row] > intercepts_[flattest])) least = slope, flattest = row;
+        }
+        return {flattest, steepest};
+    }
+
+    // Where two lines cross, and a height below that by more than any rounding. Nothing is above the kink of parallel
+    // lines, and everything above one that is too far away for numbers.
+    Kink kink(std::int32_t one, std::int32_t two) const {
+        if (slopes_[one] == slopes_[two]) return {0, infinity};
+        const double t = overtakes(intercepts_[one], slopes_[one], intercepts_[two], slopes_[two]);
+        const double rise = t * slopes_[one], height = intercepts_[one] + rise;
+        if (!std::isfinite(height)) return {0, -infinity};
+        return {t, height - 1e-9 * (std::abs(intercepts_[one]) + std::abs(rise))};
+    }
+
+    Values intercepts_, slopes_;
+};
+
+auto mert_contenders(In1<double> intercepts, In1<std::int32_t> best, In1<double> slopes, In1<std::int64_t> sentences) {
+    std::vector<std::int32_t> rows;
+    std::vector<std::int64_t> bounds{0};
+    {
+        nb::gil_scoped_release release;
+        Contenders contenders(view(intercepts), view(slopes));
+        for (std::size_t s = 0; s < sentence_count(sentences); ++s) {
+            contenders.append(static_cast<std::int32_t>(sentences.data()[s]), static_cast<std::int32_t>(sentences.data()[s + 1]), best.data()[s], rows);
+            bounds.push_back(static_cast<std::int64_t>(rows.size()));
+        }
+    }
+    return nb::make_tuple(give(std::move(rows)), give(std::move(bounds)));
 }
 
 // For each row the first one of its sentence with the same statistics.
@@ -141,7 +225,8 @@ private:
     std::vector<Piece> left_, right_;
 };
 
-// The places on the line where sums of statistics change, and the sums before, between and after them.
+// The places on the line where sums of statistics change, and the sums before, between and after them. `sentences` says
+// where in `order` each sentence begins.
 auto mert_line(In1<double> intercepts, In1<std::int32_t> best, In1<double> slopes, In1<std::int32_t> order,
                In1<std::int64_t> sentences, In1<std::int32_t> same, In2<double> statistics) {
     const std::size_t columns = statistics.shape(1);
@@ -181,6 +266,9 @@ auto mert_line(In1<double> intercepts, In1<std::int32_t> best, In1<double> slope
 void bind_mert(nb::module_& m) {
     m.def("mert_scores", &mert_scores, nb::arg("columns").noconvert(), nb::arg("weights").noconvert(), nb::arg("sentences").noconvert());
     m.def("mert_order", &mert_order, nb::arg("slopes").noconvert(), nb::arg("sentences").noconvert());
+    m.def("mert_moved", &mert_moved, nb::arg("scores").noconvert(), nb::arg("slopes").noconvert(), nb::arg("step"), nb::arg("sentences").noconvert());
+    m.def("mert_contenders", &mert_contenders, nb::arg("intercepts").noconvert(), nb::arg("best").noconvert(), nb::arg("slopes").noconvert(),
+          nb::arg("sentences").noconvert());
     m.def("mert_same_statistics", &mert_same_statistics, nb::arg("statistics").noconvert(), nb::arg("sentences").noconvert());
     m.def("mert_line", &mert_line, nb::arg("intercepts").noconvert(), nb::arg("best").noconvert(), nb::arg("slopes").noconvert(),
           nb::arg("order").noconvert(), nb::arg("sentences").noconvert(), nb::arg("same").noconvert(), nb::arg("statistics").noconvert());

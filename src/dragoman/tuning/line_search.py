@@ -64,6 +64,9 @@ class Point(Protocol):
     def line(self, direction: Vector) -> Line:
         """Return the objective along a line through here."""
 
+    def moved(self, step: float, direction: Vector) -> Point:
+        """Return the place after a step along a direction."""
+
 
 class Lines(Protocol):
     """A problem prepared for many line searches."""
@@ -102,27 +105,39 @@ class CandidateLines:
 
     def at(self, weights: Vector) -> CandidatePoint:
         """Return the place of some weights."""
-        return CandidatePoint(self, weights)
+        return CandidatePoint(self, *self.scores(weights))
 
-    def slopes(self, direction: Vector) -> tuple[Vector, NDArray[np.int32]]:
-        """The slope of each candidate along a direction, and the order that goes with it."""
+    def scores(self, weights: Vector) -> tuple[Vector, NDArray[np.int32]]:
+        """The weighted sum of each candidate's features, and each sentence's best candidate."""
+        scores, best = kernels.mert_scores(self.columns, np.ascontiguousarray(weights, np.float64), self.sentences)
+        if not np.isfinite(scores).all():
+            raise DataError("some weighted sums of features are too large to compute with", expected="smaller weights")
+        return scores, best
+
+    def axis(self, direction: Vector) -> int | None:
+        """The number of the axis that a direction goes along, if it does."""
         axes = np.flatnonzero(direction)
-        if len(axes) != 1 or direction[axes[0]] != 1:
-            slopes, _ = kernels.mert_scores(self.columns, _contiguous(direction), self.sentences)
-            return slopes, kernels.mert_order(_finite(slopes), self.sentences)
-        axis = int(axes[0])
+        return int(axes[0]) if len(axes) == 1 and direction[axes[0]] == 1 else None
+
+    def slopes(self, direction: Vector) -> Vector:
+        """The slope of each candidate along a direction."""
+        axis = self.axis(direction)
+        return self.scores(direction)[0] if axis is None else self.columns[axis]
+
+    def order(self, axis: int) -> NDArray[np.int32]:
+        """Each sentence's candidates by falling slope along an axis."""
         if axis not in self._orders:  # two threads may both find it missing; they then find the same
             self._orders[axis] = kernels.mert_order(self.columns[axis], self.sentences)
-        return self.columns[axis], self._orders[axis]
+        return self._orders[axis]
 
 
 class CandidatePoint:
-    """Some weights, and the score and rank of every candidate under them."""
+    """Some weights, as the score of every candidate and the best candidate of every sentence under them."""
 
-    def __init__(self, lines: CandidateLines, weights: Vector):
+    def __init__(self, lines: CandidateLines, scores: Vector, best: NDArray[np.int32]):
         self._lines = lines
-        self._scores, self._best = kernels.mert_scores(lines.columns, _contiguous(weights), lines.sentences)
-        _finite(self._scores)
+        self._scores = scores
+        self._best = best
 
     @property
     def objective(self) -> float:
@@ -130,12 +145,19 @@ class CandidatePoint:
         problem = self._lines.problem
         return problem.sign * float(problem.scorer.score(problem.statistics[self._best].sum(axis=0)))
 
+    def moved(self, step: float, direction: Vector) -> CandidatePoint:
+        """Return the place after a step, but for rounding; much faster than to begin with the weights."""
+        of = self._lines
+        return CandidatePoint(of, *kernels.mert_moved(self._scores, of.slopes(direction), step, of.sentences))
+
     def line(self, direction: Vector) -> Line:
         """Return the objective along a line through here."""
-        of = self._lines
-        breaks, sums = kernels.mert_line(
-            self._scores, self._best, *of.slopes(direction), of.sentences, of.same, of.statistics
-        )
+        of, axis, slopes = self._lines, self._lines.axis(direction), self._lines.slopes(direction)
+        if axis is None:
+            order, bounds = kernels.mert_contenders(self._scores, self._best, slopes, of.sentences)
+        else:
+            order, bounds = of.order(axis), of.sentences
+        breaks, sums = kernels.mert_line(self._scores, self._best, slopes, order, bounds, of.same, of.statistics)
         return Line(breaks, of.problem.sign * of.problem.scorer.score(sums))
 
 
@@ -163,6 +185,10 @@ class HypergraphPoint:
         """The objective at these weights."""
         return self._lines.problem.objective(self._weights, threads=self._lines.threads)
 
+    def moved(self, step: float, direction: Vector) -> HypergraphPoint:
+        """Return the place after a step."""
+        return HypergraphPoint(self._lines, self._weights + step * direction)
+
     def line(self, direction: Vector) -> Line:
         """Return the objective along a line through here."""
         problem, threads = self._lines.problem, self._lines.threads
@@ -178,13 +204,3 @@ class HypergraphPoint:
             statistics,
         )
         return Line(breaks, problem.sign * problem.scorer.score(sums))
-
-
-def _contiguous(vector: Vector) -> Vector:
-    return np.ascontiguousarray(vector, np.float64)
-
-
-def _finite(scores: Vector) -> Vector:
-    if not np.isfinite(scores).all():
-        raise DataError("some weighted sums of features are too large to compute with", expected="smaller weights")
-    return scores

@@ -103,31 +103,33 @@ class Mert(Tuner):
 
     def _climb(self, lines: Lines, start: Vector, rng: np.random.Generator, stop: Event) -> Optimum:
         """Move from one start until nothing gains any more."""
-        point = lines.at(start)
-        at = Place(start, point, point.objective if self.smoothing == "none" else -np.inf)
+        at = self._place(lines, start, -np.inf)
         for _ in range(self.max_rounds):
             before = at
             directions = np.concatenate([np.eye(len(start)), rng.normal(size=(self.random_directions, len(start)))])
             for group in [directions] if self.moves == "best" else directions[:, None]:
                 if not stop.is_set():
-                    at = self._move(lines, at, group)
+                    at = self._move(at, group)
             if at is before:
                 break
+            # What counts is the metric where rounding really led.
+            at = self._place(lines, at.weights, at.objective)
+            if self.smoothing == "none" and at.objective <= before.objective:
+                return Optimum(before.weights, before.objective)
         return Optimum(at.weights, at.objective)
 
-    def _move(self, lines: Lines, at: Place, directions: Vector) -> Place:
+    def _place(self, lines: Lines, weights: Vector, smoothed: float) -> Place:
+        point = lines.at(weights)
+        return Place(weights, point, point.objective if self.smoothing == "none" else smoothed)
+
+    def _move(self, at: Place, directions: Vector) -> Place:
         """Make the best of the moves along some directions, if it gains enough."""
         moves = [self._search(at.point.line(direction), at.weights, direction) for direction in directions]
         chosen = max(range(len(moves)), key=lambda i: moves[i].score)
-        if moves[chosen].score <= at.objective + self.min_gain:
+        move, direction = moves[chosen], directions[chosen]
+        if move.score <= at.objective + self.min_gain:
             return at
-        weights = at.weights + moves[chosen].step * directions[chosen]
-        point = lines.at(weights)
-        if self.smoothing != "none":
-            return Place(weights, point, moves[chosen].score)
-        # What counts is the metric where rounding really led.
-        objective = point.objective
-        return Place(weights, point, objective) if objective > at.objective else at
+        return Place(at.weights + move.step * direction, at.point.moved(move.step, direction), move.score)
 
     def _search(self, line: Line, weights: Vector, direction: Vector) -> Move:
         scores = line.scores if self.smoothing == "none" else smooth(line.scores, self.window, self.smoothing)
