@@ -525,6 +525,7 @@ def parse_number_columns(text: _U8, columns: int) -> tuple[_F64, tuple[int, int,
 
 def format_number_columns(values: _F64) -> _U8:
     """The inverse of parse_number_columns, with as few digits as give the same numbers."""
+
 # metric_ngrams.cpp, metric_edits.cpp, metric_meteor.cpp: hypothesis i translates sentence sentences[i]; words of
 # hypotheses that no reference has are below 0
 def clipped_ngrams(
@@ -580,6 +581,7 @@ def meteor_matches(
     progress: _Progress = None,
 ) -> _I64:
     """For each hypothesis: exact matches, further matches of stems, and chunks (the fewest that the beam finds)."""
+
 # mira.cpp
 def distinct_statistics(sentences: _I64, statistics: _F64) -> tuple[_I64, _I64, _I64]:
     """Number the distinct statistics of each sentence: of each row; a row of each; where a sentence's begin."""
@@ -587,7 +589,7 @@ def distinct_statistics(sentences: _I64, statistics: _F64) -> tuple[_I64, _I64, 
 def decayed_sums(statistics: _F64, start: _F64, decay: float, factor: float) -> _F64:
     """Row i + 1 is decay times row i plus factor times statistics[i]; row 0 is the start."""
 
-def best_candidates(sentences: _I64, offsets: _I64, ids: _I32, values: _F64, weights: _F64, threads: int) -> _I64:
+def best_rows(sentences: _I64, offsets: _I64, ids: _I32, values: _F64, weights: _F64, threads: int) -> _I64:
     """The first row of each sentence that has the highest model score."""
 
 def mira_epoch(
@@ -644,6 +646,7 @@ def sample_pairs(
     progress: _Progress,
 ) -> tuple[_I64, _I64]:
     """Of distinct random pairs in each sentence those whose scores differ most: the better rows, the worse rows."""
+
 # evaluate.cpp
 def distinct_candidates(sentences: _I64, offsets: _I64, ids: _I32, values: _F64, threads: int) -> _U8:
     """Mark the candidates that do not repeat the features of an earlier one of the same sentence."""
@@ -693,3 +696,52 @@ def expectation_gradient(
     threads: int,
 ) -> _F64:
     """The gradient of slopes · expected statistics + temperature · entropy with respect to the weights."""
+
+# mert.cpp
+def mert_scores(columns: _F64, weights: _F64, sentences: _I64) -> tuple[_F64, _I32]:
+    """The weighted sum of each candidate's features (`columns` has a row for each feature), and the first best ones."""
+
+def mert_moved(scores: _F64, slopes: _F64, step: float, sentences: _I64) -> tuple[_F64, _I32]:
+    """Scores after a step along a direction in which they have the given slopes, and the first best candidates."""
+
+def mert_order(slopes: _F64, sentences: _I64) -> _I32:
+    """The candidates of each sentence by falling slope, equal ones in their order."""
+
+def mert_contenders(intercepts: _F64, best: _I32, slopes: _F64, sentences: _I64) -> tuple[_I32, _I64]:
+    """The candidates that may be best somewhere, in that order, and where those of each sentence begin."""
+
+def mert_same_statistics(statistics: _F64, sentences: _I64) -> _I32:
+    """For each candidate the first one of its sentence with the same statistics."""
+
+def mert_line(
+    intercepts: _F64,
+    best: _I32,
+    slopes: _F64,
+    order: _I32,
+    sentences: _I64,
+    same: _I32,
+    statistics: _F64,
+) -> tuple[_F64, _F64]:
+    """Where the sum of the best candidates' statistics changes along a line, and the sums around those breaks.
+
+    Candidate i scores intercepts[i] + t * slopes[i]; `best` is the first best one of each sentence at t = 0. `order`
+    has all candidates (from mert_order) or some (from mert_contenders); those of a sentence begin at `sentences` there.
+    """
+
+# forest_envelope.cpp
+def forest_envelopes(
+    first_edge: _I64,
+    tails: _I32,
+    intercepts: _F64,
+    slopes: _F64,
+    nodes: _I64,
+    roots: _I64,
+    threads: int = 1,
+    progress: _Progress = None,
+) -> tuple[_I64, _F64, _F64, _I32, _I64]:
+    """The upper envelope of each of several hypergraphs, whose edges score intercept + t * slope.
+
+    The hypergraphs stand one after the other: `nodes` is where the nodes of each begin. Returns where the segments of
+    each begin, their intercepts and slopes, by rising slope, and their derivations (edges and offsets). Raises an
+    OverflowError if a derivation's score is not finite.
+    """

@@ -3,6 +3,7 @@
 
 namespace dragoman {
 void bind_forest_derivations(nanobind::module_&);
+void bind_forest_envelope(nanobind::module_&);
 void bind_forest_inside(nanobind::module_&);
 void bind_forest_kbest(nanobind::module_&);
 void bind_forest_ngrams(nanobind::module_&);
@@ -11,6 +12,7 @@ void bind_forest_string(nanobind::module_&);
 void bind_sequences(nanobind::module_&);
 void bind_lm_index(nanobind::module_&);
 void bind_lm_query(nanobind::module_&);
+void bind_mert(nanobind::module_&);
 void bind_ngram_counts(nanobind::module_&);
 void bind_extract(nanobind::module_&);
 void bind_score(nanobind::module_&);
@@ -39,6 +41,7 @@ void bind_risk(nanobind::module_&);
 NB_MODULE(_kernels, m) {
     m.doc() = "Inner loops of Dragoman: arrays in, arrays out.";
     dragoman::bind_forest_derivations(m);
+    dragoman::bind_forest_envelope(m);
     dragoman::bind_forest_inside(m);
     dragoman::bind_forest_kbest(m);
     dragoman::bind_forest_ngrams(m);
@@ -47,6 +50,7 @@ NB_MODULE(_kernels, m) {
     dragoman::bind_sequences(m);
     dragoman::bind_lm_index(m);
     dragoman::bind_lm_query(m);
+    dragoman::bind_mert(m);
     dragoman::bind_ngram_counts(m);
     dragoman::bind_extract(m);
     dragoman::bind_score(m);

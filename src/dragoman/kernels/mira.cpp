@@ -66,7 +66,7 @@ auto decayed_sums(In2<double> statistics, In1<double> start, double decay, doubl
     return give(std::move(sums), width);
 }
 
-auto best_candidates(In1<std::int64_t> sentences, In1<std::int64_t> offsets, In1<std::int32_t> ids, In1<double> values,
+auto best_rows(In1<std::int64_t> sentences, In1<std::int64_t> offsets, In1<std::int32_t> ids, In1<double> values,
                      In1<double> weights, int threads) {
     const Candidates candidates(sentences, offsets, ids, values);
     const auto weight = view(weights);
@@ -140,7 +140,7 @@ void bind_mira(nb::module_& m) {
     m.def("distinct_statistics", &distinct_statistics, nb::arg("sentences").noconvert(), nb::arg("statistics").noconvert());
     m.def("decayed_sums", &decayed_sums, nb::arg("statistics").noconvert(), nb::arg("start").noconvert(), nb::arg("decay"),
           nb::arg("factor"));
-    m.def("best_candidates", &best_candidates, nb::arg("sentences").noconvert(), nb::arg("offsets").noconvert(),
+    m.def("best_rows", &best_rows, nb::arg("sentences").noconvert(), nb::arg("offsets").noconvert(),
           nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("weights").noconvert(), nb::arg("threads"));
     m.def("mira_epoch", &mira_epoch, nb::arg("sentences").noconvert(), nb::arg("offsets").noconvert(),
           nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("kinds").noconvert(),

@@ -74,7 +74,7 @@ class Mira(Tuner):
                     decay=self.decay,
                 )
                 average = weights - drift / ((epoch + 1) * len(order))
-                rows = kernels.best_candidates(*gains.candidates, weights=average, threads=threads)
+                rows = kernels.best_rows(*gains.candidates, weights=average, threads=threads)
                 value = problem.sign * float(problem.scorer.score(problem.statistics[rows].sum(axis=0)))
                 if value > best.objective:
                     best = Optimum(average, value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,21 @@ from dragoman.metrics.metric import Scorer
 
 #: Methods that look along single weights, or sample boxes of weights, make no sense beyond so many features.
 MOST_DENSE = 200
+
+
+class Evidence(Protocol):
+    """What all kinds of problems have: names and ranges of weights, and what is maximised."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the features."""
+
+    @property
+    def ranges(self) -> NDArray[np.float64]:
+        """For each feature the least and the largest weight for random starts."""
+
+    def objective(self, weights: NDArray[np.float64]) -> float:
+        """What is maximised: the metric of the best candidates, negated for error rates."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dragoman.core.options import Options
 from dragoman.core.progress import SILENT, Progress
-from dragoman.tuning.problem import Problem
+from dragoman.tuning.problem import Evidence, Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class Tuner(Options, ABC):
 
 
 def random_starts(
-    problem: Problem, start: NDArray[np.float64], count: int, rng: np.random.Generator
+    problem: Evidence, start: NDArray[np.float64], count: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     """The given start and `count` random ones, each weight uniform in its range: one row each."""
     low, high = problem.ranges[:, 0], problem.ranges[:, 1]

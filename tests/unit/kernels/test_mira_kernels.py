@@ -39,7 +39,7 @@ def test_best_candidates_are_those_of_the_problem(seed: int) -> None:
     for weights in (rng.normal(size=4), np.zeros(4)):
         expected = problem.best(weights)
         for threads in (1, 2):
-            np.testing.assert_array_equal(kernels.best_candidates(*candidates(problem), weights, threads), expected)
+            np.testing.assert_array_equal(kernels.best_rows(*candidates(problem), weights, threads), expected)
 
 
 @pytest.mark.parametrize("seed", range(30))

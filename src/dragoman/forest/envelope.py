@@ -1,0 +1,84 @@
+"""Upper envelopes: the derivations that are best somewhere, when edges score a + t b (Macherey et al. 2008).
+
+If the weights move along a line, every edge's score is a straight line in t, and so is every derivation's. The envelope
+of a hypergraph has at most as many segments as a lattice has edges, however many derivations there are; for edges of
+two tails see Kumar et al. (2009).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman import kernels
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.hypergraph import Hypergraph
+from dragoman.core.progress import SILENT, Progress
+from dragoman.core.ragged import Ragged
+from dragoman.forest.arrays import no_derivation
+from dragoman.forest.batch import Batch
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Envelope:
+    """Derivation `i` scores `intercepts[i] + t * slopes[i]`, and is the best one from `breaks[i - 1]` to `breaks[i]`.
+
+    Slopes rise; the first and the last segment have no end. Among equal derivations the one with the lowest edges
+    is there.
+    """
+
+    intercepts: Vector
+    slopes: Vector
+    derivations: Ragged[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.slopes)
+
+    @property
+    def breaks(self) -> Vector:
+        """Where the best derivation changes."""
+        return -np.diff(self.intercepts) / np.diff(self.slopes) + 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Envelopes(Envelope):
+    """Envelopes of several hypergraphs: segments `graphs[i]` to `graphs[i + 1]` are those of hypergraph `i`."""
+
+    graphs: NDArray[np.int64]
+
+
+def envelope(graph: Hypergraph, intercepts: Vector, slopes: Vector) -> Envelope:
+    """The upper envelope of all derivations of the root, given the two numbers of each edge."""
+    batch = Batch(graph, np.array([0, graph.nodes]), np.array([graph.root]))
+    found = envelopes(batch, intercepts, slopes)
+    if len(found) == 0:
+        raise no_derivation()
+    return Envelope(found.intercepts, found.slopes, found.derivations)
+
+
+def envelopes(
+    batch: Batch, intercepts: Vector, slopes: Vector, *, threads: int = 1, progress: Progress = SILENT
+) -> Envelopes:
+    """The upper envelope of each hypergraph; one without derivations has no segments."""
+    graph = batch.joined
+    if len(intercepts) != graph.edges or len(slopes) != graph.edges:
+        raise UsageError(f"there are {len(intercepts)} intercepts and {len(slopes)} slopes for {graph.edges} edges")
+    try:
+        with progress.stage("envelopes") as share:
+            graphs, found_intercepts, found_slopes, edges, offsets = kernels.forest_envelopes(
+                np.ascontiguousarray(graph.first_edge, np.int64),
+                np.ascontiguousarray(graph.tails, np.int32),
+                np.ascontiguousarray(intercepts, np.float64),
+                np.ascontiguousarray(slopes, np.float64),
+                batch.nodes,
+                batch.roots,
+                threads=threads,
+                progress=share,
+            )
+    except OverflowError:
+        raise DataError("the scores of some derivations are too large to compute with") from None
+    return Envelopes(found_intercepts, found_slopes, Ragged(edges, offsets), graphs)

@@ -1,0 +1,80 @@
+"""What an optimiser sees of whole search spaces: hypergraphs instead of lists of candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.corpus import Corpus
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.hypergraph import Hypergraph
+from dragoman.core.weights import Weights
+from dragoman.forest.batch import Batch
+from dragoman.forest.derivation import yields
+from dragoman.forest.envelope import Envelopes, envelopes
+from dragoman.forest.inside_outside import max_inside
+from dragoman.metrics.metric import Scorer
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class HypergraphProblem:
+    """Hypergraph `s` holds the translations of sentence `s`, as many as it has derivations.
+
+    Weights are vectors in the order of `names`. Under weights w the translation of a sentence is what its derivation
+    with the highest w · features writes; `scorer` gives its statistics. What is optimised, and `ranges` and `sign`,
+    are as in `Problem`.
+    """
+
+    batch: Batch
+    features: FeatureRows
+    scorer: Scorer
+    ranges: NDArray[np.float64]
+    sign: int = 1
+
+    @classmethod
+    def of(
+        cls, graphs: Sequence[Hypergraph], scorer: Scorer, ranges: NDArray[np.float64], sign: int = 1
+    ) -> HypergraphProblem:
+        """Build from one hypergraph a sentence; each must have features and at least one derivation."""
+        if any(graph.features is None for graph in graphs):
+            raise UsageError("a hypergraph was made without features, so that its weights cannot be tuned")
+        batch = Batch.of(graphs)
+        features = batch.joined.features
+        assert features is not None
+        if not np.isfinite(features.values).all():
+            raise DataError("an edge of a hypergraph has a feature that is not a finite number")
+        empty = np.flatnonzero(max_inside(batch.joined)[batch.roots] == -np.inf)
+        if len(empty):
+            raise DataError(f"the hypergraph of sentence {empty[0]} has no derivation")
+        return cls(batch, features, scorer, ranges, sign)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the features."""
+        return self.features.names
+
+    def envelopes(self, weights: Vector, direction: Vector, *, threads: int = 1) -> Envelopes:
+        """The derivations of each sentence that are best somewhere along `weights + t * direction`."""
+        intercepts, slopes = (
+            self.features.dot(Weights(zip(self.names, vector.tolist(), strict=True))) for vector in (weights, direction)
+        )
+        return envelopes(self.batch, intercepts, slopes, threads=threads)
+
+    def statistics(self, found: Envelopes, *, threads: int = 1) -> Vector:
+        """The statistics of what each derivation writes."""
+        hypotheses = Corpus(self.batch.joined.vocab, yields(self.batch.joined, found.derivations))
+        sentences = np.repeat(np.arange(len(self.batch), dtype=np.int64), np.diff(found.graphs))
+        statistics = self.scorer.statistics(hypotheses, sentences, threads=threads)
+        return np.ascontiguousarray(statistics, np.float64)
+
+    def objective(self, weights: Vector, *, threads: int = 1) -> float:
+        """What is maximised: the metric of the best derivations, negated for error rates."""
+        # Without a direction the envelope of a sentence is its best derivation.
+        best = self.envelopes(weights, np.zeros(len(weights)), threads=threads)
+        return self.sign * float(self.scorer.score(self.statistics(best, threads=threads).sum(axis=0)))
