@@ -16,6 +16,7 @@ from dragoman.metrics.metric import Metric, Scorer
 from dragoman.metrics.preparation import Tokenisation, tokenise
 from dragoman.metrics.references import References
 from dragoman.metrics.signature import SACREBLEU, signature
+from dragoman.metrics.smooth_bleu import smooth_bleu
 
 ReferenceLength = Literal["closest", "shortest", "average"]
 Smoothing = Literal["none", "exp", "floor", "add-k"]
@@ -102,6 +103,13 @@ class BleuScorer(Scorer):
     def score(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
         """Score sums of statistics."""
         return bleu_scores(statistics, self.metric.smoothing, self.metric.smoothing_value)
+
+    def smooth_score(self, statistics: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        """Score one sum of statistics that need not be counts, and return the derivatives with respect to them."""
+        order = (len(statistics) - 2) // 2
+        bleu = smooth_bleu(statistics[2 : 2 + order], statistics[2 + order :], statistics[0], statistics[1])
+        lengths = [bleu.by_hypothesis_length, bleu.by_reference_length]
+        return bleu.score, np.concatenate([lengths, bleu.by_matches, bleu.by_totals])
 
     def sentence_scores(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
         """Score single sentences, smoothed; orders that a short sentence does not have are left out."""

@@ -69,7 +69,7 @@ class Evaluator:
             best = self.best(weights)
             return np.array([self.problem.statistics[rows].sum(axis=0) for rows in best])
         level, winners = self._winners(weights)
-        settled = self._statistics[np.delete(level.settled, level.open)].sum(axis=0)
+        settled: NDArray[np.float64] = self._statistics[np.delete(level.settled, level.open)].sum(axis=0)
         return settled + kernels.sum_winners(self._statistics, level.rows, level.usual, winners, self._threads)
 
     def objectives(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
