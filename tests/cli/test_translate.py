@@ -47,10 +47,11 @@ def test_threads_give_the_same_lines(dragoman, model, toy):
 def test_everything_on_the_side_agrees(dragoman, model, toy, tmp_path):
     source = tmp_path / "source"
     source.write_bytes(text_of(toy.pairs[:20]))
-    files = {name: tmp_path / name for name in ("details", "list.gz", "graphs.jsonl.xz", "one.svg")}
+    files = {name: tmp_path / name for name in ("details", "list.gz", "graphs.jsonl.xz", "one.svg", "links")}
     result = dragoman(
         "translate", "--model", model, source, "--details", files["details"], "--nbest", 5, "--nbest-out",
         files["list.gz"], "--hypergraphs", files["graphs.jsonl.xz"], "--picture", files["one.svg"], "--show",
+        "--links", files["links"],
     )  # fmt: skip
     assert result.code == 0
     details = [json.loads(line) for line in files["details"].read_text(encoding="utf-8").splitlines()]
@@ -67,6 +68,11 @@ def test_everything_on_the_side_agrees(dragoman, model, toy, tmp_path):
         assert row["score"] == pytest.approx(best_derivation(graph).score)
         covered = sorted(w for p in row["phrases"] for w in range(*p["source"]))
         assert covered == list(range(len(row["source"].split())))
+    links = files["links"].read_text(encoding="utf-8").split("\n")[:-1]
+    for row, line in zip(details, links, strict=True):
+        assert line.split() == [
+            f"{s}-{t}" for s, t in sorted(map(tuple, (x for p in row["phrases"] for x in p["links"])))
+        ]
     assert "<svg" in files["one.svg"].read_text(encoding="utf-8")
     assert "    score " in result.out
 
@@ -87,7 +93,14 @@ def test_nbest_formats_read_back(dragoman, model, toy, tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--algorithm", "stack"], ["--climb", "gloss"], ["--climb", "beam"], ["--reordering-limit", "-1"]]
+    "arguments",
+    [
+        ["--algorithm", "stack"],
+        ["--exhaustive", "--reordering-limit", "1"],
+        ["--climb", "gloss"],
+        ["--climb", "beam"],
+        ["--reordering-limit", "-1"],
+    ],
 )
 def test_other_searches(dragoman, model, toy, arguments):
     result = dragoman("translate", "--model", model, *arguments, stdin=text_of(toy.pairs[:10]))

@@ -46,6 +46,9 @@ def register(app: typer.Typer) -> None:
         limits: Annotated[SearchLimits, Flags("Search")],
         space: Annotated[SpaceLimits, Flags("Space (the model's own by default)")],
         source: Annotated[Path, typer.Argument(help="Source text, one sentence a line.")] = Path("-"),
+        exhaustive: Annotated[
+            bool, typer.Option("--exhaustive", help="Look at everything; the same as --algorithm exhaustive.")
+        ] = False,
         climb: Annotated[
             Literal["gloss", "beam"] | None,
             typer.Option(help="Greedy hill-climbing from a gloss, or from the beam's result."),
@@ -64,6 +67,7 @@ def register(app: typer.Typer) -> None:
         details: Annotated[
             Path | None, typer.Option(help="JSONL with scores, features, phrases and word links.")
         ] = None,
+        links: Annotated[Path | None, typer.Option(help="Word links of the translations, like `0-0 1-2`.")] = None,
         nbest: Annotated[int | None, typer.Option(min=1, help="How many hypotheses a sentence in --nbest-out.")] = None,
         nbest_out: Annotated[Path | None, typer.Option(help="Where the n-best lists go.")] = None,
         nbest_format: Annotated[
@@ -78,6 +82,8 @@ def register(app: typer.Typer) -> None:
         """Translate text: one line out for each line in, in the same order, as they become ready."""
         if (nbest is None) != (nbest_out is None):
             raise UsageError("--nbest and --nbest-out go together")
+        if exhaustive:
+            limits = replace(limits, algorithm="exhaustive")
         list_format = NBEST_FORMATS.get(nbest_format)()
         loaded = Model.load(model)
         translator = Translator(
@@ -93,6 +99,7 @@ def register(app: typer.Typer) -> None:
         prepare = preparation(loaded, prepared)
         with contextlib.ExitStack() as stack:
             details_to = None if details is None else stack.enter_context(open_output(details))
+            links_to = None if links is None else stack.enter_context(open_output(links))
             nbest_to = None if nbest_out is None else stack.enter_context(open_output(nbest_out))
             graphs_to = None if hypergraphs is None else stack.enter_context(open_output(hypergraphs))
             number = unreached = 0
@@ -114,6 +121,8 @@ def register(app: typer.Typer) -> None:
                     unreached += not part.reached(i)
                     if details_to is not None:
                         details_to.write(_details(translation, number + i, part.reached(i)))
+                    if links_to is not None:
+                        links_to.write(_links(translation))
                     if graphs_to is not None and part.reached(i):
                         graphs_to.write(format_hypergraph(part.hypergraph(i), number + i).encode() + b"\n")
                 sys.stdout.flush()
@@ -135,6 +144,11 @@ def preparation(model: Model, prepared: bool) -> Callable[[Iterable[str]], Itera
     options = Tokeniser(lowercase=settings.lowercase)
     language = settings.source_language or "en"
     return lambda lines: (tokenise_lines([line], language, options)[0] for line in lines)
+
+
+def _links(translation: Translation) -> bytes:
+    links = sorted(link for phrase in translation.phrases for link in phrase.links)
+    return (" ".join(f"{s}-{t}" for s, t in links) + "\n").encode()
 
 
 def _details(translation: Translation, number: int, reached: bool) -> bytes:

@@ -38,6 +38,10 @@ class Hypergraph:
     scores: NDArray[np.float64]
     features: FeatureRows | None = None
 
+    def __repr__(self) -> str:
+        features = f", {len(self.features.names)} features" if self.features else ""
+        return f"Hypergraph({self.nodes:,} nodes, {self.edges:,} edges{features})"
+
     @property
     def nodes(self) -> int:
         """The number of nodes."""

@@ -61,6 +61,11 @@ class Model:
     settings: Settings = Settings()
     history: Mapping[str, Any] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        parts = [f"{name}: {len(table):,} phrase pairs" for name, table in self.tables.items()]
+        parts += [f"{name}: order {lm.order}, {len(lm.vocab):,} words" for name, lm in self.language_models.items()]
+        return f"Model({'; '.join(parts)})"
+
     @property
     def reorderings(self) -> list[str]:
         """The names of the lexicalised reordering models."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from html import escape
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +54,16 @@ class Translation:
 
     def __str__(self) -> str:
         return self.text
+
+    def _repr_html_(self) -> str:
+        """Show source and translation phrase by phrase, for notebooks."""
+        source, target = self.source.split(), self.text.split()
+        cells = [
+            (" ".join(source[slice(*phrase.source)]), " ".join(target[slice(*phrase.target)]))
+            for phrase in self.phrases
+        ]
+        rows = ("".join(f"<td>{escape(cell[side])}</td>" for cell in cells) for side in (0, 1))
+        return f"<table><tr>{'</tr><tr>'.join(rows)}</tr></table><small>score {self.score:.4f}</small>"
 
 
 class Translator:

@@ -228,3 +228,11 @@ def test_weights_that_a_model_lacks_count_as_zero():
     model = model_of(5)
     (found,) = Translator(model, Weights({"lm": 1.0})).translate(["f0 f1"], features=True)
     assert found.score == pytest.approx(found.features["lm"], abs=1e-9)
+
+
+def test_notebooks_show_phrases():
+    (found,) = Translator(model_of(1)).translate(["f0 <b>"])
+    shown = found._repr_html_()
+    assert "&lt;b&gt;" in shown
+    assert shown.count("<td>") == 2 * len(found.phrases)
+    assert repr(Translator(model_of(1)).search("f0")).startswith("Hypergraph(")
