@@ -43,8 +43,8 @@ def bootstrap_scores(
 def confidence_interval(scores: NDArray[np.float64], level: float = 0.95) -> tuple[float, float]:
     """Return the interval between the quantiles of bootstrap scores.
 
-    >>> confidence_interval(np.arange(101.0), 0.9)
-    (5.0, 95.0)
+    >>> confidence_interval(np.arange(101.0), 0.5)
+    (25.0, 75.0)
     """
     low, high = np.quantile(scores, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
