@@ -26,8 +26,8 @@ class Mira(Tuner):
 
         w += min(C, (ΔB - w·Δh) / |Δh|²) Δh
 
-    After each pass the average of all weights so far is a proposal; of all proposals the one that scores best on these
-    lists is returned, its score being the objective. The defaults are those of Moses' kbmira.
+    After each pass the average of all weights so far is a proposal; of the start and all proposals the one that scores
+    best on these lists is returned, its score being the objective. The defaults are those of Moses' kbmira.
 
     A pass costs one look at each feature value, twice; there may be any number of features. Departures: with metrics
     other than BLEU the pseudo-document changes after each pass only, not after each sentence.

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.errors import UsageError
+from dragoman.core.errors import DataError, UsageError
 from dragoman.tuning.problem import Problem
 
 #: The size of a sentence where the metric does not say how long it is.
@@ -43,7 +43,14 @@ class Gains:
 
     @classmethod
     def of(cls, problem: Problem) -> Gains:
-        """Prepare a problem."""
+        """Prepare a problem; kernels trust what this has checked."""
+        features, count = problem.features, int(problem.sentences[-1])
+        if problem.sentences[0] != 0 or not count == len(features) == len(problem.statistics):
+            raise DataError(
+                f"{len(features):,} rows of features and {len(problem.statistics):,} of statistics",
+                expected=f"{count:,}, one for each candidate",
+            )
+        assert not len(features.ids) or 0 <= features.ids.min() <= features.ids.max() < len(features.names)
         statistics = np.ascontiguousarray(problem.statistics, np.float64)
         kinds, rows, kind_offsets = kernels.distinct_statistics(problem.sentences, statistics)
         columns = problem.scorer.bleu_columns if problem.sign > 0 else None

@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dragoman.core.errors import UsageError
+from dragoman.core.errors import DataError, UsageError
+from dragoman.tuning.problem import Problem
 from dragoman.tuning.pseudo_document import Gains
 from oracles.tuning_margin import ErrorRate, SlowBleu, ToyBleu, random_problem
 
@@ -43,6 +44,14 @@ def test_metrics_without_a_number_are_refused() -> None:
     problem = random_problem(np.random.default_rng(1), scorer=Odd())
     with pytest.raises(UsageError, match="no finite score for a sentence among others"):
         Gains.of(problem).within(np.zeros(7))
+
+
+def test_rows_that_are_missing_are_refused() -> None:
+    problem = random_problem(np.random.default_rng(1))
+    rows = len(problem.features)
+    fewer = Problem(problem.sentences, problem.features, problem.statistics[1:], problem.scorer, problem.ranges)
+    with pytest.raises(DataError, match=f"{rows} rows of features and {rows - 1} of statistics; expected {rows}, one"):
+        Gains.of(fewer)
 
 
 def test_only_some_kinds() -> None:
