@@ -67,15 +67,16 @@ class Evaluator:
         """The sum over sentences of the best candidates' statistics, one row for each weight vector."""
         if not self._whole:
             best = self.best(weights)
-            return np.array([self.problem.statistics[rows].sum(axis=0) for rows in best])
+            sums = [self.problem.statistics[rows].sum(axis=0) for rows in best]
+            return np.array(sums).reshape(len(best), self._statistics.shape[1])
         level, winners = self._winners(weights)
         settled: NDArray[np.float64] = self._statistics[np.delete(level.settled, level.open)].sum(axis=0)
         return settled + kernels.sum_winners(self._statistics, level.rows, level.usual, winners, self._threads)
 
     def objectives(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """What is maximised, for each weight vector."""
-        scores: NDArray[np.float64] = self.problem.sign * self.problem.scorer.score(self.statistics(weights))
-        return scores
+        scores = self.problem.scorer.score(self.statistics(weights))
+        return scores if self.problem.sign > 0 else -scores
 
     def open_candidates(self) -> int:
         """How many candidates are still looked at, in sentences that have more than one."""
