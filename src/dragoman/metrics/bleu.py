@@ -64,6 +64,8 @@ class BleuScorer(Scorer):
 
     def __init__(self, metric: Bleu, references: Sequence[Corpus]):
         self.metric = metric
+        # Statistics are the two lengths, matches, totals; this is where a tuner finds them.
+        self.bleu_columns = np.array([*range(2, 2 + 2 * metric.order), 0, 1])
         self.references = References(
             references, metric.name, lambda corpus: tokenise(corpus, metric.tokenise, lowercase=metric.lowercase)
         )
