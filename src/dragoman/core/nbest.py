@@ -160,6 +160,10 @@ class NBest:
             extras=extras,
         ).distinct()
 
+    def reordered(self, rows: NDArray[np.integer]) -> NBest:
+        """Return the hypotheses in another order; each sentence must keep its own."""
+        return self._take_hypotheses(rows)
+
     def _take_hypotheses(self, rows: NDArray[np.integer]) -> NBest:
         """The given hypotheses; what belongs to sentences stays as it is."""
         extras = self.extras

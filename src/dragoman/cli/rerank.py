@@ -1,0 +1,160 @@
+"""`dragoman rerank`: tune on, and choose from, anybody's n-best lists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from dragoman.cli import terminal
+from dragoman.cli.flags import Threads, command
+from dragoman.cli.score import ReferenceFiles, Seed, read_references
+from dragoman.core.corpus import Corpus
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.files import PathLike, open_output, read_lines
+from dragoman.core.nbest import NBest
+from dragoman.core.options import options_from
+from dragoman.core.progress import Progress, available_cores
+from dragoman.core.weights import Weights
+from dragoman.evaluation.significance import bootstrap_scores, confidence_interval
+from dragoman.formats.nbest import NBEST_FORMATS, NBestFormat, sniff
+from dragoman.metrics.combined import parse_metric
+from dragoman.tuning import TUNERS
+from dragoman.tuning.evidence import problem_of
+from dragoman.tuning.ranges import weight_ranges
+from dragoman.tuning.rerank import choices, first_weights, reranked, with_features
+
+Candidates = Annotated[Path, typer.Option(help="N-best lists of any system.")]
+Format = Annotated[
+    str | None, typer.Option("--format", help=f"One of {', '.join(NBEST_FORMATS.names())}; guessed by default.")
+]
+FormatOptions = Annotated[list[str] | None, typer.Option(help="NAME=VALUE of one of the format's options; repeatable.")]
+Features = Annotated[
+    list[str] | None,
+    typer.Option("--feature", help="NAME=FILE: one more feature, a number a line for each hypothesis; repeatable."),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    group = typer.Typer(no_args_is_help=True, help="Tune on, and choose from, anybody's n-best lists.")
+    app.add_typer(group, name="rerank")
+
+    @command(
+        group,
+        "tune",
+        examples=[
+            "dragoman rerank tune --candidates dev.nbest.gz --reference dev.en --method mert --out weights.txt",
+            "dragoman rerank tune --candidates dev.jsonl --reference dev.en --feature comet=dev.comet --out w.txt",
+        ],
+    )
+    def tune(
+        candidates: Candidates,
+        out: Annotated[Path, typer.Option(help="Where the weights go.")],
+        reference: ReferenceFiles,
+        format_name: Format = None,
+        format_option: FormatOptions = None,
+        feature: Features = None,
+        method: Annotated[str, typer.Option(help=f"One of {', '.join(TUNERS.names())}.")] = "mert",
+        method_option: Annotated[list[str] | None, typer.Option(help="NAME=VALUE for the method; repeatable.")] = None,
+        metric: Annotated[str, typer.Option(help="What is optimised; see `dragoman score --help`.")] = "bleu",
+        start: Annotated[Path | None, typer.Option(help="Weights to begin with.")] = None,
+        seed: Seed = 1,
+        threads: Threads = None,
+    ) -> None:
+        """Find weights under which the best hypotheses of the lists score best.
+
+        Prints what the lists' own order, the new weights, and the best and worst possible choice score.
+        """
+        progress, workers = terminal.progress(), threads or available_cores()
+        tuner = options_from(TUNERS.get(method), method_option or [])
+        chosen = parse_metric(metric)
+        references = read_references(reference)
+        lists, _ = _read(candidates, format_name, format_option, feature, len(references[0]), progress)
+        begin = first_weights(lists) if start is None else _fitting(start, lists)
+        names = list(lists.features.names)
+        sign = 1 if chosen.higher_is_better else -1
+        scorer = chosen.scorer(references)
+        problem = problem_of(lists, names, weight_ranges(names), scorer, sign=sign, threads=workers)
+        rng = np.random.default_rng(seed)
+        optimum = tuner.optimise(problem, begin.vector(names), rng=rng, threads=workers, progress=progress)
+        if not np.any(optimum.weights):
+            raise DataError(f"{method} gave weights that are all zero", path=candidates)
+        Weights(dict(zip(names, optimum.weights.tolist(), strict=True))).write(out)
+        picked = choices(problem, optimum.weights)
+        rows: list[tuple[object, ...]] = []
+        for name in ("first", "tuned", "oracle", "worst"):
+            statistics = problem.statistics[getattr(picked, name)]
+            low, high = confidence_interval(bootstrap_scores(scorer, [statistics], seed=seed)[0])
+            rows.append((name, float(scorer.score(statistics.sum(axis=0))), low, high))
+        terminal.output().print(terminal.table(f"{candidates}: {metric}", ["choice", "score", "from", "to"], rows))
+
+    @command(
+        group,
+        "apply",
+        examples=[
+            "dragoman rerank apply --candidates test.nbest.gz --weights weights.txt > test.out",
+            "dragoman rerank apply --candidates test.nbest.gz --weights weights.txt --out test.reranked.gz > test.out",
+        ],
+    )
+    def apply(
+        candidates: Candidates,
+        weights: Annotated[Path, typer.Option(help="Weights, as `rerank tune` writes them.")],
+        out: Annotated[Path | None, typer.Option(help="Write the lists, sorted anew, in the format they had.")] = None,
+        format_name: Format = None,
+        format_option: FormatOptions = None,
+        feature: Features = None,
+    ) -> None:
+        """Print the best hypothesis of each list under some weights."""
+        lists, form = _read(candidates, format_name, format_option, feature, None, terminal.progress())
+        sorted_lists = reranked(lists, _fitting(weights, lists))
+        filled = np.flatnonzero(np.diff(sorted_lists.sentences))
+        first = sorted_lists.hypotheses.take(sorted_lists.sentences[:-1][filled])
+        texts = Corpus(lists.vocab, first).lines()
+        by_sentence = dict(zip(filled.tolist(), texts, strict=True))
+        with open_output("-") as stream:
+            stream.write("".join(f"{by_sentence.get(i, '')}\n" for i in range(len(lists))).encode())
+        if out is not None:
+            form.write(out, sorted_lists)
+
+
+def _read(
+    path: Path,
+    name: str | None,
+    options: Sequence[str] | None,
+    features: Sequence[str] | None,
+    sentences: int | None,
+    progress: Progress,
+) -> tuple[NBest, NBestFormat]:
+    kind = sniff(path) if name is None else NBEST_FORMATS.get(name)
+    form = options_from(kind, options or [])
+    lists = form.read(path, sentences=sentences, progress=progress)
+    extra = {}
+    for text in features or []:
+        label, equals, file = text.partition("=")
+        if not (label and equals and file):
+            raise UsageError(f"--feature is '{text}'; expected NAME=FILE")
+        extra[label] = _numbers(file)
+    return with_features(lists, extra), form
+
+
+def _numbers(path: PathLike) -> NDArray[np.float64]:
+    values = []
+    for line, text in enumerate(read_lines(path), 1):
+        try:
+            values.append(float(text))
+        except ValueError:
+            raise DataError(f"found '{text}'", path=path, line=line, expected="a number") from None
+    return np.array(values)
+
+
+def _fitting(path: Path, lists: NBest) -> Weights:
+    weights = Weights.read(path)
+    unknown = [name for name in weights if name not in lists.features.names]
+    if unknown:
+        raise DataError(f"has a weight for '{unknown[0]}', which no hypothesis has", path=path, expected="its features")
+    return weights

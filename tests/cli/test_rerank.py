@@ -1,0 +1,110 @@
+"""`dragoman rerank`: anybody's lists, tuned on and chosen from, and written back as they were."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+REFERENCES = ["the house is blue", "a dog barks", "we see the sea"]
+WRONG = ["the house was green", "a cat sleeps", "they hear a song"]
+
+
+def moses_lines():
+    """Two hypotheses a sentence; the lists' own order is wrong, and feature `good` knows better."""
+    lines = []
+    for i, (right, wrong) in enumerate(zip(REFERENCES, WRONG, strict=True)):
+        lines.append(f"{i} ||| {wrong}  ||| bad= {3 + i} good= 0 ||| {3 + i}\n")
+        lines.append(f"{i} ||| {right}  ||| bad= {i} good= 1 ||| {i}\n")
+    return "".join(lines)
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "ref").write_text("".join(f"{line}\n" for line in REFERENCES), encoding="utf-8")
+    with gzip.open(tmp_path / "list.gz", "wt", encoding="utf-8") as stream:
+        stream.write(moses_lines())
+    return tmp_path
+
+
+@pytest.mark.parametrize("method", ["mert", "mira", "pro", "simplex", "svm-rank"])
+def test_tuned_weights_find_the_references(dragoman, files, method):
+    weights = files / "weights"
+    arguments = ["--candidates", files / "list.gz", "--reference", files / "ref", "--out", weights, "--method", method]
+    result = dragoman("rerank", "tune", *arguments)
+    assert result.code == 0, result.err
+    table = {line.split()[0]: float(line.split()[1]) for line in result.out.splitlines()[2:] if line.strip()}
+    assert table["tuned"] == table["oracle"] == pytest.approx(100)
+    assert table["first"] == table["worst"] < 50
+    result = dragoman("rerank", "apply", "--candidates", files / "list.gz", "--weights", weights)
+    assert result.out.split("\n")[:-1] == REFERENCES
+
+
+def test_lists_come_back_in_their_format_sorted_anew(dragoman, files):
+    (files / "weights").write_text("good 2\n", encoding="utf-8")
+    out = files / "sorted.gz"
+    arguments = ["--candidates", files / "list.gz", "--weights", files / "weights", "--out", out]
+    assert dragoman("rerank", "apply", *arguments).code == 0
+    with gzip.open(out, "rt", encoding="utf-8") as stream:
+        lines = stream.read().splitlines()
+    assert lines[0] == "0 ||| the house is blue  ||| bad= 0 good= 1 ||| 2"
+    assert lines[1] == "0 ||| the house was green  ||| bad= 3 good= 0 ||| 0"
+    assert len(lines) == 6
+
+
+def test_features_from_files_and_neural_lists(dragoman, files):
+    rows = [
+        {"id": i, "hyps": [{"text": wrong, "logprob": -1.0}, {"text": right, "logprob": -2.0}]}
+        for i, (right, wrong) in enumerate(zip(REFERENCES, WRONG, strict=True))
+    ]
+    (files / "list.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    (files / "quality").write_text("0.1\n0.9\n" * 3, encoding="utf-8")
+    lists = ["--candidates", files / "list.jsonl", "--feature", f"quality={files / 'quality'}"]
+    result = dragoman("rerank", "tune", *lists, "--reference", files / "ref", "--out", files / "weights")
+    assert result.code == 0, result.err
+    names = {line.split()[0] for line in (files / "weights").read_text(encoding="utf-8").splitlines()}
+    assert names == {"logprob", "quality"}
+    assert dragoman("rerank", "apply", *lists, "--weights", files / "weights").out.split("\n")[0] == REFERENCES[0]
+
+
+def test_bad_input_is_one_sentence(dragoman, files):
+    tune = ["rerank", "tune", "--out", files / "weights", "--reference", files / "ref"]
+    lists = ["--candidates", files / "list.gz"]
+    (files / "few").write_text("1\n2\n", encoding="utf-8")
+    (files / "words").write_text("one\n" * 6, encoding="utf-8")
+    (files / "short").write_text("the house\n", encoding="utf-8")
+    for arguments, found in [
+        ([*lists, "--feature", f"x={files / 'few'}"], "'x' has 2 numbers"),
+        ([*lists, "--feature", f"x={files / 'words'}"], "found 'one'"),
+        ([*lists, "--feature", f"good={files / 'few'}"], "a feature 'good' already"),
+        ([*lists, "--format", "travatar"], "looks like"),
+        (["--candidates", files / "missing"], "cannot be read"),
+    ]:
+        result = dragoman(*tune, *arguments)
+        assert result.code == 1
+        assert found in result.error
+        assert not (files / "weights").exists()
+    (files / "weights").write_text("nonsense 1\n", encoding="utf-8")
+    result = dragoman("rerank", "apply", *lists, "--weights", files / "weights")
+    assert result.code == 1
+    assert "nonsense" in result.error
+
+
+def test_weights_behind_scores_are_found_again():
+    from dragoman.core.feature_rows import FeatureRows
+    from dragoman.core.nbest import NBest
+    from dragoman.core.ragged import Ragged
+    from dragoman.core.vocab import Vocab
+    from dragoman.tuning.rerank import first_weights
+
+    matrix = np.random.default_rng(0).normal(size=(20, 2))
+    lists = NBest(
+        Vocab.of(["a"]),
+        np.array([0, 20], np.int64),
+        Ragged.of([[3]] * 20, np.int32),
+        matrix @ [0.5, -2.0],
+        FeatureRows.from_dense(["x", "y"], matrix),
+    )
+    found = first_weights(lists)
+    assert found["x"] == pytest.approx(0.5)
+    assert found["y"] == pytest.approx(-2.0)
