@@ -66,9 +66,8 @@ class Evaluator:
     def statistics(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """The sum over sentences of the best candidates' statistics, one row for each weight vector."""
         if not self._whole:
-            best = self.best(weights)
-            sums = [self.problem.statistics[rows].sum(axis=0) for rows in best]
-            return np.array(sums).reshape(len(best), self._statistics.shape[1])
+            chosen = [self.problem.statistics[rows].sum(axis=0) for rows in self.best(weights)]
+            return np.array(chosen).reshape(len(weights), self._statistics.shape[1])
         level, winners = self._winners(weights)
         settled = self._statistics[np.delete(level.settled, level.open)].sum(axis=0)
         sums = kernels.sum_winners(self._statistics, level.rows, level.usual, winners, self._threads)
