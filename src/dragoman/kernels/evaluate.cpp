@@ -100,7 +100,7 @@ void compete(const float* features, std::size_t count, std::size_t width, const 
         const auto* size = reinterpret_cast<const Lanes*>(sizes) + group * width;
         Lanes best = Lanes{} + lowest, second = best;
         Indices winner{};
-        auto enter = [&](Lanes score, std::size_t candidate) {
+        auto enter = [&](const Lanes& score, std::size_t candidate) {
             const Indices wins = score > best;
             const Lanes loser = wins ? best : score;
             second = loser > second ? loser : second;

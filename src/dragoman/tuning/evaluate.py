@@ -24,7 +24,7 @@ _LARGEST = 1e30
 
 
 class Evaluator:
-    """Gives `Problem.objective` of many weight vectors: the same numbers, some thousand times as fast.
+    """Gives `Problem.objective` of many weight vectors: the same numbers, some hundred times as fast.
 
     Candidates that repeat the features of an earlier one are left out from the start. Whoever is going to look at a
     box of weights only can say so (`focus`): those that cannot win anywhere in it are then left out too, and sentences
