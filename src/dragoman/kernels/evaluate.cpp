@@ -9,9 +9,9 @@
 #include "parallel.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <compare>
-#include <cstring>
 #include <limits>
 #include <span>
 
@@ -100,7 +100,7 @@ void compete(const float* features, std::size_t count, std::size_t width, const 
         const auto* size = reinterpret_cast<const Lanes*>(sizes) + group * width;
         Lanes best = Lanes{} + lowest, second = best;
         Indices winner{};
-        auto enter = [&](Lanes score, std::size_t candidate) {
+        auto enter = [&](const Lanes& score, std::size_t candidate) {
             const Indices wins = score > best;
             const Lanes loser = wins ? best : score;
             second = loser > second ? loser : second;
@@ -167,7 +167,8 @@ auto best_candidates(In1<std::int64_t> sentences, In2<float> features, In2<float
                       for (std::size_t s = begin; s < end; ++s) {
                           const std::size_t first = candidates.begin(s), count = candidates.count(s);
                           compete(candidates.row(first), count, width, tolerance.data() + s * width,
-                                  lanes.weights.data(), lanes.sizes.data(), lanes.groups, winner.data(), certain.data());
+                                  lanes.weights.data(), lanes.sizes.data(), lanes.groups, winner.data(),
+                                  certain.data());
                           for (std::size_t v = 0; v < vectors; ++v) {
                               const std::size_t group = v / kLanes, lane = v % kLanes;
                               const std::int32_t best = certain[group].value[lane]
@@ -223,87 +224,106 @@ struct Ranked {
     bool operator==(const Ranked&) const = default;
 };
 
-// The candidates that can win in the box of weights `centre` ± `reach`: not those that are behind some other one in all
-// of it. That other one is sought among the best at the centre only, and leads are exact up to the tolerance, so that
-// some are kept for nothing; none is lost.
+// A box of weights `centre` ± `reach`, and who can win in it.
+struct Box {
+    const Candidates& candidates;
+    std::span<const double> centre, reach;
+
+    // Behind the leader by more than can be made up for anywhere in the box, and by more than rounding errors.
+    bool beaten(const Ranked& candidate, const Ranked& leader, double error) const {
+        const float *x = candidates.row(candidate.at), *y = candidates.row(leader.at);
+        double gain = error;
+        for (std::size_t i = 0; i < reach.size(); ++i) gain += std::abs(double(x[i]) - double(y[i])) * reach[i];
+        return leader.score - candidate.score > gain;
+    }
+
+    // Marks the candidates of sentence `s` that are not beaten by one of the best at the centre.
+    void keep(std::size_t s, const float* tolerance, std::size_t rivals, std::vector<std::uint8_t>& kept) const {
+        const std::size_t first = candidates.begin(s), count = candidates.count(s);
+        double error = 0;
+        for (std::size_t i = 0; i < reach.size(); ++i) error += tolerance[i] * (std::abs(centre[i]) + reach[i]);
+        if (!(error < kHuge)) {
+            std::fill_n(kept.data() + first, count, std::uint8_t{1});
+            return;
+        }
+        std::vector<Ranked> order(count), leaders;
+        for (std::size_t h = 0; h < count; ++h) {
+            order[h] = {0, first + h};
+            for (std::size_t i = 0; i < centre.size(); ++i) order[h].score += candidates.row(first + h)[i] * centre[i];
+        }
+        const Ranked best = *std::ranges::min_element(order);
+        std::erase_if(order, [&](const Ranked& candidate) { return beaten(candidate, best, error); });
+        // If little is left, those at its head may beat more of it; in a wide box they beat nobody.
+        const bool narrow = 2 * order.size() < count;
+        if (narrow) std::ranges::sort(order);
+        for (const Ranked& candidate : order) {
+            if (std::ranges::any_of(leaders, [&](const Ranked& leader) { return beaten(candidate, leader, error); }))
+                continue;
+            kept[candidate.at] = 1;
+            if (narrow && leaders.size() < rivals) leaders.push_back(candidate);
+        }
+    }
+};
+
 auto box_winners(In1<std::int64_t> sentences, In2<float> features, In2<float> tolerance, In1<double> centre,
                  In1<double> reach, std::size_t rivals, int threads) {
     const Candidates candidates{view(sentences), features.data(), features.shape(1)};
-    const std::size_t width = candidates.width;
-    std::vector<std::uint8_t> kept(static_cast<std::size_t>(candidates.sentences.back()));
-    run_sentences(candidates.size(), 3 * candidates.work(), threads, [&](std::size_t, std::size_t begin, std::size_t end) {
-        std::vector<Ranked> order, leaders;
-        for (std::size_t s = begin; s < end; ++s) {
-            const std::size_t first = candidates.begin(s), last = first + candidates.count(s);
-            double error = 0;
-            for (std::size_t i = 0; i < width; ++i)
-                error += tolerance.data()[s * width + i] * (std::abs(centre.data()[i]) + reach.data()[i]);
-            if (!(error < kHuge)) {
-                std::fill(kept.begin() + static_cast<std::ptrdiff_t>(first), kept.begin() + static_cast<std::ptrdiff_t>(last), 1);
-                continue;
-            }
-            const auto beaten = [&](const Ranked& candidate) {
-                return std::ranges::any_of(leaders, [&](const Ranked& leader) {
-                    const float *x = candidates.row(candidate.at), *y = candidates.row(leader.at);
-                    double gain = error;
-                    for (std::size_t i = 0; i < width; ++i) gain += std::abs(double(x[i]) - double(y[i])) * reach.data()[i];
-                    return leader.score - candidate.score > gain;
-                });
-            };
-            order.clear();
-            for (std::size_t h = first; h < last; ++h) {
-                double score = 0;
-                for (std::size_t i = 0; i < width; ++i) score += candidates.row(h)[i] * centre.data()[i];
-                order.push_back({score, h});
-            }
-            leaders.assign(1, *std::ranges::min_element(order));
-            std::erase_if(order, beaten);
-            // If little is left, those at its head may beat more of it; in a wide box they beat nobody.
-            const bool narrow = 2 * order.size() < last - first;
-            if (narrow) std::ranges::sort(order);
-            leaders.clear();
-            for (const Ranked& candidate : order) {
-                if (beaten(candidate)) continue;
-                kept[candidate.at] = 1;
-                if (narrow && leaders.size() < rivals) leaders.push_back(candidate);
-            }
-        }
-    });
+    const Box box{candidates, view(centre), view(reach)};
+    std::vector<std::uint8_t> kept(features.shape(0));
+    run_sentences(candidates.size(), 3 * candidates.work(), threads,
+                  [&](std::size_t, std::size_t begin, std::size_t end) {
+                      for (std::size_t s = begin; s < end; ++s)
+                          box.keep(s, tolerance.data() + s * candidates.width, rivals, kept);
+                  });
     return give(std::move(kept));
 }
 
-// The candidates that are not copies (the same features in the same order) of an earlier one of the same sentence.
+// Sparse rows of features that can be compared: equal if they have the same features in the same order.
+struct Rows {
+    std::span<const std::int64_t> offsets;
+    std::span<const std::int32_t> ids;
+    std::span<const double> values;
+
+    std::size_t begin(std::int64_t h) const { return static_cast<std::size_t>(offsets[h]); }
+    std::size_t length(std::int64_t h) const { return static_cast<std::size_t>(offsets[h + 1] - offsets[h]); }
+
+    bool same(std::int64_t a, std::int64_t b) const {
+        return std::ranges::equal(ids.subspan(begin(a), length(a)), ids.subspan(begin(b), length(b))) &&
+               std::ranges::equal(values.subspan(begin(a), length(a)), values.subspan(begin(b), length(b)));
+    }
+
+    std::uint64_t hash(std::int64_t h) const {
+        std::uint64_t hash = length(h);
+        for (std::size_t at = begin(h); at < begin(h) + length(h); ++at) {
+            // Plus zero, as both zeros are one value.
+            const auto bits = std::bit_cast<std::uint64_t>(values[at] + 0.0);
+            hash = mix(hash * 0x9e3779b97f4a7c15ULL + bits + static_cast<std::uint32_t>(ids[at]));
+        }
+        return hash;
+    }
+};
+
+// The candidates that are not copies of an earlier one of the same sentence.
 auto distinct_candidates(In1<std::int64_t> sentences, In1<std::int64_t> offsets, In1<std::int32_t> ids,
                          In1<double> values, int threads) {
-    const auto bounds = view(sentences), at = view(offsets);
-    std::vector<std::uint8_t> kept(at.size() - 1);
-    run_sentences(bounds.size() - 1, double(values.shape(0)), threads, [&](std::size_t, std::size_t begin, std::size_t end) {
-        std::vector<std::int64_t> slots;
-        for (std::size_t s = begin; s < end; ++s) {
-            slots.assign(table_size(static_cast<std::size_t>(bounds[s + 1] - bounds[s])), -1);
-            for (std::int64_t h = bounds[s]; h < bounds[s + 1]; ++h) {
-                const auto length = static_cast<std::size_t>(at[h + 1] - at[h]);
-                const auto same = [&](std::int64_t other) {
-                    return static_cast<std::size_t>(at[other + 1] - at[other]) == length &&
-                           std::equal(ids.data() + at[h], ids.data() + at[h + 1], ids.data() + at[other]) &&
-                           std::equal(values.data() + at[h], values.data() + at[h + 1], values.data() + at[other]);
-                };
-                std::uint64_t hash = length;
-                for (std::int64_t j = at[h]; j < at[h + 1]; ++j) {
-                    // Plus zero: both zeros are one value.
-                    const double value = values.data()[j] + 0.0;
-                    std::uint64_t bits;
-                    std::memcpy(&bits, &value, sizeof bits);
-                    hash = mix(hash * 0x9e3779b97f4a7c15ULL + bits + static_cast<std::uint32_t>(ids.data()[j]));
-                }
-                std::size_t slot = hash & (slots.size() - 1);
-                while (slots[slot] >= 0 && !same(slots[slot])) slot = (slot + 1) & (slots.size() - 1);
-                if (slots[slot] >= 0) continue;
-                slots[slot] = h;
-                kept[static_cast<std::size_t>(h)] = 1;
-            }
-        }
-    });
+    const auto bounds = view(sentences);
+    const Rows rows{view(offsets), view(ids), view(values)};
+    std::vector<std::uint8_t> kept(rows.offsets.size() - 1);
+    run_sentences(bounds.size() - 1, double(values.shape(0)), threads,
+                  [&](std::size_t, std::size_t begin, std::size_t end) {
+                      std::vector<std::int64_t> slots;
+                      for (std::size_t s = begin; s < end; ++s) {
+                          slots.assign(table_size(static_cast<std::size_t>(bounds[s + 1] - bounds[s])), -1);
+                          for (std::int64_t h = bounds[s]; h < bounds[s + 1]; ++h) {
+                              std::size_t slot = rows.hash(h) & (slots.size() - 1);
+                              while (slots[slot] >= 0 && !rows.same(slots[slot], h))
+                                  slot = (slot + 1) & (slots.size() - 1);
+                              if (slots[slot] >= 0) continue;
+                              slots[slot] = h;
+                              kept[static_cast<std::size_t>(h)] = 1;
+                          }
+                      }
+                  });
     return give(std::move(kept));
 }
 
@@ -312,7 +332,8 @@ auto distinct_candidates(In1<std::int64_t> sentences, In1<std::int64_t> offsets,
 void bind_evaluate(nb::module_& m) {
     m.def("best_candidates", &best_candidates, nb::arg("sentences").noconvert(), nb::arg("features").noconvert(),
           nb::arg("tolerance").noconvert(), nb::arg("rows").noconvert(), nb::arg("offsets").noconvert(),
-          nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("weights").noconvert(), nb::arg("threads"));
+          nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("weights").noconvert(),
+          nb::arg("threads"));
     m.def("sum_winners", &sum_winners, nb::arg("statistics").noconvert(), nb::arg("rows").noconvert(),
           nb::arg("usual").noconvert(), nb::arg("winners").noconvert(), nb::arg("threads"));
     m.def("box_winners", &box_winners, nb::arg("sentences").noconvert(), nb::arg("features").noconvert(),

@@ -40,10 +40,11 @@ auto expected_statistics(In1<std::int64_t> sentences, In1<std::int64_t> offsets,
     lists.each_sentence(threads, [&](std::size_t block, std::size_t begin, std::size_t end) {
         for (std::size_t h = begin; h < end; ++h) {
             double sum = 0;
-            for (auto at = lists.offsets[h]; at < lists.offsets[h + 1]; ++at) sum += lists.values[at] * weights.data()[lists.ids[at]];
+            for (auto at = lists.offsets[h]; at < lists.offsets[h + 1]; ++at)
+                sum += lists.values[at] * weights.data()[lists.ids[at]];
             scores[h] = sum;
         }
-        const double highest = *std::max_element(scores.begin() + static_cast<std::ptrdiff_t>(begin), scores.begin() + static_cast<std::ptrdiff_t>(end));
+        const double highest = std::ranges::max(std::span(scores).subspan(begin, end - begin));
         double total = 0, mean = 0;
         for (std::size_t h = begin; h < end; ++h) {
             scores[h] -= highest;
@@ -67,7 +68,8 @@ auto expected_statistics(In1<std::int64_t> sentences, In1<std::int64_t> offsets,
 }
 
 // The derivative with respect to the weights of  slopes · E[statistics] + temperature · entropy:
-// the sum over sentences and candidates of p (gain - E[gain]) features, with gain = slopes · statistics - temperature · score.
+// the sum over sentences and candidates of p (gain - E[gain]) features, where
+// gain = slopes · statistics - temperature · score.
 auto expectation_gradient(In1<std::int64_t> sentences, In1<std::int64_t> offsets, In1<std::int32_t> ids,
                           In1<double> values, In2<double> statistics, In1<double> scores, In1<double> probabilities,
                           In1<double> slopes, double temperature, std::size_t features, int threads) {
@@ -87,7 +89,8 @@ auto expectation_gradient(In1<std::int64_t> sentences, In1<std::int64_t> offsets
         for (std::size_t h = begin; h < end; ++h) {
             if (probabilities.data()[h] == 0) continue;
             const double share = probabilities.data()[h] * (gain(h) - mean);
-            for (auto at = lists.offsets[h]; at < lists.offsets[h + 1]; ++at) parts[block][static_cast<std::size_t>(lists.ids[at])] += share * lists.values[at];
+            for (auto at = lists.offsets[h]; at < lists.offsets[h + 1]; ++at)
+                parts[block][static_cast<std::size_t>(lists.ids[at])] += share * lists.values[at];
         }
     });
     std::vector<double> gradient(features);

@@ -24,7 +24,7 @@ _LARGEST = 1e30
 
 
 class Evaluator:
-    """Gives `Problem.objective` of many weight vectors: the same numbers, some thousand times as fast.
+    """Gives `Problem.objective` of many weight vectors: the same numbers, some hundred times as fast.
 
     Candidates that repeat the features of an earlier one are left out from the start. Whoever is going to look at a
     box of weights only can say so (`focus`): those that cannot win anywhere in it are then left out too, and sentences
@@ -66,9 +66,8 @@ class Evaluator:
     def statistics(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """The sum over sentences of the best candidates' statistics, one row for each weight vector."""
         if not self._whole:
-            best = self.best(weights)
-            sums = [self.problem.statistics[rows].sum(axis=0) for rows in best]
-            return np.array(sums).reshape(len(best), self._statistics.shape[1])
+            chosen = [self.problem.statistics[rows].sum(axis=0) for rows in self.best(weights)]
+            return np.array(chosen).reshape(len(weights), self._statistics.shape[1])
         level, winners = self._winners(weights)
         settled: NDArray[np.float64] = self._statistics[np.delete(level.settled, level.open)].sum(axis=0)
         return settled + kernels.sum_winners(self._statistics, level.rows, level.usual, winners, self._threads)
