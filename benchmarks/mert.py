@@ -80,7 +80,7 @@ def read_problem(data: Path) -> tuple[Problem, NDArray[np.float64]]:
         features=FeatureRows.from_dense(names, stored["features"]),
         statistics=stored["statistics"].astype(np.float64),
         scorer=Bleu(),
-        ranges=np.tile([-1.0, 1.0], (len(names), 1)),
+        ranges=np.array([[-1.0 if "Penalty" in name else 0.0, 1.0] for name in names]),
     ), np.array([tuned[name] for name in names])
 
 
@@ -115,7 +115,11 @@ def main() -> None:
         f"Moses: {MOSES_SECONDS:.0f} s, BLEU {MOSES_BLEU:.3f}; here with its weights {problem.objective(tuned):.3f}\n"
     )
     print("| method | seed | CPU s | wall s | BLEU |\n|---|---|---|---|---|")
-    methods = {"best move": Mert(), "cyclic": Mert(moves="cyclic"), "10 random directions": Mert(random_directions=10)}
+    methods = {
+        "default": Mert(),
+        "axes only": Mert(random_directions=0),
+        "axes only, best move of a round": Mert(random_directions=0, moves="best"),
+    }
     for name, method in methods.items():
         for seed in range(options.seeds):
             begin, cpu = time.perf_counter(), time.process_time()

@@ -19,9 +19,14 @@ std::size_t sentence_count(const In1<std::int64_t>& sentences) { return sentence
 
 // The first row with the highest score of each sentence.
 std::vector<std::int32_t> best_rows(const std::vector<double>& scores, std::span<const std::int64_t> sentences) {
-    std::vector<std::int32_t> best;
-    for (std::size_t s = 0; s + 1 < sentences.size(); ++s)
-        best.push_back(static_cast<std::int32_t>(std::max_element(scores.begin() + sentences[s], scores.begin() + sentences[s + 1]) - scores.begin()));
+    std::vector<std::int32_t> best(sentences.size() - 1);
+    for (std::size_t s = 0; s < best.size(); ++s) {
+        auto found = sentences[s];
+        double highest = scores[static_cast<std::size_t>(found)];
+        for (auto row = found + 1; row < sentences[s + 1]; ++row)
+            if (const double score = scores[static_cast<std::size_t>(row)]; score > highest) highest = score, found = row;
+        best[s] = static_cast<std::int32_t>(found);
+    }
     return best;
 }
 
@@ -38,6 +43,7 @@ auto mert_scores(In2<double> columns, In1<double> weights, In1<std::int64_t> sen
             for (std::size_t k = 0; k < columns.shape(0); ++k) {
                 const double weight = weights.data()[k];
                 const double* column = columns.data() + k * rows;
+                if (weight == 0) continue;
                 for (std::size_t row = begin; row < end; ++row) scores[row] += weight * column[row];
             }
         }
