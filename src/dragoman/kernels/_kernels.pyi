@@ -479,8 +479,8 @@ def mert_line(
 ) -> tuple[_F64, _F64]:
     """Where the sum of the best candidates' statistics changes along a line, and the sums around those breaks.
 
-    Candidate i scores intercepts[i] + t * slopes[i]; `best` is the first best one of each sentence at t = 0. `order` has
-    all candidates (from mert_order) or some (from mert_contenders); those of a sentence begin at `sentences` there.
+    Candidate i scores intercepts[i] + t * slopes[i]; `best` is the first best one of each sentence at t = 0. `order`
+    has all candidates (from mert_order) or some (mert_contenders); those of a sentence begin at `sentences` there.
     """
 
 # forest_envelope.cpp

@@ -155,7 +155,7 @@ class CandidatePoint:
         """The slope of each candidate; kept, because a move follows a search along the same direction."""
         axis = _axis(direction)
         if axis is not None:
-            return self._lines.columns[axis]
+            return np.asarray(self._lines.columns[axis])
         key = direction.tobytes()
         if key not in self._slopes:
             self._slopes[key], _ = self._lines.scores(direction)
