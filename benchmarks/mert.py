@@ -110,17 +110,18 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     problem, tuned = read_problem(options.data)
-    start = np.full(len(tuned), 0.1)
+    uniform = np.full(len(tuned), 0.1)
     print(
         f"Moses: {MOSES_SECONDS:.0f} s, BLEU {MOSES_BLEU:.3f}; here with its weights {problem.objective(tuned):.3f}\n"
     )
     print("| method | seed | CPU s | wall s | BLEU |\n|---|---|---|---|---|")
-    methods = {
-        "default": Mert(),
-        "axes only": Mert(random_directions=0),
-        "axes only, best move of a round": Mert(random_directions=0, moves="best"),
+    runs = {
+        "default": (Mert(), uniform),
+        "default, from Moses' weights": (Mert(), tuned),
+        "axes only": (Mert(random_directions=0), uniform),
+        "axes only, best move of a round": (Mert(random_directions=0, moves="best"), uniform),
     }
-    for name, method in methods.items():
+    for name, (method, start) in runs.items():
         for seed in range(options.seeds):
             begin, cpu = time.perf_counter(), time.process_time()
             found = method.optimise(problem, start, rng=np.random.default_rng(seed), threads=options.threads)

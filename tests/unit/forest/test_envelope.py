@@ -28,13 +28,15 @@ def test_the_envelope_is_that_of_all_derivations(seed):
         assert (found.slopes[0], found.slopes[-1]) == (b.min(), b.max())
         for edges, intercept, slope in zip(found.derivations, found.intercepts, found.slopes, strict=True):
             assert sums[tuple(edges.tolist())] == (intercept, slope)
-        ends = np.concatenate([found.breaks[:1] - 1, found.breaks, found.breaks[-1:] + 1]) if len(found) > 1 else [0.0]
-        for t in np.concatenate([ends, (np.array(ends)[1:] + np.array(ends)[:-1]) / 2]):
-            highest = (found.intercepts + t * found.slopes).max()
-            assert highest == pytest.approx((a + t * b).max(), abs=1e-12)
-            # Every segment is the only best slope inside its range.
-        for i, t in enumerate((np.array(ends)[1:] + np.array(ends)[:-1]) / 2 if len(found) > 1 else []):
-            assert np.argmax(found.intercepts + t * found.slopes) == i
+        if len(found) == 1:
+            assert found.intercepts[0] == a[b == b.max()].max()
+            continue
+        ends = np.concatenate([found.breaks[:1] - 1, found.breaks, found.breaks[-1:] + 1])
+        middles = (ends[1:] + ends[:-1]) / 2
+        for t in np.concatenate([ends, middles]):
+            assert (found.intercepts + t * found.slopes).max() == pytest.approx((a + t * b).max(), abs=1e-12)
+        values = found.intercepts + np.outer(middles, found.slopes)
+        assert values.argmax(axis=1).tolist() == list(range(len(found)))
 
 
 def test_without_slopes_the_envelope_is_the_best_derivation():
