@@ -80,7 +80,7 @@ def read_problem(data: Path) -> tuple[Problem, NDArray[np.float64]]:
         features=FeatureRows.from_dense(names, stored["features"]),
         statistics=stored["statistics"].astype(np.float64),
         scorer=Bleu(),
-        ranges=np.tile([-1.0, 1.0], (len(names), 1)),
+        ranges=np.array([[-1.0 if "Penalty" in name else 0.0, 1.0] for name in names]),
     ), np.array([tuned[name] for name in names])
 
 
@@ -110,13 +110,18 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     problem, tuned = read_problem(options.data)
-    start = np.full(len(tuned), 0.1)
+    uniform = np.full(len(tuned), 0.1)
     print(
         f"Moses: {MOSES_SECONDS:.0f} s, BLEU {MOSES_BLEU:.3f}; here with its weights {problem.objective(tuned):.3f}\n"
     )
     print("| method | seed | CPU s | wall s | BLEU |\n|---|---|---|---|---|")
-    methods = {"best move": Mert(), "cyclic": Mert(moves="cyclic"), "10 random directions": Mert(random_directions=10)}
-    for name, method in methods.items():
+    runs = {
+        "default": (Mert(), uniform),
+        "default, from Moses' weights": (Mert(), tuned),
+        "axes only": (Mert(random_directions=0), uniform),
+        "axes only, best move of a round": (Mert(random_directions=0, moves="best"), uniform),
+    }
+    for name, (method, start) in runs.items():
         for seed in range(options.seeds):
             begin, cpu = time.perf_counter(), time.process_time()
             found = method.optimise(problem, start, rng=np.random.default_rng(seed), threads=options.threads)

@@ -51,7 +51,7 @@ class Batch:
             templates=Ragged.concatenate([_renamed(g.templates, ids) for g, ids in zip(graphs, maps, strict=True)]),
             spans=np.concatenate([graph.spans for graph in graphs]),
             scores=np.concatenate([graph.scores for graph in graphs]),
-            features=FeatureRows.concatenate([row for row in rows if row]) if all(rows) else None,
+            features=None if None in rows else FeatureRows.concatenate([row for row in rows if row is not None]),
         )
         return cls(joined, nodes, nodes[:-1] + np.array([graph.root for graph in graphs]))
 

@@ -726,6 +726,7 @@ def mert_line(
 
     Candidate i scores intercepts[i] + t * slopes[i]; `best` is the first best one of each sentence at t = 0. `order`
     has all candidates (from mert_order) or some (from mert_contenders); those of a sentence begin at `sentences` there.
+    has all candidates (from mert_order) or some (mert_contenders); those of a sentence begin at `sentences` there.
     """
 
 # forest_envelope.cpp

@@ -73,7 +73,8 @@ inline void sort_changes(std::vector<Change>& changes, std::vector<Change>& spar
     for (int pass = 0; pass < 3; ++pass) {
         std::uint32_t sum = 0;
         for (std::uint32_t& start : starts[pass]) sum += std::exchange(start, sum);
-        for (const Change& change : changes) spare[starts[pass][(change.key >> (lowest + pass * bits)) & (buckets - 1)]++] = change;
+        for (const Change& change : changes)
+            spare[starts[pass][(change.key >> (lowest + pass * bits)) & (buckets - 1)]++] = change;
         changes.swap(spare);
     }
     for (auto begin = changes.begin(); begin != changes.end();) {

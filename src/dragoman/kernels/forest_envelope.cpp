@@ -36,7 +36,8 @@ public:
         needed.back() = true;
         for (std::size_t node = root + 1; node-- > first;)
             for (std::size_t edge = forest.begin(node); needed[node - first] && edge < forest.end(node); ++edge)
-                for (int k = 0; k < forest.arity(edge); ++k) needed[static_cast<std::size_t>(forest.tail(edge, k)) - first] = true;
+                for (int k = 0; k < forest.arity(edge); ++k)
+                    needed[static_cast<std::size_t>(forest.tail(edge, k)) - first] = true;
         for (std::size_t node = first; node <= root; ++node)
             if (needed[node - first]) build(node);
     }
@@ -44,7 +45,8 @@ public:
     const std::vector<Segment>& segments() const { return segments_.back(); }
 
     void append(std::size_t rank, std::vector<std::int32_t>& edges) const {
-        unfold(Place{static_cast<std::int32_t>(root_), static_cast<std::int32_t>(rank)}, [&](Place place, std::vector<Place>& stack) {
+        const Place top{static_cast<std::int32_t>(root_), static_cast<std::int32_t>(rank)};
+        unfold(top, [&](Place place, std::vector<Place>& stack) {
             const Segment& taken = of(place.node)[static_cast<std::size_t>(place.rank)];
             for (int k = forest_.arity(static_cast<std::size_t>(taken.edge)); k-- > 0;)
                 stack.push_back({forest_.tail(static_cast<std::size_t>(taken.edge), k), taken.ranks[k]});
@@ -68,8 +70,11 @@ private:
         const std::vector<Segment>& one = forest_.tail(edge, 0) < 0 ? nothing : of(forest_.tail(edge, 0));
         const std::vector<Segment>& two = forest_.tail(edge, 1) < 0 ? nothing : of(forest_.tail(edge, 1));
         for (std::size_t i = 0, j = 0; i < one.size() && j < two.size();) {
-            const Segment sum{forest_.scores[edge] + one[i].intercept + two[j].intercept, slopes_[edge] + one[i].slope + two[j].slope, 0,
-                              static_cast<std::int32_t>(edge), {static_cast<std::int32_t>(i), static_cast<std::int32_t>(j)}};
+            const Segment sum{forest_.scores[edge] + one[i].intercept + two[j].intercept,
+                              slopes_[edge] + one[i].slope + two[j].slope,
+                              0,
+                              static_cast<std::int32_t>(edge),
+                              {static_cast<std::int32_t>(i), static_cast<std::int32_t>(j)}};
             if (!std::isfinite(sum.intercept) || !std::isfinite(sum.slope)) throw std::overflow_error("a score is too large");
             all_.push_back(sum);
             if (i + 1 == one.size() && j + 1 == two.size()) break;
@@ -93,12 +98,13 @@ struct Found {
     std::vector<std::int64_t> lengths;
 };
 
-auto forest_envelopes(FirstEdge first_edge, Tails tails, Scores intercepts, Scores slopes, Offsets nodes, Offsets roots, int threads,
-                      nb::object progress) {
+auto forest_envelopes(FirstEdge first_edge, Tails tails, Scores intercepts, Scores slopes, Offsets nodes, Offsets roots,
+                      int threads, nb::object progress) {
     const Forest forest(first_edge, tails, intercepts);
     std::vector<Found> found(roots.shape(0));
     run_blocks(found.size(), threads, progress, [&](std::size_t g) {
-        const ForestEnvelope envelope(forest, view(slopes), static_cast<std::size_t>(nodes.data()[g]), static_cast<std::size_t>(roots.data()[g]));
+        const auto first = static_cast<std::size_t>(nodes.data()[g]), root = static_cast<std::size_t>(roots.data()[g]);
+        const ForestEnvelope envelope(forest, view(slopes), first, root);
         for (std::size_t rank = 0; rank < envelope.segments().size(); ++rank) {
             const std::size_t before = found[g].edges.size();
             envelope.append(rank, found[g].edges);
@@ -116,16 +122,16 @@ auto forest_envelopes(FirstEdge first_edge, Tails tails, Scores intercepts, Scor
         for (const std::int64_t length : part.lengths) offsets.push_back(offsets.back() + length);
         graphs.push_back(static_cast<std::int64_t>(all.slopes.size()));
     }
-    return nb::make_tuple(give(std::move(graphs)), give(std::move(all.intercepts)), give(std::move(all.slopes)), give(std::move(all.edges)),
-                          give(std::move(offsets)));
+    return nb::make_tuple(give(std::move(graphs)), give(std::move(all.intercepts)), give(std::move(all.slopes)),
+                          give(std::move(all.edges)), give(std::move(offsets)));
 }
 
 }  // namespace
 
 void bind_forest_envelope(nb::module_& m) {
     m.def("forest_envelopes", &forest_envelopes, nb::arg("first_edge").noconvert(), nb::arg("tails").noconvert(),
-          nb::arg("intercepts").noconvert(), nb::arg("slopes").noconvert(), nb::arg("nodes").noconvert(), nb::arg("roots").noconvert(),
-          nb::arg("threads") = 1, nb::arg("progress").none() = nb::none());
+          nb::arg("intercepts").noconvert(), nb::arg("slopes").noconvert(), nb::arg("nodes").noconvert(),
+          nb::arg("roots").noconvert(), nb::arg("threads") = 1, nb::arg("progress").none() = nb::none());
 }
 
 }  // namespace dragoman

@@ -19,9 +19,14 @@ std::size_t sentence_count(const In1<std::int64_t>& sentences) { return sentence
 
 // The first row with the highest score of each sentence.
 std::vector<std::int32_t> best_rows(const std::vector<double>& scores, std::span<const std::int64_t> sentences) {
-    std::vector<std::int32_t> best;
-    for (std::size_t s = 0; s + 1 < sentences.size(); ++s)
-        best.push_back(static_cast<std::int32_t>(std::max_element(scores.begin() + sentences[s], scores.begin() + sentences[s + 1]) - scores.begin()));
+    std::vector<std::int32_t> best(sentences.size() - 1);
+    for (std::size_t s = 0; s < best.size(); ++s) {
+        auto found = sentences[s];
+        double highest = scores[static_cast<std::size_t>(found)];
+        for (auto row = found + 1; row < sentences[s + 1]; ++row)
+            if (const double score = scores[static_cast<std::size_t>(row)]; score > highest) highest = score, found = row;
+        best[s] = static_cast<std::int32_t>(found);
+    }
     return best;
 }
 
@@ -38,6 +43,7 @@ auto mert_scores(In2<double> columns, In1<double> weights, In1<std::int64_t> sen
             for (std::size_t k = 0; k < columns.shape(0); ++k) {
                 const double weight = weights.data()[k];
                 const double* column = columns.data() + k * rows;
+                if (weight == 0) continue;
                 for (std::size_t row = begin; row < end; ++row) scores[row] += weight * column[row];
             }
         }
@@ -134,7 +140,9 @@ auto mert_contenders(In1<double> intercepts, In1<std::int32_t> best, In1<double>
         nb::gil_scoped_release release;
         Contenders contenders(view(intercepts), view(slopes));
         for (std::size_t s = 0; s < sentence_count(sentences); ++s) {
-            contenders.append(static_cast<std::int32_t>(sentences.data()[s]), static_cast<std::int32_t>(sentences.data()[s + 1]), best.data()[s], rows);
+            const auto begin = static_cast<std::int32_t>(sentences.data()[s]);
+            const auto end = static_cast<std::int32_t>(sentences.data()[s + 1]);
+            contenders.append(begin, end, best.data()[s], rows);
             bounds.push_back(static_cast<std::int64_t>(rows.size()));
         }
     }
@@ -147,14 +155,16 @@ auto mert_same_statistics(In2<double> statistics, In1<std::int64_t> sentences) {
     {
         nb::gil_scoped_release release;
         const std::size_t bytes = statistics.shape(1) * sizeof(double);
-        auto row_bytes = [&](std::int64_t row) { return reinterpret_cast<const std::uint8_t*>(statistics.data()) + static_cast<std::size_t>(row) * bytes; };
+        const auto* data = reinterpret_cast<const std::uint8_t*>(statistics.data());
+        auto row_bytes = [&](std::int64_t row) { return data + static_cast<std::size_t>(row) * bytes; };
         std::vector<std::int32_t> slots;
         for (std::size_t s = 0; s < sentence_count(sentences); ++s) {
             const auto begin = sentences.data()[s], end = sentences.data()[s + 1];
             slots.assign(table_size(static_cast<std::size_t>(end - begin)), -1);
             for (auto row = begin; row < end; ++row) {
                 std::size_t at = hash_bytes(row_bytes(row), bytes) & (slots.size() - 1);
-                while (slots[at] >= 0 && std::memcmp(row_bytes(slots[at]), row_bytes(row), bytes) != 0) at = (at + 1) & (slots.size() - 1);
+                while (slots[at] >= 0 && std::memcmp(row_bytes(slots[at]), row_bytes(row), bytes) != 0)
+                    at = (at + 1) & (slots.size() - 1);
                 if (slots[at] < 0) slots[at] = static_cast<std::int32_t>(row);
                 first[static_cast<std::size_t>(row)] = slots[at];
             }
@@ -237,8 +247,8 @@ auto mert_line(In1<double> intercepts, In1<std::int32_t> best, In1<double> slope
         std::vector<Change> changes, spare;
         Envelope envelope(view(intercepts), view(slopes));
         for (std::size_t s = 0; s < sentence_count(sentences); ++s) {
-            const auto begin = static_cast<std::size_t>(sentences.data()[s]), end = static_cast<std::size_t>(sentences.data()[s + 1]);
-            const std::int32_t first = envelope.build(view(order).subspan(begin, end - begin), best.data()[s], [&](double t, std::int32_t from, std::int32_t to) {
+            const Rows rows(order.data() + sentences.data()[s], order.data() + sentences.data()[s + 1]);
+            const std::int32_t first = envelope.build(rows, best.data()[s], [&](double t, std::int32_t from, std::int32_t to) {
                 if (same.data()[from] != same.data()[to]) changes.emplace_back(t, same.data()[from], same.data()[to]);
             });
             for (std::size_t k = 0; k < columns; ++k) sums[k] += of(same.data()[first])[k];
@@ -264,14 +274,17 @@ auto mert_line(In1<double> intercepts, In1<std::int32_t> best, In1<double> slope
 }  // namespace
 
 void bind_mert(nb::module_& m) {
-    m.def("mert_scores", &mert_scores, nb::arg("columns").noconvert(), nb::arg("weights").noconvert(), nb::arg("sentences").noconvert());
-    m.def("mert_order", &mert_order, nb::arg("slopes").noconvert(), nb::arg("sentences").noconvert());
-    m.def("mert_moved", &mert_moved, nb::arg("scores").noconvert(), nb::arg("slopes").noconvert(), nb::arg("step"), nb::arg("sentences").noconvert());
-    m.def("mert_contenders", &mert_contenders, nb::arg("intercepts").noconvert(), nb::arg("best").noconvert(), nb::arg("slopes").noconvert(),
+    m.def("mert_scores", &mert_scores, nb::arg("columns").noconvert(), nb::arg("weights").noconvert(),
           nb::arg("sentences").noconvert());
+    m.def("mert_moved", &mert_moved, nb::arg("scores").noconvert(), nb::arg("slopes").noconvert(), nb::arg("step"),
+          nb::arg("sentences").noconvert());
+    m.def("mert_order", &mert_order, nb::arg("slopes").noconvert(), nb::arg("sentences").noconvert());
+    m.def("mert_contenders", &mert_contenders, nb::arg("intercepts").noconvert(), nb::arg("best").noconvert(),
+          nb::arg("slopes").noconvert(), nb::arg("sentences").noconvert());
     m.def("mert_same_statistics", &mert_same_statistics, nb::arg("statistics").noconvert(), nb::arg("sentences").noconvert());
     m.def("mert_line", &mert_line, nb::arg("intercepts").noconvert(), nb::arg("best").noconvert(), nb::arg("slopes").noconvert(),
-          nb::arg("order").noconvert(), nb::arg("sentences").noconvert(), nb::arg("same").noconvert(), nb::arg("statistics").noconvert());
+          nb::arg("order").noconvert(), nb::arg("sentences").noconvert(), nb::arg("same").noconvert(),
+          nb::arg("statistics").noconvert());
 }
 
 }  // namespace dragoman

@@ -114,16 +114,6 @@ class CandidateLines:
             raise DataError("some weighted sums of features are too large to compute with", expected="smaller weights")
         return scores, best
 
-    def axis(self, direction: Vector) -> int | None:
-        """The number of the axis that a direction goes along, if it does."""
-        axes = np.flatnonzero(direction)
-        return int(axes[0]) if len(axes) == 1 and direction[axes[0]] == 1 else None
-
-    def slopes(self, direction: Vector) -> Vector:
-        """The slope of each candidate along a direction."""
-        axis = self.axis(direction)
-        return self.scores(direction)[0] if axis is None else self.columns[axis]
-
     def order(self, axis: int) -> NDArray[np.int32]:
         """Each sentence's candidates by falling slope along an axis."""
         if axis not in self._orders:  # two threads may both find it missing; they then find the same
@@ -138,6 +128,7 @@ class CandidatePoint:
         self._lines = lines
         self._scores = scores
         self._best = best
+        self._slopes: dict[bytes, Vector] = {}
 
     @property
     def objective(self) -> float:
@@ -148,17 +139,33 @@ class CandidatePoint:
     def moved(self, step: float, direction: Vector) -> CandidatePoint:
         """Return the place after a step, but for rounding; much faster than to begin with the weights."""
         of = self._lines
-        return CandidatePoint(of, *kernels.mert_moved(self._scores, of.slopes(direction), step, of.sentences))
+        return CandidatePoint(of, *kernels.mert_moved(self._scores, self._along(direction), step, of.sentences))
 
     def line(self, direction: Vector) -> Line:
         """Return the objective along a line through here."""
-        of, axis, slopes = self._lines, self._lines.axis(direction), self._lines.slopes(direction)
+        of, axis, slopes = self._lines, _axis(direction), self._along(direction)
         if axis is None:
             order, bounds = kernels.mert_contenders(self._scores, self._best, slopes, of.sentences)
         else:
             order, bounds = of.order(axis), of.sentences
         breaks, sums = kernels.mert_line(self._scores, self._best, slopes, order, bounds, of.same, of.statistics)
         return Line(breaks, of.problem.sign * of.problem.scorer.score(sums))
+
+    def _along(self, direction: Vector) -> Vector:
+        """The slope of each candidate; kept, because a move follows a search along the same direction."""
+        axis = _axis(direction)
+        if axis is not None:
+            return np.asarray(self._lines.columns[axis])
+        key = direction.tobytes()
+        if key not in self._slopes:
+            self._slopes[key], _ = self._lines.scores(direction)
+        return self._slopes[key]
+
+
+def _axis(direction: Vector) -> int | None:
+    """The number of the axis that a direction goes along, if it does."""
+    axes = np.flatnonzero(direction)
+    return int(axes[0]) if len(axes) == 1 and direction[axes[0]] == 1 else None
 
 
 class HypergraphLines:
