@@ -53,7 +53,7 @@ def register(app: typer.Typer) -> None:
             Literal["gloss", "beam"] | None,
             typer.Option(help="Greedy hill-climbing from a gloss, or from the beam's result."),
         ] = None,
-        weights: Annotated[Path | None, typer.Option(help="Weights to use instead of the model's.")] = None,
+        weights: Annotated[Path | None, typer.Option(help="Weights to use instead of the model's: a file, or a tuning run.")] = None,
         prepared: Annotated[
             bool, typer.Option("--prepared", help="The text is tokenised (and lower-cased) already.")
         ] = False,
@@ -173,7 +173,8 @@ def _draw(translation: Translation, path: Path) -> None:
 
 
 def checked_weights(path: Path, model: Model) -> Weights:
-    """Read weights and refuse those that do not fit the model: unknown and missing names."""
+    """Read weights, from a file or a tuning run, and refuse unknown and missing names."""
+    path = path / "weights.txt" if path.is_dir() else path
     weights = Weights.read(path)
     names = set(model.feature_names)
     unknown = [name for name in weights if name not in names]

@@ -38,7 +38,7 @@ def register(app: typer.Typer) -> None:
             "dragoman tune --model model --source dev.fr --reference dev.en --out run",
             "dragoman tune --model model --source dev.fr --reference dev.en --method pro --seed 2 --out run2",
             "dragoman tune --model m --source dev.fr --reference ref --method lus --method-option samples=9999 --out r",
-            "dragoman translate --model model --weights run/weights.txt < test.fr",
+            "dragoman translate --model model --weights run < test.fr",
         ],
     )
     def tune(

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 #: Features whose weight is never tuned, because every translation of a sentence has the same value.
 FIXED = ("unknown_word",)
 
-_BY_STEM = {"distortion": (0.0, 1.0), "lm": (0.0, 1.0), "tm": (0.0, 1.0), "lr": (0.0, 1.0)}
+# Logarithms of probabilities, where more is better; under our names and under those of Moses' lists.
+_PROBABILITIES = ("distortion", "lm", "tm", "lr", "Distortion", "LM", "TranslationModel", "LexicalReordering", "logprob")
+_BY_STEM = dict.fromkeys(_PROBABILITIES, (0.0, 1.0))
 _OTHER = (-1.0, 1.0)
 
 

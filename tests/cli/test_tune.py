@@ -1,0 +1,85 @@
+"""`dragoman tune`: runs are folders that hold the best weights so far and can be gone on with."""
+
+import json
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+from dragoman.core.weights import Weights
+from dragoman.model.bundle import Model
+
+
+@pytest.fixture(scope="module")
+def dev(toy, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("dev")
+    for name, side in (("s", "source"), ("t", "target")):
+        lines = [" ".join(getattr(pair, side)) for pair in toy.pairs[:30]]
+        (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return folder
+
+
+def arguments(model, dev, out, *more):
+    files = ["--source", dev / "s", "--reference", dev / "t", "--out", out]
+    return ["tune", "--model", model, *files, "--iterations", 2, "--nbest", 20, "--threads", 1, *more]
+
+
+@pytest.mark.parametrize("method", ["mert", "pro"])
+def test_weights_get_better_and_can_be_used(dragoman, model, dev, tmp_path, method):
+    start = tmp_path / "start"
+    bad = {name: (1.0 if name == "word_penalty" else 0.01) for name in Model.load(model).feature_names}
+    Weights(bad).write(start)
+    out = tmp_path / "run"
+    result = dragoman(*arguments(model, dev, out, "--method", method, "--start", start))
+    assert result.code == 0, result.err
+    events = [json.loads(line) for line in (out / "events.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert max(event["score"] for event in events) > events[0]["score"] + 10
+    translated = dragoman("translate", "--model", model, "--weights", out, dev / "s").out
+    right = sum(a == b for a, b in zip(translated.split("\n"), (dev / "t").read_text().split("\n"), strict=True))
+    assert right > 15
+
+
+def test_the_same_command_goes_on_and_another_is_refused(dragoman, model, dev, tmp_path):
+    out = tmp_path / "run"
+    assert dragoman(*arguments(model, dev, out)).code == 0
+    before = {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()}
+    assert dragoman(*arguments(model, dev, out)).code == 0
+    assert {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()} == before
+    result = dragoman(*arguments(model, dev, out, "--seed", 2))
+    assert result.code == 1
+    assert "begun with seed = 1, not 2" in result.error
+
+
+def test_a_run_that_was_killed_ends_like_one_that_was_not(command, dragoman, model, dev, tmp_path):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    assert dragoman(*arguments(model, dev, whole)).code == 0
+    process = subprocess.Popen([command, *map(str, arguments(model, dev, killed))], stderr=subprocess.DEVNULL)
+    while process.poll() is None and not (killed / "events.jsonl").exists():
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert (killed / "weights.txt").exists()
+    assert dragoman(*arguments(model, dev, killed)).code == 0
+    assert (killed / "weights.txt").read_bytes() == (whole / "weights.txt").read_bytes()
+
+
+def test_bad_input(dragoman, model, dev, tmp_path):
+    out = tmp_path / "run"
+    short = tmp_path / "short"
+    short.write_text("one line\n", encoding="utf-8")
+    broken = shutil.copytree(dev, tmp_path / "broken")
+    (broken / "t").write_bytes(b"\xff\n" * 30)
+    for changed, code, found in [
+        (["--reference", short], 1, "as many"),
+        (["--method", "magic"], 2, "magic"),
+        (["--method-option", "magic=1"], 2, "magic"),
+        (["--metric", "magic"], 2, "magic"),
+        (["--reference", broken / "t"], 1, "not UTF-8"),
+    ]:
+        result = dragoman(*arguments(model, dev, out, *changed))
+        assert result.code == code
+        assert found in result.err
+        assert "Traceback" not in result.err
+        assert not out.exists()
