@@ -53,7 +53,7 @@ def register(app: typer.Typer) -> None:
             Literal["gloss", "beam"] | None,
             typer.Option(help="Greedy hill-climbing from a gloss, or from the beam's result."),
         ] = None,
-        weights: Annotated[Path | None, typer.Option(help="Weights to use instead of the model's: a file, or a tuning run.")] = None,
+        weights: Annotated[Path | None, typer.Option(help="Weights in place of the model's: a file or a run.")] = None,
         prepared: Annotated[
             bool, typer.Option("--prepared", help="The text is tokenised (and lower-cased) already.")
         ] = False,

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 FIXED = ("unknown_word",)
 
 # Logarithms of probabilities, where more is better; under our names and under those of Moses' lists.
-_PROBABILITIES = ("distortion", "lm", "tm", "lr", "Distortion", "LM", "TranslationModel", "LexicalReordering", "logprob")
-_BY_STEM = dict.fromkeys(_PROBABILITIES, (0.0, 1.0))
+_OURS = ("distortion", "lm", "tm", "lr", "logprob")
+_THEIRS = ("Distortion", "LM", "TranslationModel", "LexicalReordering")
+_BY_STEM = dict.fromkeys((*_OURS, *_THEIRS), (0.0, 1.0))
 _OTHER = (-1.0, 1.0)
 
 
