@@ -1,6 +1,6 @@
 """The phrase-based search beside Moses: model scores, features, BLEU, speed.
 
-    python benchmarks/search.py --data ../shared/data --models /tmp/models
+    python benchmarks/search.py --data ../shared/data --models models
 
 Imports Moses' tuned models (once, into --models), translates test_2016_flickr with the settings that Moses used, and
 compares with Moses' own best derivations. Speeds exclude loading and are the best of several runs.

@@ -1,6 +1,6 @@
 """What a sentence costs: time against its length, by pop limit and by table limit, as a table and a picture.
 
-    python benchmarks/search_cost.py --data ../shared/data --models /tmp/models --picture docs/images/search-cost.svg
+    python benchmarks/search_cost.py --data ../shared/data --models models --picture docs/images/search-cost.svg
 
 Sentences of the wanted length are cut from the running text of test_2016_flickr (fr). Processor time of one thread,
 best of several runs.
