@@ -2,11 +2,10 @@
 
 import contextlib
 import gzip
-import os
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from dragoman.core.errors import DataError, DragomanError
 from dragoman.core.files import read_chunks
@@ -14,8 +13,7 @@ from dragoman.core.progress import Progress
 from dragoman.formats import nbest_lines
 from dragoman.formats.nbest import NBEST_FORMATS, sniff
 from dragoman.formats.nbest_flat import FlatNBest
-
-EXAMPLES = int(os.environ.get("DRAGOMAN_FUZZ_EXAMPLES", "40"))
+from oracles.fuzzing import fuzz, mutations
 
 MOSES = b"""0 ||| a \xc3\xa9 |0-1| b |2-2|  ||| T0= -1.5 0 -0.25 D0= 0 LM0= -36.05 a~b= 1 ||| -16.97 ||| 0-0 1-1
 0 ||| c |0-2|  ||| T0= 1 2 3 D0= 0 LM0= -8.9e-05 ||| -1
@@ -94,37 +92,6 @@ def reader(request, tmp_path):
     return run
 
 
-@st.composite
-def mutations(draw, data):
-    for _ in range(draw(st.integers(1, 4))):
-        at = draw(st.integers(0, len(data)))
-        length = draw(st.integers(0, 12))
-        match draw(st.sampled_from(["flip", "delete", "cut", "repeat", "insert", "move"])):
-            case "flip" if at < len(data):
-                data = data[:at] + bytes([data[at] ^ draw(st.integers(1, 255))]) + data[at + 1 :]
-            case "delete":
-                data = data[:at] + data[at + length :]
-            case "cut":
-                data = data[:at]
-            case "repeat":
-                data = data[: at + length] + data[at:]
-            case "insert":
-                data = data[:at] + draw(st.sampled_from(PIECES)) + data[at:]
-            case "move":
-                lines = data.split(b"\n")
-                line = lines.pop(draw(st.integers(0, len(lines) - 1)))
-                lines.insert(draw(st.integers(0, len(lines))), line)
-                data = b"\n".join(lines)
-    return data
-
-
-fuzz = settings(
-    max_examples=EXAMPLES,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-
-
 def test_the_unchanged_files_are_fine(reader):
     reader(reader.valid)
     reader(gzip.compress(reader.valid))
@@ -142,7 +109,7 @@ def test_arbitrary_bytes(reader, data):
 @given(st.data())
 def test_mutations(reader, data):
     with contextlib.suppress(DragomanError):
-        reader(data.draw(mutations(reader.valid)))
+        reader(data.draw(mutations(reader.valid, PIECES)))
 
 
 @fuzz
@@ -150,14 +117,14 @@ def test_mutations(reader, data):
 def test_mutations_in_small_chunks(reader, data, chunk_bytes):
     with pytest.MonkeyPatch.context() as patch, contextlib.suppress(DragomanError):
         patch.setattr(nbest_lines, "read_chunks", lambda path: read_chunks(path, chunk_bytes))
-        reader(data.draw(mutations(reader.valid)))
+        reader(data.draw(mutations(reader.valid, PIECES)))
 
 
 @fuzz
 @given(st.data())
 def test_mutations_of_compressed_files(reader, data):
     with contextlib.suppress(DragomanError):
-        reader(data.draw(mutations(gzip.compress(reader.valid, mtime=0))))
+        reader(data.draw(mutations(gzip.compress(reader.valid, mtime=0), PIECES)))
 
 
 @fuzz
@@ -168,6 +135,6 @@ def test_mutated_files_beside_plain_text(tmp_path_factory, data):
     option, valid = data.draw(
         st.sampled_from([("counts", b"1\n2\n0\n"), ("ids", b"0\n0\n3\n"), ("scores", b"a\tscore\n1\t2\n3\t4\n5\t6\n")])
     )
-    (folder / "beside").write_bytes(data.draw(mutations(valid)))
+    (folder / "beside").write_bytes(data.draw(mutations(valid, PIECES)))
     with contextlib.suppress(DragomanError):
         check(FlatNBest(**{option: folder / "beside"}).read(folder / "text", progress=QUIET))

@@ -2,11 +2,10 @@
 
 import contextlib
 import gzip
-import os
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.errors import DragomanError
@@ -18,8 +17,7 @@ from dragoman.formats.moses_ini import read_moses_ini
 from dragoman.formats.moses_phrase_table import read_phrase_table
 from dragoman.formats.moses_reordering import attach_reordering, read_reordering
 from dragoman.formats.pharaoh import read_links
-
-EXAMPLES = int(os.environ.get("DRAGOMAN_FUZZ_EXAMPLES", "40"))
+from oracles.fuzzing import fuzz, mutations
 
 LINES = ["a b", "c", "", "a b c d"]
 BITEXT = Bitext(Corpus.from_lines(LINES), Corpus.from_lines(LINES))
@@ -184,30 +182,6 @@ PIECES = [
 ]
 
 
-@st.composite
-def mutations(draw, data):
-    for _ in range(draw(st.integers(1, 4))):
-        at = draw(st.integers(0, len(data)))
-        length = draw(st.integers(0, 12))
-        match draw(st.sampled_from(["flip", "delete", "cut", "repeat", "insert", "move"])):
-            case "flip" if at < len(data):
-                data = data[:at] + bytes([data[at] ^ draw(st.integers(1, 255))]) + data[at + 1 :]
-            case "delete":
-                data = data[:at] + data[at + length :]
-            case "cut":
-                data = data[:at]
-            case "repeat":
-                data = data[: at + length] + data[at:]
-            case "insert":
-                data = data[:at] + draw(st.sampled_from(PIECES)) + data[at:]
-            case "move":
-                lines = data.split(b"\n")
-                line = lines.pop(draw(st.integers(0, len(lines) - 1)))
-                lines.insert(draw(st.integers(0, len(lines))), line)
-                data = b"\n".join(lines)
-    return data
-
-
 @pytest.fixture(params=READERS)
 def reader(request, tmp_path, monkeypatch):
     read, valid = READERS[request.param]
@@ -221,13 +195,6 @@ def reader(request, tmp_path, monkeypatch):
 
     run.valid = valid
     return run
-
-
-fuzz = settings(
-    max_examples=EXAMPLES,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
 
 
 def test_the_unchanged_files_are_fine(reader):
@@ -247,7 +214,7 @@ def test_arbitrary_bytes(reader, data):
 @given(st.data())
 def test_mutations(reader, data):
     with contextlib.suppress(DragomanError):
-        reader(data.draw(mutations(reader.valid)))
+        reader(data.draw(mutations(reader.valid, PIECES)))
 
 
 @fuzz
@@ -256,18 +223,18 @@ def test_mutations_in_small_chunks(reader, data, chunk_bytes):
     with pytest.MonkeyPatch.context() as patch, contextlib.suppress(DragomanError):
         for module in (arpa, pharaoh, table_lines):
             patch.setattr(module, "read_chunks", lambda path: read_chunks(path, chunk_bytes))
-        reader(data.draw(mutations(reader.valid)))
+        reader(data.draw(mutations(reader.valid, PIECES)))
 
 
 @fuzz
 @given(st.data())
 def test_mutations_of_compressed_files(reader, data):
     with contextlib.suppress(DragomanError):
-        reader(data.draw(mutations(gzip.compress(reader.valid, mtime=0))))
+        reader(data.draw(mutations(gzip.compress(reader.valid, mtime=0), PIECES)))
 
 
 @fuzz
 @given(st.data())
 def test_compressed_mutations(reader, data):
     with contextlib.suppress(DragomanError):
-        reader(gzip.compress(data.draw(mutations(reader.valid))))
+        reader(gzip.compress(data.draw(mutations(reader.valid, PIECES))))
