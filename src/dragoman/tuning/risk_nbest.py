@@ -9,7 +9,6 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from dragoman import kernels
 from dragoman.core.errors import UsageError
@@ -100,6 +99,8 @@ class RiskNbest(Tuner):
         def negated(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
             value, gradient = objective(weights)
             return -value, -gradient
+
+        from scipy.optimize import minimize
 
         found = minimize(negated, start, jac=True, method="L-BFGS-B", options={"maxiter": self.iterations})
         return np.asarray(found.x, np.float64), -float(found.fun)
