@@ -40,7 +40,11 @@ class Options:
     def __post_init__(self) -> None:
         hints = typing.get_type_hints(type(self))
         for field in dataclasses.fields(self):
-            _check(field, hints[field.name], getattr(self, field.name))
+            value = getattr(self, field.name)
+            _check(field, hints[field.name], value)
+            # A path may come as text, from a file or a command line.
+            if isinstance(value, str) and Path in _kinds(hints[field.name]):
+                object.__setattr__(self, field.name, Path(value))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
@@ -78,8 +82,13 @@ def options_from(options: type[Chosen], assignments: Sequence[str]) -> Chosen:
     return options(**values)
 
 
+def _kinds(hint: Any) -> tuple[Any, ...]:
+    """The types that a field may have: `Literal[…] | None` is a typing.Union, `int | None` a types.UnionType."""
+    return typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+
+
 def _convert(name: str, hint: Any, text: str) -> Any:
-    kinds = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    kinds = _kinds(hint)
     if bool in kinds:
         if text.lower() not in ("true", "false"):
             raise UsageError(f"{name} is '{text}'; expected true or false")
@@ -95,8 +104,7 @@ def _convert(name: str, hint: Any, text: str) -> Any:
 
 def _check(field: dataclasses.Field[Any], hint: Any, value: Any) -> None:
     flag = field.name.replace("_", "-")
-    # `Literal[…] | None` is a typing.Union, `int | None` a types.UnionType.
-    kinds = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+    kinds = _kinds(hint)
     if value is None:
         if type(None) not in kinds:
             raise UsageError(f"{flag} is missing")

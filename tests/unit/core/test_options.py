@@ -6,7 +6,7 @@ from typing import Literal
 import pytest
 
 from dragoman.core.errors import UsageError
-from dragoman.core.options import Options, option
+from dragoman.core.options import Options, option, options_from
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Sample(Options):
 def test_defaults_and_values_that_are_set():
     assert Sample().to_dict() == {"passes": 5, "rate": 0.5, "quick": False, "how": "one", "name": "x"}
     options = Sample.from_dict({"passes": 2, "limit": 0, "maybe_how": "two", "place": "here", "rate": 1})
-    assert (options.passes, options.limit, options.maybe_how, options.place) == (2, 0, "two", "here")
+    assert (options.passes, options.limit, options.maybe_how, options.place) == (2, 0, "two", Path("here"))
     assert Sample.from_dict(options.to_dict()) == options
 
 
@@ -64,3 +64,8 @@ def test_values_that_make_no_sense(values, message):
 def test_help_and_bounds_are_kept_for_the_command_line():
     field = Sample.__dataclass_fields__["passes"]
     assert dict(field.metadata) == {"help": "passes over the data", "minimum": 1, "maximum": 9}
+
+
+def test_paths_on_a_command_line():
+    assert options_from(Sample, ["place=some/where"]).place == Path("some/where")
+    assert options_from(Sample, ["name=some/where"]).name == "some/where"
