@@ -106,6 +106,7 @@ def _iterate(
     decoded = task.decoder(weights, loop.nbest, progress)
     clock.append(time.monotonic())
     score = one_best_score(decoded, task.scorer)
+    _warn_of_odd_output(decoded, score, progress)
     before = len(NBest.merge(lists).scores) if lists else 0
     merged = NBest.merge([*lists, decoded])
     event: dict[str, Any] = {
@@ -134,6 +135,17 @@ def one_best_score(nbest: NBest, scorer: Scorer) -> float:
     """The metric of the first hypothesis of every list."""
     first = nbest.hypotheses.take(nbest.sentences[:-1])
     return float(scorer.score(scorer.statistics(Corpus(nbest.vocab, first)).sum(axis=0)))
+
+
+def _warn_of_odd_output(decoded: NBest, score: float, progress: Progress) -> None:
+    """Say when translations look as if something were wrong, whatever their score."""
+    lengths = decoded.hypotheses.lengths[decoded.sentences[:-1]]
+    if (lengths == 0).any():
+        progress.warn(f"{int((lengths == 0).sum())} of {len(lengths)} translations are empty")
+    if len(lengths) > 1 and float(np.mean(lengths)) <= 1:
+        progress.warn("translations have one word or none on average: are the weights all right?")
+    if score == 0:
+        progress.warn("translations score 0: do the references belong to the source?")
 
 
 def _check(weights: Any, name: str) -> None:

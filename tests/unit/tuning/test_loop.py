@@ -9,62 +9,14 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
-from dragoman.core.feature_rows import FeatureRows
-from dragoman.core.nbest import NBest
+from dragoman.core.progress import Progress
 from dragoman.core.weights import Weights
-from dragoman.metrics.bleu import Bleu
 from dragoman.tuning import TUNERS
-from dragoman.tuning.loop import Loop, Task, tune
+from dragoman.tuning.loop import Loop, tune
 from dragoman.tuning.run import Run
 from dragoman.tuning.tuner import Optimum, Tuner
-
-NAMES = ["adequacy", "length", "noise"]
-WORDS = [f"w{i}" for i in range(30)]
-
-
-class ToyDecoder:
-    """Knows a hundred translations of each sentence; those near the reference have more of the feature `adequacy`."""
-
-    def __init__(self, sentences: int = 30, seed: int = 0):
-        rng = np.random.default_rng(seed)
-        self.references = [" ".join(rng.choice(WORDS, 10)) for _ in range(sentences)]
-        texts, rows = [], []
-        for reference in self.references:
-            for _ in range(100):
-                words = np.array(reference.split())
-                wrong = rng.random(10) < rng.random()
-                words[wrong] = rng.choice(WORDS, wrong.sum())
-                texts.append(" ".join(words[: rng.integers(6, 11)]))
-                rows.append([10.0 - wrong.sum() + rng.normal(), float(len(texts[-1].split())), rng.normal() * 5])
-        self.corpus = Corpus.from_lines(texts)
-        self.features = np.array(rows)
-        self.sentences = sentences
-        self.calls = 0
-
-    def __call__(self, weights, size, progress):
-        self.calls += 1
-        scores = (self.features @ weights.vector(NAMES)).reshape(self.sentences, 100)
-        order = np.argsort(-scores, axis=1, kind="stable")[:, :size]
-        picked = (order + np.arange(self.sentences)[:, None] * 100).ravel()
-        return NBest(
-            self.corpus.vocab,
-            np.arange(self.sentences + 1, dtype=np.int64) * size,
-            self.corpus.sentences.take(picked),
-            np.take_along_axis(scores, order, axis=1).ravel(),
-            FeatureRows.from_dense(NAMES, self.features[picked]),
-        )
-
-
-def task_of(decoder):
-    return Task(
-        decoder=decoder,
-        scorer=Bleu().scorer([Corpus.from_lines(decoder.references)]),
-        names=NAMES,
-        ranges=dict.fromkeys(NAMES, (-1.0, 1.0)),
-    )
-
+from oracles.toy_decoder import ToyDecoder, task_of
 
 START = Weights({"adequacy": 0.0, "length": -1.0, "noise": 1.0, "fixed": 7.0})
 LOOP = Loop(iterations=4, nbest=20)
@@ -172,6 +124,22 @@ def test_degenerate_weights_are_noticed(tmp_path):
     with pytest.raises(DataError, match="all zero"):
         tune(begin(tmp_path / "run"), task_of(ToyDecoder()), Broken(), START, LOOP)
     assert dict(Run(tmp_path / "run").weights()) == dict(START)
+
+
+class Listening(Progress):
+    def __init__(self):
+        self.said = []
+
+    def warn(self, text):
+        self.said.append(text)
+
+
+def test_odd_translations_are_said(tmp_path):
+    decoder = ToyDecoder()
+    decoder.references = ["nothing of the kind"] * 30
+    listening = Listening()
+    tune(begin(tmp_path / "run"), task_of(decoder), TUNERS.get("mert")(), START, LOOP, progress=listening)
+    assert any("score 0" in text for text in listening.said)
 
 
 def test_events_are_lines_of_json_and_half_a_line_does_not_count(tmp_path):

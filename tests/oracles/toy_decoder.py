@@ -1,0 +1,56 @@
+"""A decoder that knows a hundred translations of each sentence, for tuning without a model."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dragoman.core.corpus import Corpus
+from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.nbest import NBest
+from dragoman.metrics.bleu import Bleu
+from dragoman.tuning.loop import Task
+
+NAMES = ["adequacy", "length", "noise"]
+WORDS = [f"w{i}" for i in range(30)]
+
+
+class ToyDecoder:
+    """Knows a hundred translations of each sentence; those near the reference have more of the feature `adequacy`."""
+
+    def __init__(self, sentences: int = 30, seed: int = 0):
+        rng = np.random.default_rng(seed)
+        self.references = [" ".join(rng.choice(WORDS, 10)) for _ in range(sentences)]
+        texts, rows = [], []
+        for reference in self.references:
+            for _ in range(100):
+                words = np.array(reference.split())
+                wrong = rng.random(10) < rng.random()
+                words[wrong] = rng.choice(WORDS, wrong.sum())
+                texts.append(" ".join(words[: rng.integers(6, 11)]))
+                rows.append([10.0 - wrong.sum() + rng.normal(), float(len(texts[-1].split())), rng.normal() * 5])
+        self.corpus = Corpus.from_lines(texts)
+        self.features = np.array(rows)
+        self.sentences = sentences
+        self.calls = 0
+
+    def __call__(self, weights, size, progress):
+        self.calls += 1
+        scores = (self.features @ weights.vector(NAMES)).reshape(self.sentences, 100)
+        order = np.argsort(-scores, axis=1, kind="stable")[:, :size]
+        picked = (order + np.arange(self.sentences)[:, None] * 100).ravel()
+        return NBest(
+            self.corpus.vocab,
+            np.arange(self.sentences + 1, dtype=np.int64) * size,
+            self.corpus.sentences.take(picked),
+            np.take_along_axis(scores, order, axis=1).ravel(),
+            FeatureRows.from_dense(NAMES, self.features[picked]),
+        )
+
+
+def task_of(decoder):
+    return Task(
+        decoder=decoder,
+        scorer=Bleu().scorer([Corpus.from_lines(decoder.references)]),
+        names=NAMES,
+        ranges=dict.fromkeys(NAMES, (-1.0, 1.0)),
+    )
