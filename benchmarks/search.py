@@ -109,7 +109,8 @@ def speed(model: Model, data: Path, pair: str, rule: str, runs: int) -> None:
             rates[threads] = len(source) / best
         moses = MOSES_SPEED[pair, name]
         print(
-            f"| {pair} {name}, by {rule} | {rates[1]:.0f} | {rates[1] * expansions / len(source) / 1e6:.1f} M | {moses:g} | "
+            f"| {pair} {name}, by {rule} | {rates[1]:.0f} | {rates[1] * expansions / len(source) / 1e6:.1f} M "
+            f"| {moses:g} | "
             f"{rates[1] / moses:.1f} | {rates[2] / rates[1]:.2f} |"
         )
 
