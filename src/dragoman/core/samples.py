@@ -1,0 +1,78 @@
+"""Samples: derivations that a sampler visited, each once, with how often each chain was there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.errors import UsageError
+from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.ragged import Ragged
+from dragoman.core.vocab import Vocab, common_vocab
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Distinct derivations of S sentences: those of sentence `s` are rows `sentences[s]` to `sentences[s + 1]`.
+
+    Row `h` wrote the words `hypotheses[h]` of `vocab`, has the model score `scores[h]` (at temperature 1) and the
+    features `features.row(h)`, covers the source as `segmentations[h]` says (rows of source begin and end, target begin
+    and end, in target order), and chain `c` collected it `counts[h, c]` times. Rows of a sentence are in the order in
+    which they were first collected, chain after chain. `trace`, if it was asked for, has for each sentence, chain and
+    sample the derivation as a row counted from `sentences[s]`: the order in time, which diagnostics need.
+    """
+
+    vocab: Vocab
+    sentences: NDArray[np.int64]
+    hypotheses: Ragged[np.int32]
+    scores: NDArray[np.float64]
+    features: FeatureRows
+    segmentations: Ragged[np.int32]
+    counts: NDArray[np.int64]
+    trace: NDArray[np.int32] | None = None
+
+    def __len__(self) -> int:
+        return len(self.sentences) - 1
+
+    @property
+    def chains(self) -> int:
+        """How many chains there were for each sentence."""
+        return int(self.counts.shape[1])
+
+    @property
+    def probabilities(self) -> NDArray[np.float64]:
+        """The share of the samples of its sentence that each row has, all chains together."""
+        together = self.counts.sum(axis=1).astype(np.float64)
+        totals = np.add.reduceat(together, self.sentences[:-1]) if len(self) else together
+        return np.asarray(together / np.repeat(totals, np.diff(self.sentences)))
+
+    def line(self, h: int) -> str:
+        """Return the words of one row as text."""
+        return self.vocab.text(self.hypotheses[h])
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Samples]) -> Samples:
+        """Put the sentences of several one after the other; all must have as many chains."""
+        if len({part.chains for part in parts}) != 1:
+            raise UsageError("samples can be put together if they have the same number of chains, and there are some")
+        vocab, ids = common_vocab([part.vocab for part in parts])
+        rows = np.cumsum([0, *(len(part.scores) for part in parts)])
+        traces = [part.trace for part in parts]
+        return cls(
+            vocab=vocab,
+            sentences=np.concatenate([[0], *(p.sentences[1:] + r for p, r in zip(parts, rows, strict=False))]),
+            hypotheses=Ragged.concatenate(
+                [
+                    Ragged(number[part.hypotheses.values], part.hypotheses.offsets)
+                    for part, number in zip(parts, ids, strict=True)
+                ]
+            ),
+            scores=np.concatenate([part.scores for part in parts]),
+            features=FeatureRows.concatenate([part.features for part in parts]),
+            segmentations=Ragged.concatenate([part.segmentations for part in parts]),
+            counts=np.concatenate([part.counts for part in parts]),
+            trace=None if None in traces else np.concatenate([trace for trace in traces if trace is not None]),
+        )

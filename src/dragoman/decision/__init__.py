@@ -1,0 +1,1 @@
+"""One decision rule a file: from evidence (n-best lists, hypergraphs, samples) to a translation."""

@@ -1,0 +1,1 @@
+"""From a sentence to samples of its derivations: chains, operators, diagnostics."""
