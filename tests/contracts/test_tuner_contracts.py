@@ -6,7 +6,6 @@ import pytest
 from dragoman.core.progress import SILENT
 from dragoman.core.weights import Weights
 from dragoman.tuning import TUNERS
-from dragoman.tuning.evidence import problem_of
 from oracles.toy_decoder import NAMES, ToyDecoder, task_of
 
 FEWER = {"lus": {"samples": 500, "starts": 2}}
@@ -19,10 +18,10 @@ def tuner(name):
 
 @pytest.fixture
 def problem():
-    decoder = ToyDecoder(sentences=15)
+    decoder = ToyDecoder(sentences=15, size=40)
     task = task_of(decoder)
-    lists = decoder(Weights(dict(zip(NAMES, START.tolist(), strict=True))), 40, SILENT)
-    return problem_of(lists, NAMES, task.ranges, task.scorer)
+    decoded = decoder(Weights(dict(zip(NAMES, START.tolist(), strict=True))), SILENT)
+    return decoded.problem(NAMES, task.ranges, task.scorer)
 
 
 @pytest.mark.parametrize("name", TUNERS.names())

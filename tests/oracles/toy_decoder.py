@@ -9,6 +9,7 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.nbest import NBest
 from dragoman.metrics.bleu import Bleu
 from dragoman.tuning.loop import Task
+from dragoman.tuning.nbest_evidence import DecodedLists
 
 NAMES = ["adequacy", "length", "noise"]
 WORDS = [f"w{i}" for i in range(30)]
@@ -17,7 +18,7 @@ WORDS = [f"w{i}" for i in range(30)]
 class ToyDecoder:
     """Knows a hundred translations of each sentence; those near the reference have more of the feature `adequacy`."""
 
-    def __init__(self, sentences: int = 30, seed: int = 0):
+    def __init__(self, sentences: int = 30, seed: int = 0, size: int = 20):
         rng = np.random.default_rng(seed)
         self.references = [" ".join(rng.choice(WORDS, 10)) for _ in range(sentences)]
         texts, rows = [], []
@@ -31,20 +32,23 @@ class ToyDecoder:
         self.corpus = Corpus.from_lines(texts)
         self.features = np.array(rows)
         self.sentences = sentences
+        self.size = size
         self.calls = 0
 
-    def __call__(self, weights, size, progress):
+    def __call__(self, weights, progress):
         self.calls += 1
+        size = self.size
         scores = (self.features @ weights.vector(NAMES)).reshape(self.sentences, 100)
         order = np.argsort(-scores, axis=1, kind="stable")[:, :size]
         picked = (order + np.arange(self.sentences)[:, None] * 100).ravel()
-        return NBest(
+        nbest = NBest(
             self.corpus.vocab,
             np.arange(self.sentences + 1, dtype=np.int64) * size,
             self.corpus.sentences.take(picked),
             np.take_along_axis(scores, order, axis=1).ravel(),
             FeatureRows.from_dense(NAMES, self.features[picked]),
         )
+        return DecodedLists(nbest)
 
 
 def task_of(decoder):

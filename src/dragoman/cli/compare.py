@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dragoman.cli import terminal
 from dragoman.cli.flags import Threads, command
-from dragoman.cli.score import Metrics, ReferenceFiles, Seed, full_signature, measure, read_hypotheses, read_references
+from dragoman.cli.score import Metrics, ReferenceFiles, Seed, full_signature, measure, read_hypotheses
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
 from dragoman.core.progress import available_cores
@@ -24,6 +24,7 @@ from dragoman.evaluation.instability import instability
 from dragoman.evaluation.significance import approximate_randomisation, conclusive_shares, paired_bootstrap
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.metric import Metric, Scorer
+from dragoman.metrics.references import read_references
 
 
 @dataclass(frozen=True)

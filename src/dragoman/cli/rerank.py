@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dragoman.cli import terminal
 from dragoman.cli.flags import Threads, command
-from dragoman.cli.score import ReferenceFiles, Seed, read_references
+from dragoman.cli.score import ReferenceFiles, Seed
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import PathLike, open_output, read_lines
@@ -23,8 +23,9 @@ from dragoman.core.weights import Weights
 from dragoman.evaluation.significance import bootstrap_scores, confidence_interval
 from dragoman.formats.nbest import NBEST_FORMATS, NBestFormat, sniff
 from dragoman.metrics.combined import parse_metric
+from dragoman.metrics.references import read_references
 from dragoman.tuning import TUNERS
-from dragoman.tuning.evidence import problem_of
+from dragoman.tuning.nbest_evidence import DecodedLists
 from dragoman.tuning.ranges import weight_ranges
 from dragoman.tuning.rerank import choices, first_weights, reranked, with_features
 
@@ -79,7 +80,7 @@ def register(app: typer.Typer) -> None:
         names = list(lists.features.names)
         sign = 1 if chosen.higher_is_better else -1
         scorer = chosen.scorer(references)
-        problem = problem_of(lists, names, weight_ranges(names), scorer, sign=sign, threads=workers)
+        problem = DecodedLists(lists).problem(names, weight_ranges(names), scorer, sign=sign, threads=workers)
         rng = np.random.default_rng(seed)
         optimum = tuner.optimise(problem, begin.vector(names), rng=rng, threads=workers, progress=progress)
         if not np.any(optimum.weights):

@@ -16,12 +16,13 @@ from dragoman.cli import terminal
 from dragoman.cli.flags import Threads, command
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
-from dragoman.core.files import PathLike, open_output
+from dragoman.core.files import open_output
 from dragoman.core.progress import available_cores
 from dragoman.evaluation.significance import bootstrap_scores, confidence_interval
 from dragoman.metrics import METRICS
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.metric import Metric, Scorer
+from dragoman.metrics.references import read_references
 
 ReferenceFiles = Annotated[
     list[Path],
@@ -116,24 +117,6 @@ def full_signature(metric: Metric, references: int, resamples: int, seed: int) -
     return f"{name}|nrefs:{references}|{rest}" + (f"|bs:{resamples}|seed:{seed}" if resamples else "")
 
 
-def read_references(paths: Sequence[Path]) -> list[Corpus]:
-    """Read references; a name that is no file but has files with 0, 1, … after it stands for those."""
-    files: list[Path] = []
-    for path in paths:
-        numbered = [path]
-        if str(path) != "-" and not path.exists():
-            numbered = []
-            while (next_one := path.with_name(f"{path.name}{len(numbered)}")).exists():
-                numbered.append(next_one)
-        files += numbered or [path]
-    references = [Corpus.read(file) for file in files]
-    for file, corpus in zip(files, references, strict=True):
-        _check_lines(file, corpus, files[0], references[0])
-        if len(corpus) == 0:
-            raise DataError("is empty", path=file, expected="one reference translation a line")
-    return references
-
-
 def read_hypotheses(path: Path, references: Sequence[Corpus], reference_path: Path) -> Corpus:
     """Read the translations of one system."""
     hypotheses = Corpus.read(path)
@@ -153,11 +136,6 @@ def measure(
     chosen = metric.for_system(system)
     scorer = chosen.scorer(references)
     return Measured(system, label, chosen, scorer, scorer.statistics(hypotheses, threads=threads))
-
-
-def _check_lines(path: PathLike, corpus: Corpus, first_path: PathLike, first: Corpus) -> None:
-    if len(corpus) != len(first):
-        raise DataError(f"has {len(corpus)} lines, but {first_path} has {len(first)}", path=path, expected="as many")
 
 
 def _write_sentences(path: Path, scored: Sequence[Measured]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -14,17 +13,16 @@ import typer
 
 from dragoman.cli import terminal
 from dragoman.cli.flags import Flags, Threads, command
-from dragoman.core.errors import DataError, UsageError
+from dragoman.core.errors import UsageError
 from dragoman.core.files import open_output, read_lines
 from dragoman.core.progress import available_cores
-from dragoman.core.weights import Weights
 from dragoman.formats.hypergraph_jsonl import format_hypergraph
 from dragoman.formats.nbest import NBEST_FORMATS
 from dragoman.model.bundle import Model
 from dragoman.search.greedy import HillClimbing
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.translator import Translation, Translator
-from dragoman.training.tokenise import Tokeniser, detokenise_lines, tokenise_lines
+from dragoman.training.tokenise import detokenise_lines, input_preparation
 
 
 def register(app: typer.Typer) -> None:
@@ -88,7 +86,7 @@ def register(app: typer.Typer) -> None:
         loaded = Model.load(model)
         translator = Translator(
             loaded,
-            None if weights is None else checked_weights(weights, loaded),
+            None if weights is None else loaded.read_weights(weights),
             limits=limits,
             space=space,
             climbing=None if climb is None else HillClimbing(start=climb),
@@ -96,7 +94,7 @@ def register(app: typer.Typer) -> None:
             threads=threads or available_cores(),
         )
         settings = loaded.settings
-        prepare = preparation(loaded, prepared)
+        prepare = input_preparation(settings, prepared=prepared)
         with contextlib.ExitStack() as stack:
             details_to = None if details is None else stack.enter_context(open_output(details))
             links_to = None if links is None else stack.enter_context(open_output(links))
@@ -136,16 +134,6 @@ def register(app: typer.Typer) -> None:
                 terminal.progress().note(f"{number - unreached:,} of {number:,} translations can be reached")
 
 
-def preparation(model: Model, prepared: bool) -> Callable[[Iterable[str]], Iterator[str]]:
-    """What turns input lines into what the model was trained on, a line at a time."""
-    settings = model.settings
-    if prepared or not settings.tokenise:
-        return iter
-    options = Tokeniser(lowercase=settings.lowercase)
-    language = settings.source_language or "en"
-    return lambda lines: (tokenise_lines([line], language, options)[0] for line in lines)
-
-
 def _links(translation: Translation) -> bytes:
     links = sorted(link for phrase in translation.phrases for link in phrase.links)
     return (" ".join(f"{s}-{t}" for s, t in links) + "\n").encode()
@@ -170,21 +158,3 @@ def _draw(translation: Translation, path: Path) -> None:
     figure = draw_derivation(translation.source.split(), translation.text.split(), translation.phrases)
     with open_output(path) as stream:
         stream.write(figure_svg(figure).encode())
-
-
-def checked_weights(path: Path, model: Model) -> Weights:
-    """Read weights, from a file or a tuning run, and refuse unknown and missing names."""
-    path = path / "weights.txt" if path.is_dir() else path
-    weights = Weights.read(path)
-    names = set(model.feature_names)
-    unknown = [name for name in weights if name not in names]
-    if unknown:
-        raise DataError(f"has weights for {_some(unknown)}", path=path, expected="names of the model's features")
-    missing = [name for name in model.feature_names if name not in weights]
-    if missing:
-        raise DataError(f"has no weight for {_some(missing)}", path=path, expected="one for every feature")
-    return weights
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +81,33 @@ class FeatureRows:
         """Return the given rows, in that order."""
         picked = Ragged(np.arange(len(self.ids)), self.offsets).take(rows)
         return FeatureRows(self.names, picked.offsets, self.ids[picked.values], self.values[picked.values])
+
+    def restricted(self, names: Sequence[str]) -> FeatureRows:
+        """Return the same rows with the given features only, in that order; the others are left out.
+
+        >>> FeatureRows.from_dense(["lm", "tm"], np.array([[1.0, 2.0]])).restricted(["tm", "new"]).dense().tolist()
+        [[2.0, 0.0]]
+        """
+        place = {name: i for i, name in enumerate(names)}
+        column = np.array([place.get(name, -1) for name in self.names], np.int32)
+        ids = column[self.ids] if len(column) else self.ids
+        kept = ids >= 0
+        counts = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
+        return FeatureRows(tuple(names), counts[self.offsets], ids[kept], self.values[kept])
+
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
+        """The rows as arrays to save; names are not among them."""
+        return {"feature_offsets": self.offsets, "feature_ids": self.ids, "feature_values": self.values}
+
+    @classmethod
+    def from_arrays(cls, names: Sequence[str], arrays: Mapping[str, NDArray[np.generic]]) -> FeatureRows:
+        """Build from what `arrays` gave."""
+        return cls(
+            tuple(names),
+            cast(NDArray[np.int64], arrays["feature_offsets"]),
+            cast(NDArray[np.int32], arrays["feature_ids"]),
+            cast(NDArray[np.float64], arrays["feature_values"]),
+        )
 
     def sum_over(self, groups: Ragged[np.int32]) -> FeatureRows:
         """Return one row for each group of rows: their sum, each feature once, in the order of names."""

@@ -208,22 +208,10 @@ def _numbers_of_equals(nbest: NBest, words_only: bool) -> NDArray[np.int32]:
     words = nbest.hypotheses
     features = FeatureRows.zeros(len(words)) if words_only else nbest.features.summed()
     sentence = np.repeat(np.arange(len(nbest), dtype=np.int32), np.diff(nbest.sentences))
-    # A row of integers for each: sentence, number of words, words; for each feature its number and the value's bits.
-    counts = np.diff(features.offsets)
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(2 + words.lengths + 3 * counts)])
-    keys = np.empty(offsets[-1], np.int32)
-    keys[offsets[:-1]] = sentence
-    keys[offsets[:-1] + 1] = words.lengths
-    keys[_places(offsets[:-1] + 2, words.lengths)] = words.values
-    triples = np.empty((len(features.ids), 3), np.int32)
-    triples[:, 0] = features.ids
-    triples[:, 1:] = features.values.view(np.int32).reshape(-1, 2)
-    keys[_places(offsets[:-1] + 2 + words.lengths, 3 * counts)] = triples.reshape(-1)
-    return kernels.intern_sequences(keys, offsets)[0]
-
-
-def _places(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The numbers from each start on, as many as its length says."""
-    ends = np.cumsum(lengths)
-    numbers: NDArray[np.int64] = np.arange(np.sum(lengths)) + np.repeat(starts - (ends - lengths), lengths)
-    return numbers
+    bits = np.empty((len(features.ids), 3), np.int32)
+    bits[:, 0] = features.ids
+    bits[:, 1:] = features.values.view(np.int32).reshape(-1, 2)
+    of_words = kernels.intern_sequences(words.values, words.offsets)[0]
+    of_features = kernels.intern_sequences(bits.reshape(-1), 3 * features.offsets)[0]
+    keys = np.stack([sentence, of_words, of_features], axis=1)
+    return kernels.intern_sequences(keys.reshape(-1), np.arange(0, keys.size + 1, 3))[0]

@@ -58,6 +58,33 @@ class Batch:
     def __len__(self) -> int:
         return len(self.roots)
 
+    def graphs(self) -> list[Hypergraph]:
+        """The hypergraphs one by one again, each with the templates that it uses."""
+        return [self._graph(i) for i in range(len(self))]
+
+    def _graph(self, i: int) -> Hypergraph:
+        all_of, first_node = self.joined, int(self.nodes[i])
+        nodes = slice(first_node, int(self.nodes[i + 1]) + 1)
+        first_edge = all_of.first_edge[nodes]
+        edges = slice(int(first_edge[0]), int(first_edge[-1]))
+        used, template_ids = np.unique(all_of.template_ids[edges], return_inverse=True)
+        rows = all_of.features
+        if rows is not None:
+            values = slice(int(rows.offsets[edges.start]), int(rows.offsets[edges.stop]))
+            offsets = rows.offsets[edges.start : edges.stop + 1] - values.start
+            rows = FeatureRows(rows.names, offsets, rows.ids[values], rows.values[values])
+        return Hypergraph(
+            vocab=all_of.vocab,
+            root=int(self.roots[i]) - first_node,
+            first_edge=first_edge - edges.start,
+            tails=_shifted(all_of.tails[edges], -first_node),
+            template_ids=template_ids.astype(np.int32),
+            templates=all_of.templates.take(used),
+            spans=all_of.spans[edges],
+            scores=all_of.scores[edges],
+            features=rows,
+        )
+
 
 def _shifted(numbers: NDArray[np.int32], by: int) -> NDArray[np.int32]:
     return np.where(numbers >= 0, numbers + np.int32(by), numbers).astype(np.int32)

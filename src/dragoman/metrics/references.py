@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,27 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 
 Preparation = Callable[[Corpus], Corpus]
+
+
+def read_references(paths: Sequence[Path]) -> list[Corpus]:
+    """Read references; a name that is no file but has files with 0, 1, … after it stands for those."""
+    files: list[Path] = []
+    for path in paths:
+        numbered = [path]
+        if str(path) != "-" and not path.exists():
+            numbered = []
+            while (next_one := path.with_name(f"{path.name}{len(numbered)}")).exists():
+                numbered.append(next_one)
+        files += numbered or [path]
+    references = [Corpus.read(file) for file in files]
+    for file, corpus in zip(files, references, strict=True):
+        if len(corpus) != len(references[0]):
+            raise DataError(
+                f"has {len(corpus)} lines, but {files[0]} has {len(references[0])}", path=file, expected="as many"
+            )
+        if len(corpus) == 0:
+            raise DataError("is empty", path=file, expected="one reference translation a line")
+    return references
 
 
 def check_references(references: Sequence[Corpus], metric: str) -> None:

@@ -29,7 +29,7 @@ from dragoman.model.phrase_table import PhraseTable
 #: Raised when a change makes older bundles unreadable.
 FORMAT = 1
 
-_CHECKED = "checksums.toml"
+_CHECKED, _WEIGHTS = "checksums.toml", "weights.txt"
 
 Part = TypeVar("Part")
 
@@ -85,6 +85,19 @@ class Model:
         """For each word of the target vocabulary its id in a language model (0 where the model lacks it)."""
         return self.language_models[name].ids_of(self.target_vocab)
 
+    def read_weights(self, path: PathLike) -> Weights:
+        """Read weights for this model, from a file or the folder of a tuning run; refuse unknown and missing names."""
+        file = Path(path) / _WEIGHTS if Path(path).is_dir() else Path(path)
+        weights = Weights.read(file)
+        names = set(self.feature_names)
+        unknown = [name for name in weights if name not in names]
+        if unknown:
+            raise DataError(f"has weights for {_some(unknown)}", path=file, expected="names of the model's features")
+        missing = [name for name in self.feature_names if name not in weights]
+        if missing:
+            raise DataError(f"has no weight for {_some(missing)}", path=file, expected="one for every feature")
+        return weights
+
     def filtered(self, corpus: Corpus, *, threads: int = 1, progress: Progress = SILENT) -> Model:
         """Keep only the phrase pairs whose source phrase occurs in a text (in the words of `source_vocab`)."""
         tables = {}
@@ -108,7 +121,7 @@ class Model:
                 save_arrays(folder / "tables" / name, table.arrays())
             for name, model in self.language_models.items():
                 save_arrays(folder / "language_models" / name, model.arrays())
-            (folder / "weights.txt").write_text(self.weights.format(), encoding="utf-8")
+            (folder / _WEIGHTS).write_text(self.weights.format(), encoding="utf-8")
             (folder / _CHECKED).write_text(format_toml(_checksums(folder)), encoding="utf-8")
             (folder / "model.toml").write_text(format_toml(self._description()), encoding="utf-8")
 
@@ -148,7 +161,7 @@ class Model:
                     row["name"]: _load_part(folder / "language_models" / row["name"], LanguageModel.from_arrays)
                     for row in about.get("language_model", [])
                 },
-                weights=Weights.read(folder / "weights.txt"),
+                weights=Weights.read(folder / _WEIGHTS),
                 settings=Settings.from_dict(about["settings"]),
                 history=about.get("history", {}),
             )
@@ -178,6 +191,10 @@ def _load_part(folder: Path, build: Callable[[Arrays], Part]) -> Part:
         return build(arrays)
     except DataError as error:
         raise DataError(str(error), path=folder) from None
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
 def verify(path: PathLike) -> int:

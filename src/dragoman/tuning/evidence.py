@@ -1,86 +1,72 @@
-"""N-best lists on disk, as a run keeps them, and as the problem that an optimiser sees."""
+"""What decoding a tuning set gives: the candidates that an optimiser chooses among, in memory and in a run's folder."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Literal, Self
 
 from dragoman.core.corpus import Corpus
-from dragoman.core.feature_rows import FeatureRows
-from dragoman.core.files import output_folder
-from dragoman.core.nbest import NBest
-from dragoman.core.ragged import Ragged
-from dragoman.core.store import Arrays, load_arrays, save_arrays
-from dragoman.core.vocab import Vocab
+from dragoman.core.options import Options, option
 from dragoman.metrics.metric import Scorer
+from dragoman.tuning.hypergraph_problem import HypergraphProblem
 from dragoman.tuning.problem import Problem
 
-_NAMES = "features.txt"
+NAMES = "features.txt"
+"""The file in which the names of features are, one a line."""
 
 
-def save_nbest(folder: Path, nbest: NBest) -> None:
-    """Write what tuning needs of n-best lists: words, scores and features; whole or not at all."""
-    with output_folder(folder) as partial:
-        arrays: Arrays = {
-            "sentences": nbest.sentences,
-            "words": nbest.hypotheses.values,
-            "word_offsets": nbest.hypotheses.offsets,
-            "scores": nbest.scores,
-            "feature_offsets": nbest.features.offsets,
-            "feature_ids": nbest.features.ids,
-            "feature_values": nbest.features.values,
-        }
-        save_arrays(partial, arrays)
-        save_arrays(partial / "vocab", nbest.vocab.arrays())
-        text = "".join(f"{name}\n" for name in nbest.features.names)
-        (partial / _NAMES).write_text(text, encoding="utf-8")
+@dataclass(frozen=True)
+class Decoding(Options):
+    """What is kept of each decoding of the tuning set."""
 
-
-def load_nbest(folder: Path) -> NBest:
-    """Read what `save_nbest` wrote."""
-    arrays = load_arrays(folder)
-    names = (folder / _NAMES).read_text(encoding="utf-8").split("\n")[:-1]
-    return NBest(
-        vocab=Vocab.from_arrays(load_arrays(folder / "vocab")),
-        sentences=cast(NDArray[np.int64], arrays["sentences"]),
-        hypotheses=Ragged(cast(NDArray[np.int32], arrays["words"]), cast(NDArray[np.int64], arrays["word_offsets"])),
-        scores=cast(NDArray[np.float64], arrays["scores"]),
-        features=FeatureRows(
-            tuple(names),
-            cast(NDArray[np.int64], arrays["feature_offsets"]),
-            cast(NDArray[np.int32], arrays["feature_ids"]),
-            cast(NDArray[np.float64], arrays["feature_values"]),
-        ),
+    evidence: Literal["nbest", "hypergraph"] = option(
+        "nbest", "lists, for every method; or whole search spaces, for mert (Macherey et al. 2008)"
     )
+    nbest: int = option(100, "hypotheses a sentence", minimum=1)
+    density: float = option(20.0, "hypergraph edges for each word of the best translation", minimum=1e-9)
 
 
-def problem_of(
-    nbest: NBest,
-    names: Sequence[str],
-    ranges: Mapping[str, tuple[float, float]],
-    scorer: Scorer,
-    *,
-    sign: int = 1,
-    threads: int = 1,
-) -> Problem:
-    """Set up the problem of choosing the weights `names`; features with other names keep out of it."""
-    place = {name: i for i, name in enumerate(names)}
-    column = np.array([place.get(name, -1) for name in nbest.features.names], np.int32)
-    ids = column[nbest.features.ids] if len(column) else nbest.features.ids
-    kept = ids >= 0
-    counts = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
-    features = FeatureRows(tuple(names), counts[nbest.features.offsets], ids[kept], nbest.features.values[kept])
-    sentences = np.repeat(np.arange(len(nbest)), np.diff(nbest.sentences))
-    statistics = scorer.statistics(Corpus(nbest.vocab, nbest.hypotheses), sentences, threads=threads)
-    return Problem(
-        sentences=nbest.sentences,
-        features=features,
-        statistics=statistics,
-        scorer=scorer,
-        ranges=np.array([ranges[name] for name in names], np.float64).reshape(-1, 2),
-        sign=sign,
-    )
+class Decoded(ABC):
+    """What decoding the tuning set gave, under some weights or under several one after the other."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """How much there is: candidates, or edges of hypergraphs."""
+
+    @property
+    @abstractmethod
+    def unit(self) -> str:
+        """What `size` counts."""
+
+    @abstractmethod
+    def first(self) -> Corpus:
+        """The best translation of each sentence."""
+
+    @abstractmethod
+    def after(self, earlier: Self) -> Self:
+        """All that was decoded earlier, and this."""
+
+    @abstractmethod
+    def problem(
+        self,
+        names: Sequence[str],
+        ranges: Mapping[str, tuple[float, float]],
+        scorer: Scorer,
+        *,
+        sign: int = 1,
+        threads: int = 1,
+    ) -> Problem | HypergraphProblem:
+        """The problem of choosing the weights `names`; features with other names keep out of it."""
+
+    @abstractmethod
+    def save(self, folder: Path) -> None:
+        """Write to a folder, whole or not at all."""
+
+    @classmethod
+    @abstractmethod
+    def load(cls, folder: Path) -> Self:
+        """Read what `save` wrote."""

@@ -14,44 +14,47 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from dragoman.core.corpus import Corpus
-from dragoman.core.errors import DataError
-from dragoman.core.nbest import NBest
+from dragoman.core.errors import DataError, UsageError
 from dragoman.core.options import Options, option
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.weights import Weights
 from dragoman.metrics.metric import Scorer
-from dragoman.tuning.evidence import load_nbest, problem_of, save_nbest
+from dragoman.tuning.evidence import Decoded
+from dragoman.tuning.hypergraph_problem import HypergraphProblem
+from dragoman.tuning.nbest_evidence import DecodedLists
 from dragoman.tuning.run import Run
 from dragoman.tuning.tuner import Tuner
 
 
 class Decoder(Protocol):
-    """Whatever gives n-best lists of the tuning set under some weights."""
+    """Whatever decodes the tuning set under some weights."""
 
-    def __call__(self, weights: Weights, size: int, progress: Progress) -> NBest:
-        """Return the best `size` hypotheses of every sentence, best first."""
+    def __call__(self, weights: Weights, progress: Progress) -> Decoded:
+        """Return what there is to choose from."""
         ...
 
 
 @dataclass(frozen=True)
 class Loop(Options):
-    """How long to go on, and with what."""
+    """How long to go on, and what to end with."""
 
     iterations: int = option(15, "optimise at most so often; the last weights are measured once more", minimum=1)
-    nbest: int = option(100, "hypotheses a sentence in each iteration", minimum=1)
     minimum_change: float = option(1e-4, "stop when weights change by less than this share of the largest", minimum=0)
-    keep: Literal["best", "last"] = option("best", "weights to end with: best on the tuning set, or the last")
+    keep: Literal["best", "last", "average"] = option(
+        "best", "weights to end with: best on the tuning set, the last, or the mean over the second half"
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What is tuned: a decoder, a metric with references, and the names and ranges of the weights to choose."""
+    """What is tuned: a decoder and its kind of evidence, a metric with references, names and ranges of the weights."""
 
     decoder: Decoder
     scorer: Scorer
     names: Sequence[str]
     ranges: Mapping[str, tuple[float, float]]
     sign: int = 1
+    evidence: type[Decoded] = DecodedLists
 
 
 def tune(
@@ -70,54 +73,62 @@ def tune(
     if not events:
         run.write_weights(start, 0)
         run.write_weights(start)
-    lists = [load_nbest(run.evidence(event["iteration"])) for event in events]
+    pool: Decoded | None = None
+    for event in events:
+        pool = _added(pool, task.evidence.load(run.evidence(event["iteration"])))
     weights = run.weights(len(events))
     while not (events and events[-1]["stop"]):
         iteration = len(events) + 1
-        event, decoded, after = _iterate(task, tuner, weights, lists, loop, iteration, seed, threads, progress)
-        save_nbest(run.evidence(iteration), decoded)
+        decoded, pool, after, event = _iterate(task, tuner, weights, pool, loop, iteration, seed, threads, progress)
+        decoded.save(run.evidence(iteration))
         run.write_weights(after, iteration)
         run.record(event)
         events.append(event)
-        run.write_weights(_final(run, events, loop, task.sign))
-        lists.append(decoded)
+        run.write_weights(_final(run, events, task, loop))
         weights = after
         progress.note(
-            f"iteration {iteration}: {event['score']:.2f} on the tuning set, {event['candidates']:,} candidates"
+            f"iteration {iteration}: {event['score']:.2f} on the tuning set, {event['candidates']:,} {pool.unit}"
             + (f" ({event['stop']})" if event["stop"] else "")
         )
     # Once more, for a run that was killed between its last event and this.
-    run.write_weights(_final(run, events, loop, task.sign))
+    run.write_weights(_final(run, events, task, loop))
     return run.weights()
+
+
+def _added(pool: Decoded | None, decoded: Decoded) -> Decoded:
+    return decoded if pool is None else decoded.after(pool)
 
 
 def _iterate(
     task: Task,
     tuner: Tuner,
     weights: Weights,
-    lists: Sequence[NBest],
+    pool: Decoded | None,
     loop: Loop,
     iteration: int,
     seed: int,
     threads: int,
     progress: Progress,
-) -> tuple[dict[str, Any], NBest, Weights]:
+) -> tuple[Decoded, Decoded, Weights, dict[str, Any]]:
     clock = [time.monotonic()]
-    decoded = task.decoder(weights, loop.nbest, progress)
+    decoded = task.decoder(weights, progress)
     clock.append(time.monotonic())
-    score = one_best_score(decoded, task.scorer)
-    _warn_of_odd_output(decoded, score, progress)
-    before = len(NBest.merge(lists).scores) if lists else 0
-    merged = NBest.merge([*lists, decoded])
+    translations = decoded.first()
+    score = float(task.scorer.score(task.scorer.statistics(translations).sum(axis=0)))
+    _warn_of_odd_output(translations, score, progress)
+    before = 0 if pool is None else pool.size
+    pool = _added(pool, decoded)
     event: dict[str, Any] = {
         "iteration": iteration,
         "score": score,
-        "candidates": len(merged.scores),
-        "new": len(merged.scores) - before,
+        "candidates": pool.size,
+        "new": pool.size - before,
     }
     after, objective = weights, None
     if event["new"] and iteration <= loop.iterations:
-        problem = problem_of(merged, task.names, task.ranges, task.scorer, sign=task.sign, threads=threads)
+        problem = pool.problem(task.names, task.ranges, task.scorer, sign=task.sign, threads=threads)
+        if isinstance(problem, HypergraphProblem) and not tuner.takes_hypergraphs:
+            raise UsageError(f"{tuner.name} works on n-best lists; of the methods, mert also takes hypergraphs")
         rng = np.random.default_rng([seed, iteration])
         begin = weights.vector(task.names)
         optimum = tuner.optimise(problem, begin, rng=rng, threads=threads, progress=progress)
@@ -128,18 +139,12 @@ def _iterate(
     event["objective"] = objective
     event["stop"] = _reason_to_stop(event, weights.vector(task.names), after.vector(task.names), loop)
     event["seconds"] = {"decode": round(clock[1] - clock[0], 3), "optimise": round(clock[2] - clock[1], 3)}
-    return event, decoded, after
+    return decoded, pool, after, event
 
 
-def one_best_score(nbest: NBest, scorer: Scorer) -> float:
-    """The metric of the first hypothesis of every list."""
-    first = nbest.hypotheses.take(nbest.sentences[:-1])
-    return float(scorer.score(scorer.statistics(Corpus(nbest.vocab, first)).sum(axis=0)))
-
-
-def _warn_of_odd_output(decoded: NBest, score: float, progress: Progress) -> None:
+def _warn_of_odd_output(translations: Corpus, score: float, progress: Progress) -> None:
     """Say when translations look as if something were wrong, whatever their score."""
-    lengths = decoded.hypotheses.lengths[decoded.sentences[:-1]]
+    lengths = translations.sentences.lengths
     if (lengths == 0).any():
         progress.warn(f"{int((lengths == 0).sum())} of {len(lengths)} translations are empty")
     if len(lengths) > 1 and float(np.mean(lengths)) <= 1:
@@ -155,11 +160,18 @@ def _check(weights: Any, name: str) -> None:
         raise DataError(f"{name} gave weights that are all zero")
 
 
-def _final(run: Run, events: Sequence[Mapping[str, Any]], loop: Loop, sign: int) -> Weights:
-    """The last weights, or those whose translations were best; an iteration measures the weights it begins with."""
+def _final(run: Run, events: Sequence[Mapping[str, Any]], task: Task, loop: Loop) -> Weights:
+    """What a run ends with; an iteration measures the weights it begins with."""
+    last = len(events)
     if loop.keep == "last":
-        return run.weights(len(events))
-    best = max(events, key=lambda event: sign * event["score"])
+        return run.weights(last)
+    if loop.keep == "average":
+        later = [run.weights(i) for i in range(last // 2 + 1, last + 1)]
+        vectors = np.array([weights.vector(task.names) for weights in later])
+        # Only the direction of weights matters, so that all get the same size first.
+        mean = (vectors / np.abs(vectors).sum(axis=1, keepdims=True)).mean(axis=0)
+        return later[-1].updated(dict(zip(task.names, mean.tolist(), strict=True)))
+    best = max(events, key=lambda event: task.sign * event["score"])
     return run.weights(best["iteration"] - 1)
 
 

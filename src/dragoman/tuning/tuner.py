@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.options import Options
 from dragoman.core.progress import SILENT, Progress
-from dragoman.tuning.problem import Evidence, Problem
+from dragoman.tuning.problem import Evidence
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,18 +27,22 @@ class Tuner(Options, ABC):
     """A method and its options. The same seed gives the same result, whatever the number of threads."""
 
     name: ClassVar[str]
+    takes_hypergraphs: ClassVar[bool] = False
 
     @abstractmethod
     def optimise(
         self,
-        problem: Problem,
+        problem: Any,
         start: NDArray[np.float64],
         *,
         rng: np.random.Generator,
         threads: int = 1,
         progress: Progress = SILENT,
     ) -> Optimum:
-        """Return better weights, from `start`; neither argument is changed."""
+        """Return better weights, from `start`; neither argument is changed.
+
+        The problem is a `Problem`, or for a method that takes hypergraphs also a `HypergraphProblem`.
+        """
 
 
 def random_starts(

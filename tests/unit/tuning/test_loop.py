@@ -16,10 +16,10 @@ from dragoman.tuning import TUNERS
 from dragoman.tuning.loop import Loop, tune
 from dragoman.tuning.run import Run
 from dragoman.tuning.tuner import Optimum, Tuner
-from oracles.toy_decoder import ToyDecoder, task_of
+from oracles.toy_decoder import NAMES, ToyDecoder, task_of
 
 START = Weights({"adequacy": 0.0, "length": -1.0, "noise": 1.0, "fixed": 7.0})
-LOOP = Loop(iterations=4, nbest=20)
+LOOP = Loop(iterations=4)
 
 
 def begin(folder):
@@ -76,10 +76,10 @@ def _die(patch, moment, stop_at, decoder):
     if moment == "decoding":
         decode = ToyDecoder.__call__
 
-        def dying(self, weights, size, progress):
+        def dying(self, weights, progress):
             if self.calls == stop_at - 1:
                 raise Killed
-            return decode(self, weights, size, progress)
+            return decode(self, weights, progress)
 
         patch.setattr(ToyDecoder, "__call__", dying)
     else:
@@ -154,8 +154,18 @@ def test_events_are_lines_of_json_and_half_a_line_does_not_count(tmp_path):
 
 
 def test_lists_without_change_end_the_run(tmp_path):
-    decoder = ToyDecoder()
+    decoder = ToyDecoder(size=100)
     run = begin(tmp_path / "run")
-    tune(run, task_of(decoder), TUNERS.get("mert")(), START, Loop(iterations=10, nbest=100))
+    tune(run, task_of(decoder), TUNERS.get("mert")(), START, Loop(iterations=10))
     assert run.events()[-1]["stop"] == "the lists do not change any more"
     assert decoder.calls == 2
+
+
+def test_the_average_is_of_the_second_half(tmp_path):
+    run = begin(tmp_path / "run")
+    found = tune(run, task_of(ToyDecoder()), TUNERS.get("pro")(), START, Loop(iterations=4, keep="average"))
+    count = len(run.events())
+    later = np.array([run.weights(i).vector(NAMES) for i in range(count // 2 + 1, count + 1)])
+    mean = (later / np.abs(later).sum(axis=1, keepdims=True)).mean(axis=0)
+    assert found.vector(NAMES) == pytest.approx(mean, rel=1e-12)
+    assert found["fixed"] == 7.0

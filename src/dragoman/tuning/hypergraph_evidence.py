@@ -1,0 +1,115 @@
+"""Whole search spaces as evidence (Macherey et al. 2008)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.corpus import Corpus
+from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.files import output_folder
+from dragoman.core.hypergraph import Hypergraph
+from dragoman.core.ragged import Ragged
+from dragoman.core.store import load_arrays, save_arrays
+from dragoman.core.vocab import Vocab
+from dragoman.forest.batch import Batch
+from dragoman.forest.derivation import yields
+from dragoman.forest.union import union
+from dragoman.forest.viterbi import best_derivation
+from dragoman.metrics.metric import Scorer
+from dragoman.tuning.evidence import NAMES, Decoded
+from dragoman.tuning.hypergraph_problem import HypergraphProblem
+
+
+@dataclass(frozen=True, eq=False)
+class DecodedGraphs(Decoded):
+    """Hypergraphs, one a sentence, with features; of several decodings their unions."""
+
+    graphs: Sequence[Hypergraph]
+
+    @property
+    def size(self) -> int:
+        """The number of edges."""
+        return sum(graph.edges for graph in self.graphs)
+
+    @property
+    def unit(self) -> str:
+        """What `size` counts."""
+        return "edges"
+
+    def first(self) -> Corpus:
+        """What the best derivation of each sentence writes."""
+        joined = Batch.of([replace(graph, features=None) for graph in self.graphs])
+        rows = [yields(graph, best_derivation(graph).as_row()) for graph in joined.graphs()]
+        return Corpus(joined.joined.vocab, Ragged.concatenate(rows))
+
+    def after(self, earlier: DecodedGraphs) -> DecodedGraphs:
+        """The unions of the earlier hypergraphs and these."""
+        return DecodedGraphs([union(pair) for pair in zip(earlier.graphs, self.graphs, strict=True)])
+
+    def problem(
+        self,
+        names: Sequence[str],
+        ranges: Mapping[str, tuple[float, float]],
+        scorer: Scorer,
+        *,
+        sign: int = 1,
+        threads: int = 1,
+    ) -> HypergraphProblem:
+        """The problem of choosing the weights `names`; features with other names keep out of it."""
+        graphs = [
+            replace(graph, features=None if graph.features is None else graph.features.restricted(names))
+            for graph in self.graphs
+        ]
+        boxes = np.array([ranges[name] for name in names], np.float64).reshape(-1, 2)
+        return HypergraphProblem.of(graphs, scorer, boxes, sign)
+
+    def save(self, folder: Path) -> None:
+        """Write the hypergraphs, all as one; whole or not at all."""
+        batch = Batch.of(self.graphs)
+        graph = batch.joined
+        assert graph.features is not None
+        with output_folder(folder) as partial:
+            save_arrays(
+                partial,
+                {
+                    "nodes": batch.nodes,
+                    "roots": batch.roots,
+                    "first_edge": graph.first_edge,
+                    "tails": graph.tails,
+                    "template_ids": graph.template_ids,
+                    "templates": graph.templates.values,
+                    "template_offsets": graph.templates.offsets,
+                    "spans": graph.spans,
+                    "scores": graph.scores,
+                    **graph.features.arrays(),
+                },
+            )
+            save_arrays(partial / "vocab", graph.vocab.arrays())
+            text = "".join(f"{name}\n" for name in graph.features.names)
+            (partial / NAMES).write_text(text, encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: Path) -> DecodedGraphs:
+        """Read what `save` wrote."""
+        arrays = load_arrays(folder)
+        names = (folder / NAMES).read_text(encoding="utf-8").split("\n")[:-1]
+        templates = cast(NDArray[np.int32], arrays["templates"])
+        joined = Hypergraph(
+            vocab=Vocab.from_arrays(load_arrays(folder / "vocab")),
+            root=0,
+            first_edge=cast(NDArray[np.int64], arrays["first_edge"]),
+            tails=cast(NDArray[np.int32], arrays["tails"]),
+            template_ids=cast(NDArray[np.int32], arrays["template_ids"]),
+            templates=Ragged(templates, cast(NDArray[np.int64], arrays["template_offsets"])),
+            spans=cast(NDArray[np.int32], arrays["spans"]),
+            scores=cast(NDArray[np.float64], arrays["scores"]),
+            features=FeatureRows.from_arrays(names, arrays),
+        )
+        nodes, roots = cast(NDArray[np.int64], arrays["nodes"]), cast(NDArray[np.int64], arrays["roots"])
+        return cls(Batch(joined, nodes, roots).graphs())

@@ -1,0 +1,153 @@
+"""A tuning job: a model and texts on disk, a method and a seed, all that `dragoman tune` is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.files import read_lines
+from dragoman.core.hypergraph import Hypergraph
+from dragoman.core.nbest import NBest
+from dragoman.core.progress import SILENT, Progress
+from dragoman.core.weights import Weights
+from dragoman.forest.prune import prune_to_density
+from dragoman.metrics.combined import parse_metric
+from dragoman.metrics.references import read_references
+from dragoman.model.bundle import Model
+from dragoman.search.limits import SearchLimits, SpaceLimits
+from dragoman.search.translator import Translator
+from dragoman.training.tokenise import input_preparation
+from dragoman.tuning.evidence import Decoded, Decoding
+from dragoman.tuning.hypergraph_evidence import DecodedGraphs
+from dragoman.tuning.loop import Loop, Task, tune
+from dragoman.tuning.nbest_evidence import DecodedLists
+from dragoman.tuning.ranges import tuned_names, weight_ranges
+from dragoman.tuning.run import Run
+from dragoman.tuning.tuner import Tuner
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to tune, on what, and how.
+
+    `fixed` are patterns (`lr.*`) of features whose weights stay as they are; `ranges` are patterns with the least and
+    the largest weight for random starts, in place of the usual ones.
+    """
+
+    model: Path
+    source: Path
+    references: tuple[Path, ...]
+    tuner: Tuner
+    metric: str = "bleu"
+    loop: Loop = Loop()
+    decoding: Decoding = Decoding()
+    limits: SearchLimits = SearchLimits()
+    space: SpaceLimits = SpaceLimits()
+    start: Path | None = None
+    fixed: tuple[str, ...] = ()
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    prepared: bool = False
+    seed: int = 1
+
+    def description(self) -> dict[str, Any]:
+        """What a run's folder says about it; two jobs with the same description give the same result."""
+        return {
+            "method": self.tuner.name,
+            "seed": self.seed,
+            "metric": self.metric,
+            "model": str(self.model),
+            "source": str(self.source),
+            "reference": [str(path) for path in self.references],
+            "start": "" if self.start is None else str(self.start),
+            "fixed": list(self.fixed),
+            "prepared": self.prepared,
+            "ranges": {pattern: list(bounds) for pattern, bounds in self.ranges.items()},
+            "options": self.tuner.to_dict(),
+            "loop": self.loop.to_dict(),
+            "decoding": self.decoding.to_dict(),
+            "search": self.limits.to_dict(),
+            "space": self.space.to_dict(),
+        }
+
+    def run(self, out: Path, *, threads: int = 1, progress: Progress = SILENT) -> Run:
+        """Do the job in a folder, or go on with it; nothing is written before the input has been looked at."""
+        if self.decoding.evidence == "hypergraph" and not self.tuner.takes_hypergraphs:
+            raise UsageError(f"{self.tuner.name} works on n-best lists; of the methods, mert also takes hypergraphs")
+        model = Model.load(self.model)
+        metric = parse_metric(self.metric)
+        lines = list(input_preparation(model.settings, prepared=self.prepared)(read_lines(self.source)))
+        references = read_references(self.references)
+        if len(references[0]) != len(lines):
+            raise DataError(
+                f"has {len(references[0])} lines, but {self.source} has {len(lines)}",
+                path=self.references[0],
+                expected="as many",
+            )
+        start = model.weights if self.start is None else model.read_weights(self.start)
+        names = self.tuned(model)
+        task = Task(
+            decoder=_Decoder(model, lines, self.decoding, self.limits, self.space, threads),
+            scorer=metric.scorer(references),
+            names=names,
+            ranges=self._ranges(names),
+            sign=1 if metric.higher_is_better else -1,
+            evidence=DecodedLists if self.decoding.evidence == "nbest" else DecodedGraphs,
+        )
+        run = Run.begin(out, self.description())
+        tune(run, task, self.tuner, start, self.loop, seed=self.seed, threads=threads, progress=progress)
+        return run
+
+    def tuned(self, model: Model) -> list[str]:
+        """The features whose weights are chosen."""
+        names = tuned_names(model.feature_names)
+        for pattern in self.fixed:
+            if not any(fnmatchcase(name, pattern) for name in model.feature_names):
+                raise UsageError(f"no feature is called '{pattern}'; there are {', '.join(model.feature_names)}")
+        free = [name for name in names if not any(fnmatchcase(name, pattern) for pattern in self.fixed)]
+        if not free:
+            raise UsageError("all weights are fixed, so that there is nothing to tune")
+        return free
+
+    def _ranges(self, names: Sequence[str]) -> dict[str, tuple[float, float]]:
+        ranges = weight_ranges(names)
+        for pattern, bounds in self.ranges.items():
+            matches = [name for name in names if fnmatchcase(name, pattern)]
+            if not matches:
+                raise UsageError(f"the range of '{pattern}' is for no feature that is tuned")
+            ranges |= dict.fromkeys(matches, bounds)
+        return ranges
+
+
+class _Decoder:
+    """Decodes the tuning set under any weights."""
+
+    def __init__(
+        self,
+        model: Model,
+        lines: Sequence[str],
+        decoding: Decoding,
+        limits: SearchLimits,
+        space: SpaceLimits,
+        threads: int,
+    ):
+        self._model, self._lines, self._decoding = model, lines, decoding
+        self._limits, self._space, self._threads = limits, space, threads
+
+    def __call__(self, weights: Weights, progress: Progress) -> Decoded:
+        translator = Translator(self._model, weights, limits=self._limits, space=self._space, threads=self._threads)
+        lists: list[NBest] = []
+        graphs: list[Hypergraph] = []
+        done = 0
+        with progress.stage("translating the tuning set") as share:
+            for part in translator.searched(self._lines, lattice=True):
+                if self._decoding.evidence == "nbest":
+                    lists.append(part.nbest(self._decoding.nbest, threads=self._threads))
+                else:
+                    graphs += [prune_to_density(part.hypergraph(i), self._decoding.density) for i in range(len(part))]
+                done += len(part)
+                share(done / len(self._lines))
+        return DecodedLists(NBest.concatenate(lists)) if lists else DecodedGraphs(graphs)
