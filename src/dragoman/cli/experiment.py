@@ -1,0 +1,50 @@
+"""`dragoman experiment`: methods, seeds and test sets in one plan, with a report at the end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragoman.cli import terminal
+from dragoman.cli.flags import Threads, command
+from dragoman.core.progress import available_cores
+from dragoman.evaluation.experiment import Experiment
+from dragoman.evaluation.experiment_report import ExperimentReport
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @command(app, "experiment", examples=["dragoman experiment plan.toml --out results"])
+    def experiment(
+        plan: Annotated[Path, typer.Argument(help="The plan: a TOML file, see below.")],
+        out: Annotated[Path, typer.Option(help="The folder of the experiment: new, or one to go on with.")],
+        threads: Threads = None,
+    ) -> None:
+        """Tune with several methods and seeds, measure on test sets, and compare honestly.
+
+        A plan names a model, a tuning set, methods and test sets (paths are relative to it): `model = "model"`, `source
+        = "dev.fr"`, `reference = ["dev.en"]`, `runs = 5`, then for each method `[[method]]` with `name = "mert"` and
+        perhaps `use = "mert"` and `options = { restarts = 20 }`, and for each test set `[[test]]` with `name`, `source`
+        and `reference`. Also: `metrics` (the first is tuned to), `prepared`, `start`, `fixed`, `curves = false` (no
+        test scores of each iteration, which halves the work), and tables `[loop]`, `[decoding]`, `[search]`, `[space]`,
+        `[ranges]` with the options of `dragoman tune`.
+
+        Runs go on in parallel, each in a folder of its own; what was done is kept when the command is given again. At
+        the end there are report.html (one file, with all tables and pictures) and runs, pairs, curves and weights as
+        CSV.
+        """
+        progress = terminal.progress()
+        workers = threads or available_cores()
+        begun = Experiment.begin(plan, out)
+        begun.run(threads=workers, progress=progress)
+        report = ExperimentReport(begun, threads=workers)
+        with progress.stage("writing the report"):
+            path = report.write()
+        console = terminal.output()
+        console.print(terminal.table(begun.plan.title, *report.summary))
+        for name, order in report.orders.items():
+            console.print(f"{name}: {order}", markup=False)
+        console.print(f"The rest: {path}", style="dim", markup=False)

@@ -1,0 +1,227 @@
+"""The plan of an experiment: a TOML file that says which methods to tune with, how often, and where to measure.
+
+    model = "model"
+    source = "dev.fr"
+    reference = ["dev.en"]
+    runs = 5
+
+    [[method]]
+    name = "mert"
+
+    [[method]]
+    name = "lus, few samples"
+    use = "lus"
+    options = { samples = 5000 }
+
+    [[test]]
+    name = "test"
+    source = "test.fr"
+    reference = ["test.en"]
+
+Paths are relative to the file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from dragoman.core.errors import DataError, DragomanError
+from dragoman.core.toml import read_toml
+from dragoman.metrics.combined import parse_metric
+from dragoman.search.limits import SearchLimits, SpaceLimits
+from dragoman.tuning import TUNERS
+from dragoman.tuning.evidence import Decoding
+from dragoman.tuning.job import Job
+from dragoman.tuning.loop import Loop
+from dragoman.tuning.tuner import Tuner
+
+_TEXTS = ("title", "model", "source", "reference", "metric", "metrics", "start", "fixed", "prepared", "runs", "seeds")
+_TABLES = ("loop", "decoding", "search", "space", "ranges", "method", "test")
+_KEYS = frozenset({*_TEXTS, *_TABLES, "curves"})
+
+
+@dataclass(frozen=True)
+class Method:
+    """A tuner under the name that tables show."""
+
+    name: str
+    tuner: Tuner
+
+    @property
+    def folder(self) -> str:
+        """The name as a folder's."""
+        return _slug(self.name)
+
+
+@dataclass(frozen=True)
+class TestSet:
+    """Texts to measure on."""
+
+    __test__ = False  # for test collectors, which like the name
+
+    name: str
+    source: Path
+    references: tuple[Path, ...]
+
+    @property
+    def folder(self) -> str:
+        """The name as a folder's."""
+        return _slug(self.name)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Methods, seeds and test sets, each with each. The first metric is tuned to and tested for significance."""
+
+    title: str
+    job: Job
+    metrics: tuple[str, ...]
+    seeds: tuple[int, ...]
+    methods: tuple[Method, ...]
+    tests: tuple[TestSet, ...]
+    curves: bool = True
+
+    @classmethod
+    def read(cls, path: Path) -> Plan:
+        """Read and check a plan; nothing but the files that it names is needed to carry it out."""
+        values = read_toml(path)
+        try:
+            return _plan(path, values)
+        except DataError:
+            raise
+        except DragomanError as error:  # an option that is wrong
+            raise DataError(str(error), path=path) from None
+
+    def jobs(self) -> dict[tuple[Method, int], Job]:
+        """The job of each method and seed."""
+        return {(method, seed): self._job(method.tuner, seed) for method in self.methods for seed in self.seeds}
+
+    def _job(self, tuner: Tuner, seed: int) -> Job:
+        return replace(self.job, tuner=tuner, seed=seed)
+
+
+def _plan(path: Path, values: Mapping[str, Any]) -> Plan:
+    for key in values:
+        if key not in _KEYS:
+            raise DataError(f"has an unknown key '{key}'", path=path, expected=f"some of {', '.join(sorted(_KEYS))}")
+    methods = [_method(path, row) for row in _tables(path, values, "method")]
+    tests = [_test(path, row) for row in _tables(path, values, "test")]
+    for kind, names in (("method", [m.folder for m in methods]), ("test set", [t.folder for t in tests])):
+        if len(set(names)) < len(names):
+            raise DataError(f"has two {kind}s of the same name", path=path, expected="different ones")
+    metrics = tuple(_texts(path, values, "metrics")) or (str(values.get("metric", "bleu")),)
+    for metric in metrics:
+        parse_metric(metric)
+    job = Job(
+        model=_file(path, values, "model"),
+        source=_file(path, values, "source"),
+        references=_files(path, values, "reference"),
+        tuner=methods[0].tuner,
+        metric=metrics[0],
+        loop=Loop.from_dict(values.get("loop", {})),
+        decoding=Decoding.from_dict(values.get("decoding", {})),
+        limits=SearchLimits.from_dict(values.get("search", {})),
+        space=SpaceLimits.from_dict(values.get("space", {})),
+        start=_file(path, values, "start") if "start" in values else None,
+        fixed=tuple(_texts(path, values, "fixed")),
+        ranges={name: _bounds(path, name, bounds) for name, bounds in values.get("ranges", {}).items()},
+        prepared=_flag(path, values, "prepared", False),
+    )
+    return Plan(
+        title=str(values.get("title", f"Experiment {path.stem}")),
+        job=job,
+        metrics=metrics,
+        seeds=_seeds(path, values),
+        methods=tuple(methods),
+        tests=tuple(tests),
+        curves=_flag(path, values, "curves", True),
+    )
+
+
+def _method(path: Path, row: Mapping[str, Any]) -> Method:
+    _check_keys(path, row, "method", {"name", "use", "options"})
+    name = str(row.get("name", row.get("use", "")))
+    if not name:
+        raise DataError("has a method without a name", path=path, expected='name = "mert", say')
+    tuner = TUNERS.get(str(row.get("use", name))).from_dict(row.get("options", {}))
+    return Method(name, tuner)
+
+
+def _test(path: Path, row: Mapping[str, Any]) -> TestSet:
+    _check_keys(path, row, "test", {"name", "source", "reference"})
+    source = _file(path, row, "source")
+    return TestSet(str(row.get("name", source.name)), source, _files(path, row, "reference"))
+
+
+def _check_keys(path: Path, row: Mapping[str, Any], kind: str, known: set[str]) -> None:
+    unknown = sorted(set(row) - known)
+    if unknown:
+        raise DataError(f"has a {kind} with '{unknown[0]}'", path=path, expected=f"some of {', '.join(sorted(known))}")
+
+
+def _tables(path: Path, values: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    rows = values.get(key)
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
+        raise DataError(f"has no [[{key}]]", path=path, expected="at least one")
+    return rows
+
+
+def _file(path: Path, values: Mapping[str, Any], key: str) -> Path:
+    if not isinstance(values.get(key), str):
+        raise DataError(f"has no '{key}'", path=path, expected="the name of a file or folder")
+    file = path.parent / str(values[key])
+    if not file.exists():
+        raise DataError(f"says that {key} is '{values[key]}', which is not there", path=path, expected="a path from it")
+    return file
+
+
+def _files(path: Path, values: Mapping[str, Any], key: str) -> tuple[Path, ...]:
+    names = _texts(path, values, key)
+    if not names:
+        raise DataError(f"has no '{key}'", path=path, expected="the names of one or more files")
+    return tuple(path.parent / name for name in names)
+
+
+def _texts(path: Path, values: Mapping[str, Any], key: str) -> list[str]:
+    found = values.get(key, [])
+    found = [found] if isinstance(found, str) else found
+    if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
+        raise DataError(f"says that {key} is {found!r}", path=path, expected="text, or a list of texts")
+    return found
+
+
+def _flag(path: Path, values: Mapping[str, Any], key: str, default: bool) -> bool:
+    value = values.get(key, default)
+    if not isinstance(value, bool):
+        raise DataError(f"says that {key} is {value!r}", path=path, expected="true or false")
+    return value
+
+
+def _seeds(path: Path, values: Mapping[str, Any]) -> tuple[int, ...]:
+    seeds = values.get("seeds", values.get("runs", 3))
+    if isinstance(seeds, int) and not isinstance(seeds, bool) and seeds > 0:
+        return tuple(range(1, seeds + 1))
+    if isinstance(seeds, list) and seeds and all(isinstance(seed, int) and seed >= 0 for seed in seeds):
+        return tuple(dict.fromkeys(seeds))
+    raise DataError(f"has runs or seeds {seeds!r}", path=path, expected="a number of runs, or a list of seeds")
+
+
+def _bounds(path: Path, name: str, bounds: Any) -> tuple[float, float]:
+    if isinstance(bounds, list) and len(bounds) == 2 and all(isinstance(b, int | float) for b in bounds):
+        low, high = map(float, bounds)
+        if low <= high:
+            return low, high
+    raise DataError(f"has the range {bounds!r} for {name}", path=path, expected="a low and a high number")
+
+
+def _slug(name: str) -> str:
+    """A name that is good for a folder.
+
+    >>> _slug("LUS (1/100)")
+    'LUS-1-100'
+    """
+    return re.sub(r"[^\w.]+", "-", name).strip("-.") or "unnamed"

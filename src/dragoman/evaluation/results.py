@@ -1,0 +1,161 @@
+"""What an experiment found, read from its folder and from nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.corpus import Corpus
+from dragoman.core.errors import DataError
+from dragoman.core.weights import Weights
+from dragoman.evaluation.experiment import FINAL, Experiment
+from dragoman.evaluation.plan import Method, TestSet
+from dragoman.metrics.combined import parse_metric
+from dragoman.metrics.metric import Metric, Scorer
+from dragoman.metrics.references import read_references
+from dragoman.model.bundle import Model
+from dragoman.tuning.evidence import Decoded
+from dragoman.tuning.hypergraph_evidence import DecodedGraphs
+from dragoman.tuning.hypergraph_problem import HypergraphProblem
+from dragoman.tuning.nbest_evidence import DecodedLists
+from dragoman.tuning.problem import Problem
+from dragoman.tuning.ranges import weight_ranges
+from dragoman.tuning.run import Run
+
+UNTUNED = "untuned"
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """All systems on one test set under one metric: statistics with axes run, sentence and column."""
+
+    metric: Metric
+    scorer: Scorer
+    systems: dict[str, NDArray[np.float64]]
+
+    def scores(self, name: str) -> Vector:
+        """The score of each run of a system."""
+        return np.asarray(self.scorer.score(self.systems[name].sum(axis=1)))
+
+
+class Results:
+    """The runs of an experiment that has been carried out."""
+
+    def __init__(self, experiment: Experiment, *, threads: int = 1):
+        self.experiment = experiment
+        self.plan = experiment.plan
+        self._threads = threads
+
+    def run(self, method: Method, seed: int) -> Run:
+        """The run of a method with some seed."""
+        return Run(self.experiment.folder(method, seed))
+
+    def runs(self, method: Method) -> list[Run]:
+        """All runs of a method."""
+        return [self.run(method, seed) for seed in self.plan.seeds]
+
+    @cached_property
+    def sign(self) -> int:
+        """1, or -1 if lower is better."""
+        return 1 if parse_metric(self.plan.metrics[0]).higher_is_better else -1
+
+    def tuning_scores(self, method: Method) -> Vector:
+        """The best score on the tuning set of each run."""
+        return np.array(
+            [self.sign * max(self.sign * event["score"] for event in run.events()) for run in self.runs(method)]
+        )
+
+    def seconds(self, method: Method) -> Vector:
+        """How long each run took."""
+        return np.array([sum(sum(e["seconds"].values()) for e in run.events()) for run in self.runs(method)])
+
+    def iterations(self, method: Method) -> NDArray[np.int64]:
+        """How many iterations each run had."""
+        return np.array([len(run.events()) for run in self.runs(method)])
+
+    def measured(self, test: TestSet, metric: str) -> Measured:
+        """All systems on a test set, the untuned one first."""
+        chosen = parse_metric(metric)
+        scorer = chosen.scorer(read_references(test.references))
+        folders = {UNTUNED: [self.experiment.untuned]}
+        folders |= {m.name: [run.folder for run in self.runs(m)] for m in self.plan.methods}
+        return Measured(
+            chosen,
+            scorer,
+            {name: np.stack([self._statistics(f, test, FINAL, scorer) for f in of]) for name, of in folders.items()},
+        )
+
+    def curve(self, method: Method, test: TestSet) -> Vector:
+        """The score under the weights before each iteration: a row a run; a run that has ended stays where it is."""
+        scorer = parse_metric(self.plan.metrics[0]).scorer(read_references(test.references))
+        rows = []
+        for run in self.runs(method):
+            names = [f"{i:03}.txt" for i in range(len(run.events()))]
+            sums = np.array([self._statistics(run.folder, test, name, scorer).sum(axis=0) for name in names])
+            rows.append(scorer.score(sums))
+        return aligned(rows)
+
+    def tuning_curve(self, method: Method) -> Vector:
+        """The same on the tuning set."""
+        return aligned([[event["score"] for event in run.events()] for run in self.runs(method)])
+
+    def objectives(self, method: Method) -> list[list[float]]:
+        """The method's own objective in each iteration that optimised, run by run."""
+        return [[e["objective"] for e in run.events() if e["objective"] is not None] for run in self.runs(method)]
+
+    @cached_property
+    def tuned_names(self) -> list[str]:
+        """The features whose weights were chosen."""
+        return self.plan.job.tuned(Model.load(self.plan.job.model))
+
+    def weights(self, method: Method) -> Vector:
+        """The weights that each run ended with, scaled so that their absolute values sum to 1."""
+        return np.array([self.scaled(run.weights()) for run in self.runs(method)])
+
+    def scaled(self, weights: Weights) -> Vector:
+        """The tuned weights as a vector whose absolute values sum to 1."""
+        vector = weights.vector(self.tuned_names)
+        return vector / max(float(np.abs(vector).sum()), 1e-300)
+
+    def best_run(self, method: Method) -> Run:
+        """The run with the best score on the tuning set."""
+        return self.runs(method)[int(np.argmax(self.sign * self.tuning_scores(method)))]
+
+    def evidence(self, run: Run) -> Decoded:
+        """All that a run decoded."""
+        kind: type[Decoded] = DecodedLists if self.plan.job.decoding.evidence == "nbest" else DecodedGraphs
+        parts: list[Any] = [kind.load(run.evidence(event["iteration"])) for event in run.events()]
+        pool = parts[0]
+        for part in parts[1:]:
+            pool = part.after(pool)
+        return pool  # type: ignore[no-any-return]
+
+    def problem(self, run: Run) -> Problem | HypergraphProblem:
+        """What the optimiser saw last."""
+        scorer = parse_metric(self.plan.metrics[0]).scorer(read_references(self.plan.job.references))
+        names = self.tuned_names
+        return self.evidence(run).problem(names, weight_ranges(names), scorer, sign=self.sign, threads=self._threads)
+
+    def _statistics(self, folder: Path, test: TestSet, name: str, scorer: Scorer) -> NDArray[np.float64]:
+        file = folder / "tests" / test.folder / name
+        if not file.exists():
+            raise DataError("is missing", path=file, expected="what `dragoman experiment` writes; run it again")
+        return scorer.statistics(Corpus.read(file), threads=self._threads)
+
+
+def aligned(rows: Sequence[Sequence[float] | Vector]) -> Vector:
+    """Rows of unequal length as a matrix: the last value of a short one is repeated.
+
+    >>> aligned([[1.0], [2.0, 3.0]]).tolist()
+    [[1.0, 1.0], [2.0, 3.0]]
+    """
+    longest = max(map(len, rows))
+    return np.array([[*row, *[row[-1]] * (longest - len(row))] for row in rows])

@@ -1,0 +1,72 @@
+"""Several long jobs side by side, each in a process of its own."""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+import signal
+from collections.abc import Callable, Mapping
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any, TypeVar
+
+from dragoman.core.errors import DataError, DragomanError
+
+Name = TypeVar("Name")
+Watch = Callable[[], None]
+
+_LOOK_SECONDS = 0.5
+
+
+def run_all(jobs: Mapping[Name, Callable[[], None]], workers: int, watch: Watch) -> dict[Name, DragomanError]:
+    """Run all jobs, so many at a time; returns the errors of those that failed.
+
+    `watch` is called about twice a second and whenever a job ends. If this is interrupted, so are the jobs.
+    """
+    # Not forked: the parent may have threads of its own.
+    context = multiprocessing.get_context("spawn")
+    waiting, failed = list(jobs), {}
+    running: dict[Name, tuple[BaseProcess, Connection]] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < workers:
+                name = waiting.pop(0)
+                ours, theirs = context.Pipe(duplex=False)
+                process = context.Process(target=_work, args=(jobs[name], theirs), daemon=True)
+                process.start()
+                theirs.close()
+                running[name] = process, ours
+            wait([begun.sentinel for begun, _ in running.values()], _LOOK_SECONDS)
+            watch()
+            for name, (begun, answer) in list(running.items()):
+                if begun.is_alive():
+                    continue
+                del running[name]
+                error = _outcome(begun.exitcode, answer)
+                if error is not None:
+                    failed[name] = error
+    finally:
+        for left, _ in running.values():
+            left.kill()
+            left.join()
+    return failed
+
+
+def _outcome(code: int | None, pipe: Connection) -> DragomanError | None:
+    try:
+        found: Any = pickle.loads(pipe.recv_bytes()) if pipe.poll() else None
+    except EOFError:
+        found = None
+    if isinstance(found, DragomanError):
+        return found
+    if code:
+        return DataError(f"a worker ended with code {code}")
+    return None
+
+
+def _work(job: Callable[[], None], pipe: Connection) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends us
+    try:
+        job()
+    except DragomanError as error:
+        pipe.send_bytes(pickle.dumps(error))
