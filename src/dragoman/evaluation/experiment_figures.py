@@ -22,12 +22,13 @@ _POINTS = 400  # of a step function that a picture can show
 def learning_curves(panels: Mapping[str, Mapping[str, Vector]], metric: str) -> Figure:
     """A panel for each set of sentences, a line for each method: the mean over runs, and a band of ± 1 sd.
 
-    Values have a row for each run. The scale leaves out what is far below the last values, such as the first
-    iterations' bad weights, so that the methods can be told apart.
+    Values have a row for each run. The scale leaves out what is far below the rest, such as the bad weights of some
+    first iterations, so that the methods can be told apart.
     """
     figure, axes = _grid(len(panels), columns=2, size=(5.2, 3.4))
     for ax, (title, curves) in zip(axes, panels.items(), strict=True):
-        ends = []
+        worth_seeing: list[float] = []
+        highest: list[float] = []
         for name, runs in curves.items():
             mean = runs.mean(axis=0)
             iterations = np.arange(len(mean))
@@ -35,8 +36,9 @@ def learning_curves(panels: Mapping[str, Mapping[str, Vector]], metric: str) -> 
             if len(runs) > 1:
                 sd = runs.std(axis=0, ddof=1)
                 ax.fill_between(iterations, mean - sd, mean + sd, color=line.get_color(), alpha=0.15, linewidth=0)
-            ends += [*mean[1:][-max(1, len(mean) // 2) :], mean[0]]
-        low, high = min(ends), max(ends)
+            worth_seeing += [mean[0], mean[-1], float(np.median(mean))]
+            highest.append(float(mean.max()))
+        low, high = min(worth_seeing), max(highest)
         margin = 0.08 * (high - low) + 0.05
         ax.set_ylim(low - margin, high + margin)
         ax.set(title=title, xlabel="optimised so often", ylabel=metric)

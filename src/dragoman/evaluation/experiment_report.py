@@ -233,7 +233,7 @@ def _mean_sd(values: NDArray[np.generic] | None, digits: int = 2) -> str:
         return ""
     numbers = np.asarray(values, np.float64)
     mean = f"{numbers.mean():.{digits}f}"
-    return f"{mean} ± {numbers.std(ddof=1):.{digits}f}" if len(numbers) > 1 else mean
+    return f"{mean}\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}{numbers.std(ddof=1):.{digits}f}" if len(numbers) > 1 else mean
 
 
 def _liveliest(problem: Problem, steps: NDArray[np.float64]) -> int:

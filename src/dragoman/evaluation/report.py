@@ -20,6 +20,7 @@ table { border-collapse: collapse; margin: 0.8rem 0; }
 th, td { padding: 0.2rem 0.8rem; text-align: left; border-bottom: 1px solid #8884; vertical-align: top; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; }
 figure { margin: 1rem 0; background: white; padding: 0.5rem; overflow-x: auto; }
+figure svg { max-width: 100%; height: auto; }
 figcaption { color: #555; font-size: 0.9rem; }
 """
 

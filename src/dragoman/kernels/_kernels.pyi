@@ -641,11 +641,12 @@ def sample_pairs(
     draws: int,
     keep: int,
     threshold: float,
+    largest: bool,
     seed: int,
     threads: int,
     progress: _Progress,
 ) -> tuple[_I64, _I64]:
-    """Of distinct random pairs in each sentence those whose scores differ most: the better rows, the worse rows."""
+    """Distinct random pairs in each sentence, the first or those whose scores differ most: better rows, worse rows."""
 
 # evaluate.cpp
 def distinct_candidates(sentences: _I64, offsets: _I64, ids: _I32, values: _F64, threads: int) -> _U8:

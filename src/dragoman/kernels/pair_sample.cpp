@@ -41,7 +41,7 @@ private:
     std::vector<std::uint64_t> slots_;
 };
 
-auto sample_pairs(In1<std::int64_t> sentences, In1<double> scores, std::int64_t draws, std::int64_t keep, double threshold,
+auto sample_pairs(In1<std::int64_t> sentences, In1<double> scores, std::int64_t draws, std::int64_t keep, double threshold, bool largest,
                   std::uint64_t seed, int threads, nb::object progress) {
     const auto sentence = view(sentences);
     const std::size_t count = sentence.size() - 1;
@@ -56,7 +56,7 @@ auto sample_pairs(In1<std::int64_t> sentences, In1<double> scores, std::int64_t 
             std::uint64_t state = mix(mix(seed + kStep) + (s + 1) * kStep);
             drawn.clear();
             drawn_before.clear();
-            for (std::int64_t draw = 0; draw < draws; ++draw) {
+            for (std::int64_t draw = 0; draw < draws && (largest || drawn.size() < static_cast<std::size_t>(keep)); ++draw) {
                 // Both halves of one number, scaled to the list; it is far from 2^32 candidates long.
                 const std::uint64_t random = mix(state += kStep);
                 const auto a = static_cast<std::int64_t>(((random >> 32) * size) >> 32);
@@ -66,6 +66,11 @@ auto sample_pairs(In1<std::int64_t> sentences, In1<double> scores, std::int64_t 
                 const std::int64_t better = difference > 0 ? a : b, worse = difference > 0 ? b : a;
                 if (!drawn_before(static_cast<std::uint64_t>(better) << 32 | static_cast<std::uint64_t>(worse)))
                     drawn.push_back({std::abs(difference), draw, begin + better, begin + worse});
+            }
+            // The first ones drawn are a random choice.
+            if (!largest) {
+                blocks[block].insert(blocks[block].end(), drawn.begin(), drawn.end());
+                continue;
             }
             const auto kept = std::min(drawn.size(), static_cast<std::size_t>(keep));
             std::nth_element(drawn.begin(), drawn.begin() + static_cast<std::ptrdiff_t>(kept), drawn.end());
@@ -83,7 +88,7 @@ auto sample_pairs(In1<std::int64_t> sentences, In1<double> scores, std::int64_t 
 
 void bind_pair_sample(nb::module_& m) {
     m.def("sample_pairs", &sample_pairs, nb::arg("sentences").noconvert(), nb::arg("scores").noconvert(), nb::arg("draws"),
-          nb::arg("keep"), nb::arg("threshold"), nb::arg("seed"), nb::arg("threads"), nb::arg("progress").none());
+          nb::arg("keep"), nb::arg("threshold"), nb::arg("largest"), nb::arg("seed"), nb::arg("threads"), nb::arg("progress").none());
 }
 
 }  // namespace dragoman

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
@@ -24,6 +25,8 @@ from dragoman.tuning.hypergraph_problem import HypergraphProblem
 from dragoman.tuning.nbest_evidence import DecodedLists
 from dragoman.tuning.run import Run
 from dragoman.tuning.tuner import Tuner
+
+Vector = NDArray[np.float64]
 
 
 class Decoder(Protocol):
@@ -40,6 +43,9 @@ class Loop(Options):
 
     iterations: int = option(15, "optimise at most so often; the last weights are measured once more", minimum=1)
     minimum_change: float = option(1e-4, "stop when weights change by less than this share of the largest", minimum=0)
+    interpolation: float | None = option(
+        None, "share of the new weights to go on with, the rest from before; pro: 0.5, others: 1", minimum=0, maximum=1
+    )
     keep: Literal["best", "last", "average"] = option(
         "best", "weights to end with: best on the tuning set, the last, or the mean over the second half"
     )
@@ -133,13 +139,27 @@ def _iterate(
         begin = weights.vector(task.names)
         optimum = tuner.optimise(problem, begin, rng=rng, threads=threads, progress=progress)
         _check(optimum.weights, tuner.name)
-        after = weights.updated(dict(zip(task.names, optimum.weights.tolist(), strict=True)))
+        share = tuner.interpolation if loop.interpolation is None else loop.interpolation
+        mixed = interpolated(begin, optimum.weights, share)
+        after = weights.updated(dict(zip(task.names, mixed.tolist(), strict=True)))
         objective = optimum.objective
     clock.append(time.monotonic())
     event["objective"] = objective
     event["stop"] = _reason_to_stop(event, weights.vector(task.names), after.vector(task.names), loop)
     event["seconds"] = {"decode": round(clock[1] - clock[0], 3), "optimise": round(clock[2] - clock[1], 3)}
     return decoded, pool, after, event
+
+
+def interpolated(before: Vector, after: Vector, share: float) -> Vector:
+    """Weights between two: `share` of the new ones and the rest of those before, scaled to the size of the new ones.
+
+    >>> interpolated(np.array([0.0, 1.0]), np.array([2.0, 0.0]), 0.25).tolist()
+    [0.5, 1.5]
+    """
+    size = float(np.abs(before).sum())
+    if share == 1 or size == 0:
+        return after
+    return share * after + (1 - share) * before * (float(np.abs(after).sum()) / size)
 
 
 def _warn_of_odd_output(translations: Corpus, score: float, progress: Progress) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,8 @@ class Pro(Tuner):
     """Pairwise ranking optimisation: M. Hopkins and J. May, Tuning as Ranking (EMNLP 2011).
 
     In each sentence draws pairs of candidates, drops those whose sentence scores (BLEU+1 for BLEU) hardly differ, and
-    keeps the ones that differ most. The weights shall put the better one of each pair first: they minimise
+    keeps the first `pairs` of them, or the ones that differ most, as the paper does. The weights shall put the better
+    one of each pair first: they minimise
 
         Σ over pairs of 2 log(1 + exp(-w·(h(better) - h(worse)))) + |w - μ|² / (2 variance)
 
@@ -34,20 +35,22 @@ class Pro(Tuner):
     weights before. The objective is minus that. It is convex; L-BFGS finds the minimum.
 
     Sampling costs `samples` a sentence, a step of L-BFGS one look at the features of each pair; there may be any
-    number of features. Sentence scores are taken as shares of 100 points when compared with the threshold. Departure: a
-    pair that is drawn again does not count again; short lists would give many copies of one pair otherwise.
+    number of features. Sentence scores are taken as shares of 100 points when compared with the threshold.
+
+    Departures: a pair that is drawn again does not count again; short lists would give many copies of one pair
+    otherwise. Pairs are kept at random by default: those that differ most pit good candidates against monsters, much
+    too long or short, and teach little else (Nakov, Guzmán & Vogel 2013). In the loop the weights go half the way only.
     """
 
-    name = "pro"
+    name: ClassVar[str] = "pro"
+    interpolation: ClassVar[float] = 0.5
 
     samples: int = option(5000, "pairs drawn for each sentence (Γ)", minimum=1)
-    pairs: int = option(50, "pairs kept of them, those that differ most (Ξ)", minimum=1)
+    pairs: int = option(50, "pairs kept of them (Ξ)", minimum=1)
+    selection: Literal["random", "largest"] = option("random", "which pairs are kept: any, or those that differ most")
     threshold: float = option(0.05, "difference of sentence scores that a pair must exceed; 1 is 100 points", minimum=0)
     variance: float = option(1.0, "variance of the Gaussian prior of each weight", minimum=1e-12)
     prior: Literal["zero", "previous"] = option("zero", "where the Gaussian prior has its mean")
-    interpolation: float = option(
-        1.0, "share of the new weights in the result; the rest are the previous ones", minimum=0, maximum=1
-    )
 
     def optimise(
         self,
@@ -70,6 +73,7 @@ class Pro(Tuner):
                 draws=self.samples,
                 keep=self.pairs,
                 threshold=self.threshold,
+                largest=self.selection == "largest",
                 seed=int(rng.integers(2**63)),
                 threads=threads,
                 progress=share,
@@ -81,7 +85,7 @@ class Pro(Tuner):
             )
             return Optimum(previous, -float(((previous - mean) ** 2).sum()) / (2 * self.variance))
         weights, loss = self._minimise(differences(problem, better, worse), mean, progress)
-        return Optimum(self.interpolation * weights + (1 - self.interpolation) * previous, -loss)
+        return Optimum(weights, -loss)
 
     def _minimise(self, pairs: Any, mean: NDArray[np.float64], progress: Progress) -> tuple[NDArray[np.float64], float]:
         from scipy.optimize import minimize

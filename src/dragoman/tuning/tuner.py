@@ -28,6 +28,8 @@ class Tuner(Options, ABC):
 
     name: ClassVar[str]
     takes_hypergraphs: ClassVar[bool] = False
+    #: The share of the new weights that the loop goes on with by default; the rest are those before.
+    interpolation: ClassVar[float] = 1.0
 
     @abstractmethod
     def optimise(

@@ -169,3 +169,23 @@ def test_the_average_is_of_the_second_half(tmp_path):
     mean = (later / np.abs(later).sum(axis=1, keepdims=True)).mean(axis=0)
     assert found.vector(NAMES) == pytest.approx(mean, rel=1e-12)
     assert found["fixed"] == 7.0
+
+
+def test_weights_go_a_part_of_the_way(tmp_path):
+    run = begin(tmp_path / "run")
+    tune(run, task_of(ToyDecoder()), Half(), START, Loop(iterations=1))
+    assert run.weights(1).vector(NAMES).tolist() == [0.375, -0.375, 0.75]
+    whole = begin(tmp_path / "whole")
+    tune(whole, task_of(ToyDecoder()), Half(), START, Loop(iterations=1, interpolation=1.0))
+    assert whole.weights(1).vector(NAMES).tolist() == [0.75, 0.0, 0.75]
+
+
+@dataclass(frozen=True)
+class Half(Tuner):
+    """Always finds the same, and would go half the way there."""
+
+    name: ClassVar[str] = "half"
+    interpolation: ClassVar[float] = 0.5
+
+    def optimise(self, problem, start, *, rng, threads=1, progress=None):
+        return Optimum(np.array([0.75, 0.0, 0.75]), 0.0)

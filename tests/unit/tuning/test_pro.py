@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
@@ -29,6 +31,7 @@ def sampled(problem: Problem, tuner: Pro, seed: int) -> np.ndarray:
         tuner.samples,
         tuner.pairs,
         tuner.threshold,
+        tuner.selection == "largest",
         int(rng(seed).integers(2**63)),
         1,
         None,
@@ -64,10 +67,11 @@ def test_loss_of_huge_margins_does_not_overflow() -> None:
     assert gradient.tolist() == [2000.0]
 
 
+@pytest.mark.parametrize("selection", ["random", "largest"])
 @pytest.mark.parametrize("variance", [0.1, 1.0, 100.0])
-def test_weights_are_those_of_logistic_regression(variance: float) -> None:
+def test_weights_are_those_of_logistic_regression(variance: float, selection: Literal["random", "largest"]) -> None:
     problem = random_problem(rng(5), sentences=40)
-    tuner = Pro(variance=variance)
+    tuner = Pro(variance=variance, selection=selection)
     found = tuner.optimise(problem, np.zeros(4), rng=rng(8))
     pairs = sampled(problem, tuner, 8)
     examples, labels = np.concatenate([pairs, -pairs]), np.repeat([1, -1], len(pairs))
@@ -85,14 +89,6 @@ def test_prior_towards_the_weights_before() -> None:
     near = Pro(prior="previous", variance=1e-6).optimise(problem, start, rng=rng()).weights
     np.testing.assert_allclose(near, start, rtol=0, atol=1e-2)
     assert np.abs(far - start).max() > 1
-
-
-def test_interpolation_with_the_weights_before() -> None:
-    problem = random_problem(rng(5), sentences=40)
-    start = rng().normal(size=4)
-    whole = Pro().optimise(problem, start, rng=rng()).weights
-    tenth = Pro(interpolation=0.1).optimise(problem, start, rng=rng()).weights
-    np.testing.assert_allclose(tenth, 0.1 * whole + 0.9 * start, rtol=1e-14)
 
 
 @pytest.mark.parametrize("scorer", [ToyBleu(), ErrorRate()], ids=["bleu", "errors"])

@@ -1,0 +1,167 @@
+"""`dragoman experiment`: a plan becomes runs, a report and tables, and can be gone on with."""
+
+import csv
+import json
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+PLAN = """
+title = "Two methods"
+model = "{model}"
+source = "dev.s"
+reference = "dev.t"
+metrics = ["bleu", "ter"]
+seeds = [3, 8]
+prepared = true
+
+[loop]
+iterations = 2
+
+[decoding]
+nbest = 20
+
+[[method]]
+name = "MERT, 2 starts"
+use = "mert"
+options = {{ restarts = 1 }}
+
+[[method]]
+name = "mira"
+
+[[test]]
+name = "in domain"
+source = "test.s"
+reference = ["test.t"]
+"""
+
+FOLDERS = {"untuned": "untuned", "mira": "runs/mira", "MERT, 2 starts": "runs/MERT-2-starts"}
+
+
+@pytest.fixture
+def plan(toy, model, tmp_path):
+    for name, part in (("dev", toy.pairs[:20]), ("test", toy.pairs[20:35])):
+        for side, suffix in (("source", "s"), ("target", "t")):
+            lines = [" ".join(getattr(pair, side)) for pair in part]
+            (tmp_path / f"{name}.{suffix}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    path = tmp_path / "plan.toml"
+    path.write_text(PLAN.format(model=model), encoding="utf-8")
+    return path
+
+
+def rows(path):
+    with path.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def files(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def without_times(found):
+    """What must be the same: all but clocks, and the page and tables that show them."""
+    for name in [name for name in found if name.endswith("events.jsonl")]:
+        events = [json.loads(line) for line in found[name].splitlines()]
+        found[name] = json.dumps([{k: v for k, v in event.items() if k != "seconds"} for event in events]).encode()
+    return {name: text for name, text in found.items() if name != "report.html"}
+
+
+def test_a_plan_is_carried_out_and_reported(dragoman, plan, tmp_path):
+    out = tmp_path / "out"
+    result = dragoman("experiment", plan, "--out", out, "--threads", 2)
+    assert result.code == 0, result.err
+    assert "MERT, 2 starts, seed 3, iteration 1:" in result.err
+    assert "in domain: " in result.out
+    runs = rows(out / "runs.csv")
+    assert {(row["method"], row["seed"], row["metric"]) for row in runs} == {
+        *((m, s, x) for m in ("MERT, 2 starts", "mira") for s in "38" for x in ("bleu", "ter")),
+        *(("untuned", "", x) for x in ("bleu", "ter")),
+    }
+    for row in runs:
+        folder = out / FOLDERS[row["method"]] / row["seed"]
+        hypotheses = folder / "tests" / "in-domain" / "final.txt"
+        reference = tmp_path / "test.t"
+        scored = dragoman("score", "--reference", reference, "--metric", row["metric"], "--json", hypotheses)
+        assert json.loads(scored.out)[0]["score"] == pytest.approx(float(row["score"]), rel=1e-12)
+    assert {row["better"] for row in rows(out / "pairs.csv")} <= {"untuned", "mira", "MERT, 2 starts"}
+    assert len(rows(out / "pairs.csv")) == 3
+    assert {row["set"] for row in rows(out / "curves.csv")} == {"tuning set", "in domain"}
+    weights = rows(out / "weights.csv")
+    for method in ("mira", "MERT, 2 starts"):
+        for seed in "38":
+            run = [abs(float(row["weight"])) for row in weights if (row["method"], row["seed"]) == (method, seed)]
+            assert sum(run) == pytest.approx(1)
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert page.count("<svg") == 3 + 2 * 2
+    assert not re.search(r"(src|href)=.http", page)  # one file that needs no other
+
+    before = files(out)
+    assert dragoman("experiment", plan, "--out", out, "--threads", 1).code == 0
+    assert files(out) == before
+
+
+def test_a_killed_experiment_goes_on_to_the_same_end(command, dragoman, plan, tmp_path):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    assert dragoman("experiment", plan, "--out", whole, "--threads", 2).code == 0
+    arguments = [command, "experiment", plan, "--out", killed, "--threads", "1"]
+    process = subprocess.Popen([*map(str, arguments)], stderr=subprocess.DEVNULL, start_new_session=True)
+    while process.poll() is None and not list(killed.glob("runs/*/*/events.jsonl")):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not (killed / "report.html").exists()
+    time.sleep(1)  # a worker that is left ends when it is done with what it does
+    assert dragoman("experiment", plan, "--out", killed, "--threads", 2).code == 0
+    assert without_times(files(killed)) == without_times(files(whole))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        ('name = "mira"', 'name = "magic"', "no tuner is called 'magic'"),
+        ("restarts = 1", "magic = 1", "unknown option 'magic'"),
+        ("restarts = 1", "restarts = -1", "restarts is -1"),
+        ("[[test]]", "[[tests]]", "unknown key 'tests'"),
+        ('source = "dev.s"', 'source = "nothing"', "source is 'nothing', which is not there"),
+        ('reference = "dev.t"', "reference = 7", "reference is 7"),
+        ("seeds = [3, 8]", "seeds = []", "runs or seeds []"),
+        ('name = "mira"', 'name = "MERT; 2 starts"\nuse = "mira"', "two methods of the same name"),
+        ('metrics = ["bleu", "ter"]', 'metrics = ["magic"]', "magic"),
+        ("prepared = true", "prepared = 1", "prepared is 1"),
+        ("iterations = 2", "iterations = 0", "iterations is 0"),
+        ("title =", "title", "is not TOML"),
+        ('reference = ["test.t"]', 'reference = ["dev.t", "test.t"]', "as many"),
+    ],
+)
+def test_a_bad_plan_is_refused_before_anything_is_done(dragoman, plan, tmp_path, old, new, found):
+    text = plan.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    plan.write_text(text.replace(old, new), encoding="utf-8")
+    result = dragoman("experiment", plan, "--out", tmp_path / "out")
+    assert result.code == 1
+    assert found in result.error
+    assert not (tmp_path / "out").exists()
+
+
+def test_another_plan_or_a_folder_of_something_else_is_not_touched(dragoman, plan, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "plan.toml").write_text("old", encoding="utf-8")
+    assert "another plan" in dragoman("experiment", plan, "--out", out).error
+    (out / "plan.toml").rename(out / "thesis.tex")
+    assert "not an experiment's" in dragoman("experiment", plan, "--out", out).error
+    assert [path.name for path in out.iterdir()] == ["thesis.tex"]
+
+
+def test_a_run_that_fails_is_said_and_the_others_are_kept(dragoman, plan, tmp_path):
+    text = plan.read_text(encoding="utf-8").replace('source = "test.s"', 'source = "short.s"')
+    plan.write_text(text, encoding="utf-8")
+    (tmp_path / "short.s").write_bytes(b"\xff\n")
+    result = dragoman("experiment", plan, "--out", tmp_path / "out", "--threads", 2)
+    assert result.code == 1
+    assert "not UTF-8" in result.error
+    assert "what is done is kept" in result.error
+    assert len(list((tmp_path / "out").glob("runs/*/*/weights.txt"))) == 4
