@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import pickle
 import signal
 from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from threading import Thread
 from typing import Any, TypeVar
 
 from dragoman.core.errors import DataError, DragomanError
@@ -52,6 +54,14 @@ def run_all(jobs: Mapping[Name, Callable[[], None]], workers: int, watch: Watch)
     return failed
 
 
+def _end_with_parent() -> None:
+    """Nobody must go on in the background when the parent was killed and could not end us."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    wait([parent.sentinel])
+    os._exit(1)
+
+
 def _outcome(code: int | None, pipe: Connection) -> DragomanError | None:
     try:
         found: Any = pickle.loads(pipe.recv_bytes()) if pipe.poll() else None
@@ -66,6 +76,7 @@ def _outcome(code: int | None, pipe: Connection) -> DragomanError | None:
 
 def _work(job: Callable[[], None], pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends us
+    Thread(target=_end_with_parent, daemon=True).start()
     try:
         job()
     except DragomanError as error:

@@ -98,7 +98,8 @@ class Job:
             evidence=DecodedLists if self.decoding.evidence == "nbest" else DecodedGraphs,
         )
         run = Run.begin(out, self.description())
-        tune(run, task, self.tuner, start, self.loop, seed=self.seed, threads=threads, progress=progress)
+        with run.claimed():
+            tune(run, task, self.tuner, start, self.loop, seed=self.seed, threads=threads, progress=progress)
         return run
 
     def tuned(self, model: Model) -> list[str]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,16 @@ class Run:
                     expected="the same options to go on, or a new folder",
                 )
         return run
+
+    @contextlib.contextmanager
+    def claimed(self) -> Iterator[None]:
+        """Keep all other processes off the folder, until the end of this, whatever end that is."""
+        with (self.folder / _OPTIONS).open("rb") as stream:
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise DataError("is being worked on by another process", path=self.folder) from None
+            yield
 
     @property
     def options(self) -> dict[str, Any]:

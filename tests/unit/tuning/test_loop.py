@@ -189,3 +189,11 @@ class Half(Tuner):
 
     def optimise(self, problem, start, *, rng, threads=1, progress=None):
         return Optimum(np.array([0.75, 0.0, 0.75]), 0.0)
+
+
+def test_two_cannot_work_in_one_folder(tmp_path):
+    run = begin(tmp_path / "run")
+    with run.claimed(), pytest.raises(DataError, match="another process"), begin(tmp_path / "run").claimed():
+        pass
+    with begin(tmp_path / "run").claimed():
+        pass
