@@ -90,6 +90,42 @@ def test_bad_input_is_one_sentence(dragoman, files):
     assert "nonsense" in result.error
 
 
+def test_odd_lists_are_refused_or_said(dragoman, files):
+    """What people's lists are like: each gives one sentence, or a warning with numbers and a result."""
+    text, path = moses_lines(), files / "odd"
+    lines = text.splitlines(keepends=True)
+    without_one = "".join(line for line in lines if not line.startswith("1"))
+    tune = ["rerank", "tune", "--candidates", path, "--out", files / "weights", "--reference"]
+    for odd, reference, found in [
+        (without_one, "ref", "1 of 3 sentences have no hypotheses"),
+        (text + lines[0], "ref", "odd:7: sentence 0 comes again"),
+        (text + "7 ||| x ||| bad= 1 good= 1 ||| 1\n", "ref", "odd:7: found sentence 7"),
+        (text.replace("good= 1", "good= nan", 1), "ref", "odd:2: found 'nan'"),
+        (text.replace("good= 1", "good= -inf", 1), "ref", "odd:2: found '-inf'"),
+        (text, "short", "expected 1 sentences"),
+        ("", "ref", "odd: "),
+    ]:
+        path.write_text(odd, encoding="utf-8")
+        (files / "short").write_text("one line\n", encoding="utf-8")
+        result = dragoman(*tune, files / reference)
+        assert result.code == 1, odd
+        assert found in result.error
+        assert not (files / "weights").exists()
+    (files / "gaps").write_text("the house is blue\n\nwe see the sea\n", encoding="utf-8")
+    for odd, reference, warned in [
+        (text.replace("\n", "\r\n"), "ref", ""),
+        ("".join(lines[::2]), "ref", ""),  # one hypothesis each
+        (text.replace(" good= 0", ""), "ref", ""),  # a feature that only some have
+        (text.replace(WRONG[1], ""), "ref", "1 of 6 hypotheses have no words"),
+        (text, "gaps", "1 of 3 references have no words"),
+    ]:
+        path.write_text(odd, encoding="utf-8", newline="")
+        result = dragoman(*tune, files / reference)
+        assert result.code == 0, result.err
+        assert any(warned in text for text in result.warnings) if warned else not result.warnings
+        (files / "weights").unlink()
+
+
 def test_weights_behind_scores_are_found_again():
     from dragoman.core.feature_rows import FeatureRows
     from dragoman.core.nbest import NBest

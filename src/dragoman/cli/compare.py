@@ -64,7 +64,7 @@ def register(app: typer.Typer) -> None:
         if len(systems) < 2:
             raise UsageError(f"found {len(systems)} system; expected two or more to compare")
         how = Resampling(resamples, trials, samples, tuple(sample_size or [300]), seed)
-        references = read_references(reference)
+        references = read_references(reference, terminal.progress())
         names, files = _parse_systems(systems)
         translations = [
             [(str(file), read_hypotheses(file, references, reference[0])) for file in runs] for runs in files

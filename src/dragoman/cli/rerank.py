@@ -74,7 +74,7 @@ def register(app: typer.Typer) -> None:
         progress, workers = terminal.progress(), threads or available_cores()
         tuner = options_from(TUNERS.get(method), method_option or [])
         chosen = parse_metric(metric)
-        references = read_references(reference)
+        references = read_references(reference, progress)
         lists, _ = _read(candidates, format_name, format_option, feature, len(references[0]), progress)
         begin = first_weights(lists) if start is None else _fitting(start, lists)
         names = list(lists.features.names)

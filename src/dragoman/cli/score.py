@@ -71,7 +71,7 @@ def register(app: typer.Typer) -> None:
         otherwise). Options of a metric: its class in `dragoman.metrics`, or give a wrong one to see their names.
         """
         metrics = {text: parse_metric(text) for text in metric or ["bleu"]}
-        references = read_references(reference)
+        references = read_references(reference, terminal.progress())
         scored: list[Measured] = []
         for path in hypotheses or [Path("-")]:
             translations = read_hypotheses(path, references, reference[0])

@@ -25,7 +25,8 @@ from dragoman.formats.faults import Faults, check_fault, shown
 from dragoman.formats.nbest import NBestFormat, with_other_look
 
 _ROWS_A_BLOCK = 1 << 15
-NUMBER = r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
+#: Anything meant as a number, for telling formats apart; that it must be finite is said when it is read.
+NUMBER = r"-?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[nN]a[nN]|[iI]nf)"
 
 
 @dataclass(frozen=True)

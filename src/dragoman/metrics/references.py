@@ -11,14 +11,18 @@ from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.progress import Progress
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 
 Preparation = Callable[[Corpus], Corpus]
 
 
-def read_references(paths: Sequence[Path]) -> list[Corpus]:
-    """Read references; a name that is no file but has files with 0, 1, … after it stands for those."""
+def read_references(paths: Sequence[Path], progress: Progress | None = None) -> list[Corpus]:
+    """Read references; a name that is no file but has files with 0, 1, … after it stands for those.
+
+    If somebody listens, says how many lines are empty.
+    """
     files: list[Path] = []
     for path in paths:
         numbered = [path]
@@ -35,6 +39,9 @@ def read_references(paths: Sequence[Path]) -> list[Corpus]:
             )
         if len(corpus) == 0:
             raise DataError("is empty", path=file, expected="one reference translation a line")
+        empty = int((corpus.sentences.lengths == 0).sum())
+        if empty and progress is not None:
+            progress.warn(f"{file}: {empty:,} of {len(corpus):,} references have no words")
     return references
 
 

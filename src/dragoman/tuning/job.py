@@ -80,7 +80,7 @@ class Job:
         model = Model.load(self.model)
         metric = parse_metric(self.metric)
         lines = list(input_preparation(model.settings, prepared=self.prepared)(read_lines(self.source)))
-        references = read_references(self.references)
+        references = read_references(self.references, progress)
         if len(references[0]) != len(lines):
             raise DataError(
                 f"has {len(references[0])} lines, but {self.source} has {len(lines)}",
