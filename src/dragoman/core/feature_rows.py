@@ -126,6 +126,15 @@ class FeatureRows:
         counts = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
         return FeatureRows(self.names, counts[rows.offsets], rows.ids[kept], rows.values[kept])
 
+    def used(self) -> FeatureRows:
+        """Return the same rows with only those names that occur in one of them."""
+        occurs = np.zeros(len(self.names), bool)
+        occurs[self.ids] = True
+        if occurs.all():
+            return self
+        names = tuple(self.names[i] for i in np.flatnonzero(occurs).tolist())
+        return FeatureRows(names, self.offsets, (np.cumsum(occurs, dtype=np.int32) - 1)[self.ids], self.values)
+
     @classmethod
     def join(cls, parts: Sequence[FeatureRows]) -> FeatureRows:
         """Put the features of the same rows, under different names, beside each other."""

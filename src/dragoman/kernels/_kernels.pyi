@@ -36,6 +36,9 @@ def intern_sequences(words: _I32, offsets: _I64) -> tuple[_I32, _I32, _I64]:
 def sequence_index(words: _I32, offsets: _I64) -> _I32:
     """Hash index of distinct rows."""
 
+def find_sequences(wanted: _I32, bounds: _I64, words: _I32, offsets: _I64, slots: _I32) -> _I32:
+    """For each row of one ragged array its id among the indexed rows of another, or -1."""
+
 def match_spans(
     tokens: _I32,
     lines: _I64,

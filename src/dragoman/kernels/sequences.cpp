@@ -45,6 +45,19 @@ auto sequence_index(In1<std::int32_t> words, In1<std::int64_t> offsets) {
     return give(std::move(slots));
 }
 
+// For each sequence its id among the indexed ones, or -1.
+auto find_sequences(In1<std::int32_t> wanted, In1<std::int64_t> bounds, In1<std::int32_t> words,
+                    In1<std::int64_t> offsets, In1<std::int32_t> slots) {
+    std::vector<std::int32_t> ids(bounds.shape(0) - 1);
+    {
+        nb::gil_scoped_release release;
+        const SequenceIndex index{view(words), view(offsets), view(slots)};
+        const SequenceIndex rows{view(wanted), view(bounds), {}};
+        for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = index.find(rows.sequence(static_cast<std::int32_t>(i)));
+    }
+    return give(std::move(ids));
+}
+
 // For every position of every line and every length up to max_length: the id of the sequence there, or -1.
 auto match_spans(In1<std::int32_t> tokens, In1<std::int64_t> lines, int max_length, In1<std::int32_t> words,
                  In1<std::int64_t> offsets, In1<std::int32_t> slots, int threads, nb::object progress) {
@@ -71,6 +84,8 @@ auto match_spans(In1<std::int32_t> tokens, In1<std::int64_t> lines, int max_leng
 void bind_sequences(nb::module_& m) {
     m.def("intern_sequences", &intern_sequences, nb::arg("words").noconvert(), nb::arg("offsets").noconvert());
     m.def("sequence_index", &sequence_index, nb::arg("words").noconvert(), nb::arg("offsets").noconvert());
+    m.def("find_sequences", &find_sequences, nb::arg("wanted").noconvert(), nb::arg("bounds").noconvert(),
+          nb::arg("words").noconvert(), nb::arg("offsets").noconvert(), nb::arg("slots").noconvert());
     m.def("match_spans", &match_spans, nb::arg("tokens").noconvert(), nb::arg("lines").noconvert(), nb::arg("max_length"),
           nb::arg("words").noconvert(), nb::arg("offsets").noconvert(), nb::arg("slots").noconvert(),
           nb::arg("threads") = 1, nb::arg("progress") = nb::none());

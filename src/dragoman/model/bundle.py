@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -22,6 +22,16 @@ from dragoman.core.store import Arrays, load_arrays, save_arrays
 from dragoman.core.toml import format_toml, read_toml
 from dragoman.core.vocab import Vocab
 from dragoman.core.weights import Weights
+from dragoman.formats.tagged_text import TaggedText
+from dragoman.model.extra_features import EXTRA_FEATURES
+from dragoman.model.extra_features.feature import (
+    ExtraFeature,
+    ModelParts,
+    NeighbourFeature,
+    OfNeighbours,
+    OfPairs,
+    PairFeature,
+)
 from dragoman.model.features import CORE_FEATURES, phrase_features, reordering_features
 from dragoman.model.language_model import LanguageModel
 from dragoman.model.phrase_table import PhraseTable
@@ -50,7 +60,8 @@ class Settings(Options):
 class Model:
     """A phrase-based model: vocabularies, any number of phrase tables and language models, and weights.
 
-    `history` is a record of how the model was made (options and counts), for people and for reports.
+    `history` is a record of how the model was made (options and counts), for people and for reports. `extra_features`
+    are features beside the dense ones, each with what it has learnt.
     """
 
     source_vocab: Vocab
@@ -60,6 +71,7 @@ class Model:
     weights: Weights
     settings: Settings = Settings()
     history: Mapping[str, Any] = field(default_factory=dict)
+    extra_features: Mapping[ExtraFeature, Arrays] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         parts = [f"{name}: {len(table):,} phrase pairs" for name, table in self.tables.items()]
@@ -80,6 +92,45 @@ class Model:
         for name in self.reorderings:
             names += reordering_features(name)
         return names
+
+    @property
+    def sparse_prefixes(self) -> tuple[str, ...]:
+        """What the names of features beside the dense ones begin with; which there are is known as they occur."""
+        return tuple(f"{feature.prefix}." for feature in self.extra_features)
+
+    @cached_property
+    def local_features(self) -> tuple[PairFeature, ...]:
+        """The extra features of single phrase pairs."""
+        return tuple(
+            _ready(partial(feature.ready, self._parts(), learnt), feature.name)
+            for feature, learnt in self.extra_features.items()
+            if isinstance(feature, OfPairs)
+        )
+
+    @cached_property
+    def boundary_feature(self) -> NeighbourFeature | None:
+        """The extra feature of two neighbours, if there is one."""
+        for feature, learnt in self.extra_features.items():
+            if isinstance(feature, OfNeighbours):
+                return _ready(partial(feature.ready, self._parts(), learnt), feature.name)
+        return None
+
+    def _parts(self, tagged: TaggedText | None = None) -> ModelParts:
+        return ModelParts(self.source_vocab, self.target_vocab, self.tables, tagged)
+
+    def with_features(
+        self, features: Sequence[ExtraFeature], *, tagged: TaggedText | None = None, progress: Progress = SILENT
+    ) -> Model:
+        """Add features, which learn what they need from the model and from a tagged text of its target language."""
+        extra = dict(self.extra_features)
+        for feature in features:
+            for other in extra:
+                if feature.name == other.name:
+                    raise UsageError(f"the model has the feature {feature.name} already")
+                if isinstance(feature, OfNeighbours) and isinstance(other, OfNeighbours):
+                    raise UsageError(f"the model has {other.name} already, and can have one feature of neighbours only")
+            extra[feature] = feature.learn(self._parts(tagged), progress)
+        return replace(self, extra_features=extra)
 
     def lm_word_ids(self, name: str) -> NDArray[np.int32]:
         """For each word of the target vocabulary its id in a language model (0 where the model lacks it)."""
@@ -121,6 +172,8 @@ class Model:
                 save_arrays(folder / "tables" / name, table.arrays())
             for name, model in self.language_models.items():
                 save_arrays(folder / "language_models" / name, model.arrays())
+            for feature, learnt in self.extra_features.items():
+                save_arrays(folder / "extra_features" / feature.name, learnt)
             (folder / _WEIGHTS).write_text(self.weights.format(), encoding="utf-8")
             (folder / _CHECKED).write_text(format_toml(_checksums(folder)), encoding="utf-8")
             (folder / "model.toml").write_text(format_toml(self._description()), encoding="utf-8")
@@ -139,6 +192,7 @@ class Model:
                 {"name": name, "order": model.order, "words": len(model.vocab)}
                 for name, model in self.language_models.items()
             ],
+            "extra_feature": [{"name": feature.name, "options": feature.to_dict()} for feature in self.extra_features],
             "history": dict(self.history),
         }
 
@@ -164,6 +218,12 @@ class Model:
                 weights=Weights.read(folder / _WEIGHTS),
                 settings=Settings.from_dict(about["settings"]),
                 history=about.get("history", {}),
+                extra_features={
+                    EXTRA_FEATURES.get(row["name"]).from_dict(row.get("options", {})): load_arrays(
+                        folder / "extra_features" / row["name"]
+                    )
+                    for row in about.get("extra_feature", [])
+                },
             )
         except KeyError as error:
             raise DataError(f"lacks {error}", path=folder / "model.toml", expected="a complete model") from None
@@ -195,6 +255,13 @@ def _load_part(folder: Path, build: Callable[[Arrays], Part]) -> Part:
 
 def _some(names: list[str]) -> str:
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+def _ready(build: Callable[[], Part], name: str) -> Part:
+    try:
+        return build()
+    except DataError as error:
+        raise DataError(f"the feature {name} of the model: {error}") from None
 
 
 def verify(path: PathLike) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -14,7 +14,7 @@ from dragoman import kernels
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
-from dragoman.core.vocab import EOS
+from dragoman.core.vocab import BOS, EOS, SPECIAL
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
 from dragoman.model.features import reordering_features
@@ -25,7 +25,7 @@ from dragoman.search.options import PhraseOptions, exit_classes
 class LocalFeature(Protocol):
     """A feature of one option in its sentence: computed for all options of a batch at once, before the search."""
 
-    def __call__(self, options: PhraseOptions) -> FeatureRows:
+    def __call__(self, options: PhraseOptions, /) -> FeatureRows:
         """Return a row for each option."""
         ...
 
@@ -33,13 +33,18 @@ class LocalFeature(Protocol):
 class BoundaryFeature(Protocol):
     """A feature of two options that are neighbours in the target: of the first's right and the second's left symbol.
 
-    Symbol 0 is the sentence's start (as a right symbol) and its end (as a left symbol).
+    Symbol 0 is the sentence's start (as a right symbol) and its end (as a left symbol), and called `<s>` and `</s>`.
     """
 
-    name: str
-    symbols: Sequence[str]
+    @property
+    def name(self) -> str:
+        """What the names of its values begin with."""
 
-    def __call__(self, options: PhraseOptions) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    @property
+    def symbols(self) -> Sequence[str]:
+        """What an end of an option can look like."""
+
+    def __call__(self, options: PhraseOptions, /) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the left and the right symbol of each option, as positions in `symbols`."""
         ...
 
@@ -205,9 +210,15 @@ class Batch:
         return kernels.lm_read_rows(*model.automaton, EOS, starts, rows, values, shifted)
 
 
-def boundary_names(feature: BoundaryFeature) -> list[str]:
+def boundary_names(feature: BoundaryFeature) -> tuple[str, ...]:
     """Name the features of all pairs of symbols: right symbol of the first option, left symbol of the second."""
-    return [f"{feature.name}.{right}:{left}" for right in feature.symbols for left in feature.symbols]
+    return _boundary_names(feature.name, tuple(feature.symbols[1:]))
+
+
+@lru_cache(maxsize=8)
+def _boundary_names(name: str, symbols: tuple[str, ...]) -> tuple[str, ...]:
+    lefts = (SPECIAL[EOS], *symbols)
+    return tuple(f"{name}.{right}:{left}" for right in (SPECIAL[BOS], *symbols) for left in lefts)
 
 
 def _lm_words(model: Model, options: PhraseOptions, lm_ids: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:

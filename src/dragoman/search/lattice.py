@@ -136,7 +136,7 @@ def edge_features(
         left = np.where(placed, batch.left[option], 0)
         ids = (right * size + left)[moves].astype(np.int32)
         offsets = np.concatenate([[0], np.cumsum(moves)]).astype(np.int64)
-        parts.append(FeatureRows(tuple(boundary_names(batch.boundary_feature)), offsets, ids, np.ones(len(ids))))
+        parts.append(FeatureRows(boundary_names(batch.boundary_feature), offsets, ids, np.ones(len(ids))).used())
     return FeatureRows.join(parts)
 
 
@@ -164,4 +164,4 @@ def derivation_features(batch: Batch, derivations: Ragged[np.int32], sentences: 
 def _on_edges(rows: FeatureRows, option: NDArray[np.int64]) -> FeatureRows:
     """Copy options' rows to edges; edges without an option get empty rows."""
     empty = FeatureRows(rows.names, np.append(rows.offsets, rows.offsets[-1]), rows.ids, rows.values)
-    return empty.take(np.where(option >= 0, option, len(rows)))
+    return empty.take(np.where(option >= 0, option, len(rows))).used()

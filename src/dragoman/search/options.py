@@ -14,6 +14,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 from dragoman.model.bundle import Model
+from dragoman.model.phrase_table import PhraseTable
 from dragoman.search.markup import Given
 
 #: What an untranslated word costs in the feature `unknown_word`, as in Moses.
@@ -27,7 +28,8 @@ class PhraseOptions:
     `rows` has a column for each phrase table: the row of the pair there, -1 where the table lacks it. Words are ids of
     `vocab`, which holds the model's target words and the batch's unknown source words. `dense` has a column for each
     feature of the model; features that depend on context are 0 in it. `reordering` holds for each reordering model
-    six logarithms an option.
+    six logarithms an option. `source_ids` are the running words of `source` as ids of the model, and `tables` are its
+    tables, for features that look at words and links.
     """
 
     source: Corpus
@@ -40,6 +42,8 @@ class PhraseOptions:
     unknown: NDArray[np.bool_]
     dense: NDArray[np.float64]
     reordering: NDArray[np.float64]
+    source_ids: NDArray[np.int32]
+    tables: tuple[PhraseTable, ...]
 
     def __len__(self) -> int:
         return len(self.begin)
@@ -48,6 +52,41 @@ class PhraseOptions:
     def sentence(self) -> NDArray[np.int64]:
         """The sentence of each option."""
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+
+    @cached_property
+    def source_words(self) -> Ragged[np.int32]:
+        """The source words of each option, as ids of the model."""
+        lengths = (self.end - self.begin).astype(np.int64)
+        offsets = np.zeros(len(self) + 1, np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        starts = self.source.sentences.offsets[self.sentence] + self.begin
+        return Ragged(self.source_ids[np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)], offsets)
+
+    @cached_property
+    def linked(self) -> NDArray[np.bool_]:
+        """Whether a table knows the word links of each option."""
+        return self._linking_table < len(self.tables)
+
+    @cached_property
+    def links(self) -> Ragged[np.uint16]:
+        """The word links inside each option, as in `PhraseTable.alignments`; none where they are not known."""
+        parts = [Ragged(np.empty(0, np.uint16), np.zeros(int((~self.linked).sum()) + 1, np.int64))]
+        for i, table in reversed([*enumerate(self.tables)]):
+            if table.alignments is not None:
+                parts.insert(0, table.alignments.take(self.rows[self._linking_table == i, i]))
+        order = np.argsort(self._linking_table, kind="stable")
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        return Ragged.concatenate(parts).take(place)
+
+    @cached_property
+    def _linking_table(self) -> NDArray[np.int64]:
+        """The first table that knows the links of each option, or the number of tables."""
+        number = np.full(len(self), len(self.tables))
+        for i, table in reversed([*enumerate(self.tables)]):
+            if table.alignments is not None:
+                number[self.rows[:, i] >= 0] = i
+        return number
 
     def take(self, picked: NDArray[np.integer]) -> PhraseOptions:
         """Return some of the options; `picked` must be ascending."""
@@ -65,6 +104,8 @@ class PhraseOptions:
             self.unknown[picked],
             self.dense[picked],
             self.reordering[:, picked],
+            self.source_ids,
+            self.tables,
         )
 
 
@@ -108,6 +149,8 @@ def with_given(options: PhraseOptions, given: Sequence[Sequence[Given]], columns
         unknown=np.concatenate([kept.unknown, np.zeros(len(every), bool)])[order],
         dense=np.concatenate([kept.dense, dense])[order],
         reordering=np.concatenate([kept.reordering, nothing], axis=1)[:, order],
+        source_ids=options.source_ids,
+        tables=options.tables,
     )
 
 
@@ -164,6 +207,8 @@ class OptionCollector:
             unknown=is_unknown,
             dense=self._dense(rows, words, is_unknown),
             reordering=self._reordering(rows),
+            source_ids=tokens,
+            tables=tuple(self._tables),
         )
         return with_given(options, given, self._columns)
 

@@ -70,7 +70,8 @@ class Translator:
     """Translates with a model.
 
     `weights` replace the model's. `limits` say how hard to search, `space` which derivations there are. `climbing` is
-    greedy search in place of the beam, or after it. With `markup`, sentences may fix translations of spans, see
+    greedy search in place of the beam, or after it. `local_features` and `boundary_feature` come beside those of the
+    model, which can have one boundary feature. With `markup`, sentences may fix translations of spans, see
     `markup.py`.
     """
 
@@ -102,11 +103,13 @@ class Translator:
             table_limit=0 if self._by_score else self._table_limit,
             drop_unknown=space.unknown_words == "drop",
         )
-        self._local_features = tuple(local_features)
-        self._boundary_feature = boundary_feature
+        self._local_features: tuple[LocalFeature, ...] = (*model.local_features, *local_features)
+        self._boundary_feature: BoundaryFeature | None = boundary_feature or model.boundary_feature
         self._lm_ids = [model.lm_word_ids(name) for name in model.language_models]
         if not model.tables:
             raise UsageError("the model has no phrase table")
+        if boundary_feature is not None and model.boundary_feature is not None:
+            raise UsageError(f"the model has the boundary feature '{model.boundary_feature.name}' already")
 
     def batch(self, lines: Sequence[str]) -> Batch:
         """Collect and score the options of some tokenised sentences, which may have markup if that is on."""

@@ -189,7 +189,7 @@ def test_local_and_boundary_features_take_part(seed):
     rng = np.random.default_rng(seed)
     model = phrase_space.random_model(rng)
     feature = LastDigit()
-    names = [f"digit.{r}:{left}" for r in feature.symbols for left in feature.symbols]
+    names = [f"digit.{r}:{left}" for r in ("<s>", *"01234") for left in ("</s>", *"01234")]
     weights = model.weights.updated({"length": 0.7, **dict(zip(names, rng.normal(size=len(names)), strict=True))})
     settings = {"local_features": [word_length], "boundary_feature": feature}
     sentence = phrase_space.random_sentence(rng, 4)
@@ -207,8 +207,8 @@ def test_local_and_boundary_features_take_part(seed):
             starts.append((position, position + count))
             position += count
         totals["length"] = sum(len(words[first]) for first, _ in starts)
-        ends = ["edge", *(words[last - 1][-1] for _, last in starts)]
-        begins = [*(words[first][-1] for first, _ in starts), "edge"]
+        ends = ["<s>", *(words[last - 1][-1] for _, last in starts)]
+        begins = [*(words[first][-1] for first, _ in starts), "</s>"]
         for right, left in zip(ends, begins, strict=True):
             totals[f"digit.{right}:{left}"] = totals.get(f"digit.{right}:{left}", 0) + 1
         found: dict[str, float] = {}

@@ -1,0 +1,138 @@
+"""What an extra feature is: options, what it learnt when it was added to a model, and a function of phrase pairs.
+
+A feature looks at all the pairs of a batch at once. Its values are named as they occur, `prefix.something`, and
+weighted by name, so that there may be any number of them; a name without a weight weighs 0.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Protocol, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.options import Options
+from dragoman.core.progress import SILENT, Progress
+from dragoman.core.ragged import Ragged
+from dragoman.core.store import Arrays
+from dragoman.core.vocab import Vocab
+from dragoman.formats.tagged_text import TaggedText
+from dragoman.model.phrase_table import PhraseTable
+
+T = TypeVar("T", bound=np.integer)
+
+
+class PairsInUse(Protocol):
+    """Phrase pairs on spans of sentences, one row each: what a feature may look at. The options of a search are such.
+
+    Target words that the model does not know have ids beyond its vocabulary, such source words are UNK.
+    """
+
+    @property
+    def source_words(self) -> Ragged[np.int32]:
+        """The source side, in ids of the model."""
+
+    @property
+    def words(self) -> Ragged[np.int32]:
+        """The target side."""
+
+    @property
+    def links(self) -> Ragged[np.uint16]:
+        """The word links, as `256 * source position + target position`."""
+
+    @property
+    def linked(self) -> NDArray[np.bool_]:
+        """Whether the links of a pair are known: not those of unknown words and of translations given by markup."""
+
+
+class PairFeature(Protocol):
+    """A feature of single phrase pairs, ready for use."""
+
+    def __call__(self, pairs: PairsInUse, /) -> FeatureRows:
+        """Return a row for each pair."""
+
+
+class NeighbourFeature(Protocol):
+    """A feature of two pairs that are neighbours in the target, ready for use; symbol 0 is the sentence's edge."""
+
+    @property
+    def name(self) -> str:
+        """What the names of its values begin with."""
+
+    @property
+    def symbols(self) -> Sequence[str]:
+        """What an end of a pair can look like."""
+
+    def __call__(self, pairs: PairsInUse, /) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return the left and the right symbol of each pair."""
+
+
+@dataclass(frozen=True, eq=False)
+class ModelParts:
+    """What a feature can learn from: the words and tables of its model, and a tagged target text if there is one."""
+
+    source_vocab: Vocab
+    target_vocab: Vocab
+    tables: Mapping[str, PhraseTable]
+    tagged: TaggedText | None = None
+
+
+@dataclass(frozen=True)
+class ExtraFeature(Options, ABC):
+    """Base of all extra features; a subclass with a `name` in this folder can be chosen by that name."""
+
+    name: ClassVar[str]
+    #: What the names of its values begin with, before a dot.
+    prefix: ClassVar[str]
+
+    @abstractmethod
+    def learn(self, parts: ModelParts, progress: Progress = SILENT) -> Arrays:
+        """Find out what is to be kept with the model."""
+
+
+@dataclass(frozen=True)
+class OfPairs(ExtraFeature):
+    """Base of features of single phrase pairs."""
+
+    @abstractmethod
+    def ready(self, parts: ModelParts, learnt: Arrays) -> PairFeature:
+        """Return the feature itself, after a check that `learnt` can be what `learn` gave."""
+
+
+@dataclass(frozen=True)
+class OfNeighbours(ExtraFeature):
+    """Base of features of two phrase pairs that are neighbours in the target; a model can have one."""
+
+    @abstractmethod
+    def ready(self, parts: ModelParts, learnt: Arrays) -> NeighbourFeature:
+        """Return the feature itself, after a check that `learnt` can be what `learn` gave."""
+
+
+def named_rows(pairs: int, row: NDArray[np.integer], ids: NDArray[np.int32], names: Sequence[str]) -> FeatureRows:
+    """Count features: one with number `ids[i]` occurs in row `row[i]`, which are ascending."""
+    offsets = np.zeros(pairs + 1, np.int64)
+    np.cumsum(np.bincount(row, minlength=pairs), out=offsets[1:])
+    return FeatureRows(tuple(names), offsets, ids, np.ones(len(ids)))
+
+
+def need_links(feature: str, tables: Mapping[str, PhraseTable]) -> None:
+    """Refuse tables without word links."""
+    for name, table in tables.items():
+        if table.alignments is None:
+            raise UsageError(f"{feature} needs word links, which the phrase table '{name}' has not")
+
+
+def learnt_array(learnt: Arrays, name: str, dtype: type[T], *, below: int | None = None) -> NDArray[T]:
+    """Return an array if it can be what was learnt: of the type, and with values from 0 to `below`."""
+    array = learnt.get(name)
+    if array is None or array.dtype != dtype or array.ndim != 1:
+        raise DataError(f"the array '{name}' is missing or of the wrong type", expected="what the feature had learnt")
+    values = cast(NDArray[T], array)
+    if below is not None and len(values) and not 0 <= int(values.min()) <= int(values.max()) < below:
+        raise DataError(f"the array '{name}' has a value outside 0 to {below - 1}")
+    return values

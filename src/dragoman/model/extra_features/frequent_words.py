@@ -1,0 +1,77 @@
+"""Frequency cut-offs: the most frequent words have features of their own, all others share `OTHER`, as in Moses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.store import Arrays
+from dragoman.core.vocab import UNK, Vocab
+from dragoman.model.extra_features.feature import learnt_array
+from dragoman.model.phrase_table import PhraseTable
+
+Side = Literal["source", "target"]
+
+#: The name of all words that are not frequent enough.
+OTHER = "OTHER"
+
+
+@dataclass(frozen=True, eq=False)
+class WordClasses:
+    """Classes of the words of one side: a frequent word is alone in its class, whose number is its id; others are 0."""
+
+    vocab: Vocab
+    frequent: NDArray[np.bool_]
+
+    @classmethod
+    def load(cls, vocab: Vocab, learnt: Arrays, side: Side) -> WordClasses:
+        """Rebuild from what `frequent_words` gave."""
+        frequent = np.zeros(len(vocab), bool)
+        frequent[learnt_array(learnt, side, np.int32, below=len(vocab))] = True
+        frequent[UNK] = False
+        return cls(vocab, frequent)
+
+    def of(self, words: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the class of each word; a word that the model does not know is not frequent."""
+        known = words < len(self.frequent)
+        words = np.where(known, words, UNK)
+        return np.where(self.frequent[words], words, 0).astype(np.int32)
+
+    def names(self, classes: NDArray[np.int32]) -> list[str]:
+        """Return the words that classes are called after."""
+        text = self.vocab.decode(classes, np.arange(len(classes) + 1, dtype=np.int64)).decode()
+        words = text.split("\n")[:-1]
+        return [word if number else OTHER for word, number in zip(words, classes.tolist(), strict=True)]
+
+
+def frequent_words(vocab: Vocab, tables: Mapping[str, PhraseTable], side: Side, limit: int) -> NDArray[np.int32]:
+    """The ids of the `limit` words that occur most often in phrase pairs, most frequent first; 0 is no limit.
+
+    Each pair counts as often as it was extracted, if its table knows.
+    """
+    frequency = np.zeros(len(vocab))
+    for table in tables.values():
+        frequency += _frequencies(table, side, len(vocab))
+    frequency[UNK] = 0
+    order = np.lexsort((np.arange(len(vocab)), -frequency))
+    there = int(np.count_nonzero(frequency))
+    return order[: min(limit, there) if limit else there].astype(np.int32)
+
+
+def _frequencies(table: PhraseTable, side: Side, words: int) -> NDArray[np.float64]:
+    weights = np.ones(len(table)) if table.counts is None else np.nan_to_num(table.counts[:, 2], nan=1.0)
+    source_ids = np.repeat(np.arange(len(table.sources)), np.diff(table.first_pair))
+    phrases, ids = (table.sources, source_ids) if side == "source" else (table.targets, table.target_ids)
+    of_phrase = np.bincount(ids, weights, minlength=len(phrases))
+    return np.bincount(phrases.values, np.repeat(of_phrase, phrases.lengths), minlength=words).astype(np.float64)
+
+
+def distinct(classes: NDArray[np.int32], size: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The classes that occur, ascending, and for each item the position of its class among them."""
+    occurs = np.zeros(size, bool)
+    occurs[classes] = True
+    return np.flatnonzero(occurs).astype(np.int32), (np.cumsum(occurs, dtype=np.int32) - 1)[classes]

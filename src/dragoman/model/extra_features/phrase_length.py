@@ -1,0 +1,38 @@
+"""How long phrases are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.options import option
+from dragoman.core.progress import SILENT, Progress
+from dragoman.core.store import Arrays
+from dragoman.model.extra_features.feature import ModelParts, OfPairs, PairFeature, PairsInUse, named_rows
+
+
+@dataclass(frozen=True)
+class PhraseLength(OfPairs):
+    """`pl.s2t3`: how many pairs have two source and three target words (compare Moses' phrase length features)."""
+
+    name = "phrase-length"
+    prefix = "pl"
+
+    longest: int = option(7, "longer phrases count as being so long", minimum=1, maximum=255)
+
+    def learn(self, parts: ModelParts, progress: Progress = SILENT) -> Arrays:
+        """Nothing is learnt."""
+        return {}
+
+    def ready(self, parts: ModelParts, learnt: Arrays) -> PairFeature:
+        """Return the feature."""
+        return self._rows
+
+    def _rows(self, pairs: PairsInUse) -> FeatureRows:
+        sides = [np.minimum(phrases.lengths, self.longest) for phrases in (pairs.source_words, pairs.words)]
+        base = self.longest + 1
+        occurring, ids = np.unique(sides[0] * base + sides[1], return_inverse=True)
+        names = [f"{self.prefix}.s{length // base}t{length % base}" for length in occurring.tolist()]
+        return named_rows(len(ids), np.arange(len(ids)), ids.astype(np.int32), names)

@@ -1,0 +1,42 @@
+"""Words of phrase pairs without a link: what target-word insertion and source-word deletion count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.ragged import Ragged
+from dragoman.model.extra_features.feature import PairsInUse, named_rows
+from dragoman.model.extra_features.frequent_words import Side, WordClasses, distinct
+
+
+@dataclass(frozen=True, eq=False)
+class UnlinkedWords:
+    """Counts the words of one side that have no link, in pairs whose links are known, by their classes."""
+
+    prefix: str
+    side: Side
+    classes: WordClasses
+
+    def __call__(self, pairs: PairsInUse) -> FeatureRows:
+        """Return a row for each pair."""
+        phrases = pairs.words if self.side == "target" else pairs.source_words
+        unlinked = np.flatnonzero(~_has_link(pairs, phrases, self.side))
+        row = np.repeat(np.arange(len(phrases)), phrases.lengths)[unlinked]
+        asked = pairs.linked[row]
+        classes = self.classes.of(phrases.values[unlinked[asked]])
+        occurring, ids = distinct(classes, len(self.classes.vocab))
+        names = [f"{self.prefix}.{word}" for word in self.classes.names(occurring)]
+        return named_rows(len(phrases), row[asked], ids, names)
+
+
+def _has_link(pairs: PairsInUse, phrases: Ragged[np.int32], side: Side) -> NDArray[np.bool_]:
+    """Whether each running word of one side has a link."""
+    links = pairs.links
+    position = links.values & 255 if side == "target" else links.values >> 8
+    has = np.zeros(len(phrases.values), bool)
+    has[np.repeat(phrases.offsets[:-1], links.lengths) + position] = True
+    return has
