@@ -1,4 +1,4 @@
-"""`dragoman model`: look into a model, check it, cut it down to a test set."""
+"""`dragoman model`: look into a model, check it, cut it down to a test set, give it more features."""
 
 from __future__ import annotations
 
@@ -10,15 +10,19 @@ import typer
 
 from dragoman.cli import terminal
 from dragoman.cli.flags import Force, Threads, command, refuse_existing
+from dragoman.core.errors import UsageError
+from dragoman.core.options import options_from
 from dragoman.core.progress import available_cores
+from dragoman.formats.tagged_text import TaggedText, read_factored, read_tags
 from dragoman.model.bundle import Model, verify
+from dragoman.model.extra_features import EXTRA_FEATURES, ExtraFeature
 
 ModelFolder = Annotated[Path, typer.Argument(help="A model folder.")]
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(no_args_is_help=True, help="Look into a model, check it, cut it down to a test set.")
+    group = typer.Typer(no_args_is_help=True, help="Look into a model, check it, cut it down, give it more features.")
     app.add_typer(group, name="model")
 
     @command(group, "show", examples=["dragoman model show model", "dragoman model show model 'la maison' --most 5"])
@@ -57,6 +61,62 @@ def register(app: typer.Typer) -> None:
         small.save(out)
         print_model(small, title=str(out))
 
+    @command(
+        group,
+        "add-features",
+        examples=[
+            "dragoman model add-features model --feature phrase-length --feature word-insertion --out richer",
+            "dragoman model add-features model --feature word-pair:source-words=80,target-words=80 --out richer",
+            "dragoman model add-features model --feature boundary-tags --tagged train.tagged --out richer",
+            "dragoman model add-features m --feature boundary-tags --text train.en --tags train.tags --out richer",
+        ],
+    )
+    def add_features(
+        model: ModelFolder,
+        feature: Annotated[
+            list[str],
+            typer.Option(help=f"NAME or NAME:OPTION=VALUE,…; repeatable. One of {', '.join(EXTRA_FEATURES.names())}."),
+        ],
+        out: Annotated[Path, typer.Option(help="The model folder to make.")],
+        tagged: Annotated[
+            Path | None, typer.Option(help="Target text with tags, house|NN, prepared as the training text was.")
+        ] = None,
+        text: Annotated[Path | None, typer.Option(help="Target text, if its tags are in a file of their own.")] = None,
+        tags: Annotated[Path | None, typer.Option(help="The tags of the words of --text, line by line.")] = None,
+        force: Force = False,
+    ) -> None:
+        """Give a model sparse features: every command then uses them, and tuners that scale weigh them.
+
+        Names appear as features occur, such as twi.the (the target word `the` without a link), swd.ne, wp.maison~house,
+        pl.s2t3 (two source and three target words), pb.NN:VB (tags on both sides of a phrase boundary). Their weights
+        are 0 until they are tuned.
+        """
+        refuse_existing(out, force)
+        chosen = [_feature(one) for one in feature]
+        loaded, progress = Model.load(model), terminal.progress()
+        labelled = _tagged(tagged, text, tags)
+        if labelled is not None and loaded.settings.lowercase:
+            labelled = labelled.lowercased()
+        richer = loaded.with_features(chosen, tagged=labelled, progress=progress)
+        with progress.stage(f"writing {out}"):
+            richer.save(out)
+        print_model(richer, title=str(out))
+
+
+def _feature(text: str) -> ExtraFeature:
+    name, colon, options = text.partition(":")
+    return options_from(EXTRA_FEATURES.get(name), options.split(",") if colon else [])
+
+
+def _tagged(tagged: Path | None, text: Path | None, tags: Path | None) -> TaggedText | None:
+    if (text is None) != (tags is None):
+        raise UsageError("--text and --tags go together")
+    if tagged is not None and text is not None:
+        raise UsageError("--tagged holds words and tags, so that --text and --tags are not needed")
+    if tagged is not None:
+        return read_factored(tagged)
+    return None if text is None or tags is None else read_tags(text, tags)
+
 
 def print_model(model: Model, title: str) -> None:
     """Print the sizes of a model's parts."""
@@ -72,6 +132,9 @@ def print_model(model: Model, title: str) -> None:
         rows.append(
             (f"language model {name}", sum(language_model.sizes), " + ".join(f"{n:,}" for n in language_model.sizes))
         )
+    for feature in model.extra_features:
+        options = ", ".join(f"{name.replace('_', '-')}={value}" for name, value in feature.to_dict().items())
+        rows.append((f"feature {feature.name}", "", f"{feature.prefix}.*; {options}"))
     terminal.output().print(terminal.table(title, ["part", "size", ""], rows))
 
 

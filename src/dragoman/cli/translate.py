@@ -86,7 +86,7 @@ def register(app: typer.Typer) -> None:
         loaded = Model.load(model)
         translator = Translator(
             loaded,
-            None if weights is None else loaded.read_weights(weights),
+            None if weights is None else loaded.read_weights(weights, terminal.progress()),
             limits=limits,
             space=space,
             climbing=None if climb is None else HillClimbing(start=climb),

@@ -15,6 +15,7 @@ from dragoman.core.errors import UsageError
 from dragoman.core.options import options_from
 from dragoman.core.progress import available_cores
 from dragoman.metrics.combined import parse_metric
+from dragoman.model.bundle import Model
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.tuning import TUNERS
 from dragoman.tuning.evidence import Decoding
@@ -88,9 +89,13 @@ def register(app: typer.Typer) -> None:
         before, found, events = run.weights(0), run.weights(), run.events()
         sign = 1 if parse_metric(metric).higher_is_better else -1
         best = max(event["score"] * sign for event in events) * sign
-        rows = [(name, before.get(name, 0.0), found[name]) for name in found]
+        sparse = Model.load(model).sparse_prefixes
+        rows = [(name, before.get(name, 0.0), found[name]) for name in found if not name.startswith(sparse)]
         title = f"{out}: {metric} {best:.2f}, {events[-1]['stop']}"
         terminal.output().print(terminal.table(title, ["weight", "before", "now"], rows))
+        if len(rows) < len(found):
+            more = f"and {len(found) - len(rows):,} sparse weights: see dragoman weights top {out}"
+            terminal.output().print(more, markup=False)
 
 
 def _range(text: str) -> tuple[str, tuple[float, float]]:

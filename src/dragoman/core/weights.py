@@ -48,12 +48,13 @@ class Weights(Mapping[str, float]):
         """Read a weights file: a name and a number a line; lines that begin with `#` are comments."""
         values: dict[str, float] = {}
         for number, line in enumerate(read_lines(path), 1):
-            fields = [] if line.lstrip().startswith("#") else line.split()
-            if not fields:
+            # As bytes: names may hold words, and only ASCII white space separates words.
+            fields = line.encode().split()
+            if not fields or fields[0].startswith(b"#"):
                 continue
             if len(fields) != 2:
                 raise DataError(f"found '{line}'", path=path, line=number, expected="a feature name and a number")
-            name, text = fields
+            name, text = (field.decode() for field in fields)
             try:
                 value = float(text)
             except ValueError:

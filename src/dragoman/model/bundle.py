@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -24,14 +24,7 @@ from dragoman.core.vocab import Vocab
 from dragoman.core.weights import Weights
 from dragoman.formats.tagged_text import TaggedText
 from dragoman.model.extra_features import EXTRA_FEATURES
-from dragoman.model.extra_features.feature import (
-    ExtraFeature,
-    ModelParts,
-    NeighbourFeature,
-    OfNeighbours,
-    OfPairs,
-    PairFeature,
-)
+from dragoman.model.extra_features.feature import ExtraFeature, ModelParts, NeighbourFeature, PairFeature
 from dragoman.model.features import CORE_FEATURES, phrase_features, reordering_features
 from dragoman.model.language_model import LanguageModel
 from dragoman.model.phrase_table import PhraseTable
@@ -98,22 +91,26 @@ class Model:
         """What the names of features beside the dense ones begin with; which there are is known as they occur."""
         return tuple(f"{feature.prefix}." for feature in self.extra_features)
 
-    @cached_property
+    @property
     def local_features(self) -> tuple[PairFeature, ...]:
         """The extra features of single phrase pairs."""
-        return tuple(
-            _ready(partial(feature.ready, self._parts(), learnt), feature.name)
-            for feature, learnt in self.extra_features.items()
-            if isinstance(feature, OfPairs)
-        )
+        return tuple(feature for feature in self._ready.values() if isinstance(feature, PairFeature))
 
-    @cached_property
+    @property
     def boundary_feature(self) -> NeighbourFeature | None:
         """The extra feature of two neighbours, if there is one."""
+        return next((feature for feature in self._ready.values() if isinstance(feature, NeighbourFeature)), None)
+
+    @cached_property
+    def _ready(self) -> dict[str, PairFeature | NeighbourFeature]:
+        """The extra features, ready for use, by prefix."""
+        ready = {}
         for feature, learnt in self.extra_features.items():
-            if isinstance(feature, OfNeighbours):
-                return _ready(partial(feature.ready, self._parts(), learnt), feature.name)
-        return None
+            try:
+                ready[feature.prefix] = feature.ready(self._parts(), learnt)
+            except DataError as error:
+                raise DataError(f"the feature {feature.name} of the model: {error}") from None
+        return ready
 
     def _parts(self, tagged: TaggedText | None = None) -> ModelParts:
         return ModelParts(self.source_vocab, self.target_vocab, self.tables, tagged)
@@ -124,30 +121,42 @@ class Model:
         """Add features, which learn what they need from the model and from a tagged text of its target language."""
         extra = dict(self.extra_features)
         for feature in features:
-            for other in extra:
-                if feature.name == other.name:
-                    raise UsageError(f"the model has the feature {feature.name} already")
-                if isinstance(feature, OfNeighbours) and isinstance(other, OfNeighbours):
-                    raise UsageError(f"the model has {other.name} already, and can have one feature of neighbours only")
+            if any(feature.name == other.name for other in extra):
+                raise UsageError(f"the model has the feature {feature.name} already")
             extra[feature] = feature.learn(self._parts(tagged), progress)
-        return replace(self, extra_features=extra)
+        model = replace(self, extra_features=extra)
+        if sum(isinstance(feature, NeighbourFeature) for feature in model._ready.values()) > 1:
+            raise UsageError("a model can have one feature of neighbours only")
+        return model
 
     def lm_word_ids(self, name: str) -> NDArray[np.int32]:
         """For each word of the target vocabulary its id in a language model (0 where the model lacks it)."""
         return self.language_models[name].ids_of(self.target_vocab)
 
-    def read_weights(self, path: PathLike) -> Weights:
-        """Read weights for this model, from a file or the folder of a tuning run; refuse unknown and missing names."""
+    def read_weights(self, path: PathLike, progress: Progress = SILENT) -> Weights:
+        """Read weights for this model, from a file or the folder of a tuning run; refuse unknown and missing names.
+
+        Sparse names that the model cannot have are counted in a warning: they may come from a model with other tags.
+        """
         file = Path(path) / _WEIGHTS if Path(path).is_dir() else Path(path)
         weights = Weights.read(file)
         names = set(self.feature_names)
-        unknown = [name for name in weights if name not in names]
+        others = [name for name in weights if name not in names]
+        unknown = [name for name in others if not name.startswith(_sparse_prefixes())]
         if unknown:
             raise DataError(f"has weights for {_some(unknown)}", path=file, expected="names of the model's features")
         missing = [name for name in self.feature_names if name not in weights]
         if missing:
             raise DataError(f"has no weight for {_some(missing)}", path=file, expected="one for every feature")
+        idle = [name for name in others if not self._can_have(name)]
+        if idle:
+            progress.warn(f"{file}: the model has no features for {len(idle):,} of the weights: {_some(idle)}")
         return weights
+
+    def _can_have(self, name: str) -> bool:
+        """Whether one of the extra features can give a value of this name."""
+        prefix, _, rest = name.partition(".")
+        return prefix in self._ready and self._ready[prefix].has(rest)
 
     def filtered(self, corpus: Corpus, *, threads: int = 1, progress: Progress = SILENT) -> Model:
         """Keep only the phrase pairs whose source phrase occurs in a text (in the words of `source_vocab`)."""
@@ -257,11 +266,10 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
-def _ready(build: Callable[[], Part], name: str) -> Part:
-    try:
-        return build()
-    except DataError as error:
-        raise DataError(f"the feature {name} of the model: {error}") from None
+@cache
+def _sparse_prefixes() -> tuple[str, ...]:
+    """What names of features beside the dense ones can begin with in any model."""
+    return tuple(f"{EXTRA_FEATURES.get(name).prefix}." for name in EXTRA_FEATURES.names())
 
 
 def verify(path: PathLike) -> int:

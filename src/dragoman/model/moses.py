@@ -140,6 +140,9 @@ def _numbered_together(
 def export_moses(model: Model, path: PathLike, *, progress: Progress = SILENT) -> None:
     """Write a model as a folder that Moses reads: moses.ini, tables, reordering tables and ARPA files."""
     weights = model.weights
+    if model.extra_features:
+        names = ", ".join(feature.name for feature in model.extra_features)
+        progress.warn(f"sparse features cannot be written and are left out: {names}")
     with output_folder(path) as folder:
         features = [MosesFeature(kind, f"{kind}0", (weights.get(name, 0.0),)) for kind, name in _PENALTIES.items()]
         for i, (name, table) in enumerate(model.tables.items()):

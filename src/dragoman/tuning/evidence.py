@@ -42,6 +42,11 @@ class Decoded(ABC):
     def unit(self) -> str:
         """What `size` counts."""
 
+    @property
+    @abstractmethod
+    def names(self) -> Sequence[str]:
+        """The names of the features that occur."""
+
     @abstractmethod
     def first(self) -> Corpus:
         """The best translation of each sentence."""

@@ -42,6 +42,11 @@ class DecodedGraphs(Decoded):
         """What `size` counts."""
         return "edges"
 
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the features that occur."""
+        return [*dict.fromkeys(name for graph in self.graphs if graph.features for name in graph.features.names)]
+
     def first(self) -> Corpus:
         """What the best derivation of each sentence writes."""
         joined = Batch.of([replace(graph, features=None) for graph in self.graphs])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -87,15 +88,16 @@ class Job:
                 path=self.references[0],
                 expected="as many",
             )
-        start = model.weights if self.start is None else model.read_weights(self.start)
+        start = model.weights if self.start is None else model.read_weights(self.start, progress)
         names = self.tuned(model)
         task = Task(
             decoder=_Decoder(model, lines, self.decoding, self.limits, self.space, threads),
             scorer=metric.scorer(references),
             names=names,
-            ranges=self._ranges(names),
+            ranges=self._ranges(names, model.sparse_prefixes),
             sign=1 if metric.higher_is_better else -1,
             evidence=DecodedLists if self.decoding.evidence == "nbest" else DecodedGraphs,
+            sparse=partial(self._sparse, model.sparse_prefixes),
         )
         run = Run.begin(out, self.description())
         with run.claimed():
@@ -106,21 +108,30 @@ class Job:
         """The features whose weights are chosen."""
         names = tuned_names(model.feature_names)
         for pattern in self.fixed:
-            if not any(fnmatchcase(name, pattern) for name in model.feature_names):
+            known = any(fnmatchcase(name, pattern) for name in model.feature_names)
+            if not (known or pattern.startswith(model.sparse_prefixes)):
                 raise UsageError(f"no feature is called '{pattern}'; there are {', '.join(model.feature_names)}")
         free = [name for name in names if not any(fnmatchcase(name, pattern) for pattern in self.fixed)]
-        if not free:
+        if not (free or model.sparse_prefixes):
             raise UsageError("all weights are fixed, so that there is nothing to tune")
         return free
 
-    def _ranges(self, names: Sequence[str]) -> dict[str, tuple[float, float]]:
+    def _ranges(self, names: Sequence[str], sparse: tuple[str, ...]) -> dict[str, tuple[float, float]]:
+        for pattern in self.ranges:
+            if not (pattern.startswith(sparse) or any(fnmatchcase(name, pattern) for name in names)):
+                raise UsageError(f"the range of '{pattern}' is for no feature that is tuned")
+        return self._ranges_of(names)
+
+    def _ranges_of(self, names: Sequence[str]) -> dict[str, tuple[float, float]]:
         ranges = weight_ranges(names)
         for pattern, bounds in self.ranges.items():
-            matches = [name for name in names if fnmatchcase(name, pattern)]
-            if not matches:
-                raise UsageError(f"the range of '{pattern}' is for no feature that is tuned")
-            ranges |= dict.fromkeys(matches, bounds)
+            ranges |= dict.fromkeys((name for name in names if fnmatchcase(name, pattern)), bounds)
         return ranges
+
+    def _sparse(self, prefixes: tuple[str, ...], names: Iterable[str]) -> dict[str, tuple[float, float]]:
+        """Of names that occur those of sparse features whose weights are chosen, sorted, with their ranges."""
+        sparse = sorted(name for name in names if name.startswith(prefixes))
+        return self._ranges_of([n for n in sparse if not any(fnmatchcase(n, pattern) for pattern in self.fixed)])
 
 
 class _Decoder:

@@ -7,7 +7,7 @@ from what is in the folder, so that a run that was killed goes on as if nothing 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -51,16 +51,27 @@ class Loop(Options):
     )
 
 
+Ranges = Mapping[str, tuple[float, float]]
+
+
+def _none(names: Iterable[str]) -> Ranges:
+    return {}
+
+
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What is tuned: a decoder and its kind of evidence, a metric with references, names and ranges of the weights."""
+    """What is tuned: a decoder and its kind of evidence, a metric with references, names and ranges of the weights.
+
+    `sparse` says which of the names that occur in the evidence are tuned beside `names`, in order and with ranges.
+    """
 
     decoder: Decoder
     scorer: Scorer
     names: Sequence[str]
-    ranges: Mapping[str, tuple[float, float]]
+    ranges: Ranges
     sign: int = 1
     evidence: type[Decoded] = DecodedLists
+    sparse: Callable[[Iterable[str]], Ranges] = _none
 
 
 def tune(
@@ -131,21 +142,22 @@ def _iterate(
         "new": pool.size - before,
     }
     after, objective = weights, None
+    sparse = task.sparse(pool.names)
+    names = [*task.names, *sparse]
     if event["new"] and iteration <= loop.iterations:
-        problem = pool.problem(task.names, task.ranges, task.scorer, sign=task.sign, threads=threads)
+        problem = pool.problem(names, {**task.ranges, **sparse}, task.scorer, sign=task.sign, threads=threads)
         if isinstance(problem, HypergraphProblem) and not tuner.takes_hypergraphs:
             raise UsageError(f"{tuner.name} works on n-best lists; of the methods, mert also takes hypergraphs")
         rng = np.random.default_rng([seed, iteration])
-        begin = weights.vector(task.names)
+        begin = weights.vector(names)
         optimum = tuner.optimise(problem, begin, rng=rng, threads=threads, progress=progress)
         _check(optimum.weights, tuner.name)
         share = tuner.interpolation if loop.interpolation is None else loop.interpolation
-        mixed = interpolated(begin, optimum.weights, share)
-        after = weights.updated(dict(zip(task.names, mixed.tolist(), strict=True)))
+        after = _changed(weights, names, interpolated(begin, optimum.weights, share), sparse)
         objective = optimum.objective
     clock.append(time.monotonic())
     event["objective"] = objective
-    event["stop"] = _reason_to_stop(event, weights.vector(task.names), after.vector(task.names), loop)
+    event["stop"] = _reason_to_stop(event, weights.vector(names), after.vector(names), loop)
     event["seconds"] = {"decode": round(clock[1] - clock[0], 3), "optimise": round(clock[2] - clock[1], 3)}
     return decoded, pool, after, event
 
@@ -160,6 +172,15 @@ def interpolated(before: Vector, after: Vector, share: float) -> Vector:
     if share == 1 or size == 0:
         return after
     return share * after + (1 - share) * before * (float(np.abs(after).sum()) / size)
+
+
+def _changed(weights: Weights, names: Sequence[str], values: Vector, sparse: Ranges) -> Weights:
+    """The weights with new values; sparse ones come last, in order, and only those that are not 0."""
+    new = weights.updated(dict(zip(names, values.tolist(), strict=True)))
+    return Weights(
+        {name: value for name, value in new.items() if name not in sparse}
+        | {name: new[name] for name in sparse if new[name]}
+    )
 
 
 def _warn_of_odd_output(translations: Corpus, score: float, progress: Progress) -> None:
@@ -187,10 +208,12 @@ def _final(run: Run, events: Sequence[Mapping[str, Any]], task: Task, loop: Loop
         return run.weights(last)
     if loop.keep == "average":
         later = [run.weights(i) for i in range(last // 2 + 1, last + 1)]
-        vectors = np.array([weights.vector(task.names) for weights in later])
+        sparse = task.sparse({name for weights in later for name in weights})
+        names = [*task.names, *sparse]
+        vectors = np.array([weights.vector(names) for weights in later])
         # Only the direction of weights matters, so that all get the same size first.
         mean = (vectors / np.abs(vectors).sum(axis=1, keepdims=True)).mean(axis=0)
-        return later[-1].updated(dict(zip(task.names, mean.tolist(), strict=True)))
+        return _changed(later[-1], names, mean, sparse)
     best = max(events, key=lambda event: task.sign * event["score"])
     return run.weights(best["iteration"] - 1)
 

@@ -38,6 +38,11 @@ class DecodedLists(Decoded):
         """What `size` counts."""
         return "candidates"
 
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the features that occur."""
+        return self.nbest.features.names
+
     def first(self) -> Corpus:
         """The first hypothesis of each list."""
         return Corpus(self.nbest.vocab, self.nbest.hypotheses.take(self.nbest.sentences[:-1]))

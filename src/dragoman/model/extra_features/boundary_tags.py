@@ -17,9 +17,9 @@ from dragoman.core.store import Arrays
 from dragoman.core.vocab import BOS, EOS, SPECIAL, UNK
 from dragoman.formats.tagged_text import TaggedText
 from dragoman.model.extra_features.feature import (
+    ExtraFeature,
     ModelParts,
     NeighbourFeature,
-    OfNeighbours,
     PairsInUse,
     learnt_array,
 )
@@ -32,7 +32,7 @@ _FEW_PHRASES = 0.5
 
 
 @dataclass(frozen=True)
-class BoundaryTags(OfNeighbours):
+class BoundaryTags(ExtraFeature):
     """`pb.NN:VB`: a phrase that ends in an NN stands before one that begins with a VB (Haddow et al. 2011).
 
     The sentence's edges are `<s>` and `</s>`. The tags of a target phrase are those of the tag sequence that it has
@@ -93,7 +93,7 @@ class BoundaryTags(OfNeighbours):
 
 
 @dataclass(frozen=True, eq=False)
-class PhraseTags:
+class PhraseTags(NeighbourFeature):
     """The tags at both ends of target phrases: those of words, save for the phrases listed here."""
 
     name: str
@@ -104,7 +104,7 @@ class PhraseTags:
     left: NDArray[np.int32]
     right: NDArray[np.int32]
 
-    def __call__(self, pairs: PairsInUse) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def __call__(self, pairs: PairsInUse, /) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the tags of the first and of the last target word of each pair."""
         words = pairs.words
         first, last = (_tags_at_ends(words, self.of_word, end) for end in (0, 1))

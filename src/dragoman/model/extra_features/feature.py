@@ -7,7 +7,7 @@ weighted by name, so that there may be any number of them; a name without a weig
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, TypeVar, cast
 
@@ -20,7 +20,7 @@ from dragoman.core.options import Options
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
 from dragoman.core.store import Arrays
-from dragoman.core.vocab import Vocab
+from dragoman.core.vocab import BOS, EOS, SPECIAL, Vocab
 from dragoman.formats.tagged_text import TaggedText
 from dragoman.model.phrase_table import PhraseTable
 
@@ -50,26 +50,33 @@ class PairsInUse(Protocol):
         """Whether the links of a pair are known: not those of unknown words and of translations given by markup."""
 
 
-class PairFeature(Protocol):
+class PairFeature(ABC):
     """A feature of single phrase pairs, ready for use."""
 
+    @abstractmethod
     def __call__(self, pairs: PairsInUse, /) -> FeatureRows:
         """Return a row for each pair."""
 
+    @abstractmethod
+    def has(self, rest: str) -> bool:
+        """Whether there can be a value whose name is `rest` after the prefix and the dot."""
 
-class NeighbourFeature(Protocol):
+
+class NeighbourFeature(ABC):
     """A feature of two pairs that are neighbours in the target, ready for use; symbol 0 is the sentence's edge."""
 
-    @property
-    def name(self) -> str:
-        """What the names of its values begin with."""
+    name: str
+    symbols: tuple[str, ...]
 
-    @property
-    def symbols(self) -> Sequence[str]:
-        """What an end of a pair can look like."""
-
+    @abstractmethod
     def __call__(self, pairs: PairsInUse, /) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the left and the right symbol of each pair."""
+
+    def has(self, rest: str) -> bool:
+        """Whether there can be a value whose name is `rest` after the prefix and the dot."""
+        inner = set(self.symbols[1:])
+        rights, lefts = inner | {SPECIAL[BOS]}, inner | {SPECIAL[EOS]}
+        return any(right in rights and left in lefts for right, left in splits(rest, ":"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,23 +101,18 @@ class ExtraFeature(Options, ABC):
     def learn(self, parts: ModelParts, progress: Progress = SILENT) -> Arrays:
         """Find out what is to be kept with the model."""
 
-
-@dataclass(frozen=True)
-class OfPairs(ExtraFeature):
-    """Base of features of single phrase pairs."""
-
     @abstractmethod
-    def ready(self, parts: ModelParts, learnt: Arrays) -> PairFeature:
+    def ready(self, parts: ModelParts, learnt: Arrays) -> PairFeature | NeighbourFeature:
         """Return the feature itself, after a check that `learnt` can be what `learn` gave."""
 
 
-@dataclass(frozen=True)
-class OfNeighbours(ExtraFeature):
-    """Base of features of two phrase pairs that are neighbours in the target; a model can have one."""
+def splits(text: str, mark: str) -> Iterator[tuple[str, str]]:
+    """All ways to cut a text in two at a mark, which the parts may hold as well.
 
-    @abstractmethod
-    def ready(self, parts: ModelParts, learnt: Arrays) -> NeighbourFeature:
-        """Return the feature itself, after a check that `learnt` can be what `learn` gave."""
+    >>> list(splits(":::", ":"))
+    [('', '::'), (':', ':'), ('::', '')]
+    """
+    return ((text[:i], text[i + 1 :]) for i, character in enumerate(text) if character == mark)
 
 
 def named_rows(pairs: int, row: NDArray[np.integer], ids: NDArray[np.int32], names: Sequence[str]) -> FeatureRows:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -46,6 +47,11 @@ class WordClasses:
         text = self.vocab.decode(classes, np.arange(len(classes) + 1, dtype=np.int64)).decode()
         words = text.split("\n")[:-1]
         return [word if number else OTHER for word, number in zip(words, classes.tolist(), strict=True)]
+
+    @cached_property
+    def all_names(self) -> frozenset[str]:
+        """The names of all classes."""
+        return frozenset([OTHER, *self.names(np.flatnonzero(self.frequent).astype(np.int32))])
 
 
 def frequent_words(vocab: Vocab, tables: Mapping[str, PhraseTable], side: Side, limit: int) -> NDArray[np.int32]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,11 +11,11 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.options import option
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.store import Arrays
-from dragoman.model.extra_features.feature import ModelParts, OfPairs, PairFeature, PairsInUse, named_rows
+from dragoman.model.extra_features.feature import ExtraFeature, ModelParts, PairFeature, PairsInUse, named_rows
 
 
 @dataclass(frozen=True)
-class PhraseLength(OfPairs):
+class PhraseLength(ExtraFeature):
     """`pl.s2t3`: how many pairs have two source and three target words (compare Moses' phrase length features)."""
 
     name = "phrase-length"
@@ -28,11 +29,25 @@ class PhraseLength(OfPairs):
 
     def ready(self, parts: ModelParts, learnt: Arrays) -> PairFeature:
         """Return the feature."""
-        return self._rows
+        return Lengths(self.prefix, self.longest)
 
-    def _rows(self, pairs: PairsInUse) -> FeatureRows:
+
+@dataclass(frozen=True)
+class Lengths(PairFeature):
+    """Tells the lengths of both sides."""
+
+    prefix: str
+    longest: int
+
+    def __call__(self, pairs: PairsInUse, /) -> FeatureRows:
+        """Return a row for each pair."""
         sides = [np.minimum(phrases.lengths, self.longest) for phrases in (pairs.source_words, pairs.words)]
         base = self.longest + 1
         occurring, ids = np.unique(sides[0] * base + sides[1], return_inverse=True)
         names = [f"{self.prefix}.s{length // base}t{length % base}" for length in occurring.tolist()]
         return named_rows(len(ids), np.arange(len(ids)), ids.astype(np.int32), names)
+
+    def has(self, rest: str) -> bool:
+        """Whether `rest` names two lengths."""
+        found = re.fullmatch("s([0-9]+)t([0-9]+)", rest)
+        return found is not None and all(int(length) <= self.longest for length in found.groups())

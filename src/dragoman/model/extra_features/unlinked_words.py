@@ -9,19 +9,19 @@ from numpy.typing import NDArray
 
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.ragged import Ragged
-from dragoman.model.extra_features.feature import PairsInUse, named_rows
+from dragoman.model.extra_features.feature import PairFeature, PairsInUse, named_rows
 from dragoman.model.extra_features.frequent_words import Side, WordClasses, distinct
 
 
 @dataclass(frozen=True, eq=False)
-class UnlinkedWords:
+class UnlinkedWords(PairFeature):
     """Counts the words of one side that have no link, in pairs whose links are known, by their classes."""
 
     prefix: str
     side: Side
     classes: WordClasses
 
-    def __call__(self, pairs: PairsInUse) -> FeatureRows:
+    def __call__(self, pairs: PairsInUse, /) -> FeatureRows:
         """Return a row for each pair."""
         phrases = pairs.words if self.side == "target" else pairs.source_words
         unlinked = np.flatnonzero(~_has_link(pairs, phrases, self.side))
@@ -31,6 +31,10 @@ class UnlinkedWords:
         occurring, ids = distinct(classes, len(self.classes.vocab))
         names = [f"{self.prefix}.{word}" for word in self.classes.names(occurring)]
         return named_rows(len(phrases), row[asked], ids, names)
+
+    def has(self, rest: str) -> bool:
+        """Whether `rest` is the name of a class."""
+        return rest in self.classes.all_names
 
 
 def _has_link(pairs: PairsInUse, phrases: Ragged[np.int32], side: Side) -> NDArray[np.bool_]:

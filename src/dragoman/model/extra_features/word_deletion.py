@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from dragoman.core.options import option
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.store import Arrays
-from dragoman.model.extra_features.feature import ModelParts, OfPairs, PairFeature, need_links
+from dragoman.model.extra_features.feature import ExtraFeature, ModelParts, PairFeature, need_links
 from dragoman.model.extra_features.frequent_words import WordClasses, frequent_words
 from dragoman.model.extra_features.unlinked_words import UnlinkedWords
 
 
 @dataclass(frozen=True)
-class WordDeletion(OfPairs):
+class WordDeletion(ExtraFeature):
     """`swd.WORD`: how often a source word without a link is left untranslated inside a phrase."""
 
     name = "word-deletion"

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from dragoman.core.options import option
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.store import Arrays
-from dragoman.model.extra_features.feature import ModelParts, OfPairs, PairFeature, need_links
+from dragoman.model.extra_features.feature import ExtraFeature, ModelParts, PairFeature, need_links
 from dragoman.model.extra_features.frequent_words import WordClasses, frequent_words
 from dragoman.model.extra_features.unlinked_words import UnlinkedWords
 
 
 @dataclass(frozen=True)
-class WordInsertion(OfPairs):
+class WordInsertion(ExtraFeature):
     """`twi.WORD`: how often a target word without a link is put in (Chiang, Knight & Wang 2009)."""
 
     name = "word-insertion"

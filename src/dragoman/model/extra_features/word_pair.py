@@ -12,18 +12,19 @@ from dragoman.core.options import option
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.store import Arrays
 from dragoman.model.extra_features.feature import (
+    ExtraFeature,
     ModelParts,
-    OfPairs,
     PairFeature,
     PairsInUse,
     named_rows,
     need_links,
+    splits,
 )
 from dragoman.model.extra_features.frequent_words import WordClasses, frequent_words
 
 
 @dataclass(frozen=True)
-class WordPair(OfPairs):
+class WordPair(ExtraFeature):
     """`wp.SOURCE~TARGET`: how often two words are linked inside a phrase pair, as Moses' word translation features."""
 
     name = "word-pair"
@@ -47,14 +48,14 @@ class WordPair(OfPairs):
 
 
 @dataclass(frozen=True, eq=False)
-class LinkedWords:
+class LinkedWords(PairFeature):
     """Counts the links of each pair by the classes of the words they join."""
 
     prefix: str
     source: WordClasses
     target: WordClasses
 
-    def __call__(self, pairs: PairsInUse) -> FeatureRows:
+    def __call__(self, pairs: PairsInUse, /) -> FeatureRows:
         """Return a row for each pair."""
         links = pairs.links
         row = np.repeat(np.arange(len(links)), links.lengths)
@@ -67,3 +68,8 @@ class LinkedWords:
         words = [side.names(np.ascontiguousarray(classes[:, i])) for i, side in enumerate((self.source, self.target))]
         names = [f"{self.prefix}.{source}~{target}" for source, target in zip(*words, strict=True)]
         return named_rows(len(links), row, ids, names)
+
+    def has(self, rest: str) -> bool:
+        """Whether `rest` joins the names of two classes."""
+        sources, targets = self.source.all_names, self.target.all_names
+        return any(source in sources and target in targets for source, target in splits(rest, "~"))

@@ -1,0 +1,51 @@
+"""`dragoman tag`: part-of-speech tags for tokenised text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragoman.cli.flags import command
+from dragoman.core.errors import DataError
+from dragoman.core.files import open_output, read_lines
+from dragoman.core.options import options_from
+from dragoman.training.tag import TAGGERS
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @command(
+        app,
+        "tag",
+        examples=[
+            "dragoman tag --text train.en --out train.tagged",
+            "dragoman tag --text train.en --tags-only --out train.tags",
+            "dragoman tag --text train.de --tagger spacy --tagger-option model=de_core_news_sm --out train.tagged",
+            "dragoman tag --text new.fr --tagger most-frequent --tagger-option model=old.tagged --out new.tagged",
+        ],
+    )
+    def tag(
+        text: Annotated[Path, typer.Option(help="Tokenised text, one sentence a line.")],
+        out: Annotated[Path, typer.Option(help="Where the tagged text goes.")] = Path("-"),
+        tagger: Annotated[str, typer.Option(help=f"One of {', '.join(TAGGERS.names())}.")] = "textblob",
+        tagger_option: Annotated[list[str] | None, typer.Option(help="NAME=VALUE for the tagger; repeatable.")] = None,
+        tags_only: Annotated[bool, typer.Option("--tags-only", help="Write NN instead of house|NN.")] = False,
+    ) -> None:
+        """Tag a text: one tag for one token, which stay as they are.
+
+        The result is what `dragoman model add-features --tagged` takes. textblob is for English and comes with the
+        extra `tag`; spacy takes any pipeline that you have installed; most-frequent learns from a tagged text.
+        """
+        chosen = options_from(TAGGERS.get(tagger), tagger_option or [])
+        try:
+            with open_output(out) as stream:
+                for pairs in chosen.tag_lines(read_lines(text)):
+                    row = (label if tags_only else f"{word}|{label}" for word, label in pairs)
+                    stream.write((" ".join(row) + "\n").encode())
+        except DataError as error:
+            if error.path is None and error.line is not None:
+                raise DataError(str(error).partition(": ")[2], path=text, line=error.line) from None
+            raise

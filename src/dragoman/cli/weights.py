@@ -1,0 +1,118 @@
+"""`dragoman weights`: look at weights and compare them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from dragoman.cli import terminal
+from dragoman.cli.flags import command
+from dragoman.core.errors import DataError
+from dragoman.core.weights import Weights
+from dragoman.evaluation.weight_changes import Change, compare_weights, scaled
+
+WeightsOf = Annotated[Path, typer.Argument(help="A weights file, or the folder of a run or a model.")]
+Prefix = Annotated[str, typer.Option(help="Only names that begin so, such as pb.")]
+Most = Annotated[int, typer.Option("--most", "-n", min=1, help="How many to print at the most.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    group = typer.Typer(no_args_is_help=True, help="Look at weights and compare them.")
+    app.add_typer(group, name="weights")
+
+    @command(group, "show", examples=["dragoman weights show run", "dragoman weights show model --prefix tm."])
+    def show(weights: WeightsOf, prefix: Prefix = "") -> None:
+        """Print weights by name, in groups of names with the same beginning."""
+        groups: defaultdict[str, list[str]] = defaultdict(list)
+        found = _read(weights, prefix)
+        for name in sorted(found):
+            stem, dot, _ = name.partition(".")
+            groups[stem if dot else ""].append(name)
+        for stem, names in sorted(groups.items()):
+            title = f"{stem or weights}: {_counted(len(names))}"
+            _print(title, {name: found[name] for name in names})
+
+    @command(
+        group, "top", examples=["dragoman weights top run -n 20", "dragoman weights top run --prefix pb. --most 50"]
+    )
+    def top(weights: WeightsOf, most: Most = 20, prefix: Prefix = "") -> None:
+        """Print the largest weights, whatever their sign."""
+        found = _read(weights, prefix)
+        names = sorted(found, key=lambda name: (-abs(found[name]), name))[:most]
+        title = f"{weights}: the {len(names)} largest of {_counted(len(found))}"
+        _print(title, {name: found[name] for name in names})
+
+    @command(
+        group,
+        "diff",
+        examples=["dragoman weights diff run1 run2", "dragoman weights diff model run --scaled --by relative -n 50"],
+    )
+    def diff(
+        before: WeightsOf,
+        after: WeightsOf,
+        most: Most = 20,
+        prefix: Prefix = "",
+        by: Annotated[
+            Literal["difference", "relative"], typer.Option(help="What to sort by: the difference or its share.")
+        ] = "difference",
+        same_scale: Annotated[
+            bool, typer.Option("--scaled", help="Let the absolute values of each sum up to 1 first.")
+        ] = False,
+    ) -> None:
+        """Print how weights differ: the largest changes, what is missing, and the cosine between the two.
+
+        A missing weight is 0. The relative difference is a share of the larger of the two values.
+        """
+        sides: list[Mapping[str, float]] = [_read(path, prefix) for path in (before, after)]
+        if same_scale:
+            sides = [scaled(side) for side in sides]
+        found = compare_weights(*sides)
+        changes = sorted(found.changes, key=lambda c: -c.relative) if by == "relative" else found.changes
+        shown = changes[:most]
+        title = f"{before} and {after}: {len(shown)} of {len(changes):,} differences"
+        rows = [
+            (change.name, _value(change.before), _value(change.after), f"{change.difference:+.4g}", _share(change))
+            for change in shown
+        ]
+        columns = ["weight", "before", "after", "difference", "relative"]
+        console = terminal.output()
+        console.print(terminal.table(title, columns, rows))
+        console.print(
+            f"cosine {found.cosine:.6f}; {found.same:,} the same; {found.only_before:,} only in {before}; "
+            f"{found.only_after:,} only in {after}",
+            markup=False,
+        )
+
+
+def _read(path: Path, prefix: str) -> Weights:
+    file = path / "weights.txt" if path.is_dir() else path
+    if path.is_dir() and not file.is_file():
+        raise DataError("has no weights.txt", path=path, expected="the folder of a run or a model")
+    weights = Weights.read(file)
+    found = Weights({name: value for name, value in weights.items() if name.startswith(prefix)})
+    if not found:
+        raise DataError(f"has no weight that begins with '{prefix}'" if weights else "has no weights", path=file)
+    return found
+
+
+def _counted(number: int) -> str:
+    return f"{number:,} weight{'' if number == 1 else 's'}"
+
+
+def _print(title: str, weights: Mapping[str, float]) -> None:
+    # Lines up signs, which a table that only moves numbers to the right would not.
+    rows = [(name, f"{value: .6g}") for name, value in weights.items()]
+    terminal.output().print(terminal.table(title, ["weight", "value"], rows))
+
+
+def _value(value: float | None) -> str:
+    return "missing" if value is None else f"{value: .6g}"
+
+
+def _share(change: Change) -> str:
+    return f"{change.relative:.1%}"
