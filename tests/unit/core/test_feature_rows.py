@@ -104,3 +104,14 @@ def test_inputs_stay_as_they_are():
     np.testing.assert_array_equal(rows.values, before)
     with pytest.raises(AttributeError):
         rows.names = ()
+
+
+def test_names_that_no_row_has_are_dropped():
+    rows = FeatureRows(
+        ("x", "y", "z"), np.array([0, 2, 2, 3]), np.array([2, 0, 2], np.int32), np.array([1.0, 2.0, 3.0])
+    )
+    used = rows.used()
+    assert used.names == ("x", "z")
+    assert [used.row(i) for i in range(3)] == [rows.row(i) for i in range(3)]
+    assert used.used() is used
+    assert FeatureRows.zeros(2).used().names == ()

@@ -37,6 +37,12 @@ def test_comments_blank_lines_and_spaces(tmp_path):
     assert dict(Weights.read(tmp_path / "w")) == {"lm": 0.5, "word_penalty": -0.001}
 
 
+def test_names_may_hold_whatever_words_hold(tmp_path):
+    odd = {"wp.\xa0~a=b": 1.0, "twi.\x1c\u2028#": -2.0, "pb.::|||": 0.25}
+    Weights(odd).write(tmp_path / "w")
+    assert dict(Weights.read(tmp_path / "w")) == odd
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

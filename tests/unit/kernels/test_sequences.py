@@ -75,3 +75,12 @@ def test_ids_as_large_as_they_come():
     text = ragged([[2**31 - 2, 2**31 - 1]])
     found = kernels.match_spans(text.values, text.offsets, 2, listed.values, listed.offsets, index)
     assert found.tolist() == [[-1, 1], [0, -1]]
+
+
+@given(ROWS, ROWS)
+def test_rows_are_found(wanted, phrases):
+    phrases = sequences.intern_sequences(phrases)[1]
+    rows, listed = ragged(wanted), ragged(phrases)
+    index = kernels.sequence_index(listed.values, listed.offsets)
+    found = kernels.find_sequences(rows.values, rows.offsets, listed.values, listed.offsets, index)
+    assert found.tolist() == [phrases.index(row) if row in phrases else -1 for row in wanted]
