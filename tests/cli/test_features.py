@@ -73,7 +73,9 @@ def test_from_tags_to_tuned_weights(dragoman, richer, dev, tmp_path):
 def test_hypergraphs_bring_their_names_along(dragoman, model, dev, tmp_path):
     richer = tmp_path / "richer"
     assert dragoman("model", "add-features", model, "--feature", "phrase-length", "--out", richer).code == 0
-    flags = ["--method", "mert", "--evidence", "hypergraph", "--iterations", 1, "--range", "pl.s1*=0,1"]
+    start = tmp_path / "start"
+    Weights(dict.fromkeys(Model.load(richer).feature_names, -0.2)).write(start)
+    flags = ["--start", start, "--method", "mert", "--evidence", "hypergraph", "--iterations", 1, "--range", "pl.*=0,1"]
     result = dragoman("tune", "--model", richer, *dev, *flags, "--out", tmp_path / "run")
     assert result.code == 0, result.err
     assert any(name.startswith("pl.") for name in Weights.read(tmp_path / "run" / "weights" / "001.txt"))
