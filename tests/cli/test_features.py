@@ -137,6 +137,33 @@ def test_tagging(dragoman, tagged, tmp_path):
     assert (tmp_path / "tags").read_text(encoding="utf-8").startswith("DT NN VB\n\nDT ")
 
 
+def test_raw_text_is_tokenised_as_a_model_wants_it(dragoman, tagged, toy, tmp_path):
+    model, raw = tmp_path / "model", tmp_path / "raw.en"
+    flags = ["--source", toy.source, "--target", toy.target, "--target-language", "en", "--alignment", toy.links]
+    assert dragoman("train", *flags, "--threads", 1, "--out", model).code == 0
+    raw.write_text("The house, a house.\n", encoding="utf-8")
+    chosen = ["--tagger", "most-frequent", "--tagger-option", f"model={tagged}", "--out", tmp_path / "out"]
+    result = dragoman("tag", "--text", raw, "--for-model", model, *chosen)
+    assert result.code == 0, result.err
+    words = [token.split("|")[0] for token in (tmp_path / "out").read_text(encoding="utf-8").split()]
+    assert words == ["The", "house", ",", "a", "house", "."]
+    result = dragoman(
+        "model",
+        "add-features",
+        model,
+        "--feature",
+        "boundary-tags",
+        "--tagged",
+        tmp_path / "out",
+        "--out",
+        model,
+        "--force",
+    )
+    assert result.code == 0, result.err
+    richer = Model.load(model)
+    assert richer.boundary_feature.of_word[richer.target_vocab.id("the")] != 1  # `The` was lower-cased like the model
+
+
 def test_a_tagger_that_fails_names_the_line_and_leaves_nothing(dragoman, tagged, tmp_path, monkeypatch, unchanged):
     from dragoman.training.tag.most_frequent import MostFrequent
 

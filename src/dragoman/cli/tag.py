@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from dragoman.cli import terminal
 from dragoman.cli.flags import command
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output, read_lines
 from dragoman.core.options import options_from
+from dragoman.model.bundle import Model
 from dragoman.training.tag import TAGGERS
+from dragoman.training.tokenise import tokenise_lines
 
 
 def register(app: typer.Typer) -> None:
@@ -21,17 +25,22 @@ def register(app: typer.Typer) -> None:
         app,
         "tag",
         examples=[
-            "dragoman tag --text train.en --out train.tagged",
-            "dragoman tag --text train.en --tags-only --out train.tags",
-            "dragoman tag --text train.de --tagger spacy --tagger-option model=de_core_news_sm --out train.tagged",
-            "dragoman tag --text new.fr --tagger most-frequent --tagger-option model=old.tagged --out new.tagged",
+            "dragoman tag --text train.tok.en --out train.tagged",
+            "dragoman tag --text train.en --for-model model --out train.tagged",
+            "dragoman tag --text train.tok.en --tags-only --out train.tags",
+            "dragoman tag --text train.tok.de --tagger spacy --tagger-option model=de_core_news_sm --out train.tagged",
+            "dragoman tag --text new.tok.fr --tagger most-frequent --tagger-option model=old.tagged --out new.tagged",
         ],
     )
     def tag(
-        text: Annotated[Path, typer.Option(help="Tokenised text, one sentence a line.")],
+        text: Annotated[Path, typer.Option(help="Tokenised text, one sentence a line; raw with --for-model.")],
         out: Annotated[Path, typer.Option(help="Where the tagged text goes.")] = Path("-"),
         tagger: Annotated[str, typer.Option(help=f"One of {', '.join(TAGGERS.names())}.")] = "textblob",
         tagger_option: Annotated[list[str] | None, typer.Option(help="NAME=VALUE for the tagger; repeatable.")] = None,
+        for_model: Annotated[
+            Path | None,
+            typer.Option(help="Tokenise the text first, as this model's target text was; case stays."),
+        ] = None,
         tags_only: Annotated[bool, typer.Option("--tags-only", help="Write NN instead of house|NN.")] = False,
     ) -> None:
         """Tag a text: one tag for one token, which stay as they are.
@@ -40,9 +49,13 @@ def register(app: typer.Typer) -> None:
         extra `tag`; spacy takes any pipeline that you have installed; most-frequent learns from a tagged text.
         """
         chosen = options_from(TAGGERS.get(tagger), tagger_option or [])
+        lines: Iterable[str] = read_lines(text)
+        settings = None if for_model is None else Model.load(for_model).settings
+        if settings is not None and settings.tokenise:
+            lines = tokenise_lines(list(lines), settings.target_language or "en", progress=terminal.progress())
         try:
             with open_output(out) as stream:
-                for pairs in chosen.tag_lines(read_lines(text)):
+                for pairs in chosen.tag_lines(lines):
                     row = (label if tags_only else f"{word}|{label}" for word, label in pairs)
                     stream.write((" ".join(row) + "\n").encode())
         except DataError as error:

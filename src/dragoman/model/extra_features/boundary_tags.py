@@ -24,8 +24,8 @@ from dragoman.model.extra_features.feature import (
     learnt_array,
 )
 
-# The first two symbols; tags follow, in alphabetical order.
-_EDGE, _UNKNOWN = 0, 1
+# Symbol 0 is the sentence's edge; after that of unknown words come the tags, in alphabetical order.
+_UNKNOWN = 1
 
 #: Of a text that shares less than this with the model something must be wrong.
 _FEW_PHRASES = 0.5
