@@ -142,9 +142,9 @@ def _translate(job: Job, test: TestSet, folder: Path, steps: dict[str, Weights],
         return
     model = Model.load(job.model)
     lines = list(input_preparation(model.settings, prepared=job.prepared)(read_lines(test.source)))
-    translated: dict[tuple[float, ...], bytes] = {}
+    translated: dict[str, bytes] = {}
     for name, weights in missing.items():
-        key = tuple(weights.vector(model.feature_names).tolist())
+        key = weights.format()
         if key not in translated:
             translator = Translator(model, weights, limits=job.limits, space=job.space, threads=threads)
             texts = (f"{translation}\n" for translation in translator.translate(lines))
