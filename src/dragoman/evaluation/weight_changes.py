@@ -47,7 +47,7 @@ def compare_weights(before: Mapping[str, float], after: Mapping[str, float]) -> 
     """Compare two sets of weights by name.
 
     >>> found = compare_weights({"lm": 1.0, "tm": 1.0}, {"lm": 1.0, "pb.NN:VB": -1.0})
-    >>> [(change.name, change.difference) for change in found.changes], found.cosine
+    >>> [(change.name, change.difference) for change in found.changes], round(found.cosine, 6)
     ([('pb.NN:VB', -1.0), ('tm', -1.0)], 0.5)
     """
     names = sorted(before.keys() | after.keys())
