@@ -32,7 +32,7 @@ def test_weights_get_better_and_can_be_used(dragoman, model, dev, tmp_path, meth
     bad = dict.fromkeys(Model.load(model).feature_names, -0.2)
     Weights(bad).write(start)
     out = tmp_path / "run"
-    result = dragoman(*arguments(model, dev, out, "--method", method, "--start", start))
+    result = dragoman(*arguments(model, dev, out, "--method", method, "--start", start, "--interpolation", 1))
     assert result.code == 0, result.err
     events = [json.loads(line) for line in (out / "events.jsonl").read_text(encoding="utf-8").splitlines()]
     assert max(event["score"] for event in events) > events[0]["score"] + 10

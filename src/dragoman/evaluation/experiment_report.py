@@ -25,7 +25,7 @@ from dragoman.evaluation.report import Report
 from dragoman.evaluation.results import UNTUNED, Measured, Results
 from dragoman.tuning.hypergraph_problem import HypergraphProblem
 from dragoman.tuning.line_search import prepare
-from dragoman.tuning.problem import MOST_DENSE, Problem
+from dragoman.tuning.problem import Problem
 from dragoman.tuning.run import Run
 
 Rows = list[tuple[object, ...]]
@@ -169,8 +169,6 @@ class ExperimentReport:
             for column, name in enumerate(names)
         ]
         self._csv("weights.csv", ["method", "seed", "feature", "weight"], rows)
-        if len(names) > MOST_DENSE:
-            return
         self._page.heading("Weights")
         self._page.figure(weight_chart(names, weights), "A dot for each run, a bar for the mean.")
         self._page.table(
@@ -181,7 +179,7 @@ class ExperimentReport:
     def _one_run(self, method: Method) -> None:
         """Pictures of the best run of a method: the metric along each weight, and the ranks of candidates."""
         results = self._results
-        if len(results.tuned_names) > MOST_DENSE:
+        if not results.dense:
             return
         run = results.best_run(method)
         problem = results.problem(run)

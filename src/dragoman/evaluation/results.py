@@ -24,7 +24,7 @@ from dragoman.tuning.evidence import Decoded
 from dragoman.tuning.hypergraph_evidence import DecodedGraphs
 from dragoman.tuning.hypergraph_problem import HypergraphProblem
 from dragoman.tuning.nbest_evidence import DecodedLists
-from dragoman.tuning.problem import Problem
+from dragoman.tuning.problem import MOST_DENSE, Problem
 from dragoman.tuning.ranges import weight_ranges
 from dragoman.tuning.run import Run
 
@@ -112,9 +112,18 @@ class Results:
         return [[e["objective"] for e in run.events() if e["objective"] is not None] for run in self.runs(method)]
 
     @cached_property
+    def _model(self) -> Model:
+        return Model.load(self.plan.job.model)
+
+    @property
     def tuned_names(self) -> list[str]:
-        """The features whose weights were chosen."""
-        return self.plan.job.tuned(Model.load(self.plan.job.model))
+        """The dense features whose weights were chosen."""
+        return self.plan.job.tuned(self._model)
+
+    @property
+    def dense(self) -> bool:
+        """Whether all features are dense, so that pictures can show each of them."""
+        return not self._model.sparse_prefixes and len(self.tuned_names) <= MOST_DENSE
 
     def weights(self, method: Method) -> Vector:
         """The weights that each run ended with, scaled so that their absolute values sum to 1."""
