@@ -48,6 +48,12 @@ class SplitHypergraph:
     ngrams: Ragged[np.int32]
     occurrences: Ragged[np.int32]
 
+    def edge_sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """For each edge the sum over the n-grams that it completes of values that n-grams have."""
+        edge = np.repeat(np.arange(self.graph.edges), self.occurrences.lengths)
+        sums = np.bincount(edge, values[self.occurrences.values], minlength=self.graph.edges)
+        return sums.astype(np.float64, copy=False)
+
 
 def split_by_context(graph: Hypergraph, order: int = 4, max_edges: int = 20_000_000) -> SplitHypergraph:
     """Split nodes by their first and last `order - 1` words, as far as something can be written next to them.
@@ -84,7 +90,11 @@ def split_by_context(graph: Hypergraph, order: int = 4, max_edges: int = 20_000_
 
 def expected_counts(graph: Hypergraph, order: int = 4) -> NGramExpectations:
     """For each n-gram up to the given order how often it is expected in the translation."""
-    split = split_by_context(replace(graph, features=None), order)
+    return split_counts(split_by_context(replace(graph, features=None), order))
+
+
+def split_counts(split: SplitHypergraph) -> NGramExpectations:
+    """The expected counts, of a hypergraph that is split already."""
     weights = np.repeat(edge_posteriors(split.graph), split.occurrences.lengths)
     counts = np.bincount(split.occurrences.values, weights, minlength=len(split.ngrams))
     return NGramExpectations(split.ngrams, counts.astype(np.float64, copy=False))
@@ -100,6 +110,11 @@ def posteriors(
     for lattices this is the forward algorithm of de Gispert et al. (2013). Time: edges times n-grams.
     """
     split = split_by_context(replace(graph, features=None), order)
+    return split_posteriors(split, threads=threads, progress=progress)
+
+
+def split_posteriors(split: SplitHypergraph, *, threads: int = 1, progress: Progress = SILENT) -> NGramExpectations:
+    """The same, of a hypergraph that is split already."""
     if not np.isfinite(log_partition(split.graph)):
         raise no_derivation()
     with progress.stage("n-gram posteriors") as share:

@@ -750,3 +750,84 @@ def forest_envelopes(
     each begin, their intercepts and slopes, by rising slope, and their derivations (edges and offsets). Raises an
     OverflowError if a derivation's score is not finite.
     """
+
+# expected_gain.cpp
+def expected_bleu(
+    words: _I32,
+    offsets: _I64,
+    sentences: _I64,
+    evidence_words: _I32,
+    evidence_offsets: _I64,
+    evidence_sentences: _I64,
+    weights: _F64,
+    order: int,
+    addend: float,
+    matrix: bool = False,
+    threads: int = 1,
+    progress: _Progress = None,
+) -> tuple[_F64, _F32]:
+    """Sentence BLEU of each hypothesis against the strings of its sentence's evidence, summed with their weights.
+
+    `addend` is added to matches and n-grams of orders above 1. With `matrix` also all gains: those of a sentence are
+    a matrix of hypotheses and evidence, row by row. Words must not be negative, and strings below 65,536 words.
+    """
+
+def expected_chrf(
+    words: _I32,
+    offsets: _I64,
+    sentences: _I64,
+    evidence_words: _I32,
+    evidence_offsets: _I64,
+    evidence_sentences: _I64,
+    weights: _F64,
+    order: int,
+    beta: float,
+    matrix: bool = False,
+    threads: int = 1,
+    progress: _Progress = None,
+) -> tuple[_F64, _F32]:
+    """The same for chrF; words are characters here."""
+
+# ngram_consensus.cpp
+def list_ngrams(
+    words: _I32,
+    offsets: _I64,
+    sentences: _I64,
+    weights: _F64,
+    order: int,
+    threads: int = 1,
+    progress: _Progress = None,
+) -> tuple[_I64, _I32, _I64, _F64]:
+    """The n-grams of each sentence's strings: bounds of sentences, words, offsets, weighted counts."""
+
+def ngram_sums(
+    words: _I32,
+    offsets: _I64,
+    sentences: _I64,
+    ngram_words: _I32,
+    ngram_offsets: _I64,
+    ngram_sentences: _I64,
+    values: _F64,
+    order: int,
+    missing: float,
+    clipped: bool,
+    threads: int = 1,
+    progress: _Progress = None,
+) -> _F64:
+    """For each string and order the sum of its n-grams' values, `missing` for n-grams that its sentence does not list.
+
+    If clipped, an n-gram that occurs c times counts min(c, value) in all.
+    """
+
+# forest_translations.cpp
+def forest_translations(
+    first_edge: _I64,
+    tails: _I32,
+    scores: _F64,
+    template_ids: _I32,
+    template_words: _I32,
+    template_offsets: _I64,
+    root: int,
+    beam: int,
+) -> tuple[_I32, _I64, _F64]:
+    """The strings with the largest log-sums over their derivations, best first, if each node keeps `beam` strings."""

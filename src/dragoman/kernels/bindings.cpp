@@ -9,11 +9,13 @@ void bind_forest_kbest(nanobind::module_&);
 void bind_forest_ngrams(nanobind::module_&);
 void bind_forest_sample(nanobind::module_&);
 void bind_forest_string(nanobind::module_&);
+void bind_forest_translations(nanobind::module_&);
 void bind_sequences(nanobind::module_&);
 void bind_lm_index(nanobind::module_&);
 void bind_lm_query(nanobind::module_&);
 void bind_mert(nanobind::module_&);
 void bind_ngram_counts(nanobind::module_&);
+void bind_ngram_consensus(nanobind::module_&);
 void bind_extract(nanobind::module_&);
 void bind_score(nanobind::module_&);
 void bind_significance(nanobind::module_&);
@@ -35,6 +37,7 @@ void bind_link_text(nanobind::module_&);
 void bind_nbest_text(nanobind::module_&);
 void bind_table_text(nanobind::module_&);
 void bind_evaluate(nanobind::module_&);
+void bind_expected_gain(nanobind::module_&);
 void bind_risk(nanobind::module_&);
 }
 
@@ -47,11 +50,13 @@ NB_MODULE(_kernels, m) {
     dragoman::bind_forest_ngrams(m);
     dragoman::bind_forest_sample(m);
     dragoman::bind_forest_string(m);
+    dragoman::bind_forest_translations(m);
     dragoman::bind_sequences(m);
     dragoman::bind_lm_index(m);
     dragoman::bind_lm_query(m);
     dragoman::bind_mert(m);
     dragoman::bind_ngram_counts(m);
+    dragoman::bind_ngram_consensus(m);
     dragoman::bind_extract(m);
     dragoman::bind_score(m);
     dragoman::bind_significance(m);
@@ -73,5 +78,6 @@ NB_MODULE(_kernels, m) {
     dragoman::bind_nbest_text(m);
     dragoman::bind_table_text(m);
     dragoman::bind_evaluate(m);
+    dragoman::bind_expected_gain(m);
     dragoman::bind_risk(m);
 }

@@ -56,6 +56,17 @@ class Chrf(Metric):
             equals=SACREBLEU,
         )
 
+    def characters(self, corpus: Corpus) -> Ragged[np.int32]:
+        """Return sentences as code points, prepared as the options say."""
+        text = corpus.text().decode()
+        points = np.frombuffer((text.lower() if self.lowercase else text).encode("utf-32-le"), np.int32)
+        ends = np.flatnonzero(points == ord("\n"))
+        kept = points != ord("\n")
+        if not self.whitespace:
+            kept = ~_is_space()[np.minimum(points, 0xFFFF)]
+        offsets = np.concatenate([[0], np.cumsum(kept)[ends]]).astype(np.int64)
+        return Ragged(points[kept], offsets)
+
 
 class ChrfScorer(Scorer):
     """ChrF with its references."""
@@ -63,14 +74,14 @@ class ChrfScorer(Scorer):
     def __init__(self, metric: Chrf, references: Sequence[Corpus]):
         self.metric = metric
         self.words = References(references, metric.name, self._words)
-        self.characters = [self._characters(reference) for reference in references]
+        self.characters = [self.metric.characters(reference) for reference in references]
 
     def statistics(
         self, hypotheses: Corpus, sentences: NDArray[np.int64] | None = None, *, threads: int = 1
     ) -> NDArray[np.float64]:
         """Return for each hypothesis and order: n-grams, n-grams of the reference, matches."""
         rows = self.words.sentences(hypotheses, sentences)
-        characters, words = self._characters(hypotheses), self.words.encode(hypotheses)
+        characters, words = self.metric.characters(hypotheses), self.words.encode(hypotheses)
         best: NDArray[np.float64] | None = None
         for reference_characters, reference_words in zip(self.characters, self.words.rows, strict=True):
             counts = [
@@ -112,17 +123,6 @@ class ChrfScorer(Scorer):
             return _PUNCTUATION.sub(lambda m: f"{m[1]} {m[2]}" if m[1] else f"{m[3]} {m[4]}", text)
 
         return change_words(corpus, change) if self.metric.word_order else corpus
-
-    def _characters(self, corpus: Corpus) -> Ragged[np.int32]:
-        """Sentences as code points."""
-        text = corpus.text().decode()
-        points = np.frombuffer((text.lower() if self.metric.lowercase else text).encode("utf-32-le"), np.int32)
-        ends = np.flatnonzero(points == ord("\n"))
-        kept = points != ord("\n")
-        if not self.metric.whitespace:
-            kept = ~_is_space()[np.minimum(points, 0xFFFF)]
-        offsets = np.concatenate([[0], np.cumsum(kept)[ends]]).astype(np.int64)
-        return Ragged(points[kept], offsets)
 
 
 @cache

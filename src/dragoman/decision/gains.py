@@ -1,0 +1,164 @@
+"""Expected gains: hypotheses against a distribution over references, under any metric of single sentences.
+
+Where a metric counts shared n-grams (BLEU, chrF), a kernel numbers the n-grams of a sentence once and compares pairs by
+additions. Other metrics compare pairs as they compare a hypothesis with its reference, block by block.
+"""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman import kernels
+from dragoman.core.corpus import Corpus
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.progress import SILENT, Progress, ShareDone
+from dragoman.core.ragged import Ragged
+from dragoman.core.vocab import Vocab, common_vocab
+from dragoman.decision.posterior import Posterior
+from dragoman.metrics.bleu import Bleu
+from dragoman.metrics.chrf import Chrf
+from dragoman.metrics.combined import Combined
+from dragoman.metrics.metric import Metric
+from dragoman.metrics.precomputed import Precomputed
+from dragoman.metrics.preparation import tokenise
+
+#: The expected gain of each hypothesis; all gains, sentence by sentence, hypothesis by hypothesis (or nothing).
+Gains = tuple[NDArray[np.float64], NDArray[np.float32]]
+
+#: Pairs that a metric without a kernel of its own compares at a time.
+_PAIRS = 1 << 16
+
+_LONGEST = 65_535
+
+
+def check_gain(metric: Metric) -> None:
+    """Refuse metrics that cannot compare any two strings."""
+    parts = [part for _, part in metric.terms()] if isinstance(metric, Combined) else [metric]
+    if any(isinstance(part, Precomputed) for part in parts):
+        raise UsageError("precomputed scores belong to single hypotheses and cannot compare two strings as a gain does")
+
+
+def expected_gains(
+    metric: Metric,
+    hypotheses: Posterior,
+    evidence: Posterior,
+    *,
+    matrix: bool = False,
+    threads: int = 1,
+    progress: Progress = SILENT,
+) -> Gains:
+    """For each hypothesis the expected gain when the truth is distributed like its sentence's evidence.
+
+    The gain is the metric's sentence score with a string of the evidence as reference, negated for error rates. With
+    `matrix`, all gains are returned as well.
+    """
+    if len(hypotheses) != len(evidence):
+        raise DataError(f"there are hypotheses for {len(hypotheses)} sentences and evidence for {len(evidence)}")
+    check_gain(metric)
+    alone = np.flatnonzero((np.diff(hypotheses.sentences) > 0) & (np.diff(evidence.sentences) == 0))
+    if len(alone):
+        raise DataError(f"sentence {alone[0]} has hypotheses but no evidence")
+    with progress.stage("expected gains") as share:
+        return _gains(metric, hypotheses, evidence, matrix, threads, share)
+
+
+@singledispatch
+def _gains(
+    metric: Metric, hypotheses: Posterior, evidence: Posterior, matrix: bool, threads: int, share: ShareDone
+) -> Gains:
+    """Any metric: statistics of all pairs, with the evidence of one sentence as references."""
+    sign = 1.0 if metric.higher_is_better else -1.0
+    expected = np.zeros(len(hypotheses.strings))
+    cells: list[NDArray[np.float32]] = []
+    for s in range(len(hypotheses)):
+        ours = np.arange(hypotheses.sentences[s], hypotheses.sentences[s + 1])
+        theirs = np.arange(evidence.sentences[s], evidence.sentences[s + 1])
+        if len(ours) == 0:
+            continue
+        scorer = metric.scorer([_small(evidence.vocab, evidence.strings.take(theirs))])
+        text = _small(hypotheses.vocab, hypotheses.strings.take(ours))
+        gains = np.empty((len(ours), len(theirs)))
+        step = max(1, _PAIRS // len(ours))
+        for first in range(0, len(theirs), step):
+            columns = np.arange(first, min(first + step, len(theirs)))
+            # All hypotheses against one reference, then all against the next: metrics index a reference once.
+            pairs = text.take(np.tile(np.arange(len(ours)), len(columns)))
+            found = scorer.statistics(pairs, np.repeat(columns, len(ours)), threads=threads)
+            gains[:, columns] = sign * scorer.sentence_scores(found).reshape(len(columns), len(ours)).T
+        expected[ours] = gains @ evidence.probabilities[theirs]
+        if matrix:
+            cells.append(gains.astype(np.float32).ravel())
+        share((s + 1) / len(hypotheses))
+    return expected, np.concatenate([np.empty(0, np.float32), *cells])
+
+
+@_gains.register
+def _bleu_gains(
+    metric: Bleu, hypotheses: Posterior, evidence: Posterior, matrix: bool, threads: int, share: ShareDone
+) -> Gains:
+    addend = {"add-one": 1.0, "add-k": 1.0 if metric.smoothing_value is None else metric.smoothing_value}.get(
+        metric.sentence_smoothing, 0.0
+    )
+    if not addend > 0:
+        return _gains.dispatch(Metric)(metric, hypotheses, evidence, matrix, threads, share)
+    ours, theirs = (
+        tokenise(side.corpus, metric.tokenise, lowercase=metric.lowercase) for side in (hypotheses, evidence)
+    )
+    _, (our_ids, their_ids) = common_vocab([ours.vocab, theirs.vocab])
+    rows = _checked(Ragged(our_ids[ours.sentences.values], ours.sentences.offsets))
+    references = _checked(Ragged(their_ids[theirs.sentences.values], theirs.sentences.offsets))
+    return kernels.expected_bleu(
+        rows.values,
+        rows.offsets,
+        hypotheses.sentences,
+        references.values,
+        references.offsets,
+        evidence.sentences,
+        evidence.probabilities,
+        metric.order,
+        addend,
+        matrix,
+        threads,
+        share,
+    )
+
+
+@_gains.register
+def _chrf_gains(
+    metric: Chrf, hypotheses: Posterior, evidence: Posterior, matrix: bool, threads: int, share: ShareDone
+) -> Gains:
+    if metric.word_order or not metric.char_order:
+        return _gains.dispatch(Metric)(metric, hypotheses, evidence, matrix, threads, share)
+    rows, references = (_checked(metric.characters(side.corpus)) for side in (hypotheses, evidence))
+    return kernels.expected_chrf(
+        rows.values,
+        rows.offsets,
+        hypotheses.sentences,
+        references.values,
+        references.offsets,
+        evidence.sentences,
+        evidence.probabilities,
+        metric.char_order,
+        float(metric.beta),
+        matrix,
+        threads,
+        share,
+    )
+
+
+def _checked(strings: Ragged[np.int32]) -> Ragged[np.int32]:
+    longest = int(strings.lengths.max(initial=0))
+    if longest > _LONGEST:
+        raise DataError(f"a string has {longest:,} words or characters", expected=f"at most {_LONGEST:,}")
+    return strings
+
+
+def _small(vocab: Vocab, strings: Ragged[np.int32]) -> Corpus:
+    """Strings with a vocabulary of their words only: preparing a metric costs as much as the vocabulary is large."""
+    used, ids = np.unique(strings.values, return_inverse=True)
+    text = vocab.decode(used.astype(np.int32), np.array([0, len(used)], np.int64))
+    small, numbers, _ = Vocab.of().extend(text)
+    return Corpus(small, Ragged(numbers[ids], strings.offsets))

@@ -1,0 +1,111 @@
+"""What rules share that look at hypergraphs: scaled and pruned, one sentence at a time, sentences in parallel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.errors import UsageError
+from dragoman.core.hypergraph import Hypergraph
+from dragoman.core.options import option
+from dragoman.core.progress import Progress
+from dragoman.core.ragged import Ragged
+from dragoman.core.vocab import common_vocab
+from dragoman.decision.posterior import PosteriorRule
+from dragoman.decision.rule import Decisions
+from dragoman.forest.derivation import yields
+from dragoman.forest.inside_outside import max_inside
+from dragoman.forest.kbest import kbest
+from dragoman.forest.prune import prune_to_density
+from dragoman.forest.viterbi import best_derivation
+
+#: Sentences between two reports of progress.
+_STEP = 64
+
+
+class Choice(NamedTuple):
+    """The translation of one sentence and what it is worth to the rule."""
+
+    words: NDArray[np.int32]
+    value: float
+
+
+class Candidates(NamedTuple):
+    """Distinct strings of a hypergraph, best derivation first, with the scores of these derivations."""
+
+    strings: Ragged[np.int32]
+    scores: NDArray[np.float64]
+
+    @property
+    def bounds(self) -> NDArray[np.int64]:
+        """Where they begin and end: they belong to one sentence."""
+        return np.array([0, len(self.strings)])
+
+
+@dataclass(frozen=True)
+class LatticeRule(PosteriorRule):
+    """A rule that can look at hypergraphs."""
+
+    density: float = option(
+        50.0, "hypergraphs: prune to so many edges a word, those of the best derivations; 0 is no pruning", minimum=0
+    )
+
+    def evidence_graph(self, graph: Hypergraph) -> Hypergraph:
+        """The hypergraph without features, pruned, and at our scale."""
+        graph = replace(graph, features=None)
+        if self.density:
+            graph = prune_to_density(graph, self.density)
+        return graph.scaled(self.scale)
+
+    def choose_each(
+        self,
+        graphs: Sequence[Hypergraph],
+        choose: Callable[[Hypergraph], Choice],
+        *,
+        threads: int,
+        progress: Progress,
+    ) -> Decisions:
+        """Apply a function to each hypergraph as `evidence_graph` makes it."""
+        return choose_each(graphs, lambda graph: choose(self.evidence_graph(graph)), threads=threads, progress=progress)
+
+
+def choose_each(
+    graphs: Sequence[Hypergraph], choose: Callable[[Hypergraph], Choice], *, threads: int, progress: Progress
+) -> Decisions:
+    """Apply a function to each hypergraph that has a derivation."""
+
+    def choice(graph: Hypergraph) -> Choice:
+        if max_inside(graph)[graph.root] == -np.inf:
+            return Choice(np.empty(0, np.int32), np.nan)
+        return choose(graph)
+
+    if not graphs:
+        raise UsageError("there are no hypergraphs")
+    vocab, ids = common_vocab([graph.vocab for graph in graphs])
+    found: list[Choice] = []
+    with progress.stage("deciding") as share, ThreadPoolExecutor(threads) as pool:
+        for first in range(0, len(graphs), _STEP):
+            part = graphs[first : first + _STEP]
+            found += map(choice, part) if threads == 1 else pool.map(choice, part)
+            share(len(found) / len(graphs))
+    words = [number[choice.words] for number, choice in zip(ids, found, strict=True)]
+    offsets = np.cumsum([0, *map(len, words)], dtype=np.int64)
+    values = np.array([choice.value for choice in found], np.float64)
+    return Decisions(vocab, Ragged(np.concatenate(words), offsets), values)
+
+
+def best_string(graph: Hypergraph) -> Choice:
+    """What the best derivation writes, and its score."""
+    best = best_derivation(graph)
+    return Choice(yields(graph, best.as_row()).values, best.score)
+
+
+def candidates(graph: Hypergraph, count: int) -> Candidates:
+    """The strings of the best derivations."""
+    best = kbest(graph, count, distinct=True)
+    return Candidates(yields(graph, best.derivations), best.scores)

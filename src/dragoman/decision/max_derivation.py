@@ -1,0 +1,35 @@
+"""Max-derivation: the string of the single best derivation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dragoman.core.nbest import NBest
+from dragoman.core.progress import Progress
+from dragoman.core.samples import Samples
+from dragoman.decision.lattice import best_string, choose_each
+from dragoman.decision.posterior import hypothesis_scores
+from dragoman.decision.rule import Decisions, Evidence, EvidenceKind, Rule
+
+
+@dataclass(frozen=True)
+class MaxDerivation(Rule):
+    """The string of the derivation with the highest score: what a decoder prints (thesis, 6.2).
+
+    Derivations of the same string are not added up. The value is the score. Over samples it is the best derivation that
+    was visited.
+    """
+
+    name: ClassVar[str] = "max-derivation"
+    takes: ClassVar[tuple[EvidenceKind, ...]] = ("hypergraph", "nbest", "samples")
+
+    def choose(self, evidence: Evidence, *, threads: int, progress: Progress) -> Decisions:
+        """Choose the string of the best derivation."""
+        if isinstance(evidence, NBest):
+            return Decisions.of_best(
+                evidence.vocab, evidence.hypotheses, hypothesis_scores(evidence), evidence.sentences
+            )
+        if isinstance(evidence, Samples):
+            return Decisions.of_best(evidence.vocab, evidence.hypotheses, evidence.scores, evidence.sentences)
+        return choose_each(evidence, best_string, threads=threads, progress=progress)

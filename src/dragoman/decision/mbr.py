@@ -1,0 +1,61 @@
+"""Minimum Bayes risk over lists and samples: the string with the highest expected gain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.nbest import NBest
+from dragoman.core.options import option
+from dragoman.core.progress import SILENT, Progress
+from dragoman.core.samples import Samples
+from dragoman.decision.gains import check_gain, expected_gains
+from dragoman.decision.posterior import Posterior, PosteriorRule
+from dragoman.decision.rule import Decisions, Evidence, EvidenceKind
+from dragoman.metrics.combined import parse_metric
+
+
+@dataclass(frozen=True)
+class Mbr(PosteriorRule):
+    """The string with the highest expected gain under the posterior (Kumar & Byrne 2004; thesis, 2.19).
+
+    The gain is a metric of single sentences, the evidence's string being the reference; for BLEU that is SBLEU, one
+    added to the counts of orders above 1. All strings are evidence, the most probable `hypotheses` of them can be
+    chosen. The value is the expected gain, minus the error for error rates. Cost: hypotheses times evidence; for BLEU
+    and chrF a pair costs a few additions, because n-grams are numbered once.
+    """
+
+    name: ClassVar[str] = "mbr"
+    takes: ClassVar[tuple[EvidenceKind, ...]] = ("nbest", "samples")
+
+    metric: str = option("bleu", "the gain: a metric with its options, as in chrf:char_order=4")
+    hypotheses: int = option(1000, "strings that can be chosen: so many of the most probable", minimum=1)
+    evidence: int | None = option(None, "strings that count as evidence: so many of the most probable", minimum=1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_gain(parse_metric(self.metric))
+
+    def choose(self, evidence: Evidence, *, threads: int, progress: Progress) -> Decisions:
+        """Choose the string with the highest expected gain."""
+        assert isinstance(evidence, NBest | Samples)
+        posterior = self.posterior(evidence)
+        return self.choose_from(posterior.top(self.hypotheses), posterior, threads=threads, progress=progress)
+
+    def choose_from(
+        self, hypotheses: Posterior, evidence: Posterior, *, threads: int = 1, progress: Progress = SILENT
+    ) -> Decisions:
+        """Choose among hypotheses by evidence that may come from elsewhere, for the same sentences."""
+        gains = self.gains(hypotheses, evidence, threads=threads, progress=progress)
+        return Decisions.of_best(hypotheses.vocab, hypotheses.strings, gains, hypotheses.sentences)
+
+    def gains(
+        self, hypotheses: Posterior, evidence: Posterior, *, threads: int = 1, progress: Progress = SILENT
+    ) -> NDArray[np.float64]:
+        """The expected gain of each hypothesis."""
+        metric = parse_metric(self.metric)
+        evidence = evidence.top(self.evidence)
+        return expected_gains(metric, hypotheses, evidence, threads=threads, progress=progress)[0]

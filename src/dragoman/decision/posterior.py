@@ -1,0 +1,147 @@
+"""The distribution over translations that evidence stands for: distinct strings with probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman import kernels
+from dragoman.core.corpus import Corpus
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.nbest import NBest
+from dragoman.core.options import option
+from dragoman.core.ragged import Ragged
+from dragoman.core.samples import Samples
+from dragoman.core.vocab import Vocab
+from dragoman.decision.rule import Rule
+
+WeightsFrom = Literal["logprob", "score", "uniform"]
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Sentence `s` has the distinct strings `sentences[s]` to `sentences[s + 1]`, in the order of the evidence.
+
+    String `i` has the probability `probabilities[i]`; `rows[i]` is where the evidence has it first.
+    """
+
+    vocab: Vocab
+    sentences: NDArray[np.int64]
+    strings: Ragged[np.int32]
+    probabilities: NDArray[np.float64]
+    rows: NDArray[np.int64]
+
+    @classmethod
+    def of_nbest(cls, nbest: NBest, scale: float = 1.0, weights_from: WeightsFrom | None = None) -> Posterior:
+        """Probabilities proportional to exp(scale · score); those of equal strings are added up ("crunching").
+
+        May & Knight (2006). `weights_from` says which numbers are the scores: see `hypothesis_scores`.
+        """
+        scores = scale * hypothesis_scores(nbest, weights_from)
+        best = np.full(len(nbest), -np.inf)
+        sentence = np.repeat(np.arange(len(nbest)), np.diff(nbest.sentences))
+        np.maximum.at(best, sentence, scores)
+        hopeless = np.flatnonzero((best == -np.inf) & (np.diff(nbest.sentences) > 0))
+        if len(hopeless):
+            raise DataError(f"all hypotheses of sentence {nbest.sentence_ids[hopeless[0]]} have probability 0")
+        return cls._of_weights(nbest.vocab, nbest.sentences, nbest.hypotheses, np.exp(scores - best[sentence]))
+
+    @classmethod
+    def of_samples(cls, samples: Samples, scale: float = 1.0) -> Posterior:
+        """Probabilities are shares of the samples, all chains together."""
+        if scale != 1.0:
+            raise UsageError(f"scale is {scale:g}; samples have the scale at which they were drawn, so expected 1")
+        counts = samples.counts.sum(axis=1).astype(np.float64)
+        return cls._of_weights(samples.vocab, samples.sentences, samples.hypotheses, counts)
+
+    @classmethod
+    def _of_weights(
+        cls, vocab: Vocab, sentences: NDArray[np.int64], strings: Ragged[np.int32], weights: NDArray[np.float64]
+    ) -> Posterior:
+        sentence = np.repeat(np.arange(len(sentences) - 1, dtype=np.int32), np.diff(sentences))
+        # Strings of different sentences differ by the sentence's number, which is put in front.
+        keys = np.insert(strings.values, strings.offsets[:-1], sentence)
+        numbers, _, _ = kernels.intern_sequences(keys, strings.offsets + np.arange(len(strings.offsets)))
+        rows = np.unique(numbers, return_index=True)[1]
+        totals = np.bincount(sentence, weights, minlength=len(sentences) - 1)
+        masses = np.bincount(numbers, weights, minlength=len(rows)).astype(np.float64, copy=False)
+        return cls(
+            vocab=vocab,
+            sentences=np.searchsorted(rows, sentences),
+            strings=strings.take(rows),
+            probabilities=masses / totals[sentence[rows]],
+            rows=rows,
+        )
+
+    def __len__(self) -> int:
+        return len(self.sentences) - 1
+
+    @property
+    def corpus(self) -> Corpus:
+        """All strings, as a corpus."""
+        return Corpus(self.vocab, self.strings)
+
+    @property
+    def sentence_numbers(self) -> NDArray[np.int64]:
+        """The sentence of each string."""
+        return np.repeat(np.arange(len(self)), np.diff(self.sentences))
+
+    def top(self, count: int | None) -> Posterior:
+        """Keep the most probable strings of each sentence, in the order they have; their probabilities stay."""
+        sizes = np.diff(self.sentences)
+        if count is None or int(sizes.max(initial=0)) <= count:
+            return self
+        order = np.lexsort((-self.probabilities, self.sentence_numbers))
+        ranks = np.arange(len(order)) - np.repeat(self.sentences[:-1], sizes)
+        kept = np.sort(order[ranks < count])
+        return Posterior(
+            self.vocab,
+            np.searchsorted(kept, self.sentences),
+            self.strings.take(kept),
+            self.probabilities[kept],
+            self.rows[kept],
+        )
+
+
+def hypothesis_scores(nbest: NBest, weights_from: WeightsFrom | None = None) -> NDArray[np.float64]:
+    """The logarithms of hypotheses' weights: log-probabilities if all have one, else scores; or 0 each (`uniform`)."""
+    if weights_from == "uniform":
+        return np.zeros(len(nbest.scores))
+    known = nbest.logprobs is not None and not bool(np.isnan(nbest.logprobs).any())
+    use_logprobs = weights_from == "logprob" or (weights_from is None and known)
+    values = nbest.logprobs if use_logprobs else nbest.scores
+    if values is None:
+        raise DataError("the hypotheses have no log-probabilities", expected="lists with logprob, or other weights")
+    wrong = np.flatnonzero(np.isnan(values) | (values == np.inf))
+    if len(wrong):
+        sentence = int(np.searchsorted(nbest.sentences, wrong[0], side="right")) - 1
+        number = f"hypothesis {wrong[0] - nbest.sentences[sentence] + 1} of sentence {nbest.sentence_ids[sentence]}"
+        raise DataError(
+            f"{number} has the {'log-probability' if use_logprobs else 'score'} {values[wrong[0]]:g}",
+            expected="a number for each hypothesis, or uniform weights",
+        )
+    return values
+
+
+@dataclass(frozen=True)
+class PosteriorRule(Rule):
+    """What rules share that need probabilities: how model scores become a distribution."""
+
+    scale: float = option(1.0, "how sharp the distribution is: probabilities are exp(scale * score)", maximum=1e6)
+    weights_from: WeightsFrom | None = option(
+        None, "n-best lists: take logprob (if all have one), score or uniform as weights"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.scale > 0:
+            raise UsageError(f"scale is {self.scale:g}; expected more than 0")
+
+    def posterior(self, evidence: NBest | Samples) -> Posterior:
+        """The distribution over distinct strings at our scale."""
+        if isinstance(evidence, NBest):
+            return Posterior.of_nbest(evidence, self.scale, self.weights_from)
+        return Posterior.of_samples(evidence, self.scale)

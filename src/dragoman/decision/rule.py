@@ -1,0 +1,110 @@
+"""What a decision rule is: evidence about some sentences in, one translation of each out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.corpus import Corpus
+from dragoman.core.errors import UsageError
+from dragoman.core.hypergraph import Hypergraph
+from dragoman.core.nbest import NBest
+from dragoman.core.options import Options
+from dragoman.core.progress import SILENT, Progress
+from dragoman.core.ragged import Ragged
+from dragoman.core.samples import Samples
+from dragoman.core.vocab import Vocab, common_vocab
+
+#: Lists of hypotheses, samples, or a hypergraph for each sentence.
+Evidence = NBest | Samples | Sequence[Hypergraph]
+EvidenceKind = Literal["nbest", "hypergraph", "samples"]
+
+_CALLED = {"nbest": "n-best lists", "hypergraph": "hypergraphs", "samples": "samples"}
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """Sentence `i` is translated as the words `translations[i]` of `vocab`; `values[i]` is what the rule maximised.
+
+    That is a score, a probability or an expected gain, as the rule says. A sentence without hypotheses has an empty
+    translation and the value NaN.
+    """
+
+    vocab: Vocab
+    translations: Ragged[np.int32]
+    values: NDArray[np.float64]
+
+    @classmethod
+    def of_best(
+        cls, vocab: Vocab, strings: Ragged[np.int32], values: NDArray[np.float64], sentences: NDArray[np.int64]
+    ) -> Decisions:
+        """Choose the string with the highest value of each sentence, the first among equals."""
+        sizes = np.diff(sentences)
+        order = np.lexsort((-values, np.repeat(np.arange(len(sizes)), sizes)))
+        # A row of no words stands behind the strings, for sentences that have none.
+        rows = np.full(len(sizes), len(strings))
+        rows[sizes > 0] = order[sentences[:-1][sizes > 0]]
+        strings = Ragged(strings.values, np.append(strings.offsets, strings.offsets[-1]))
+        return cls(vocab, strings.take(rows), np.append(values, np.nan)[rows])
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Decisions]) -> Decisions:
+        """Put the sentences of several one after the other."""
+        vocab, ids = common_vocab([part.vocab for part in parts])
+        rows = [
+            Ragged(number[part.translations.values], part.translations.offsets)
+            for part, number in zip(parts, ids, strict=True)
+        ]
+        return cls(vocab, Ragged.concatenate(rows), np.concatenate([part.values for part in parts]))
+
+    def __len__(self) -> int:
+        return len(self.translations)
+
+    @property
+    def corpus(self) -> Corpus:
+        """The translations as a corpus."""
+        return Corpus(self.vocab, self.translations)
+
+    def lines(self) -> list[str]:
+        """The translations as text."""
+        return self.corpus.lines()
+
+
+@dataclass(frozen=True)
+class Rule(Options, ABC):
+    """A decision rule and its options. The same evidence gives the same decisions, whatever the number of threads."""
+
+    name: ClassVar[str]
+    #: The kinds of evidence that it can use, the one that suits it best first.
+    takes: ClassVar[tuple[EvidenceKind, ...]]
+    #: Whether n-best lists are best made of distinct strings, or of derivations, so that equal strings add up.
+    distinct_lists: ClassVar[bool] = True
+
+    def decide(self, evidence: Evidence, *, threads: int = 1, progress: Progress = SILENT) -> Decisions:
+        """Choose a translation of each sentence."""
+        self.check_kind(kind_of(evidence))
+        found = self.choose(evidence, threads=threads, progress=progress)
+        empty = int(np.isnan(found.values).sum())
+        if empty:
+            progress.warn(f"{empty:,} of {len(found):,} sentences have no hypotheses; their translations are empty")
+        return found
+
+    def check_kind(self, kind: EvidenceKind) -> None:
+        """Refuse a kind of evidence that the rule has no use for."""
+        if kind not in self.takes:
+            known = " or ".join(_CALLED[kind] for kind in self.takes)
+            raise UsageError(f"{self.name} decides by {known}, not by {_CALLED[kind]}")
+
+    @abstractmethod
+    def choose(self, evidence: Evidence, *, threads: int, progress: Progress) -> Decisions:
+        """Choose a translation of each sentence, given evidence of a kind that the rule takes."""
+
+
+def kind_of(evidence: Evidence) -> EvidenceKind:
+    """Return which kind of evidence it is."""
+    return "nbest" if isinstance(evidence, NBest) else "samples" if isinstance(evidence, Samples) else "hypergraph"
