@@ -139,11 +139,12 @@ def _read(
         label, equals, file = text.partition("=")
         if not (label and equals and file):
             raise UsageError(f"--feature is '{text}'; expected NAME=FILE")
-        extra[label] = _numbers(file)
+        extra[label] = read_numbers(file)
     return with_features(lists, extra), form
 
 
-def _numbers(path: PathLike) -> NDArray[np.float64]:
+def read_numbers(path: PathLike) -> NDArray[np.float64]:
+    """Read a file with a number a line."""
     values = []
     for line, text in enumerate(read_lines(path), 1):
         try:

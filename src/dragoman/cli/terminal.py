@@ -24,6 +24,11 @@ def output() -> Console:
     return Console(highlight=False, width=None if sys.stdout.isatty() else _NO_WIDTH)
 
 
+def diagnostics() -> Console:
+    """The console for what is said about results: standard error."""
+    return Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else _NO_WIDTH)
+
+
 def progress() -> Progress:
     """The progress for this terminal, on standard error."""
     return BarProgress() if sys.stderr.isatty() else LineProgress()

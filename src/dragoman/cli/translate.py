@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import sys
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -15,7 +17,12 @@ from dragoman.cli import terminal
 from dragoman.cli.flags import Flags, Threads, command
 from dragoman.core.errors import UsageError
 from dragoman.core.files import open_output, read_lines
-from dragoman.core.progress import available_cores
+from dragoman.core.options import options_from
+from dragoman.core.progress import Progress, available_cores
+from dragoman.core.samples import Samples
+from dragoman.decision import RULES
+from dragoman.decision.evidence import Draw
+from dragoman.decision.settings import Decision
 from dragoman.formats.hypergraph_jsonl import format_hypergraph
 from dragoman.formats.nbest import NBEST_FORMATS
 from dragoman.model.bundle import Model
@@ -23,6 +30,20 @@ from dragoman.search.greedy import HillClimbing
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.translator import Translation, Translator
 from dragoman.training.tokenise import detokenise_lines, input_preparation
+
+DecisionOptions = Annotated[
+    list[str] | None, typer.Option("--decision-option", help="NAME=VALUE of one of the rule's options; repeatable.")
+]
+EvidenceChoice = Annotated[
+    Literal["nbest", "hypergraph", "samples"] | None,
+    typer.Option("--evidence", help="What the rule decides by; by default what suits it best."),
+]
+NBestSize = Annotated[
+    int | None, typer.Option("--nbest-size", min=1, help="Hypotheses a sentence in n-best lists as evidence (1000).")
+]
+SamplingOptions = Annotated[
+    list[str] | None, typer.Option("--sampling-option", help="NAME=VALUE for samples as evidence; repeatable.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -37,6 +58,7 @@ def register(app: typer.Typer) -> None:
             "dragoman translate --model model --nbest 100 --nbest-out test.nbest.gz test.fr > test.out",
             "echo 'la maison bleue' | dragoman translate --model model --show",
             "dragoman translate --model model --force test.en test.fr",
+            "dragoman translate --model model --decision mbr --decision-option scale=2 test.fr > test.out",
         ],
     )
     def translate(
@@ -75,9 +97,32 @@ def register(app: typer.Typer) -> None:
         hypergraphs: Annotated[Path | None, typer.Option(help="JSONL with all that the search kept.")] = None,
         picture: Annotated[Path | None, typer.Option(help="SVG of the first sentence's derivation.")] = None,
         show: Annotated[bool, typer.Option("--show", help="Print derivations below translations.")] = False,
+        decision: Annotated[
+            str | None,
+            typer.Option(help=f"A decision rule ({', '.join(RULES.names())}), or a file of `tune-decision`."),
+        ] = None,
+        decision_option: DecisionOptions = None,
+        evidence: EvidenceChoice = None,
+        nbest_size: NBestSize = None,
+        sampling_option: SamplingOptions = None,
+        seed: Annotated[int, typer.Option(min=0, help="Seed of samples.")] = 1,
         threads: Threads = None,
     ) -> None:
-        """Translate text: one line out for each line in, in the same order, as they become ready."""
+        """Translate text: one line out for each line in, in the same order, as they become ready.
+
+        By default a translation is the string of the best derivation; --decision chooses by other rules.
+        """
+        rule = None
+        if decision is not None:
+            rule = Decision.of(decision, decision_option or [], evidence, nbest_size)
+            aside = [force, climb, details, links, nbest_out, hypergraphs, picture, show or None]
+            if any(thing is not None for thing in aside):
+                raise UsageError(
+                    "--decision chooses strings, not derivations: it goes without --force, --climb, --details, "
+                    "--links, --nbest-out, --hypergraphs, --picture and --show"
+                )
+        elif decision_option or evidence or nbest_size or sampling_option:
+            raise UsageError("--decision-option, --evidence, --nbest-size and --sampling-option go with --decision")
         if (nbest is None) != (nbest_out is None):
             raise UsageError("--nbest and --nbest-out go together")
         if exhaustive:
@@ -95,6 +140,16 @@ def register(app: typer.Typer) -> None:
         )
         settings = loaded.settings
         prepare = input_preparation(settings, prepared=prepared)
+        if rule is not None:
+            draw = (
+                sampler(translator, sampling_option, seed, terminal.progress()) if rule.evidence == "samples" else None
+            )
+            for batch in rule.gather(translator, prepare(read_lines(source)), draw=draw):
+                texts = rule.rule.decide(batch, threads=translator.threads).lines()
+                if detokenise:
+                    texts = detokenise_lines(texts, settings.target_language or "en")
+                print(*texts, sep="\n", flush=True)
+            return
         with contextlib.ExitStack() as stack:
             details_to = None if details is None else stack.enter_context(open_output(details))
             links_to = None if links is None else stack.enter_context(open_output(links))
@@ -132,6 +187,23 @@ def register(app: typer.Typer) -> None:
                 number += len(part)
             if force is not None:
                 terminal.progress().note(f"{number - unreached:,} of {number:,} translations can be reached")
+
+
+def sampler(translator: Translator, options: Sequence[str] | None, seed: int, progress: Progress) -> Draw:
+    """What draws samples as evidence."""
+    try:
+        module = importlib.import_module("dragoman.sampling.sampler")
+    except ModuleNotFoundError:
+        raise UsageError("there is no sampler here: --evidence samples needs dragoman.sampling.sampler") from None
+    chains = module.Sampler(translator, options_from(module.Sampling, options or []))
+
+    def draw(lines: Iterable[str]) -> Iterator[Samples]:
+        samples: Iterator[Samples] = chains.sample(
+            lines, seed=seed, features=False, threads=translator.threads, progress=progress
+        )
+        return samples
+
+    return draw
 
 
 def _links(translation: Translation) -> bytes:
