@@ -9,7 +9,7 @@ import typer
 
 from dragoman.cli import terminal
 from dragoman.cli.flags import Flags, Threads, command
-from dragoman.cli.score import ReferenceFiles, read_references
+from dragoman.cli.score import ReferenceFiles
 from dragoman.cli.translate import (
     DecisionOptions,
     EvidenceChoice,
@@ -26,6 +26,7 @@ from dragoman.decision.lattice import LatticeRule
 from dragoman.decision.rule import Evidence
 from dragoman.decision.settings import Decision
 from dragoman.metrics.combined import parse_metric
+from dragoman.metrics.references import read_references
 from dragoman.model.bundle import Model
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.translator import Translator
