@@ -38,7 +38,7 @@ class Consensus(LatticeRule):
     def choose(self, evidence: Evidence, *, threads: int, progress: Progress) -> Decisions:
         """Choose the string that agrees most with what is expected."""
         if not isinstance(evidence, NBest | Samples):
-            return self.choose_each(evidence, self._of_hypergraph, threads=threads, progress=progress)
+            return self.choose_pruned(evidence, self._of_hypergraph, threads=threads, progress=progress)
         posterior = self.posterior(evidence)
         counts = NGramValues.expected_counts(
             posterior.strings, posterior.sentences, posterior.probabilities, self.order, threads=threads

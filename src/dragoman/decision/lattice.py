@@ -62,7 +62,7 @@ class LatticeRule(PosteriorRule):
             graph = prune_to_density(graph, self.density)
         return graph.scaled(self.scale)
 
-    def choose_each(
+    def choose_pruned(
         self,
         graphs: Sequence[Hypergraph],
         choose: Callable[[Hypergraph], Choice],

@@ -46,7 +46,7 @@ class LatticeMbr(LatticeRule):
     def choose(self, evidence: Evidence, *, threads: int, progress: Progress) -> Decisions:
         """Choose the string with the highest expected gain."""
         assert not isinstance(evidence, NBest | Samples)
-        return self.choose_each(evidence, self._of_hypergraph, threads=threads, progress=progress)
+        return self.choose_pruned(evidence, self._of_hypergraph, threads=threads, progress=progress)
 
     def _of_hypergraph(self, graph: Hypergraph) -> Choice:
         split = split_by_context(graph, self.order)

@@ -39,7 +39,7 @@ class MaxTranslation(LatticeRule):
         if isinstance(evidence, NBest | Samples):
             found = self.posterior(evidence)
             return Decisions.of_best(found.vocab, found.strings, found.probabilities, found.sentences)
-        return self.choose_each(evidence, self._of_hypergraph, threads=threads, progress=progress)
+        return self.choose_pruned(evidence, self._of_hypergraph, threads=threads, progress=progress)
 
     def _of_hypergraph(self, graph: Hypergraph) -> Choice:
         words, offsets, sums = kernels.forest_translations(*structure(graph), *texts(graph), graph.root, self.beam)

@@ -65,7 +65,7 @@ class Variational(LatticeRule):
     def choose(self, evidence: Evidence, *, threads: int, progress: Progress) -> Decisions:
         """Choose the string that is most probable under the n-gram model."""
         if not isinstance(evidence, NBest | Samples):
-            return self.choose_each(evidence, self._of_hypergraph, threads=threads, progress=progress)
+            return self.choose_pruned(evidence, self._of_hypergraph, threads=threads, progress=progress)
         posterior = self.posterior(evidence)
         counts = NGramValues.expected_counts(
             bounded(posterior.strings, self.order),
