@@ -115,12 +115,7 @@ def register(app: typer.Typer) -> None:
         rule = None
         if decision is not None:
             rule = Decision.of(decision, decision_option or [], evidence, nbest_size)
-            aside = [force, climb, details, links, nbest_out, hypergraphs, picture, show or None]
-            if any(thing is not None for thing in aside):
-                raise UsageError(
-                    "--decision chooses strings, not derivations: it goes without --force, --climb, --details, "
-                    "--links, --nbest-out, --hypergraphs, --picture and --show"
-                )
+            _refuse_derivations(force, climb, details, links, nbest_out, hypergraphs, picture, show or None)
         elif decision_option or evidence or nbest_size or sampling_option:
             raise UsageError("--decision-option, --evidence, --nbest-size and --sampling-option go with --decision")
         if (nbest is None) != (nbest_out is None):
@@ -187,6 +182,14 @@ def register(app: typer.Typer) -> None:
                 number += len(part)
             if force is not None:
                 terminal.progress().note(f"{number - unreached:,} of {number:,} translations can be reached")
+
+
+def _refuse_derivations(*wanted: object) -> None:
+    if any(thing is not None for thing in wanted):
+        raise UsageError(
+            "--decision chooses strings, not derivations: it goes without --force, --climb, --details, --links, "
+            "--nbest-out, --hypergraphs, --picture and --show"
+        )
 
 
 def sampler(translator: Translator, options: Sequence[str] | None, seed: int, progress: Progress) -> Draw:

@@ -30,9 +30,10 @@ class Variational(LatticeRule):
     """The string that maximises Σ over n of θn log qn(e) + θv log p(d) (Li, Eisner & Khudanpur 2009; thesis, 2.16).
 
     qn is the n-gram model that minimises KL(p || qn): its probabilities are ratios of expected counts (2.18), with
-    sentence boundaries, so that it is a distribution over strings. log p(d) is the scaled score of the best derivation.
-    By default only the highest order counts. Hypotheses are all strings of the hypergraph, or its best strings. Linear
-    in the edges of the hypergraph split by n-grams. The value is the sum that is maximised.
+    sentence boundaries, so that it is a distribution over strings. log p(d) is the scaled score of the best derivation,
+    or over lists, the string's log-probability. By default only the highest order counts. Hypotheses are all strings of
+    the hypergraph, or its best strings. Linear in the edges of the hypergraph split by n-grams. The value is the sum
+    that is maximised.
     """
 
     name: ClassVar[str] = "variational"
