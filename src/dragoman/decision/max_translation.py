@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from dragoman import kernels
+from dragoman.core.errors import DataError
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
 from dragoman.core.options import option
@@ -17,6 +18,9 @@ from dragoman.decision.lattice import Choice, LatticeRule
 from dragoman.decision.rule import Decisions, Evidence, EvidenceKind
 from dragoman.forest.arrays import structure, texts
 from dragoman.forest.inside_outside import log_partition
+
+#: A string takes about 100 bytes.
+_MOST_STRINGS = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -42,5 +46,13 @@ class MaxTranslation(LatticeRule):
         return self.choose_pruned(evidence, self._of_hypergraph, threads=threads, progress=progress)
 
     def _of_hypergraph(self, graph: Hypergraph) -> Choice:
-        words, offsets, sums = kernels.forest_translations(*structure(graph), *texts(graph), graph.root, self.beam)
+        try:
+            words, offsets, sums = kernels.forest_translations(
+                *structure(graph), *texts(graph), graph.root, self.beam, _MOST_STRINGS
+            )
+        except ValueError:
+            raise DataError(
+                f"a hypergraph has more than {_MOST_STRINGS:,} strings under a beam of {self.beam:,}",
+                expected="a smaller beam or density, or a shorter sentence",
+            ) from None
         return Choice(words[: offsets[1]], float(np.exp(sums[0] - log_partition(graph))))

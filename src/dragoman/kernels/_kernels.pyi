@@ -829,5 +829,9 @@ def forest_translations(
     template_offsets: _I64,
     root: int,
     beam: int,
+    max_strings: int,
 ) -> tuple[_I32, _I64, _F64]:
-    """The strings with the largest log-sums over their derivations, best first, if each node keeps `beam` strings."""
+    """The strings with the largest log-sums over their derivations, best first, if each node keeps `beam` strings.
+
+    Raises a ValueError if more than `max_strings` are met.
+    """

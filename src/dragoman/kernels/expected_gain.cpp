@@ -125,14 +125,14 @@ public:
         for (std::size_t token = 0; token < index_.size(); ++token)
             if (static_cast<std::size_t>(first_posting_[token + 1]) * kDense >= size) dense_[token] = static_cast<std::int32_t>(rows++);
         std::partial_sum(first_posting_.begin(), first_posting_.end(), first_posting_.begin());
-        rows_.assign(rows * kTile, 0);
+        rows_.assign(rows * size, 0);
         postings_.resize(end - begin);
         std::vector<std::int32_t> next(first_posting_.begin(), first_posting_.end() - 1);
         for (std::size_t e = 0; e < size; ++e)
             for (auto at = bounds[first + e]; at < bounds[first + e + 1]; ++at) {
                 const auto token = static_cast<std::size_t>(tokens[static_cast<std::size_t>(at)]);
                 postings_[static_cast<std::size_t>(next[token]++)] = static_cast<std::uint16_t>(e);
-                if (dense_[token] >= 0) rows_[static_cast<std::size_t>(dense_[token]) * kTile + e] = 1;
+                if (dense_[token] >= 0) rows_[static_cast<std::size_t>(dense_[token]) * size + e] = 1;
             }
     }
 
@@ -158,8 +158,8 @@ private:
         Count* counts = counts_.data() + index_.row(token) * kTile;
         const auto at = static_cast<std::size_t>(token);
         if (dense_[at] >= 0) {
-            const Count* row = rows_.data() + static_cast<std::size_t>(dense_[at]) * kTile;
-            for (std::size_t e = 0; e < kTile; ++e) counts[e] = static_cast<Count>(counts[e] + sign * row[e]);
+            const Count* row = rows_.data() + static_cast<std::size_t>(dense_[at]) * size_;
+            for (std::size_t e = 0; e < size_; ++e) counts[e] = static_cast<Count>(counts[e] + sign * row[e]);
         } else {
             for (auto p = first_posting_[at]; p < first_posting_[at + 1]; ++p) {
                 Count& count = counts[postings_[static_cast<std::size_t>(p)]];

@@ -16,8 +16,8 @@ struct Written {
 
 class StringBeam {
 public:
-    StringBeam(const Forest& forest, const Templates& templates, std::size_t root, std::size_t beam)
-        : forest_(forest), templates_(templates), beam_(beam), written_(forest.nodes()) {
+    StringBeam(const Forest& forest, const Templates& templates, std::size_t root, std::size_t beam, std::size_t max_strings)
+        : forest_(forest), templates_(templates), beam_(beam), max_strings_(max_strings), written_(forest.nodes()) {
         const Surroundings around(forest, templates, root);
         for (std::size_t node = 0; node <= root; ++node)
             if (around.used[node]) build(node, around);
@@ -66,14 +66,17 @@ private:
         }
         const std::int32_t string = strings_.intern(key_);
         const auto at = static_cast<std::size_t>(string);
-        if (at == sums_.size()) sums_.emplace_back();
+        if (at == sums_.size()) {
+            if (at == max_strings_) throw std::length_error("more strings than max_strings");
+            sums_.emplace_back();
+        }
         if (sums_[at].peak == no_score) found_.push_back(string);
         sums_[at].add(forest_.scores[edge] + first.score + second.score);
     }
 
     Forest forest_;
     Templates templates_;
-    std::size_t beam_;
+    std::size_t beam_, max_strings_;
     const std::vector<Written> no_tail_{{-1, 0.0}};
     std::vector<std::vector<Written>> written_;
     SequenceSet strings_;
@@ -83,13 +86,14 @@ private:
 };
 
 auto forest_translations(FirstEdge first_edge, Tails tails, Scores scores, Ids template_ids, Ids template_words, Offsets template_offsets,
-                         std::size_t root, std::size_t beam) {
+                         std::size_t root, std::size_t beam, std::size_t max_strings) {
     std::vector<std::int32_t> words;
     std::vector<std::int64_t> offsets{0};
     std::vector<double> sums;
     {
         nb::gil_scoped_release release;
-        const StringBeam search(Forest(first_edge, tails, scores), Templates(template_ids, template_words, template_offsets), root, beam);
+        const StringBeam search(Forest(first_edge, tails, scores), Templates(template_ids, template_words, template_offsets), root, beam,
+                                max_strings);
         for (const Written& written : search.at(root)) {
             const Words string = search.words(written.string);
             words.insert(words.end(), string.begin(), string.end());
@@ -105,7 +109,7 @@ auto forest_translations(FirstEdge first_edge, Tails tails, Scores scores, Ids t
 void bind_forest_translations(nb::module_& m) {
     m.def("forest_translations", &forest_translations, nb::arg("first_edge").noconvert(), nb::arg("tails").noconvert(),
           nb::arg("scores").noconvert(), nb::arg("template_ids").noconvert(), nb::arg("template_words").noconvert(),
-          nb::arg("template_offsets").noconvert(), nb::arg("root"), nb::arg("beam"));
+          nb::arg("template_offsets").noconvert(), nb::arg("root"), nb::arg("beam"), nb::arg("max_strings"));
 }
 
 }  // namespace dragoman

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dragoman.core.errors import UsageError
+from dragoman.core.errors import DataError, UsageError
 from dragoman.decision.consensus import Consensus
 from dragoman.decision.lattice_mbr import LatticeMbr
 from dragoman.decision.max_derivation import MaxDerivation
@@ -108,3 +108,9 @@ def test_hypergraphs_are_no_lists():
         LatticeMbr().decide(oracle.nbest_of([[((3,), 0.0)]]))
     with pytest.raises(UsageError, match="there are no hypergraphs"):
         LatticeMbr().decide([])
+
+
+def test_too_many_strings_are_one_sentence(monkeypatch):
+    monkeypatch.setattr("dragoman.decision.max_translation._MOST_STRINGS", 2)
+    with pytest.raises(DataError, match="more than 2 strings under a beam of 100; expected a smaller beam"):
+        MaxTranslation().decide(GRAPHS)

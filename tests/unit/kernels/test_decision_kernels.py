@@ -131,8 +131,11 @@ def test_expected_counts_and_sums_over_ngrams():
 
 def test_summed_strings_are_all_translations_best_first():
     for graph, listed in random_hypergraphs(80, seed=21):
-        words, offsets, sums = kernels.forest_translations(*structure(graph), *texts(graph), graph.root, 1_000_000)
+        arguments = [*structure(graph), *texts(graph), graph.root, 1_000_000]
+        words, offsets, sums = kernels.forest_translations(*arguments, 1_000_000)
         total = np.logaddexp.reduce([d.score for d in listed])
         found = {tuple(row.tolist()): p for row, p in zip(Ragged(words, offsets), np.exp(sums - total), strict=True)}
         assert found == pytest.approx(of_derivations(listed, 1.0), rel=1e-10)
         assert (np.diff(sums) <= 0).all()
+        with pytest.raises(ValueError, match="more strings"):
+            kernels.forest_translations(*arguments, 0)
