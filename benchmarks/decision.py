@@ -39,7 +39,7 @@ from dragoman.model.bundle import Model
 from dragoman.search.translator import Translator
 
 PROJECT = Path(__file__).resolve().parent.parent
-SCALES = "scale=0.5,1,2,3,5,7,10"
+SCALES = "scale=1,2,5,10,20"
 ROWS: list[tuple[type[Rule], EvidenceKind, list[str]]] = [
     (MaxTranslation, "nbest", [SCALES]),
     (MaxTranslation, "hypergraph", [SCALES]),
@@ -48,7 +48,7 @@ ROWS: list[tuple[type[Rule], EvidenceKind, list[str]]] = [
     (Consensus, "hypergraph", [SCALES]),
     (Variational, "nbest", [SCALES]),
     (Variational, "hypergraph", [SCALES]),
-    (LatticeMbr, "hypergraph", [SCALES, "p=0.6,0.7,0.8", "r=0.6,0.7,0.8"]),
+    (LatticeMbr, "hypergraph", [SCALES, "p=0.6,0.8", "r=0.6,0.8"]),
 ]
 
 
