@@ -150,15 +150,27 @@ public:
         }
     }
 
-    void apply(const Change& change) {
-        std::vector<std::int32_t> changed;
+    // Becomes another derivation.
+    void become(const std::vector<std::int32_t>& options) {
+        phrases_ = options;
+        check();
+        score_anew();
+    }
+
+    // The options of the changed derivation.
+    void changed(const Change& change, std::vector<std::int32_t>& options) const {
+        options.clear();
         for (const Piece& piece : change.pieces()) {
             if (piece.option < 0)
-                changed.insert(changed.end(), phrases_.begin() + piece.first, phrases_.begin() + piece.last);
+                options.insert(options.end(), phrases_.begin() + piece.first, phrases_.begin() + piece.last);
             else
-                changed.push_back(piece.option);
+                options.push_back(piece.option);
         }
-        phrases_ = std::move(changed);
+    }
+
+    void apply(const Change& change) {
+        changed(change, changed_);
+        phrases_.swap(changed_);
         score_anew();
     }
 
@@ -213,7 +225,7 @@ private:
     }
 
     PhraseSpace& space_;
-    std::vector<std::int32_t> phrases_, phrase_of_;
+    std::vector<std::int32_t> phrases_, phrase_of_, changed_;
     std::vector<std::int32_t> lms_;   // language model states before each phrase, and before the sentence's end
     std::vector<double> lm_scores_;   // of each phrase
     std::vector<double> totals_;      // score of all phrases before each, and of all

@@ -205,6 +205,15 @@ public:
         return value;
     }
 
+    // The same for words [begin, end), all of them uncovered.
+    double gap(std::int32_t begin, std::int32_t end) {
+        if (end == length()) return suffix_[begin];
+        if (begin == end) return 0;
+        double total = 0;
+        for (; end - begin > width_; begin += width_) total += span(begin, begin + width_);
+        return total + span(begin, end);
+    }
+
     std::size_t lms() const { return model.language_models.size(); }
     std::int32_t state(std::int32_t lm, std::size_t k) const { return lms() == 1 ? lm : states_[static_cast<std::size_t>(lm) * lms() + k]; }
 
@@ -291,13 +300,6 @@ private:
     }
 
     double& span(std::int32_t begin, std::int32_t end) { return spans_[static_cast<std::size_t>(begin) * width_ + (end - begin - 1)]; }
-
-    double gap(std::int32_t begin, std::int32_t end) {
-        if (end == length()) return suffix_[begin];
-        double total = 0;
-        for (; end - begin > width_; begin += width_) total += span(begin, begin + width_);
-        return total + span(begin, end);
-    }
 
     // Only the first order - 1 words depend on what came before; the rest is known beforehand.
     Step read_words(std::int32_t lm, std::int32_t option) {

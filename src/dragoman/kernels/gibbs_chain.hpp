@@ -1,0 +1,226 @@
+// A Markov chain over the derivations of one sentence (Arun et al. 2009; Arun's thesis, chapter 5).
+//
+// Each operator works at a point: a source word, a position between two source words, or two source words. A point and
+// the derivation define a block of derivations, and every member of the block has the same block there; the operator
+// draws a member by its probability within the block. So each step leaves the distribution as it is, in whatever order
+// points are visited, as long as that order does not look at the derivation: points are places in the source, not phrases.
+//
+//   RETRANSLATE at a word: all options for the span of the phrase that begins there.
+//   MERGE_SPLIT at a position: if one phrase covers it, or two phrases that meet there follow each other in the target,
+//     all options for the span of both, and all pairs of options for its two parts. If the two are apart, or the other
+//     way round, all pairs of options for them where they stand. No jump changes in either case.
+//   REORDER at two words: the phrases that begin there stand as they do, or change places, if no jump gets too long.
+//
+// The chain may draw from one model (the proposal) and have the distribution of another (the target), with whatever a
+// `Correction` adds: a draw is then accepted by the Metropolis-Hastings rule. Because a draw does not depend on which
+// member of the block the chain is in, its ratio is that of the targets over that of the proposals.
+#pragma once
+
+#include "neighbourhood.hpp"
+#include "random_stream.hpp"
+
+namespace dragoman {
+
+// What the score of a derivation has beside the phrase model's.
+class Correction {
+public:
+    virtual ~Correction() = default;
+    // What the derivation in its place would have more than the present one; remembers it.
+    virtual double gain(const std::vector<std::int32_t>& phrases) = 0;
+    // Makes the derivation of the last call the present one.
+    virtual void accept() = 0;
+};
+
+class GibbsChain {
+public:
+    // `target` may be null: the proposal is the target then. So may `correction`.
+    GibbsChain(PhraseSpace& proposal, PhraseSpace* target, Correction* correction, std::vector<std::int32_t> start, Stream stream)
+        : proposal_(proposal, start), stream_(stream), correction_(correction) {
+        if (target != nullptr) target_.emplace(*target, std::move(start));
+    }
+
+    // The present derivation, scored by the target (without the correction).
+    const Derivation& derivation() const { return target_ ? *target_ : proposal_; }
+    Stream& stream() { return stream_; }
+
+    void set_temperature(double temperature) { sharpness_ = 1 / temperature; }
+
+    // One step; returns whether the derivation changed.
+    bool retranslate(std::int32_t word) {
+        const std::int32_t phrase = proposal_.phrase_of(word);
+        if (proposal_.begin(phrase) != word) return false;
+        const auto options = proposal_.space().on_span(proposal_.begin(phrase), proposal_.end(phrase));
+        if (options.size() == 1) return false;
+        scores_.clear();
+        add_singles(options, {phrase, phrase + 1});
+        const std::size_t drawn = draw(scores_);
+        if (options[drawn] == proposal_.phrases()[phrase]) return false;
+        return propose(replace(proposal_, {phrase, phrase + 1}, options[drawn]), scores_[drawn]);
+    }
+
+    bool merge_split(std::int32_t position) {
+        const std::int32_t left = proposal_.phrase_of(position - 1), right = proposal_.phrase_of(position);
+        const PhraseSpace& space = proposal_.space();
+        const std::int32_t begin = proposal_.begin(left), end = proposal_.end(right);
+        const auto lefts = space.on_span(begin, position), rights = space.on_span(position, end);
+        scores_.clear();
+        if (right - left > 1 || right < left) {
+            const bool forward = left < right;
+            const auto ones = forward ? lefts : rights, others = forward ? rights : lefts;
+            return draw_pair(std::min(left, right), std::max(left, right), {}, ones, others);
+        }
+        const auto merged = end - begin <= space.longest() ? space.on_span(begin, end) : std::span<const std::int32_t>{};
+        add_singles(merged, {left, right + 1});
+        return draw_pair(left, right, merged, lefts, rights);
+    }
+
+    bool reorder(std::int32_t one, std::int32_t other) {
+        const std::int32_t left = proposal_.phrase_of(one), right = proposal_.phrase_of(other);
+        if (left == right || proposal_.begin(left) != one || proposal_.begin(right) != other) return false;
+        const Change change = exchange(proposal_, std::min(left, right), std::max(left, right));
+        if (!proposal_.allows(change)) return false;
+        const double difference = proposal_.difference(change);
+        if (stream_.uniform() * (1 + std::exp(-difference * sharpness_)) >= 1) return false;
+        return propose(change, difference);
+    }
+
+    // Proposes a whole derivation, however it was made; `log_ratio` is the logarithm of the probability to propose the
+    // present derivation less that to propose the new one.
+    bool jump(const std::vector<std::int32_t>& phrases, double log_ratio) {
+        if (phrases == proposal_.phrases()) return true;
+        const Derivation changed(derivation().space(), phrases);
+        double gain = changed.score() - derivation().score();
+        if (correction_ != nullptr) gain += correction_->gain(phrases);
+        if (!accepts(gain * sharpness_ + log_ratio)) return false;
+        if (correction_ != nullptr) correction_->accept();
+        if (target_) target_->become(phrases);
+        proposal_.become(phrases);
+        return true;
+    }
+
+private:
+    // The scores of single options in place of a window, less the present score.
+    void add_singles(std::span<const std::int32_t> options, Window window) {
+        const Beginning start = proposal_.before(window.first);
+        for (std::int32_t option : options) {
+            Beginning beginning = start;
+            proposal_.place(beginning, option);
+            scores_.push_back(beginning.score + proposal_.ending(beginning, window.last) - proposal_.score());
+        }
+    }
+
+    // The scores of all second options after a first: they depend on the state that the first leaves.
+    struct Row {
+        std::int32_t lm, exit;
+        double peak, sum;  // of exp(sharpness * (score - peak))
+    };
+
+    // Draws either a single option (those whose scores are there already) or options for the phrases `first` and `second`
+    // (the same if one phrase covers both).
+    bool draw_pair(std::int32_t first, std::int32_t second, std::span<const std::int32_t> singles, std::span<const std::int32_t> ones,
+                   std::span<const std::int32_t> others) {
+        const std::size_t width = others.size();
+        rows_.clear();
+        row_scores_.clear();
+        row_of_.clear();
+        firsts_.clear();
+        endings_.assign(width, {-1, 0});
+        if (width > 0)
+            for (std::int32_t one : ones) {
+                Beginning beginning = proposal_.before(first);
+                proposal_.place(beginning, one);
+                if (first + 1 < second) proposal_.keep(beginning, first + 1, second);
+                const std::size_t row = row_after(beginning, second, others);
+                row_of_.push_back(static_cast<std::int32_t>(row));
+                firsts_.push_back(beginning.score);
+                scores_.push_back(beginning.score - proposal_.score() + rows_[row].peak + std::log(rows_[row].sum) / sharpness_);
+            }
+        if (scores_.size() == 1 && width == 1) return false;
+        std::size_t drawn = draw(scores_);
+        const Window window{first, second + 1};
+        if (drawn < singles.size()) {
+            if (first == second && singles[drawn] == proposal_.phrases()[first]) return false;
+            return propose(replace(proposal_, window, singles[drawn]), scores_[drawn]);
+        }
+        drawn -= singles.size();
+        const std::size_t row = static_cast<std::size_t>(row_of_[drawn]);
+        const std::span<const double> seconds(row_scores_.data() + row * width, width);
+        const std::size_t other = draw(seconds);
+        if (first != second && ones[drawn] == proposal_.phrases()[first] && others[other] == proposal_.phrases()[second]) return false;
+        const Change change = Change()
+                                  .keep(0, first)
+                                  .place(ones[drawn])
+                                  .keep(first + 1, second)
+                                  .place(others[other])
+                                  .keep(second + 1, proposal_.size());
+        return propose(change, firsts_[drawn] + seconds[other] - proposal_.score());
+    }
+
+    std::size_t row_after(const Beginning& beginning, std::int32_t second, std::span<const std::int32_t> others) {
+        const std::int32_t exit = proposal_.space().exit_of(beginning.previous);
+        for (std::size_t row = 0; row < rows_.size(); ++row)
+            if (rows_[row].lm == beginning.lm && rows_[row].exit == exit) return row;
+        Row row{beginning.lm, exit, -std::numeric_limits<double>::infinity(), 0};
+        for (std::size_t i = 0; i < others.size(); ++i) {
+            Beginning both{0, beginning.previous, beginning.lm};
+            proposal_.place(both, others[i]);
+            if (endings_[i].lm != both.lm) endings_[i] = {both.lm, proposal_.ending(both, second + 1)};
+            const double score = both.score + endings_[i].score;
+            row_scores_.push_back(score);
+            row.peak = std::max(row.peak, score);
+        }
+        for (std::size_t i = row_scores_.size() - others.size(); i < row_scores_.size(); ++i)
+            row.sum += std::exp(sharpness_ * (row_scores_[i] - row.peak));
+        rows_.push_back(row);
+        return rows_.size() - 1;
+    }
+
+    // Draws an index in proportion to exp(sharpness * score).
+    std::size_t draw(std::span<const double> scores) {
+        const double peak = *std::max_element(scores.begin(), scores.end());
+        weights_.resize(scores.size());
+        double total = 0;
+        for (std::size_t i = 0; i < scores.size(); ++i) total += weights_[i] = std::exp(sharpness_ * (scores[i] - peak));
+        double wanted = stream_.uniform() * total;
+        std::size_t drawn = 0;
+        while (drawn + 1 < scores.size() && wanted >= weights_[drawn]) wanted -= weights_[drawn++];
+        return drawn;
+    }
+
+    bool accepts(double log_ratio) { return log_ratio >= 0 || stream_.uniform() < std::exp(log_ratio); }
+
+    // Accepts a draw from a block, or not; `difference` is by how much it scores more as the proposal sees it.
+    bool propose(const Change& change, double difference) {
+        if (target_ || correction_ != nullptr) {
+            double gain = target_ ? target_->difference(change) - difference : 0;
+            if (correction_ != nullptr) {
+                proposal_.changed(change, phrases_);
+                gain += correction_->gain(phrases_);
+            }
+            if (!accepts(gain * sharpness_)) return false;
+            if (correction_ != nullptr) correction_->accept();
+            if (target_) target_->apply(change);
+        }
+        proposal_.apply(change);
+        return true;
+    }
+
+    struct Ending {
+        std::int32_t lm;
+        double score;
+    };
+
+    Derivation proposal_;
+    std::optional<Derivation> target_;
+    Stream stream_;
+    Correction* correction_;
+    double sharpness_ = 1;
+
+    // Of the step under way, kept for their memory.
+    std::vector<double> scores_, weights_, row_scores_, firsts_;
+    std::vector<Row> rows_;
+    std::vector<std::int32_t> row_of_, phrases_;
+    std::vector<Ending> endings_;  // after each second option: most fix the state that the rest is read in
+};
+
+}  // namespace dragoman
