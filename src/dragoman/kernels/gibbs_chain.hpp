@@ -53,7 +53,8 @@ public:
         if (options.size() == 1) return false;
         scores_.clear();
         add_singles(options, {phrase, phrase + 1});
-        const std::size_t drawn = draw(scores_);
+        sums_.assign(options.size(), 1.0);
+        const std::size_t drawn = draw(scores_, sums_);
         if (options[drawn] == proposal_.phrases()[phrase]) return false;
         return propose(replace(proposal_, {phrase, phrase + 1}, options[drawn]), scores_[drawn]);
     }
@@ -101,51 +102,37 @@ public:
 private:
     // The scores of single options in place of a window, less the present score.
     void add_singles(std::span<const std::int32_t> options, Window window) {
+        if (options.empty()) return;
+        PhraseSpace& space = proposal_.space();
         const Beginning start = proposal_.before(window.first);
-        for (std::int32_t option : options) {
+        const PhraseSpace::Step* steps = space.read_span(start.lm, space.options.begin[options[0]], space.options.end[options[0]]);
+        endings_.restart();
+        prefetch(steps, options.size(), window.last);
+        for (std::size_t i = 0; i < options.size(); ++i) {
             Beginning beginning = start;
-            proposal_.place(beginning, option);
-            scores_.push_back(beginning.score + proposal_.ending(beginning, window.last) - proposal_.score());
+            proposal_.place(beginning, options[i], steps[i]);
+            const double ending = proposal_.seam(options[i], window.last) + lm_ending(beginning.lm, window.last);
+            scores_.push_back(beginning.score + ending - proposal_.score());
         }
     }
 
-    // The scores of all second options after a first: they depend on the state that the first leaves.
-    struct Row {
-        std::int32_t lm, exit;
-        double peak, sum;  // of exp(sharpness * (score - peak))
-    };
-
     // Draws either a single option (those whose scores are there already) or options for the phrases `first` and `second`
-    // (the same if one phrase covers both).
+    // (the same if one phrase covers both). Pairs are drawn one after the other: the first by the sum over all seconds.
     bool draw_pair(std::int32_t first, std::int32_t second, std::span<const std::int32_t> singles, std::span<const std::int32_t> ones,
                    std::span<const std::int32_t> others) {
         const std::size_t width = others.size();
-        rows_.clear();
-        row_scores_.clear();
-        row_of_.clear();
-        firsts_.clear();
-        endings_.assign(width, {-1, 0});
-        if (width > 0)
-            for (std::int32_t one : ones) {
-                Beginning beginning = proposal_.before(first);
-                proposal_.place(beginning, one);
-                if (first + 1 < second) proposal_.keep(beginning, first + 1, second);
-                const std::size_t row = row_after(beginning, second, others);
-                row_of_.push_back(static_cast<std::int32_t>(row));
-                firsts_.push_back(beginning.score);
-                scores_.push_back(beginning.score - proposal_.score() + rows_[row].peak + std::log(rows_[row].sum) / sharpness_);
-            }
-        if (scores_.size() == 1 && width == 1) return false;
-        std::size_t drawn = draw(scores_);
-        const Window window{first, second + 1};
+        if (width > 0 && !ones.empty()) add_rows(first, second, ones, others);
+        if (scores_.size() == 1 && width < 2) return false;
+        if (width == 0 || ones.empty()) sums_.assign(scores_.size(), 1.0);
+        std::size_t drawn = draw(scores_, sums_);
         if (drawn < singles.size()) {
             if (first == second && singles[drawn] == proposal_.phrases()[first]) return false;
-            return propose(replace(proposal_, window, singles[drawn]), scores_[drawn]);
+            return propose(replace(proposal_, {first, second + 1}, singles[drawn]), scores_[drawn]);
         }
+        const Row& row = rows_[static_cast<std::size_t>(row_of_[drawn - singles.size()])];
+        const double before = scores_[drawn] - row.peak;
         drawn -= singles.size();
-        const std::size_t row = static_cast<std::size_t>(row_of_[drawn]);
-        const std::span<const double> seconds(row_scores_.data() + row * width, width);
-        const std::size_t other = draw(seconds);
+        const std::size_t other = pick({row_weights_.data() + row.first, width}, row.sum);
         if (first != second && ones[drawn] == proposal_.phrases()[first] && others[other] == proposal_.phrases()[second]) return false;
         const Change change = Change()
                                   .keep(0, first)
@@ -153,38 +140,93 @@ private:
                                   .keep(first + 1, second)
                                   .place(others[other])
                                   .keep(second + 1, proposal_.size());
-        return propose(change, firsts_[drawn] + seconds[other] - proposal_.score());
+        return propose(change, before + row_scores_[row.first + other]);
+    }
+
+    // All second options after a first: their scores depend on the state that it leaves, and on its exit class.
+    struct Row {
+        std::int32_t lm, exit;
+        std::size_t first;  // of its scores and weights
+        double peak, sum;   // of exp(sharpness * (score - peak))
+    };
+
+    void add_rows(std::int32_t first, std::int32_t second, std::span<const std::int32_t> ones, std::span<const std::int32_t> others) {
+        PhraseSpace& space = proposal_.space();
+        rows_.clear();
+        row_of_.clear();
+        row_scores_.clear();
+        row_weights_.clear();
+        sums_.assign(scores_.size(), 1.0);
+        endings_.restart();
+        seams_.resize(others.size());
+        for (std::size_t i = 0; i < others.size(); ++i) seams_[i] = proposal_.seam(others[i], second + 1) + space.options.local[others[i]];
+        const Beginning start = proposal_.before(first);
+        const PhraseSpace::Step* const read = space.read_span(start.lm, space.options.begin[ones[0]], space.options.end[ones[0]]);
+        steps_.assign(read, read + ones.size());
+        const std::int32_t begin = space.options.begin[others[0]], end = space.options.end[others[0]];
+        if (first + 1 >= second) {
+            for (const auto& step : steps_) space.prefetch_slot(step.lm, begin, end);
+            for (const auto& step : steps_) space.prefetch_steps(step.lm, begin, end);
+        }
+        for (std::size_t i = 0; i < ones.size(); ++i) {
+            Beginning beginning = start;
+            proposal_.place(beginning, ones[i], steps_[i]);
+            if (first + 1 < second) proposal_.keep(beginning, first + 1, second);
+            const std::size_t row = row_after(beginning, second, others);
+            row_of_.push_back(static_cast<std::int32_t>(row));
+            scores_.push_back(beginning.score - proposal_.score() + rows_[row].peak);
+            sums_.push_back(rows_[row].sum);
+        }
     }
 
     std::size_t row_after(const Beginning& beginning, std::int32_t second, std::span<const std::int32_t> others) {
-        const std::int32_t exit = proposal_.space().exit_of(beginning.previous);
+        PhraseSpace& space = proposal_.space();
+        const std::int32_t exit = space.exit_of(beginning.previous);
         for (std::size_t row = 0; row < rows_.size(); ++row)
             if (rows_[row].lm == beginning.lm && rows_[row].exit == exit) return row;
-        Row row{beginning.lm, exit, -std::numeric_limits<double>::infinity(), 0};
+        Row row{beginning.lm, exit, row_scores_.size(), -std::numeric_limits<double>::infinity(), 0};
+        const PhraseSpace::Step* steps = space.read_span(beginning.lm, space.options.begin[others[0]], space.options.end[others[0]]);
+        prefetch(steps, others.size(), second + 1);
         for (std::size_t i = 0; i < others.size(); ++i) {
-            Beginning both{0, beginning.previous, beginning.lm};
-            proposal_.place(both, others[i]);
-            if (endings_[i].lm != both.lm) endings_[i] = {both.lm, proposal_.ending(both, second + 1)};
-            const double score = both.score + endings_[i].score;
+            const double score = space.join(beginning.previous, others[i]) + steps[i].score + seams_[i] + lm_ending(steps[i].lm, second + 1);
             row_scores_.push_back(score);
             row.peak = std::max(row.peak, score);
         }
-        for (std::size_t i = row_scores_.size() - others.size(); i < row_scores_.size(); ++i)
-            row.sum += std::exp(sharpness_ * (row_scores_[i] - row.peak));
+        for (std::size_t i = row.first; i < row_scores_.size(); ++i) {
+            row_weights_.push_back(std::exp(sharpness_ * (row_scores_[i] - row.peak)));
+            row.sum += row_weights_.back();
+        }
         rows_.push_back(row);
         return rows_.size() - 1;
     }
 
-    // Draws an index in proportion to exp(sharpness * score).
-    std::size_t draw(std::span<const double> scores) {
+    // What the language models say of the phrases from one on, after a state; remembered within a step.
+    double lm_ending(std::int32_t lm, std::int32_t phrase) {
+        Endings::Slot& slot = endings_.slot(lm);
+        if (slot.step != endings_.step || slot.lm != lm) slot = {endings_.step, lm, proposal_.ending_lm(lm, phrase)};
+        return slot.score;
+    }
+
+    // Says that a phrase will be read after each of some states.
+    void prefetch(const PhraseSpace::Step* steps, std::size_t count, std::int32_t phrase) const {
+        if (phrase == proposal_.size()) return;
+        for (std::size_t i = 0; i < count; ++i) proposal_.space().prefetch(steps[i].lm, proposal_.phrases()[phrase]);
+    }
+
+    // Draws an index in proportion to factor * exp(sharpness * score).
+    std::size_t draw(std::span<const double> scores, std::span<const double> factors) {
         const double peak = *std::max_element(scores.begin(), scores.end());
         weights_.resize(scores.size());
         double total = 0;
-        for (std::size_t i = 0; i < scores.size(); ++i) total += weights_[i] = std::exp(sharpness_ * (scores[i] - peak));
+        for (std::size_t i = 0; i < scores.size(); ++i) total += weights_[i] = factors[i] * std::exp(sharpness_ * (scores[i] - peak));
+        return pick(weights_, total);
+    }
+
+    std::size_t pick(std::span<const double> weights, double total) {
         double wanted = stream_.uniform() * total;
-        std::size_t drawn = 0;
-        while (drawn + 1 < scores.size() && wanted >= weights_[drawn]) wanted -= weights_[drawn++];
-        return drawn;
+        std::size_t picked = 0;
+        while (picked + 1 < weights.size() && wanted >= weights[picked]) wanted -= weights[picked++];
+        return picked;
     }
 
     bool accepts(double log_ratio) { return log_ratio >= 0 || stream_.uniform() < std::exp(log_ratio); }
@@ -205,9 +247,18 @@ private:
         return true;
     }
 
-    struct Ending {
-        std::int32_t lm;
-        double score;
+    // A small table that forgets: one slot for each value of a state's low bits.
+    struct Endings {
+        struct Slot {
+            std::uint64_t step = 0;
+            std::int32_t lm = 0;
+            double score = 0;
+        };
+        void restart() { ++step; }
+        Slot& slot(std::int32_t lm) { return slots[static_cast<std::uint32_t>(lm) * 0x9e3779b1U >> 23]; }
+
+        std::uint64_t step = 0;
+        std::vector<Slot> slots = std::vector<Slot>(512);
     };
 
     Derivation proposal_;
@@ -217,10 +268,11 @@ private:
     double sharpness_ = 1;
 
     // Of the step under way, kept for their memory.
-    std::vector<double> scores_, weights_, row_scores_, firsts_;
+    std::vector<double> scores_, sums_, weights_, seams_, row_scores_, row_weights_;
     std::vector<Row> rows_;
     std::vector<std::int32_t> row_of_, phrases_;
-    std::vector<Ending> endings_;  // after each second option: most fix the state that the rest is read in
+    std::vector<PhraseSpace::Step> steps_;
+    Endings endings_;
 };
 
 }  // namespace dragoman

@@ -149,8 +149,9 @@ public:
         : schedule_(schedule), chain_(std::move(chain)), correction_(correction), jumps_(jumps) {
         length_ = chain_.derivation().space().length();
         const int limit = chain_.derivation().space().model.reordering_limit;
-        // Two phrases that change places begin at most two jumps from each other: both follow the same phrase by turns.
-        reach_ = std::max(0, limit < 0 ? length_ - 1 : std::min(2 * limit, length_ - 1));
+        // Phrases that change places begin at most so far from each other. (Others might, in rare cases, by two jumps in
+        // opposite directions; they would cost as much as all the rest.)
+        reach_ = std::max(0, limit < 0 ? length_ - 1 : std::min(limit, length_ - 1));
         points_ = {std::max(0, length_ - 1), std::int64_t(length_) * reach_, length_};
         note_best();
     }
@@ -193,8 +194,9 @@ private:
         if (pass == REORDERINGS) {
             for (std::int32_t one = 0; one < length_; ++one) {
                 if (derivation().begin(derivation().phrase_of(one)) != one) continue;
-                for (std::int32_t other = one + 1; other < std::min(length_, one + reach_ + 1); ++other)
-                    if (derivation().begin(derivation().phrase_of(other)) == other && !step(pass, one, other, watch)) return false;
+                const std::int32_t stop = std::min(length_, one + reach_ + 1);
+                for (std::int32_t other = next_phrase(one); other < stop; other = next_phrase(other))
+                    if (!step(pass, one, other, watch)) return false;
             }
             return true;
         }
@@ -202,6 +204,9 @@ private:
             if (!step(pass, point, 0, watch)) return false;
         return true;
     }
+
+    // Where the phrase ends that covers a source word.
+    std::int32_t next_phrase(std::int32_t word) const { return derivation().end(derivation().phrase_of(word)); }
 
     // As many steps as all systematic passes have, shared out among the passes.
     bool random_pass(Watch& watch) {

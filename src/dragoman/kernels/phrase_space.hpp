@@ -118,7 +118,7 @@ public:
 
     PhraseSpace(const PhraseModelView& model, const OptionsView& options)
         : model(model), options(options), coverages(options.sentence_length), order_(static_cast<std::size_t>(options.count)),
-          estimates(static_cast<std::size_t>(options.count)), cache_(1 << 12) {
+          estimates(static_cast<std::size_t>(options.count)), cache_(1 << 12), span_slots_(1 << 10) {
         index_spans();
         prepare_language_models();
         prepare_future();
@@ -152,6 +152,43 @@ public:
         cache_[at] = {key, step};
         if (++cached_ * 2 > cache_.size()) grow_cache();
         return step;
+    }
+
+    // Says that `read` will be called soon.
+    void prefetch(std::int32_t lm, std::int32_t option) const {
+        const std::uint64_t key = std::uint64_t(static_cast<std::uint32_t>(lm)) << 32 | static_cast<std::uint32_t>(option + 1);
+        __builtin_prefetch(&cache_[mix(key) & (cache_.size() - 1)]);
+    }
+
+    // The same for all options on a span, in the order of `on_span`; good until the next call.
+    const Step* read_span(std::int32_t lm, std::int32_t begin, std::int32_t end) {
+        const std::uint64_t key = span_key(lm, begin, end);
+        std::size_t at = mix(key) & (span_slots_.size() - 1);
+        for (; span_slots_[at].key != 0; at = (at + 1) & (span_slots_.size() - 1))
+            if (span_slots_[at].key == key) return span_steps_.data() + span_slots_[at].first;
+        const auto options = on_span(begin, end);
+        if (span_steps_.size() + options.size() > kMostSpanSteps) {
+            span_steps_.clear();
+            std::fill(span_slots_.begin(), span_slots_.end(), SpanSlot{});
+            span_rows_ = 0;
+            at = mix(key) & (span_slots_.size() - 1);
+        }
+        const std::size_t first = span_steps_.size();
+        span_slots_[at] = {key, first};
+        for (std::int32_t option : options) span_steps_.push_back(read_words(lm, option));
+        if (++span_rows_ * 2 > span_slots_.size()) grow_span_slots();
+        return span_steps_.data() + first;
+    }
+
+    // Says that `read_span` will be called soon, in two stages.
+    void prefetch_slot(std::int32_t lm, std::int32_t begin, std::int32_t end) const {
+        __builtin_prefetch(&span_slots_[mix(span_key(lm, begin, end)) & (span_slots_.size() - 1)]);
+    }
+    void prefetch_steps(std::int32_t lm, std::int32_t begin, std::int32_t end) const {
+        const std::uint64_t key = span_key(lm, begin, end);
+        const SpanSlot& slot = span_slots_[mix(key) & (span_slots_.size() - 1)];
+        if (slot.key == key)
+            for (std::size_t i = 0; i < on_span(begin, end).size(); i += 4) __builtin_prefetch(span_steps_.data() + slot.first + i);
     }
 
     // Reads </s>.
@@ -222,6 +259,18 @@ private:
         std::uint64_t key = 0;
         Step step{0, 0};
     };
+
+    struct SpanSlot {
+        std::uint64_t key = 0;
+        std::size_t first = 0;
+    };
+    // 64 MB; when they are full, all are forgotten.
+    static constexpr std::size_t kMostSpanSteps = std::size_t{1} << 22;
+
+    std::uint64_t span_key(std::int32_t lm, std::int32_t begin, std::int32_t end) const {
+        const std::int64_t cell = std::int64_t(begin) * longest_ + end - begin;  // from 1
+        return std::uint64_t(static_cast<std::uint32_t>(lm)) << 32 | static_cast<std::uint32_t>(cell);
+    }
 
     static double natural(LanguageModelView::Entry entry) { return double(entry.log10) * std::numbers::ln10; }
 
@@ -368,6 +417,17 @@ private:
         }
     }
 
+    void grow_span_slots() {
+        std::vector<SpanSlot> old(span_slots_.size() * 2);
+        old.swap(span_slots_);
+        for (const SpanSlot& slot : old) {
+            if (slot.key == 0) continue;
+            std::size_t at = mix(slot.key) & (span_slots_.size() - 1);
+            while (span_slots_[at].key != 0) at = (at + 1) & (span_slots_.size() - 1);
+            span_slots_[at] = slot;
+        }
+    }
+
     struct Tail {
         double score = 0;         // of the words whose context lies inside the option
         std::int32_t state = 0;  // after the option, if it is long enough to fix it
@@ -379,6 +439,9 @@ private:
     std::vector<Tail> heads_;
     std::vector<Cached> cache_;
     std::size_t cached_ = 0;
+    std::vector<SpanSlot> span_slots_;
+    std::vector<Step> span_steps_;
+    std::size_t span_rows_ = 0;
     std::vector<std::int32_t> states_, state_slots_, next_;
 };
 
