@@ -49,7 +49,9 @@ def closest_limit(model: Model, sentence: str, wanted: float) -> tuple[Translato
     return min(found, key=lambda row: row[:2])[2:]
 
 
-def timed(batch: Batch, limit: int, schedule: Schedule, *, samples: int, chains: int, threads: int, runs: int) -> tuple[float, Visited]:
+def timed(
+    batch: Batch, limit: int, schedule: Schedule, *, samples: int, chains: int, threads: int, runs: int
+) -> tuple[float, Visited]:
     starts = gloss(batch)
     best = np.inf
     for _ in range(runs):
@@ -120,7 +122,8 @@ def main() -> None:
             begin = time.perf_counter()
             list(sampler.sample([sentence], features=features))
             seconds = time.perf_counter() - begin
-            print(f"| {order} | | Samples {'with' if features else 'without'} features, from start to end | {seconds:.3f} | | |")
+            what = f"Samples {'with' if features else 'without'} features, from start to end"
+            print(f"| {order} | | {what} | {seconds:.3f} | | |")
 
 
 if __name__ == "__main__":

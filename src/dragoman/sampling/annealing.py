@@ -20,8 +20,10 @@ class Annealing(Schedule):
     """How chains cool down."""
 
     scans: int = option(200, "scans a chain", minimum=1)
-    start_temperature: float = option(3.0, "temperature of the first scan")
-    end_temperature: float = option(0.01, "temperature of the last scan; it falls by the same factor each time")
+    start_temperature: float = option(3.0, "temperature of the first scan", minimum=1e-6)
+    end_temperature: float = option(
+        0.01, "temperature of the last scan; it falls by the same factor each time", minimum=1e-6
+    )
     chains: int = option(1, "chains a sentence, of which the best counts", minimum=1)
 
     @property

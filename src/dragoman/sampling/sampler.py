@@ -44,8 +44,10 @@ class Sampling(Schedule):
     samples: int = option(1000, "samples a chain", minimum=1)
     chains: int = option(2, "independent chains a sentence", minimum=1)
     burn_in: int = option(100, "scans before the first sample", minimum=0)
-    start_temperature: float = option(3.0, "temperature of the first scan; it falls to the last during burn-in")
-    temperature: float = option(1.0, "the score of a derivation is divided by this")
+    start_temperature: float = option(
+        3.0, "temperature of the first scan; it falls to the last during burn-in", minimum=1e-6
+    )
+    temperature: float = option(1.0, "the score of a derivation is divided by this", minimum=1e-6)
     thin: int = option(1, "keep every so-manieth sample", minimum=1)
     collect: Literal["scan", "pass"] = option("scan", "a sample for each scan, or for each operator's pass in it")
     initial: Literal["gloss", "random", "beam"] = option(
