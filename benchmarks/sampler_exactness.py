@@ -58,9 +58,7 @@ def main() -> None:
         case, schedule, temperature = Case(30_000 + seed), random_schedule(rng), float(rng.uniform(0.5, 3))
         plain.append(stationary_p_value(case, schedule, temperature, options.copies, 11 * seed))
         proposal = other_weights(case, rng)
-        corrected.append(
-            stationary_p_value(case, schedule, temperature, options.copies, 13 * seed, proposal=proposal)
-        )
+        corrected.append(stationary_p_value(case, schedule, temperature, options.copies, 13 * seed, proposal=proposal))
     show("exact starts, three scans", plain)
     show("the same, drawn from other weights", corrected)
     cases = (case for case in map(Case, itertools.count(40_000)) if 10 <= len(case.scores) <= 1000)

@@ -147,13 +147,16 @@ public:
     // ... and that of the language models: what changes if they read the rest from another state, and the end.
     double ending_lm(std::int32_t lm, std::int32_t phrase) const {
         double score = 0;
-        for (std::int32_t i = phrase; i < size(); ++i) {
-            if (lm == lms_[i]) return score + finish_;
-            const auto step = space_.read(lm, phrases_[i]);
-            score += step.score - lm_scores_[i];
-            lm = step.lm;
-        }
-        return score + (lm == lms_.back() ? finish_ : space_.finish(lm));
+        for (; phrase < size() && lm != lms_[phrase]; ++phrase) score += reread(lm, phrase);
+        return score + (lm == lms_[phrase] ? finish_ : space_.finish(lm));
+    }
+    // Whether the language models are in the state that they are in before a phrase as it is.
+    bool in_step(std::int32_t lm, std::int32_t phrase) const { return lm == lms_[phrase]; }
+    // What it changes to read a phrase after another state, which becomes the one that follows.
+    double reread(std::int32_t& lm, std::int32_t phrase) const {
+        const auto step = space_.read(lm, phrases_[phrase]);
+        lm = step.lm;
+        return step.score - lm_scores_[phrase];
     }
 
     // All that the difference depends on if phrases [first, last) are replaced: they, what stands before them, and what

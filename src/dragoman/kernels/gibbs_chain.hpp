@@ -107,7 +107,8 @@ private:
         const Beginning start = proposal_.before(window.first);
         const PhraseSpace::Step* steps = space.read_span(start.lm, space.options.begin[options[0]], space.options.end[options[0]]);
         endings_.restart();
-        prefetch(steps, options.size(), window.last);
+        for (std::size_t i = 0; i < options.size(); ++i) expect_ending(steps[i].lm, window.last);
+        learn_endings(window.last);
         for (std::size_t i = 0; i < options.size(); ++i) {
             Beginning beginning = start;
             proposal_.place(beginning, options[i], steps[i]);
@@ -145,72 +146,101 @@ private:
 
     // All second options after a first: their scores depend on the state that it leaves, and on its exit class.
     struct Row {
-        std::int32_t lm, exit;
-        std::size_t first;  // of its scores and weights
+        std::int32_t lm, exit, previous;
+        std::size_t first;  // of its steps, scores and weights
         double peak, sum;   // of exp(sharpness * (score - peak))
     };
 
     void add_rows(std::int32_t first, std::int32_t second, std::span<const std::int32_t> ones, std::span<const std::int32_t> others) {
         PhraseSpace& space = proposal_.space();
+        const std::int32_t begin = space.options.begin[others[0]], end = space.options.end[others[0]];
         rows_.clear();
         row_of_.clear();
-        row_scores_.clear();
-        row_weights_.clear();
-        sums_.assign(scores_.size(), 1.0);
-        endings_.restart();
-        seams_.resize(others.size());
-        for (std::size_t i = 0; i < others.size(); ++i) seams_[i] = proposal_.seam(others[i], second + 1) + space.options.local[others[i]];
+        row_steps_.clear();
         const Beginning start = proposal_.before(first);
         const PhraseSpace::Step* const read = space.read_span(start.lm, space.options.begin[ones[0]], space.options.end[ones[0]]);
         steps_.assign(read, read + ones.size());
-        const std::int32_t begin = space.options.begin[others[0]], end = space.options.end[others[0]];
         if (first + 1 >= second) {
             for (const auto& step : steps_) space.prefetch_slot(step.lm, begin, end);
             for (const auto& step : steps_) space.prefetch_steps(step.lm, begin, end);
         }
+        endings_.restart();
+        firsts_.clear();
         for (std::size_t i = 0; i < ones.size(); ++i) {
             Beginning beginning = start;
             proposal_.place(beginning, ones[i], steps_[i]);
             if (first + 1 < second) proposal_.keep(beginning, first + 1, second);
-            const std::size_t row = row_after(beginning, second, others);
-            row_of_.push_back(static_cast<std::int32_t>(row));
-            scores_.push_back(beginning.score - proposal_.score() + rows_[row].peak);
-            sums_.push_back(rows_[row].sum);
+            firsts_.push_back(beginning.score - proposal_.score());
+            row_of_.push_back(row_after(beginning, second, others));
+        }
+        learn_endings(second + 1);
+        seams_.resize(others.size());
+        for (std::size_t i = 0; i < others.size(); ++i) seams_[i] = proposal_.seam(others[i], second + 1) + space.options.local[others[i]];
+        row_scores_.resize(row_steps_.size());
+        row_weights_.resize(row_steps_.size());
+        for (Row& row : rows_) score_row(row, second, others);
+        sums_.assign(scores_.size(), 1.0);
+        for (std::size_t i = 0; i < ones.size(); ++i) {
+            const Row& row = rows_[static_cast<std::size_t>(row_of_[i])];
+            scores_.push_back(firsts_[i] + row.peak);
+            sums_.push_back(row.sum);
         }
     }
 
-    std::size_t row_after(const Beginning& beginning, std::int32_t second, std::span<const std::int32_t> others) {
+    // The row after a first option, which may be that of an earlier one.
+    std::int32_t row_after(const Beginning& beginning, std::int32_t second, std::span<const std::int32_t> others) {
         PhraseSpace& space = proposal_.space();
         const std::int32_t exit = space.exit_of(beginning.previous);
         for (std::size_t row = 0; row < rows_.size(); ++row)
-            if (rows_[row].lm == beginning.lm && rows_[row].exit == exit) return row;
-        Row row{beginning.lm, exit, row_scores_.size(), -std::numeric_limits<double>::infinity(), 0};
+            if (rows_[row].lm == beginning.lm && rows_[row].exit == exit) return static_cast<std::int32_t>(row);
         const PhraseSpace::Step* steps = space.read_span(beginning.lm, space.options.begin[others[0]], space.options.end[others[0]]);
-        prefetch(steps, others.size(), second + 1);
+        rows_.push_back({beginning.lm, exit, beginning.previous, row_steps_.size(), -std::numeric_limits<double>::infinity(), 0});
+        row_steps_.insert(row_steps_.end(), steps, steps + others.size());
+        for (std::size_t i = 0; i < others.size(); ++i) expect_ending(steps[i].lm, second + 1);
+        return static_cast<std::int32_t>(rows_.size()) - 1;
+    }
+
+    void score_row(Row& row, std::int32_t second, std::span<const std::int32_t> others) {
+        const PhraseSpace& space = proposal_.space();
+        const PhraseSpace::Step* const steps = row_steps_.data() + row.first;
+        double* const scores = row_scores_.data() + row.first;
         for (std::size_t i = 0; i < others.size(); ++i) {
-            const double score = space.join(beginning.previous, others[i]) + steps[i].score + seams_[i] + lm_ending(steps[i].lm, second + 1);
-            row_scores_.push_back(score);
-            row.peak = std::max(row.peak, score);
+            scores[i] = space.join(row.previous, others[i]) + steps[i].score + seams_[i] + lm_ending(steps[i].lm, second + 1);
+            row.peak = std::max(row.peak, scores[i]);
         }
-        for (std::size_t i = row.first; i < row_scores_.size(); ++i) {
-            row_weights_.push_back(std::exp(sharpness_ * (row_scores_[i] - row.peak)));
-            row.sum += row_weights_.back();
-        }
-        rows_.push_back(row);
-        return rows_.size() - 1;
+        for (std::size_t i = 0; i < others.size(); ++i) row.sum += row_weights_[row.first + i] = std::exp(sharpness_ * (scores[i] - row.peak));
     }
 
-    // What the language models say of the phrases from one on, after a state; remembered within a step.
+    // What the language models say of the phrases from one on, after a state (`Derivation::ending_lm`).
     double lm_ending(std::int32_t lm, std::int32_t phrase) {
-        Endings::Slot& slot = endings_.slot(lm);
-        if (slot.step != endings_.step || slot.lm != lm) slot = {endings_.step, lm, proposal_.ending_lm(lm, phrase)};
-        return slot.score;
+        const Endings::Slot& slot = endings_.slot(lm);
+        return slot.step == endings_.step && slot.lm == lm ? slot.score : proposal_.ending_lm(lm, phrase);
     }
 
-    // Says that a phrase will be read after each of some states.
-    void prefetch(const PhraseSpace::Step* steps, std::size_t count, std::int32_t phrase) const {
-        if (phrase == proposal_.size()) return;
-        for (std::size_t i = 0; i < count; ++i) proposal_.space().prefetch(steps[i].lm, proposal_.phrases()[phrase]);
+    // Says that `lm_ending` will be asked for a state.
+    void expect_ending(std::int32_t lm, std::int32_t phrase) {
+        Endings::Slot& slot = endings_.slot(lm);
+        if (slot.step == endings_.step || proposal_.in_step(lm, phrase)) return;
+        slot = {endings_.step, lm, 0};
+        open_.push_back({lm, lm, 0});
+    }
+
+    // Finds the endings of all expected states side by side, phrase by phrase: waiting for memory is what takes the time,
+    // and so it is waited for many at once.
+    void learn_endings(std::int32_t phrase) {
+        for (; !open_.empty(); ++phrase) {
+            std::size_t kept = 0;
+            for (const Open& one : open_) {
+                if (phrase == proposal_.size() || proposal_.in_step(one.lm, phrase)) {
+                    endings_.slot(one.from).score = one.score + proposal_.ending_lm(one.lm, phrase);
+                } else {
+                    proposal_.space().prefetch(one.lm, proposal_.phrases()[phrase]);
+                    open_[kept++] = one;
+                }
+            }
+            open_.resize(kept);
+            for (Open& one : open_) one.score += proposal_.reread(one.lm, phrase);
+        }
     }
 
     // Draws an index in proportion to factor * exp(sharpness * score).
@@ -247,7 +277,7 @@ private:
         return true;
     }
 
-    // A small table that forgets: one slot for each value of a state's low bits.
+    // Endings of the step under way, in a small table; what finds its slot taken is not in it.
     struct Endings {
         struct Slot {
             std::uint64_t step = 0;
@@ -255,10 +285,16 @@ private:
             double score = 0;
         };
         void restart() { ++step; }
-        Slot& slot(std::int32_t lm) { return slots[static_cast<std::uint32_t>(lm) * 0x9e3779b1U >> 23]; }
+        Slot& slot(std::int32_t lm) { return slots[static_cast<std::uint32_t>(lm) * 0x9e3779b1U >> 22]; }
 
         std::uint64_t step = 0;
-        std::vector<Slot> slots = std::vector<Slot>(512);
+        std::vector<Slot> slots = std::vector<Slot>(1024);
+    };
+
+    // An ending on its way: from a state to the state that it has come to.
+    struct Open {
+        std::int32_t from, lm;
+        double score;
     };
 
     Derivation proposal_;
@@ -268,11 +304,12 @@ private:
     double sharpness_ = 1;
 
     // Of the step under way, kept for their memory.
-    std::vector<double> scores_, sums_, weights_, seams_, row_scores_, row_weights_;
+    std::vector<double> scores_, sums_, weights_, firsts_, seams_, row_scores_, row_weights_;
     std::vector<Row> rows_;
     std::vector<std::int32_t> row_of_, phrases_;
-    std::vector<PhraseSpace::Step> steps_;
+    std::vector<PhraseSpace::Step> steps_, row_steps_;
     Endings endings_;
+    std::vector<Open> open_;
 };
 
 }  // namespace dragoman

@@ -118,7 +118,7 @@ public:
 
     PhraseSpace(const PhraseModelView& model, const OptionsView& options)
         : model(model), options(options), coverages(options.sentence_length), order_(static_cast<std::size_t>(options.count)),
-          estimates(static_cast<std::size_t>(options.count)), cache_(1 << 12), span_slots_(1 << 10) {
+          estimates(static_cast<std::size_t>(options.count)), cache_(1 << 12), cache_mask_(cache_.size() - 1), span_slots_(1 << 10) {
         index_spans();
         prepare_language_models();
         prepare_future();
@@ -145,8 +145,8 @@ public:
     // Reads option's words after the combined language model state `lm`.
     Step read(std::int32_t lm, std::int32_t option) {
         const std::uint64_t key = std::uint64_t(static_cast<std::uint32_t>(lm)) << 32 | static_cast<std::uint32_t>(option + 1);
-        std::size_t at = mix(key) & (cache_.size() - 1);
-        for (; cache_[at].key != 0; at = (at + 1) & (cache_.size() - 1))
+        std::size_t at = mix(key) & cache_mask_;
+        for (; cache_[at].key != 0; at = (at + 1) & cache_mask_)
             if (cache_[at].key == key) return cache_[at].step;
         const Step step = read_words(lm, option);
         cache_[at] = {key, step};
@@ -157,7 +157,7 @@ public:
     // Says that `read` will be called soon.
     void prefetch(std::int32_t lm, std::int32_t option) const {
         const std::uint64_t key = std::uint64_t(static_cast<std::uint32_t>(lm)) << 32 | static_cast<std::uint32_t>(option + 1);
-        __builtin_prefetch(&cache_[mix(key) & (cache_.size() - 1)]);
+        __builtin_prefetch(&cache_[mix(key) & cache_mask_]);
     }
 
     // The same for all options on a span, in the order of `on_span`; good until the next call.
@@ -409,10 +409,11 @@ private:
     void grow_cache() {
         std::vector<Cached> old(cache_.size() * 2);
         old.swap(cache_);
+        cache_mask_ = cache_.size() - 1;
         for (const Cached& entry : old) {
             if (entry.key == 0) continue;
-            std::size_t at = mix(entry.key) & (cache_.size() - 1);
-            while (cache_[at].key != 0) at = (at + 1) & (cache_.size() - 1);
+            std::size_t at = mix(entry.key) & cache_mask_;
+            while (cache_[at].key != 0) at = (at + 1) & cache_mask_;
             cache_[at] = entry;
         }
     }
@@ -438,7 +439,7 @@ private:
     std::vector<double> estimates, spans_, suffix_, futures_;
     std::vector<Tail> heads_;
     std::vector<Cached> cache_;
-    std::size_t cached_ = 0;
+    std::size_t cache_mask_, cached_ = 0;
     std::vector<SpanSlot> span_slots_;
     std::vector<Step> span_steps_;
     std::size_t span_rows_ = 0;
