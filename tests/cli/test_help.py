@@ -18,6 +18,7 @@ COMMANDS = [
     "model check",
     "model filter",
     "model show",
+    "sample",
     "train",
 ]
 

@@ -835,3 +835,57 @@ def forest_translations(
 
     Raises a ValueError if more than `max_strings` are met.
     """
+# gibbs.cpp
+def gibbs_sample(
+    arrays: _PhraseArrays,
+    proposal_arrays: _PhraseArrays | None,
+    lattices: tuple[NDArray[Any], ...] | None,
+    features: list[tuple[int, float, bool, _I32, _I32]],
+    starts: _I32,
+    start_offsets: _I64,
+    groups: _I64,
+    *,
+    reordering_limit: int,
+    chains: int,
+    seed: int,
+    first_number: int,
+    rates: tuple[float, float, float],
+    random: bool,
+    per_pass: bool,
+    samples: int,
+    thin: int,
+    burn_in: _F64,
+    temperature: float,
+    jump_every: int,
+    forward_share: float,
+    max_seconds: float,
+    trace: bool,
+    threads: int = 1,
+    progress: _Progress = None,
+) -> dict[str, NDArray[Any]]:
+    """Run Markov chains over derivations.
+
+    `proposal_arrays` are the same options under other weights, from which steps are drawn. `lattices` are node offsets,
+    first edges, edge offsets, tails, options and scores as `search_phrases` gives them. `features` have a function's
+    address, a weight, whether the function sees documents, and symbols of the source words and of the options' words.
+    `groups` are the bounds of documents. An empty start is a random one. `rates` and the columns of `steps` and
+    `changes` are for merging and splitting, reordering, retranslating.
+
+    Returns, for each sentence, whether a start was found, and the `rows` of its `derivations` (with `offsets`,
+    `scores`, `counts` by chain); for each sentence and chain the best derivation and its score, seconds, and
+    statistics: three counts of steps, three of changes, jumps tried and accepted, samples; and for each sample of each
+    chain its row in the sentence, -1 where the time was over.
+    """
+
+# global_features.cpp
+def global_functions() -> dict[str, int]:
+    """The addresses of the global features that are compiled."""
+
+def global_values(
+    function: int, source: _I32, source_offsets: _I64, sentences: _I64, targets: _I32, target_offsets: _I64
+) -> _F64:
+    """A function's value for each target, which translates a sentence of the source."""
+
+# segmentations.cpp
+def segmentation_components(lengths: _I32, offsets: _I64, begin: _I32, end: _I32, most: int, threads: int = 1) -> _I64:
+    """The number of connected parts of each sentence's segmentation graph, at most `most`, given its options' spans."""

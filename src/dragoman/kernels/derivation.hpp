@@ -106,8 +106,8 @@ public:
     Beginning before(std::int32_t phrase) const { return {totals_[phrase], option_before(phrase), lms_[phrase]}; }
 
     // ... a new option after it, ...
-    void place(Beginning& beginning, std::int32_t option) const {
-        const auto step = space_.read(beginning.lm, option);
+    void place(Beginning& beginning, std::int32_t option) const { place(beginning, option, space_.read(beginning.lm, option)); }
+    void place(Beginning& beginning, std::int32_t option, const PhraseSpace::Step& step) const {
         beginning.score += space_.options.local[option] + space_.join(beginning.previous, option) + step.score;
         beginning.previous = option;
         beginning.lm = step.lm;
@@ -133,9 +133,30 @@ public:
 
     // ... and the score of what is left: the old phrases from `phrase` on, and the end of the sentence.
     double ending(const Beginning& beginning, std::int32_t phrase) const {
-        Beginning all{0, beginning.previous, beginning.lm};
-        if (phrase < size()) keep(all, phrase, size());
-        return all.score + (all.lm == lms_.back() ? finish_ : space_.finish(all.lm)) + space_.close(all.previous);
+        return seam(beginning.previous, phrase) + ending_lm(beginning.lm, phrase);
+    }
+
+    // The two parts of an ending: that of the option before, ...
+    double seam(std::int32_t previous, std::int32_t phrase) const {
+        if (phrase == size()) return space_.close(previous);
+        const std::int32_t before = option_before(phrase);
+        double score = totals_.back() - totals_[phrase] + space_.close(phrases_.back());
+        if (previous != before) score += space_.join(previous, phrases_[phrase]) - space_.join(before, phrases_[phrase]);
+        return score;
+    }
+    // ... and that of the language models: what changes if they read the rest from another state, and the end.
+    double ending_lm(std::int32_t lm, std::int32_t phrase) const {
+        double score = 0;
+        for (; phrase < size() && lm != lms_[phrase]; ++phrase) score += reread(lm, phrase);
+        return score + (lm == lms_[phrase] ? finish_ : space_.finish(lm));
+    }
+    // Whether the language models are in the state that they are in before a phrase as it is.
+    bool in_step(std::int32_t lm, std::int32_t phrase) const { return lm == lms_[phrase]; }
+    // What it changes to read a phrase after another state, which becomes the one that follows.
+    double reread(std::int32_t& lm, std::int32_t phrase) const {
+        const auto step = space_.read(lm, phrases_[phrase]);
+        lm = step.lm;
+        return step.score - lm_scores_[phrase];
     }
 
     // All that the difference depends on if phrases [first, last) are replaced: they, what stands before them, and what
@@ -150,16 +171,49 @@ public:
         }
     }
 
-    void apply(const Change& change) {
-        std::vector<std::int32_t> changed;
+    // Becomes another derivation.
+    void become(const std::vector<std::int32_t>& options) {
+        phrases_ = options;
+        check();
+        score_anew();
+    }
+
+    // The options of the changed derivation.
+    void changed(const Change& change, std::vector<std::int32_t>& options) const {
+        options.clear();
         for (const Piece& piece : change.pieces()) {
             if (piece.option < 0)
-                changed.insert(changed.end(), phrases_.begin() + piece.first, phrases_.begin() + piece.last);
+                options.insert(options.end(), phrases_.begin() + piece.first, phrases_.begin() + piece.last);
             else
-                changed.push_back(piece.option);
+                options.push_back(piece.option);
         }
-        phrases_ = std::move(changed);
-        score_anew();
+    }
+
+    // Scores anew what differs, and sums all up from there in the order of the phrases: the sums are those of a
+    // derivation that was made like this.
+    void apply(const Change& change) {
+        changed(change, changed_);
+        const std::size_t before = phrases_.size(), after = changed_.size(), least = std::min(before, after);
+        std::size_t first = 0, same = 0;  // phrases that are the same at the beginning, and at the end
+        while (first < least && phrases_[first] == changed_[first]) ++first;
+        while (same < least - first && phrases_[before - 1 - same] == changed_[after - 1 - same]) ++same;
+        phrases_.swap(changed_);
+        shift(lm_scores_, before - same, after - same);
+        shift(phrase_scores_, before - same, after - same);
+        shift(lms_, before - same, after - same);
+        std::int32_t lm = lms_[first];
+        std::size_t i = first;
+        for (; i < after; ++i) {
+            if (i > after - same && lms_[i] == lm) break;
+            lm = score_phrase(i, lm);
+        }
+        if (i == after && (same == 0 || lms_[after] != lm)) {
+            lms_[after] = lm;
+            finish_ = space_.finish(lm);
+        }
+        for (i = first; i < (before == after ? after - same : after); ++i)
+            for (std::int32_t word = begin(i); word < end(i); ++word) phrase_of_[word] = static_cast<std::int32_t>(i);
+        sum_up(first);
     }
 
 private:
@@ -177,22 +231,44 @@ private:
 
     void score_anew() {
         const auto size = phrases_.size();
-        totals_.assign(size + 1, 0);
         lm_scores_.resize(size);
+        phrase_scores_.resize(size);
         lms_.assign(size + 1, space_.start_lm());
         phrase_of_.resize(static_cast<std::size_t>(space_.length()));
-        std::int32_t previous = -1;
         for (std::size_t i = 0; i < size; ++i) {
-            const std::int32_t option = phrases_[i];
-            const auto step = space_.read(lms_[i], option);
-            lm_scores_[i] = step.score;
-            lms_[i + 1] = step.lm;
-            totals_[i + 1] = totals_[i] + space_.options.local[option] + space_.join(previous, option) + step.score;
+            lms_[i + 1] = score_phrase(i, lms_[i]);
             for (std::int32_t word = begin(i); word < end(i); ++word) phrase_of_[word] = static_cast<std::int32_t>(i);
-            previous = option;
         }
         finish_ = space_.finish(lms_.back());
-        score_ = totals_.back() + finish_ + space_.close(previous);
+        sum_up(0);
+    }
+
+    // Scores a phrase after a state; returns the state that follows.
+    std::int32_t score_phrase(std::size_t i, std::int32_t lm) {
+        const std::int32_t option = phrases_[i];
+        const auto step = space_.read(lm, option);
+        lms_[i] = lm;
+        lm_scores_[i] = step.score;
+        phrase_scores_[i] = space_.options.local[option] + space_.join(option_before(i), option) + step.score;
+        return step.lm;
+    }
+
+    void sum_up(std::size_t first) {
+        totals_.resize(phrases_.size() + 1, 0);
+        for (std::size_t i = first; i < phrases_.size(); ++i) totals_[i + 1] = totals_[i] + phrase_scores_[i];
+        score_ = totals_.back() + finish_ + space_.close(option_before(size()));
+    }
+
+    // Makes what began at `from` begin at `to`.
+    template <class T>
+    static void shift(std::vector<T>& values, std::size_t from, std::size_t to) {
+        if (to > from) {
+            values.resize(values.size() + to - from);
+            std::move_backward(values.begin() + from, values.end() - (to - from), values.end());
+        } else if (to < from) {
+            std::move(values.begin() + from, values.end(), values.begin() + to);
+            values.resize(values.size() - (from - to));
+        }
     }
 
     void check() const {
@@ -213,9 +289,10 @@ private:
     }
 
     PhraseSpace& space_;
-    std::vector<std::int32_t> phrases_, phrase_of_;
+    std::vector<std::int32_t> phrases_, phrase_of_, changed_;
     std::vector<std::int32_t> lms_;   // language model states before each phrase, and before the sentence's end
     std::vector<double> lm_scores_;   // of each phrase
+    std::vector<double> phrase_scores_;  // the same with all other scores
     std::vector<double> totals_;      // score of all phrases before each, and of all
     double finish_ = 0, score_ = 0;
     std::int32_t history_ = 0;  // words that a language model looks back at most

@@ -1,24 +1,13 @@
 // Exact draws of derivations. Draw i takes its numbers from a SplitMix64 stream of its own, which begins at a hash of
 // the seed and i, so that draws depend neither on each other nor on threads.
 #include "forest.hpp"
-#include "hashing.hpp"
 #include "parallel.hpp"
+#include "random_stream.hpp"
 
 #include <algorithm>
 
 namespace dragoman {
 namespace {
-
-class Stream {
-public:
-    Stream(std::uint64_t seed, std::uint64_t draw) : state_(mix(mix(seed + step) + (draw + 1) * step)) {}
-    // Uniform in [0, 1), on the multiples of 2^-53.
-    double uniform() { return static_cast<double>(mix(state_ += step) >> 11) * 0x1p-53; }
-
-private:
-    static constexpr std::uint64_t step = 0x9e3779b97f4a7c15ULL;
-    std::uint64_t state_;
-};
 
 // Running sums, within each node, of the probabilities of its edges given the node.
 std::vector<double> cumulate(const Forest& forest) {

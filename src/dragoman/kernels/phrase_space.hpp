@@ -118,7 +118,7 @@ public:
 
     PhraseSpace(const PhraseModelView& model, const OptionsView& options)
         : model(model), options(options), coverages(options.sentence_length), order_(static_cast<std::size_t>(options.count)),
-          estimates(static_cast<std::size_t>(options.count)), cache_(1 << 12) {
+          estimates(static_cast<std::size_t>(options.count)), cache_(1 << 12), cache_mask_(cache_.size() - 1), span_slots_(1 << 10) {
         index_spans();
         prepare_language_models();
         prepare_future();
@@ -145,13 +145,50 @@ public:
     // Reads option's words after the combined language model state `lm`.
     Step read(std::int32_t lm, std::int32_t option) {
         const std::uint64_t key = std::uint64_t(static_cast<std::uint32_t>(lm)) << 32 | static_cast<std::uint32_t>(option + 1);
-        std::size_t at = mix(key) & (cache_.size() - 1);
-        for (; cache_[at].key != 0; at = (at + 1) & (cache_.size() - 1))
+        std::size_t at = mix(key) & cache_mask_;
+        for (; cache_[at].key != 0; at = (at + 1) & cache_mask_)
             if (cache_[at].key == key) return cache_[at].step;
         const Step step = read_words(lm, option);
         cache_[at] = {key, step};
         if (++cached_ * 2 > cache_.size()) grow_cache();
         return step;
+    }
+
+    // Says that `read` will be called soon.
+    void prefetch(std::int32_t lm, std::int32_t option) const {
+        const std::uint64_t key = std::uint64_t(static_cast<std::uint32_t>(lm)) << 32 | static_cast<std::uint32_t>(option + 1);
+        __builtin_prefetch(&cache_[mix(key) & cache_mask_]);
+    }
+
+    // The same for all options on a span, in the order of `on_span`; good until the next call.
+    const Step* read_span(std::int32_t lm, std::int32_t begin, std::int32_t end) {
+        const std::uint64_t key = span_key(lm, begin, end);
+        std::size_t at = mix(key) & (span_slots_.size() - 1);
+        for (; span_slots_[at].key != 0; at = (at + 1) & (span_slots_.size() - 1))
+            if (span_slots_[at].key == key) return span_steps_.data() + span_slots_[at].first;
+        const auto options = on_span(begin, end);
+        if (span_steps_.size() + options.size() > kMostSpanSteps) {
+            span_steps_.clear();
+            std::fill(span_slots_.begin(), span_slots_.end(), SpanSlot{});
+            span_rows_ = 0;
+            at = mix(key) & (span_slots_.size() - 1);
+        }
+        const std::size_t first = span_steps_.size();
+        span_slots_[at] = {key, first};
+        for (std::int32_t option : options) span_steps_.push_back(read_words(lm, option));
+        if (++span_rows_ * 2 > span_slots_.size()) grow_span_slots();
+        return span_steps_.data() + first;
+    }
+
+    // Says that `read_span` will be called soon, in two stages.
+    void prefetch_slot(std::int32_t lm, std::int32_t begin, std::int32_t end) const {
+        __builtin_prefetch(&span_slots_[mix(span_key(lm, begin, end)) & (span_slots_.size() - 1)]);
+    }
+    void prefetch_steps(std::int32_t lm, std::int32_t begin, std::int32_t end) const {
+        const std::uint64_t key = span_key(lm, begin, end);
+        const SpanSlot& slot = span_slots_[mix(key) & (span_slots_.size() - 1)];
+        if (slot.key == key)
+            for (std::size_t i = 0; i < on_span(begin, end).size(); i += 4) __builtin_prefetch(span_steps_.data() + slot.first + i);
     }
 
     // Reads </s>.
@@ -205,6 +242,15 @@ public:
         return value;
     }
 
+    // The same for words [begin, end), all of them uncovered.
+    double gap(std::int32_t begin, std::int32_t end) {
+        if (end == length()) return suffix_[begin];
+        if (begin == end) return 0;
+        double total = 0;
+        for (; end - begin > width_; begin += width_) total += span(begin, begin + width_);
+        return total + span(begin, end);
+    }
+
     std::size_t lms() const { return model.language_models.size(); }
     std::int32_t state(std::int32_t lm, std::size_t k) const { return lms() == 1 ? lm : states_[static_cast<std::size_t>(lm) * lms() + k]; }
 
@@ -213,6 +259,18 @@ private:
         std::uint64_t key = 0;
         Step step{0, 0};
     };
+
+    struct SpanSlot {
+        std::uint64_t key = 0;
+        std::size_t first = 0;
+    };
+    // 64 MB; when they are full, all are forgotten.
+    static constexpr std::size_t kMostSpanSteps = std::size_t{1} << 22;
+
+    std::uint64_t span_key(std::int32_t lm, std::int32_t begin, std::int32_t end) const {
+        const std::int64_t cell = std::int64_t(begin) * longest_ + end - begin;  // from 1
+        return std::uint64_t(static_cast<std::uint32_t>(lm)) << 32 | static_cast<std::uint32_t>(cell);
+    }
 
     static double natural(LanguageModelView::Entry entry) { return double(entry.log10) * std::numbers::ln10; }
 
@@ -292,13 +350,6 @@ private:
 
     double& span(std::int32_t begin, std::int32_t end) { return spans_[static_cast<std::size_t>(begin) * width_ + (end - begin - 1)]; }
 
-    double gap(std::int32_t begin, std::int32_t end) {
-        if (end == length()) return suffix_[begin];
-        double total = 0;
-        for (; end - begin > width_; begin += width_) total += span(begin, begin + width_);
-        return total + span(begin, end);
-    }
-
     // Only the first order - 1 words depend on what came before; the rest is known beforehand.
     Step read_words(std::int32_t lm, std::int32_t option) {
         const std::int64_t first = options.word_offsets[option], words = options.word_offsets[option + 1] - first;
@@ -358,11 +409,23 @@ private:
     void grow_cache() {
         std::vector<Cached> old(cache_.size() * 2);
         old.swap(cache_);
+        cache_mask_ = cache_.size() - 1;
         for (const Cached& entry : old) {
             if (entry.key == 0) continue;
-            std::size_t at = mix(entry.key) & (cache_.size() - 1);
-            while (cache_[at].key != 0) at = (at + 1) & (cache_.size() - 1);
+            std::size_t at = mix(entry.key) & cache_mask_;
+            while (cache_[at].key != 0) at = (at + 1) & cache_mask_;
             cache_[at] = entry;
+        }
+    }
+
+    void grow_span_slots() {
+        std::vector<SpanSlot> old(span_slots_.size() * 2);
+        old.swap(span_slots_);
+        for (const SpanSlot& slot : old) {
+            if (slot.key == 0) continue;
+            std::size_t at = mix(slot.key) & (span_slots_.size() - 1);
+            while (span_slots_[at].key != 0) at = (at + 1) & (span_slots_.size() - 1);
+            span_slots_[at] = slot;
         }
     }
 
@@ -376,7 +439,10 @@ private:
     std::vector<double> estimates, spans_, suffix_, futures_;
     std::vector<Tail> heads_;
     std::vector<Cached> cache_;
-    std::size_t cached_ = 0;
+    std::size_t cache_mask_, cached_ = 0;
+    std::vector<SpanSlot> span_slots_;
+    std::vector<Step> span_steps_;
+    std::size_t span_rows_ = 0;
     std::vector<std::int32_t> states_, state_slots_, next_;
 };
 

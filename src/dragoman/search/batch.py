@@ -95,12 +95,18 @@ class Batch:
         self.model = model
         self.weights = weights
         self.options = options
+        self._lm_ids = lm_ids
+        self._local_features = local_features
         self._lm_names = list(model.language_models)
         self._lm_words = _lm_words(model, options, lm_ids)
         self.sparse = [feature(options) for feature in local_features]
         self.boundary_feature = boundary_feature
         none = np.zeros(len(options), np.int32)
         self.left, self.right = boundary_feature(options) if boundary_feature else (none, none)
+
+    def reweighted(self, weights: Weights) -> Batch:
+        """Return the same options scored with other weights."""
+        return Batch(self.model, weights, self.options, self._lm_ids, self._local_features, self.boundary_feature)
 
     @cached_property
     def local(self) -> NDArray[np.float64]:

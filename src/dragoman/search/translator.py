@@ -19,6 +19,7 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
 from dragoman.search.batch import Batch, BoundaryFeature, Found, LocalFeature
+from dragoman.search.global_feature import GlobalFeature
 from dragoman.search.greedy import HillClimbing, greedy_search
 from dragoman.search.lattice import Edges, derivation_features, hypergraph
 from dragoman.search.limits import SearchLimits, SpaceLimits
@@ -95,7 +96,8 @@ class Translator:
         self._climbing = climbing
         self._markup = markup
         settings = model.settings
-        self._reordering_limit = settings.reordering_limit if space.reordering_limit is None else space.reordering_limit
+        limit = space.reordering_limit
+        self.reordering_limit = settings.reordering_limit if limit is None else limit
         self._table_limit = settings.table_limit if space.table_limit is None else space.table_limit
         self._by_score = space.table_limit_by == "score"
         self._collector = OptionCollector(
@@ -110,6 +112,12 @@ class Translator:
             raise UsageError("the model has no phrase table")
         if boundary_feature is not None and model.boundary_feature is not None:
             raise UsageError(f"the model has the boundary feature '{model.boundary_feature.name}' already")
+        for feature in (*self._local_features, boundary_feature):
+            if isinstance(feature, GlobalFeature):
+                raise UsageError(
+                    f"{feature.name} is a global feature, which no search by dynamic programming can score; "
+                    "give it to a Sampler"
+                )
 
     def batch(self, lines: Sequence[str]) -> Batch:
         """Collect and score the options of some tokenised sentences, which may have markup if that is on."""
@@ -166,12 +174,12 @@ class Translator:
     def _search(self, batch: Batch, *, targets: Ragged[np.int32] | None = None, lattice: bool) -> Found:
         if self._climbing is None:
             return batch.search(
-                self.limits, self._reordering_limit, targets=targets, lattice=lattice, threads=self.threads
+                self.limits, self.reordering_limit, targets=targets, lattice=lattice, threads=self.threads
             )
         if lattice or targets is not None:
             raise UsageError("hill-climbing finds one derivation: no n-best lists, hypergraphs or forced translations")
         return greedy_search(
-            batch, self._climbing, self.limits, reordering_limit=self._reordering_limit, threads=self.threads
+            batch, self._climbing, self.limits, reordering_limit=self.reordering_limit, threads=self.threads
         )
 
 

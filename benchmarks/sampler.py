@@ -1,0 +1,130 @@
+"""Speed of the Gibbs sampler: 10,000 scans of a sentence of 36 words with about 8.7 options a phrase.
+
+The thesis (5.6) needs 120 s for as many with a trigram model. Make the model with
+`dragoman import moses ../shared/data/moses/fr-en/moses.tuned.ini --out MODEL`; `--arpa` adds a row for its language
+model replaced by another, of order 5, say.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from dragoman.formats.arpa import read_arpa
+from dragoman.model.bundle import Model
+from dragoman.model.language_model import LanguageModel
+from dragoman.sampling.chains import Schedule, Visited, run_chains
+from dragoman.sampling.sampler import Sampler, Sampling
+from dragoman.search.batch import Batch
+from dragoman.search.greedy import gloss
+from dragoman.search.limits import SpaceLimits
+from dragoman.search.translator import Translator
+
+PROJECT = Path(__file__).resolve().parent.parent
+NO_BURN_IN = np.empty(0)
+
+
+def options_a_phrase(batch: Batch) -> float:
+    spans = {(b, e) for b, e in zip(batch.options.begin.tolist(), batch.options.end.tolist(), strict=True)}
+    return len(batch.options) / len(spans)
+
+
+def sentence_of(words: int, lines: list[str]) -> str:
+    """Sentences one after the other, cut to a number of words."""
+    return " ".join(" ".join(lines).split()[:words])
+
+
+def closest_limit(model: Model, sentence: str, wanted: float) -> tuple[Translator, Batch]:
+    """The table limit that comes closest to so many options a phrase."""
+    found = []
+    for limit in range(5, 120, 3):
+        translator = Translator(model, space=SpaceLimits(table_limit=limit))
+        batch = translator.batch([sentence])
+        found.append((abs(options_a_phrase(batch) - wanted), limit, translator, batch))
+    return min(found, key=lambda row: row[:2])[2:]
+
+
+def timed(
+    batch: Batch, limit: int, schedule: Schedule, *, samples: int, chains: int, threads: int, runs: int
+) -> tuple[float, Visited]:
+    starts = gloss(batch)
+    best = np.inf
+    for _ in range(runs):
+        begin = time.perf_counter()
+        visited = run_chains(
+            batch,
+            schedule,
+            reordering_limit=limit,
+            seed=1,
+            samples=samples,
+            chains=chains,
+            burn_in=NO_BURN_IN,
+            starts=starts,
+            threads=threads,
+        )
+        best = min(best, time.perf_counter() - begin)
+    return best, visited
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=PROJECT / "../shared/data")
+    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--arpa", type=Path, help="another language model")
+    parser.add_argument("--words", type=int, default=36)
+    parser.add_argument("--options", type=float, default=8.68)
+    parser.add_argument("--scans", type=int, default=10_000)
+    parser.add_argument("--runs", type=int, default=3)
+    arguments = parser.parse_args()
+    with gzip.open(arguments.data / "multi30k/test_2016_flickr.fr.gz", "rt", encoding="utf-8") as file:
+        lines = [line.strip() for line in file]
+    sentence = sentence_of(arguments.words, lines[:10])
+    models = [Model.load(arguments.model)]
+    if arguments.arpa:
+        lm = LanguageModel.from_ngrams(read_arpa(arguments.arpa))
+        models.append(replace(models[0], language_models={"lm": lm}))
+    no_jumps = Schedule(jump_every=0)
+    rows = [
+        ("systematic scan", no_jumps, 1, 1),
+        ("random scan", Schedule(jump_every=0, scan="random"), 1, 1),
+        ("jumps every 10 scans", Schedule(jump_every=10), 1, 1),
+        ("2 chains, 1 thread", no_jumps, 2, 1),
+        ("2 chains, 2 threads", no_jumps, 2, 2),
+    ]
+    print("| order | options a phrase | | s | changes a scan | distinct |")
+    print("|---|---|---|---|---|---|")
+    for model in models:
+        translator, batch = closest_limit(model, sentence, arguments.options)
+        order = next(iter(model.language_models.values())).order
+        for name, schedule, chains, threads in rows:
+            seconds, visited = timed(
+                batch,
+                translator.reordering_limit,
+                schedule,
+                samples=arguments.scans,
+                chains=chains,
+                threads=threads,
+                runs=arguments.runs,
+            )
+            changes = visited.changes.sum() / (arguments.scans * chains)
+            print(
+                f"| {order} | {options_a_phrase(batch):.2f} | {name} | {seconds:.3f} | {changes:.1f} "
+                f"| {len(visited.scores):,} |",
+                flush=True,
+            )
+        sampler = Sampler(translator, Sampling(samples=arguments.scans, chains=1))
+        for features in (False, True):
+            begin = time.perf_counter()
+            list(sampler.sample([sentence], features=features))
+            seconds = time.perf_counter() - begin
+            what = f"Samples {'with' if features else 'without'} features, from start to end"
+            print(f"| {order} | | {what} | {seconds:.3f} | | |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+"""`dragoman sample`: draws derivations of sentences from the model's distribution."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.console import Console
+
+from dragoman.cli import terminal
+from dragoman.cli.flags import Flags, Threads, command
+from dragoman.cli.translate import checked_weights, preparation
+from dragoman.core.errors import UsageError
+from dragoman.core.files import open_output, read_lines
+from dragoman.core.progress import available_cores
+from dragoman.formats.samples_jsonl import format_samples
+from dragoman.model.bundle import Model
+from dragoman.sampling.global_features import GLOBAL_FEATURES
+from dragoman.sampling.sampler import SampledBatch, Sampler, Sampling
+from dragoman.search.limits import SearchLimits, SpaceLimits
+from dragoman.search.translator import Translator
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @command(
+        app,
+        "sample",
+        examples=[
+            "dragoman sample --model model --source test.fr --out samples.jsonl.gz",
+            "dragoman sample --model model --source test.fr --samples 5000 --chains 4 --temperature 0.5 --out s.jsonl",
+            "dragoman sample --model model --source test.fr --global-feature length_ratio=2 --out s.jsonl",
+        ],
+    )
+    def sample(
+        model: Annotated[Path, typer.Option(help="The model folder.")],
+        source: Annotated[Path, typer.Option(help="Source text, one sentence a line.")],
+        out: Annotated[Path, typer.Option(help="Where the samples go: a line of JSON for each sentence.")],
+        sampling: Annotated[Sampling, Flags("Sampling")],
+        limits: Annotated[SearchLimits, Flags("Search (for beam starts and jumps)")],
+        space: Annotated[SpaceLimits, Flags("Space (the model's own by default)")],
+        seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same samples.")] = 1,
+        weights: Annotated[Path | None, typer.Option(help="Weights in place of the model's: a file or a run.")] = None,
+        proposal_weights: Annotated[
+            Path | None,
+            typer.Option(help="Draw steps from the model with these weights, and correct for the difference."),
+        ] = None,
+        global_feature: Annotated[
+            list[str] | None, typer.Option(metavar="NAME=WEIGHT", help="A feature of whole sentences, with its weight.")
+        ] = None,
+        documents: Annotated[
+            Path | None, typer.Option(help="A label for each line; global features see documents by them.")
+        ] = None,
+        features: Annotated[bool, typer.Option("--features/--no-features", help="Write feature values.")] = True,
+        prepared: Annotated[
+            bool, typer.Option("--prepared", help="The text is tokenised (and lower-cased) already.")
+        ] = False,
+        threads: Threads = None,
+    ) -> None:
+        """Sample derivations of sentences from the model's distribution by Markov chains.
+
+        Each line of the result has the distinct derivations of a sentence with how often each chain was there. What it
+        took is printed to standard error.
+        """
+        loaded = Model.load(model)
+        chosen = loaded.weights if weights is None else checked_weights(weights, loaded)
+        named = dict(_named_weight(text) for text in global_feature or [])
+        translator = Translator(
+            loaded,
+            chosen.updated(named),
+            limits=limits,
+            space=space,
+            threads=threads or available_cores(),
+        )
+        sampler = Sampler(
+            translator,
+            sampling,
+            proposal_weights=None if proposal_weights is None else checked_weights(proposal_weights, loaded),
+            global_features=[GLOBAL_FEATURES.get(name)() for name in named],
+        )
+        progress = terminal.progress()
+        report = _Report()
+        with open_output(out) as stream:
+            for part in sampler.batches(
+                preparation(loaded, prepared)(read_lines(source)),
+                seed=seed,
+                documents=None if documents is None else read_lines(documents),
+                features=features,
+                threads=translator.threads,
+                progress=progress,
+            ):
+                for i in range(len(part.samples)):
+                    line = format_samples(part.samples, i, report.sentences + i)
+                    stream.write(line.encode() + b"\n")
+                report.add(part)
+        report.show(jumps=bool(sampling.jump_every))
+
+
+def _named_weight(text: str) -> tuple[str, float]:
+    name, equals, number = text.partition("=")
+    try:
+        weight = float(number)
+    except ValueError:
+        weight = math.nan
+    if not equals or not math.isfinite(weight):
+        raise UsageError(f"--global-feature is '{text}'; expected NAME=WEIGHT, like length_ratio=1")
+    return name.strip(), weight
+
+
+@dataclass
+class _Report:
+    """What is told of the sampling when it is done."""
+
+    start: float = field(default_factory=time.monotonic)
+    sentences: int = 0
+    derivations: int = 0
+    translations: int = 0
+    disconnected: int = 0
+    jumps: int = 0
+    accepted: int = 0
+
+    def add(self, part: SampledBatch) -> None:
+        """Add up a batch."""
+        samples = part.samples
+        self.sentences += len(samples)
+        self.derivations += len(samples.scores)
+        self.translations += sum(
+            len({samples.hypotheses[row].tobytes() for row in range(first, last)})
+            for first, last in zip(samples.sentences[:-1].tolist(), samples.sentences[1:].tolist(), strict=True)
+        )
+        self.disconnected += int((part.components > 1).sum())
+        tried, accepted = part.visited.jumps.sum(axis=(0, 1)).tolist()
+        self.jumps += tried
+        self.accepted += accepted
+
+    def show(self, *, jumps: bool) -> None:
+        """Print the table."""
+        share = self.accepted / self.jumps if self.jumps else np.nan
+        rows: list[tuple[str, str]] = [
+            ("sentences", f"{self.sentences:,}"),
+            ("with a disconnected segmentation graph", f"{self.disconnected:,}"),
+            ("distinct derivations", f"{self.derivations:,}"),
+            ("distinct translations", f"{self.translations:,}"),
+            *([("jumps accepted", f"{self.accepted:,} of {self.jumps:,} ({100 * share:.1f} %)")] if self.jumps else []),
+            ("seconds", f"{time.monotonic() - self.start:.1f}"),
+        ]
+        console = Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else 10_000)
+        console.print(terminal.table("Samples", ["", ""], rows))
+        if self.disconnected and not jumps:
+            terminal.progress().warn(
+                f"{self.disconnected} sentences have segmentations that the operators cannot reach from others; "
+                "use jumps (--jump-every) to sample them all"
+            )

@@ -1,0 +1,277 @@
+// What a chain does in which order, and what is kept of it: scans, passes, jumps, collected derivations.
+#pragma once
+
+#include "forward_proposal.hpp"
+#include "gibbs_chain.hpp"
+#include "global_feature.hpp"
+#include "lattice_proposal.hpp"
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+
+namespace dragoman {
+
+// In the order in which a scan applies them.
+enum Pass : std::uint8_t { MERGES_AND_SPLITS, REORDERINGS, RETRANSLATIONS, PASSES };
+
+struct Schedule {
+    std::array<double, PASSES> rates;  // 0: the operator is not used; in a random scan, how often it is
+    bool random = false;               // visit points in random order, with replacement
+    bool per_pass = false;             // a sample for each operator's pass, not for each scan
+    std::int64_t samples = 0, thin = 1;
+    std::span<const double> burn_in;  // the temperature of each scan before sampling
+    double temperature = 1;
+    std::int64_t jump_every = 0;  // scans; 0: never
+    double forward_share = 0;     // of the jumps that do not come from the lattice
+    double max_seconds = 0;
+    bool trace = false;
+
+    std::int64_t passes() const { return std::count_if(rates.begin(), rates.end(), [](double rate) { return rate > 0; }); }
+};
+
+// Says when to stop: at once, by an exception, or in peace when the time is over.
+class Watch {
+public:
+    Watch(const std::atomic<bool>& stop, double seconds) : stop_(stop), start_(Clock::now()), seconds_(seconds) {}
+
+    bool over() {
+        if (stop_.load(std::memory_order_relaxed)) throw std::runtime_error("stopped");
+        // The clock is slower than a step.
+        if (!over_ && std::isfinite(seconds_) && ++calls_ % 32 == 0) over_ = elapsed() > seconds_;
+        return over_;
+    }
+    double elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+private:
+    using Clock = std::chrono::steady_clock;
+    const std::atomic<bool>& stop_;
+    Clock::time_point start_;
+    double seconds_;
+    std::uint32_t calls_ = 0;
+    bool over_ = false;
+};
+
+// Distinct derivations with counts, in order of first occurrence.
+class Collector {
+public:
+    std::size_t size() const { return counts_.size(); }
+    std::span<const std::int32_t> derivation(std::size_t row) const {
+        return {values_.data() + offsets_[row], static_cast<std::size_t>(offsets_[row + 1] - offsets_[row])};
+    }
+    std::int64_t count(std::size_t row) const { return counts_[row]; }
+    double score(std::size_t row) const { return scores_[row]; }
+
+    // Counts a derivation; returns its row.
+    std::int32_t add(std::span<const std::int32_t> derivation, double score, std::int64_t times = 1) {
+        const std::uint64_t hash = hash_words(derivation);
+        std::size_t at = hash & (slots_.size() - 1);
+        for (; slots_[at] >= 0; at = (at + 1) & (slots_.size() - 1)) {
+            const auto row = static_cast<std::size_t>(slots_[at]);
+            if (hashes_[row] != hash || !std::ranges::equal(this->derivation(row), derivation)) continue;
+            counts_[row] += times;
+            return slots_[at];
+        }
+        const auto row = static_cast<std::int32_t>(size());
+        slots_[at] = row;
+        hashes_.push_back(hash);
+        counts_.push_back(times);
+        scores_.push_back(score);
+        values_.insert(values_.end(), derivation.begin(), derivation.end());
+        offsets_.push_back(static_cast<std::int64_t>(values_.size()));
+        if (size() * 2 > slots_.size()) grow();
+        return row;
+    }
+
+private:
+    void grow() {
+        slots_.assign(slots_.size() * 2, -1);
+        for (std::size_t row = 0; row < size(); ++row) {
+            std::size_t at = hashes_[row] & (slots_.size() - 1);
+            while (slots_[at] >= 0) at = (at + 1) & (slots_.size() - 1);
+            slots_[at] = static_cast<std::int32_t>(row);
+        }
+    }
+
+    std::vector<std::int32_t> slots_ = std::vector<std::int32_t>(64, -1);
+    std::vector<std::uint64_t> hashes_;
+    std::vector<std::int64_t> counts_, offsets_{0};
+    std::vector<double> scores_;
+    std::vector<std::int32_t> values_;
+};
+
+struct Statistics {
+    std::array<std::int64_t, PASSES> steps{}, changes{};  // of each operator
+    std::int64_t jumps = 0, accepted = 0, collected = 0;
+};
+
+// Where jumps lead: mostly into the lattice, now and then anywhere, so that the chain can get everywhere.
+class JumpProposal {
+public:
+    // Without a lattice, everything is drawn forward.
+    JumpProposal(const LatticeProposal* lattice, PhraseSpace& space, double sharpness, double forward_share)
+        : lattice_(lattice), forward_(space, sharpness), share_(lattice == nullptr ? 1.0 : forward_share) {}
+
+    // Draws a derivation and returns the logarithm of its probability; nothing if the draw failed.
+    std::optional<double> draw(Stream& stream, std::vector<std::int32_t>& derivation) {
+        if (stream.uniform() < share_) {
+            const auto forward = forward_.draw(stream, derivation);
+            if (!forward) return std::nullopt;
+            return mixed(lattice_ == nullptr ? no_score : lattice_->log_probability(derivation), *forward);
+        }
+        const double inside = lattice_->draw(stream, derivation);
+        return mixed(inside, share_ > 0 ? forward_.log_probability(derivation) : no_score);
+    }
+
+    double log_probability(const std::vector<std::int32_t>& derivation) {
+        return mixed(lattice_ == nullptr ? no_score : lattice_->log_probability(derivation),
+                     share_ > 0 ? forward_.log_probability(derivation) : no_score);
+    }
+
+private:
+    double mixed(double inside, double forward) const {
+        LogSum sum;
+        sum.add(inside + std::log1p(-share_));
+        sum.add(forward + std::log(share_));
+        return sum.value();
+    }
+
+    const LatticeProposal* lattice_;
+    ForwardProposal forward_;
+    double share_;
+};
+
+// A chain with its schedule and all that it collects.
+class ScheduledChain {
+public:
+    ScheduledChain(const Schedule& schedule, GibbsChain chain, const GlobalCorrection* correction, JumpProposal* jumps)
+        : schedule_(schedule), chain_(std::move(chain)), correction_(correction), jumps_(jumps) {
+        length_ = chain_.derivation().space().length();
+        const int limit = chain_.derivation().space().model.reordering_limit;
+        // Phrases that change places begin at most so far from each other. (Others might, in rare cases, by two jumps in
+        // opposite directions; they would cost as much as all the rest.)
+        reach_ = std::max(0, limit < 0 ? length_ - 1 : std::min(limit, length_ - 1));
+        points_ = {std::max(0, length_ - 1), std::int64_t(length_) * reach_, length_};
+        note_best();
+    }
+
+    const Derivation& derivation() const { return chain_.derivation(); }
+    Collector found;
+    std::vector<std::int32_t> trace;
+    Statistics statistics;
+    double best_score = -std::numeric_limits<double>::infinity();  // with global features
+    std::vector<std::int32_t> best;
+
+    // One scan; returns false when the time is over.
+    bool scan(double temperature, bool sampling, Watch& watch) {
+        chain_.set_temperature(temperature);
+        for (std::uint8_t pass = 0; pass < PASSES; ++pass) {
+            if (schedule_.rates[pass] <= 0) continue;
+            if (!(schedule_.random ? random_pass(watch) : systematic_pass(static_cast<Pass>(pass), watch))) return false;
+            if (sampling && schedule_.per_pass) collect();
+        }
+        if (schedule_.jump_every > 0 && ++scans_ % schedule_.jump_every == 0) jump();
+        if (sampling && !schedule_.per_pass) collect();
+        return !watch.over();
+    }
+
+    bool done() const { return statistics.collected >= schedule_.samples; }
+
+    // Takes the present derivation as a sample, whatever the schedule says.
+    void collect_now() {
+        ++statistics.collected;
+        const std::int32_t row = found.add(derivation().phrases(), derivation().score());
+        if (schedule_.trace) trace.push_back(row);
+    }
+
+private:
+    void collect() {
+        if (++offered_ % schedule_.thin == 0 && !done()) collect_now();
+    }
+
+    bool systematic_pass(Pass pass, Watch& watch) {
+        if (pass == REORDERINGS) {
+            for (std::int32_t one = 0; one < length_; ++one) {
+                if (derivation().begin(derivation().phrase_of(one)) != one) continue;
+                const std::int32_t stop = std::min(length_, one + reach_ + 1);
+                for (std::int32_t other = next_phrase(one); other < stop; other = next_phrase(other))
+                    if (!step(pass, one, other, watch)) return false;
+            }
+            return true;
+        }
+        for (std::int32_t point = pass == MERGES_AND_SPLITS ? 1 : 0; point < length_; ++point)
+            if (!step(pass, point, 0, watch)) return false;
+        return true;
+    }
+
+    // Where the phrase ends that covers a source word.
+    std::int32_t next_phrase(std::int32_t word) const { return derivation().end(derivation().phrase_of(word)); }
+
+    // As many steps as all systematic passes have, shared out among the passes.
+    bool random_pass(Watch& watch) {
+        std::array<double, PASSES> weights;
+        std::int64_t steps = 0;
+        double total = 0;
+        for (std::size_t pass = 0; pass < PASSES; ++pass) {
+            if (schedule_.rates[pass] > 0) steps += points_[pass];
+            total += weights[pass] = schedule_.rates[pass] * static_cast<double>(points_[pass]);
+        }
+        if (total <= 0) return true;
+        Stream& stream = chain_.stream();
+        for (std::int64_t i = 0; i < (steps + schedule_.passes() - 1) / schedule_.passes(); ++i) {
+            double wanted = stream.uniform() * total;
+            std::size_t pass = 0;
+            while (pass + 1 < PASSES && (wanted >= weights[pass] || weights[pass] == 0)) wanted -= weights[pass++];
+            if (points_[pass] == 0 || weights[pass] == 0) continue;
+            const auto point = static_cast<std::int32_t>(stream.below(pass == MERGES_AND_SPLITS ? length_ - 1 : length_));
+            if (pass == REORDERINGS) {
+                const auto other = point + 1 + static_cast<std::int32_t>(stream.below(reach_));
+                if (other < length_ && !step(REORDERINGS, point, other, watch)) return false;
+            } else if (!step(static_cast<Pass>(pass), pass == MERGES_AND_SPLITS ? point + 1 : point, 0, watch)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    bool step(Pass pass, std::int32_t point, std::int32_t other, Watch& watch) {
+        bool changed = false;
+        switch (pass) {
+            case MERGES_AND_SPLITS: changed = chain_.merge_split(point); break;
+            case REORDERINGS: changed = chain_.reorder(point, other); break;
+            default: changed = chain_.retranslate(point);
+        }
+        ++statistics.steps[pass];
+        statistics.changes[pass] += changed;
+        if (changed) note_best();
+        return !watch.over();
+    }
+
+    void jump() {
+        ++statistics.jumps;
+        const auto probability = jumps_->draw(chain_.stream(), jump_);
+        if (!probability) return;
+        const bool accepted = chain_.jump(jump_, jumps_->log_probability(derivation().phrases()) - *probability);
+        statistics.accepted += accepted;
+        if (accepted) note_best();
+    }
+
+    void note_best() {
+        const double score = derivation().score() + (correction_ == nullptr ? 0.0 : correction_->weighted());
+        if (!(score > best_score)) return;
+        best_score = score;
+        best = derivation().phrases();
+    }
+
+    const Schedule& schedule_;
+    GibbsChain chain_;
+    const GlobalCorrection* correction_;
+    JumpProposal* jumps_;
+    std::int32_t length_, reach_;
+    std::array<std::int64_t, PASSES> points_;
+    std::int64_t scans_ = 0, offered_ = 0;
+    std::vector<std::int32_t> jump_;
+};
+
+}  // namespace dragoman

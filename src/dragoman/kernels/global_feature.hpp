@@ -1,0 +1,133 @@
+// Features of whole sentences and documents: C functions of the source and of its translation, as far as they can see
+// them, that is as symbols that the feature's Python class gives to words.
+#pragma once
+
+#include "arrays.hpp"
+#include "gibbs_chain.hpp"
+
+#include <cmath>
+#include <stdexcept>
+
+namespace dragoman {
+
+// The value for `sentences` sentences whose translation may have changed at `changed`; words of sentence i are
+// words[offsets[i]] to words[offsets[i + 1]].
+using GlobalFunction = double (*)(std::int64_t sentences, const std::int32_t* source_words, const std::int64_t* source_offsets,
+                                  const std::int32_t* target_words, const std::int64_t* target_offsets, std::int64_t changed);
+
+struct GlobalFeatureView {
+    GlobalFunction function;
+    double weight;
+    bool document;                  // sees all sentences of a document, not just one
+    const std::int32_t* source;     // a symbol for each source word of the batch
+    const std::int32_t* words;      // a symbol for each word of each option of the batch
+};
+
+// A feature's function, called on rows that lie one after the other.
+inline double call(GlobalFunction function, std::span<const std::int32_t> source, std::span<const std::int64_t> source_offsets,
+                   std::span<const std::int32_t> target, std::span<const std::int64_t> target_offsets, std::int64_t changed) {
+    const auto sentences = static_cast<std::int64_t>(source_offsets.size()) - 1;
+    const double value = function(sentences, source.data(), source_offsets.data(), target.data(), target_offsets.data(), changed);
+    if (!std::isfinite(value)) throw std::domain_error("a global feature is not a finite number");
+    return value;
+}
+
+// One feature on the present translations of a group of sentences.
+class GlobalState {
+public:
+    // `source_offsets` are those of the group's sentences in the batch.
+    GlobalState(const GlobalFeatureView& feature, std::span<const std::int64_t> source_offsets)
+        : feature_(feature), targets_(source_offsets.size() - 1) {
+        for (std::int64_t offset : source_offsets) source_offsets_.push_back(offset - source_offsets[0]);
+        source_ = {feature.source + source_offsets[0], static_cast<std::size_t>(source_offsets_.back())};
+    }
+
+    // Sets a translation at the start, without a value.
+    void start(std::size_t sentence, const OptionsView& options, const std::vector<std::int32_t>& phrases) {
+        write(options, phrases, targets_[sentence]);
+    }
+    void evaluate() {
+        const std::size_t count = feature_.document ? 1 : targets_.size();
+        values_.resize(count);
+        for (std::size_t i = 0; i < count; ++i) {
+            pending_ = targets_[i];
+            values_[i] = value(i);
+        }
+    }
+
+    // What a sentence's value, or the document's, would become, less what it is; weighted.
+    double gain(std::size_t sentence, const OptionsView& options, const std::vector<std::int32_t>& phrases) {
+        write(options, phrases, pending_);
+        pending_value_ = value(sentence);
+        return feature_.weight * (pending_value_ - values_[feature_.document ? 0 : sentence]);
+    }
+    void accept(std::size_t sentence) {
+        targets_[sentence].swap(pending_);
+        values_[feature_.document ? 0 : sentence] = pending_value_;
+    }
+    double weighted(std::size_t sentence) const { return feature_.weight * values_[feature_.document ? 0 : sentence]; }
+
+private:
+    void write(const OptionsView& options, const std::vector<std::int32_t>& phrases, std::vector<std::int32_t>& target) const {
+        target.clear();
+        const std::int32_t* const words = feature_.words;
+        for (std::int32_t option : phrases)
+            target.insert(target.end(), words + options.word_offsets[option], words + options.word_offsets[option + 1]);
+    }
+
+    // The value with the pending translation in place of one sentence's.
+    double value(std::size_t sentence) {
+        if (!feature_.document) {
+            const std::int64_t from = source_offsets_[sentence], to = source_offsets_[sentence + 1];
+            const std::int64_t source_offsets[] = {0, to - from}, target_offsets[] = {0, static_cast<std::int64_t>(pending_.size())};
+            return call(feature_.function, source_.subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(to - from)), source_offsets,
+                        pending_, target_offsets, 0);
+        }
+        document_.clear();
+        document_offsets_.assign(1, 0);
+        for (std::size_t i = 0; i < targets_.size(); ++i) {
+            const auto& target = i == sentence ? pending_ : targets_[i];
+            document_.insert(document_.end(), target.begin(), target.end());
+            document_offsets_.push_back(static_cast<std::int64_t>(document_.size()));
+        }
+        return call(feature_.function, source_, source_offsets_, document_, document_offsets_, static_cast<std::int64_t>(sentence));
+    }
+
+    GlobalFeatureView feature_;
+    std::vector<std::int64_t> source_offsets_;
+    std::span<const std::int32_t> source_;
+    std::vector<std::vector<std::int32_t>> targets_;
+    std::vector<double> values_;
+    std::vector<std::int32_t> pending_, document_;
+    std::vector<std::int64_t> document_offsets_;
+    double pending_value_ = 0;
+};
+
+// All features together, as one sentence of a group sees them.
+class GlobalCorrection final : public Correction {
+public:
+    GlobalCorrection(std::vector<GlobalState>& states, std::size_t sentence, const OptionsView& options)
+        : states_(states), sentence_(sentence), options_(options) {}
+
+    double gain(const std::vector<std::int32_t>& phrases) override {
+        double sum = 0;
+        for (GlobalState& state : states_) sum += state.gain(sentence_, options_, phrases);
+        return sum;
+    }
+    void accept() override {
+        for (GlobalState& state : states_) state.accept(sentence_);
+    }
+    // The weighted sum of the present values.
+    double weighted() const {
+        double sum = 0;
+        for (const GlobalState& state : states_) sum += state.weighted(sentence_);
+        return sum;
+    }
+
+private:
+    std::vector<GlobalState>& states_;
+    std::size_t sentence_;
+    const OptionsView& options_;
+};
+
+}  // namespace dragoman

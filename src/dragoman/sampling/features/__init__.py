@@ -1,0 +1,1 @@
+"""One global feature a file."""

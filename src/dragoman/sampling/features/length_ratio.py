@@ -1,0 +1,19 @@
+"""Whether a translation is as long as its source."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from dragoman import kernels
+from dragoman.search.global_feature import GlobalFeature
+
+
+class LengthRatio(GlobalFeature):
+    """-|ln((target words + 1) / (source words + 1))|: 0 at the same length, -0.69 at about half or twice as many."""
+
+    name: ClassVar[str] = "length_ratio"
+
+    @property
+    def address(self) -> int:
+        """The address of the compiled function."""
+        return kernels.global_functions()["length_ratio"]

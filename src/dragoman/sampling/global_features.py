@@ -1,0 +1,121 @@
+"""Global features in a sampler: those that can be chosen by name, and how the kernels get to see them."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman import kernels
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.ragged import Ragged
+from dragoman.core.registry import Registry
+from dragoman.core.weights import Weights
+from dragoman.search.batch import Batch
+from dragoman.search.global_feature import GlobalFeature
+
+GLOBAL_FEATURES: Registry[GlobalFeature] = Registry("global_feature", "dragoman.sampling.features", GlobalFeature)
+
+_Words = ctypes.POINTER(ctypes.c_int32)
+_Offsets = ctypes.POINTER(ctypes.c_int64)
+_Signature = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int64, _Words, _Offsets, _Words, _Offsets, ctypes.c_int64)
+
+#: What the kernel takes of a feature: address, weight, whether it sees documents, symbols of source and options' words.
+FeatureArrays = tuple[int, float, bool, NDArray[np.int32], NDArray[np.int32]]
+
+
+class GlobalFunctions:
+    """Some features as functions that kernels can call, with their weights; must live as long as a kernel uses them."""
+
+    def __init__(self, features: Sequence[GlobalFeature], weights: Weights):
+        self.features = list(features)
+        self.weights = [self._weight(feature, weights) for feature in features]
+        self._failure: Exception | None = None
+        self._callbacks = [self._callback(feature) if feature.address is None else None for feature in features]
+        self._addresses = [
+            feature.address if callback is None else ctypes.cast(callback, ctypes.c_void_p).value
+            for feature, callback in zip(features, self._callbacks, strict=True)
+        ]
+
+    @property
+    def see_documents(self) -> bool:
+        """Whether there is a feature of documents."""
+        return any(feature.level == "document" for feature in self.features)
+
+    def arrays(self, batch: Batch) -> list[FeatureArrays]:
+        """Prepare a batch for the kernel."""
+        source, options = batch.options.source, batch.options
+        return [
+            (
+                address or 0,
+                weight,
+                feature.level == "document",
+                feature.symbols(source.vocab)[source.sentences.values],
+                feature.symbols(options.vocab)[options.words.values],
+            )
+            for feature, weight, address in zip(self.features, self.weights, self._addresses, strict=True)
+        ]
+
+    def values(self, batch: Batch, sentences: NDArray[np.int64], hypotheses: Ragged[np.int32]) -> FeatureRows:
+        """The values of the sentence features for translations; those of documents are no matter of one sentence."""
+        source, vocab = batch.options.source, batch.options.vocab
+        chosen = [i for i, feature in enumerate(self.features) if feature.level == "sentence"]
+        columns = [
+            kernels.global_values(
+                self._addresses[i] or 0,
+                self.features[i].symbols(source.vocab)[source.sentences.values],
+                source.sentences.offsets,
+                sentences,
+                self.features[i].symbols(vocab)[hypotheses.values],
+                hypotheses.offsets,
+            )
+            for i in chosen
+        ]
+        matrix = np.stack(columns, axis=1) if columns else np.empty((len(sentences), 0))
+        return FeatureRows.from_dense([self.features[i].name for i in chosen], matrix)
+
+    def failure(self, error: ValueError) -> Exception:
+        """Say what went wrong when a kernel refused a value: what the feature raised, or that it is not finite."""
+        names = ", ".join(feature.name for feature in self.features)
+        return self._failure or DataError(f"{error} (of {names})", expected="finite values")
+
+    def _weight(self, feature: GlobalFeature, weights: Weights) -> float:
+        if feature.name not in weights:
+            raise UsageError(f"the global feature {feature.name} has no weight")
+        return weights[feature.name]
+
+    def _callback(self, feature: GlobalFeature) -> ctypes._CFunctionType:
+        """Make a C function of a Python one; ctypes takes the interpreter's lock for each call."""
+
+        def call(
+            sentences: int,
+            source: ctypes._Pointer[ctypes.c_int32],
+            source_offsets: ctypes._Pointer[ctypes.c_int64],
+            target: ctypes._Pointer[ctypes.c_int32],
+            target_offsets: ctypes._Pointer[ctypes.c_int64],
+            changed: int,
+        ) -> float:
+            try:
+                value = feature.value(
+                    _rows(source, source_offsets, sentences), _rows(target, target_offsets, sentences), changed
+                )
+                return float(value)
+            except Exception as error:  # a C function has no other way to say it
+                self._failure = error
+                return math.nan
+
+        return _Signature(call)
+
+
+def _rows(
+    words: ctypes._Pointer[ctypes.c_int32], offsets: ctypes._Pointer[ctypes.c_int64], count: int
+) -> list[NDArray[np.int32]]:
+    bounds = offsets[: count + 1]
+    if not bounds[-1]:
+        return [np.empty(0, np.int32)] * count
+    values = np.array(np.ctypeslib.as_array(words, (bounds[-1],)))
+    return np.split(values, bounds[1:-1])

@@ -1,0 +1,44 @@
+"""Global features: of a whole sentence or document and its translation, which only a sampler can take into account."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.vocab import Vocab
+
+
+class GlobalFeature(ABC):
+    """A number for each sentence, or for each document, that depends on all of its translation.
+
+    A feature sees words as symbols, numbers that `symbols` gives them. It is either a Python function, `value`, or a
+    compiled one, for which `address` is overridden: a C function of
+
+        double f(int64_t sentences, const int32_t *source_words, const int64_t *source_offsets,
+                 const int32_t *target_words, const int64_t *target_offsets, int64_t changed)
+
+    where the words of sentence i are `words[offsets[i]]` to `words[offsets[i + 1]]`. Numba's `cfunc` makes such
+    functions from Python. A feature of level "sentence" is called with one sentence at a time, one of level "document"
+    with the present translations of all its sentences; only sentence `changed` differs from the translations that the
+    function was called with for the derivation that the chain is in. Threads may call it at the same time.
+    """
+
+    name: ClassVar[str]
+    level: ClassVar[Literal["sentence", "document"]] = "sentence"
+
+    def symbols(self, vocab: Vocab) -> NDArray[np.int32]:
+        """What the feature sees of each word, of the source as of the target; by default the word's number."""
+        return np.arange(len(vocab), dtype=np.int32)
+
+    def value(self, source: Sequence[NDArray[np.int32]], target: Sequence[NDArray[np.int32]], changed: int) -> float:
+        """Return the value for sentences and their translations, a row of symbols each."""
+        raise NotImplementedError(f"the global feature {type(self).__name__} has neither a value nor an address")
+
+    @property
+    def address(self) -> int | None:
+        """The address of the compiled function; None: `value` is the function."""
+        return None

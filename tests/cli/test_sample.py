@@ -1,0 +1,88 @@
+"""`dragoman sample`."""
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def source(toy, tmp_path):
+    path = tmp_path / "source"
+    lines = [" ".join(pair.source) for pair in toy.pairs[:4]]
+    path.write_text("".join(f"{line}\n" for line in ["", *lines]), encoding="utf-8")
+    return path
+
+
+def test_samples_as_json(dragoman, model, source, tmp_path):
+    out = tmp_path / "samples.jsonl"
+    arguments = ["sample", "--model", model, "--source", source, "--samples", "50", "--burn-in", "5", "--threads", "1"]
+    result = dragoman(*arguments, "--out", out)
+    assert (result.code, result.out) == (0, "")
+    assert "distinct derivations" in result.err
+    assert "with a disconnected segmentation graph" in result.err
+    assert "jumps accepted" in result.err
+    rows = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    assert [row["id"] for row in rows] == [0, 1, 2, 3, 4]
+    for row in rows:
+        assert row["samples"] == 100
+        counts = [sum(derivation["count"]) for derivation in row["derivations"]]
+        assert counts == sorted(counts, reverse=True)
+        assert sum(derivation["probability"] for derivation in row["derivations"]) == pytest.approx(1)
+    assert rows[0]["derivations"][0]["text"] == ""
+    first = rows[1]["derivations"][0]
+    assert first["segmentation"][-1][3] == len(first["text"].split())
+    assert "lm" in first["features"]
+    again = tmp_path / "again.jsonl"
+    dragoman(*arguments, "--out", again)
+    assert again.read_bytes() == out.read_bytes()
+
+
+def test_every_flag_does_something(dragoman, model, source, tmp_path):
+    weights = tmp_path / "weights.txt"
+    weights.write_text(
+        (model / "weights.txt").read_text(encoding="utf-8").replace("lm 0.5", "lm 0.2"), encoding="utf-8"
+    )
+    fixed = ["sample", "--model", model, "--source", source, "--samples", "30", "--burn-in", "2", "--no-features"]
+    written = {}
+    for flags in (
+        [],
+        ["--seed", "2"],
+        ["--temperature", "5"],
+        ["--start-temperature", "9"],
+        ["--scan", "random"],
+        ["--collect", "pass"],
+        ["--thin", "3"],
+        ["--chains", "1"],
+        ["--initial", "random"],
+        ["--jump-every", "0"],
+        ["--reorder", "0"],
+        ["--reordering-limit", "0"],
+        ["--proposal-weights", weights],
+        ["--weights", weights],
+    ):
+        out = tmp_path / "out.jsonl"
+        assert dragoman(*fixed, *flags, "--out", out).code == 0
+        assert out.read_bytes() not in written, (flags, written[out.read_bytes()])
+        written[out.read_bytes()] = flags
+
+
+@pytest.mark.parametrize(
+    ("flags", "code", "sentence"),
+    [
+        (["--samples", "0"], 2, "--samples is 0; expected at least 1"),
+        (["--temperature", "0"], 2, "--temperature is 0.0; expected at least 1e-06"),
+        (["--temperature", "nan"], 2, "--temperature is nan; expected a finite number"),
+        (["--global-feature", "length_ratio"], 2, "--global-feature is 'length_ratio'; expected NAME=WEIGHT"),
+        (["--global-feature", "size=1"], 2, "no global_feature is called 'size'; there are bracket_balance"),
+        (
+            ["--jump-every", "0", "--merge-split", "0", "--reorder", "0", "--retranslate", "0"],
+            2,
+            "the chain has no operator and no jumps",
+        ),
+    ],
+)
+def test_bad_flags(dragoman, model, source, tmp_path, unchanged, flags, code, sentence):
+    unchanged()
+    result = dragoman("sample", "--model", model, "--source", source, "--out", tmp_path / "out", *flags)
+    assert result.code == code
+    assert result.error.startswith(sentence)

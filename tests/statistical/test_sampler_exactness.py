@@ -1,0 +1,144 @@
+"""Samples against enumeration: the chains have the distribution that they should, and a wrong ratio is noticed."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dragoman.core.ragged import Ragged
+from dragoman.core.weights import Weights
+from dragoman.sampling.chains import Schedule
+from dragoman.sampling.global_features import GlobalFunctions
+from dragoman.search.global_feature import GlobalFeature
+from oracles.phrase_case import Case
+from oracles.phrase_chains import counts_of, other_weights, random_schedule, run, stationary_p_value
+from oracles.sampler import Blocks, p_value, probabilities, scan
+
+COPIES = 2000
+OPERATORS = ("merge_split", "reorder", "retranslate")
+
+
+class LongWords(GlobalFeature):
+    """A global feature that no sum over phrases is: the square of the number of words."""
+
+    name = "long_words"
+
+    def value(self, source, target, changed):
+        return -(len(target[0]) ** 2) / (1 + len(source[0]))
+
+
+def word_counts(case):
+    lengths = case.batch.options.words.lengths
+    return {row: -(float(lengths[list(row)].sum()) ** 2) / (1 + len(case.sentence.split())) for row in case.scores}
+
+
+def large_cases(first_seed):
+    """Cases with some dozens of derivations at least, and few enough for all to be sampled."""
+    return (case for case in map(Case, itertools.count(first_seed)) if 30 <= len(case.scores) <= 600)
+
+
+def assert_uniform(p_values, least):
+    p_values = [p for p in p_values if p is not None]
+    assert len(p_values) >= least
+    assert stats.kstest(p_values, "uniform").pvalue > 1e-3
+    assert min(p_values) > 1e-3 / len(p_values)
+
+
+def test_steps_and_jumps_leave_the_distribution_as_it_is():
+    found = []
+    for seed in range(220):
+        case = Case(20_000 + seed)
+        rng = np.random.default_rng(seed)
+        found.append(stationary_p_value(case, random_schedule(rng), float(rng.uniform(0.5, 3)), COPIES, 7 * seed))
+    assert_uniform(found, 120)
+
+
+def test_steps_drawn_from_other_weights_leave_the_distribution_as_it_is():
+    found = []
+    for seed in range(60):
+        case = Case(21_000 + seed)
+        rng = np.random.default_rng(seed)
+        schedule, weights = random_schedule(rng), other_weights(case, rng)
+        found.append(stationary_p_value(case, schedule, float(rng.uniform(0.5, 3)), COPIES, 7 * seed, proposal=weights))
+    assert_uniform(found, 35)
+
+
+def test_global_features_take_part():
+    found = []
+    for seed in range(12):
+        case = Case(22_000 + seed)
+        rng = np.random.default_rng(seed)
+        functions = GlobalFunctions([LongWords()], Weights({"long_words": 0.7}))
+        values = {row: 0.7 * value for row, value in word_counts(case).items()}
+        found.append(
+            stationary_p_value(
+                case, random_schedule(rng), float(rng.uniform(0.5, 3)), 500, seed, functions=functions, values=values
+            )
+        )
+    assert_uniform(found, 6)
+
+
+def test_a_hundred_thousand_thinned_samples_agree_with_enumeration():
+    found = []
+    for seed, case in enumerate(itertools.islice(large_cases(23_000), 5)):
+        temperature = float(np.random.default_rng(seed).uniform(0.5, 3))
+        visited = run(
+            case,
+            Schedule(jump_every=1, forward_share=0.5, scan="random" if seed % 2 else "systematic"),
+            samples=25_000,
+            chains=4,
+            thin=6,
+            burn_in=np.full(50, 3.0),
+            temperature=temperature,
+            threads=2,
+        )
+        rows = list(case.scores)
+        expected = probabilities(np.array([case.scores[row] for row in rows]), temperature)
+        found.append(p_value(counts_of(visited, rows), expected * 100_000))
+    assert_uniform(found, 5)
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_a_subset_of_operators_has_the_distribution_of_what_it_can_reach(seed):
+    case = Case(24_000 + seed, longest=3)
+    rng = np.random.default_rng(seed)
+    chosen = {name for name in OPERATORS if rng.random() < 0.6} or {"merge_split"}
+    blocks = Blocks(case)
+    start = case.derivations[rng.integers(len(case.derivations))]
+    rates = {name: float(name in chosen) for name in OPERATORS}
+    schedule = Schedule(jump_every=0, scan="random" if seed % 2 else "systematic", **rates)
+    rows = [case.row(derivation) for derivation in blocks.component(start, chosen)]
+    visited = run(case, schedule, samples=20_000, thin=5, starts=Ragged.of([case.row(start)], np.int32))
+    expected = probabilities(np.array([case.scores[row] for row in rows]), 1.0)
+    p = p_value(counts_of(visited, rows), expected * 20_000)
+    assert p is None or p > 1e-4
+
+
+def test_a_wrong_temperature_is_noticed():
+    found = []
+    for seed in range(40):
+        p = stationary_p_value(Case(20_000 + seed), Schedule(jump_every=0), 1.0, COPIES, seed, drawn_at=1.15)
+        found += [] if p is None else [p]
+    assert min(found) < 1e-6
+    assert stats.kstest(found, "uniform").pvalue < 1e-3
+
+
+@pytest.mark.parametrize("broken", [None, *OPERATORS])
+def test_a_broken_ratio_is_noticed(broken):
+    """The slow twin passes the test that the kernel passes, and fails it when one of its operators is wrong."""
+    found = []
+    operators = {broken} if broken else set(OPERATORS)
+    for case in itertools.islice(large_cases(25_000), 4):
+        blocks, rng = Blocks(case), np.random.default_rng(5)
+        scores = {derivation: case.scores[case.row(derivation)] for derivation in case.derivations}
+        expected = probabilities(np.array(list(scores.values())), 1.0)
+        number = {derivation: i for i, derivation in enumerate(scores)}
+        counts = np.zeros(len(scores))
+        for start in rng.choice(len(scores), COPIES, p=expected):
+            end = scan(blocks, case.derivations[start], scores.__getitem__, operators, 1.0, rng, broken)
+            counts[number[end]] += 1
+        found.append(p_value(counts, expected * COPIES) or 1.0)
+    assert (min(found) < 1e-6) == (broken is not None)
