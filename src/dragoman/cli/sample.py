@@ -15,7 +15,6 @@ from rich.console import Console
 
 from dragoman.cli import terminal
 from dragoman.cli.flags import Flags, Threads, command
-from dragoman.cli.translate import checked_weights, preparation
 from dragoman.core.errors import UsageError
 from dragoman.core.files import open_output, read_lines
 from dragoman.core.progress import available_cores
@@ -25,6 +24,7 @@ from dragoman.sampling.global_features import GLOBAL_FEATURES
 from dragoman.sampling.sampler import SampledBatch, Sampler, Sampling
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.translator import Translator
+from dragoman.training.tokenise import input_preparation
 
 
 def register(app: typer.Typer) -> None:
@@ -70,7 +70,8 @@ def register(app: typer.Typer) -> None:
         took is printed to standard error.
         """
         loaded = Model.load(model)
-        chosen = loaded.weights if weights is None else checked_weights(weights, loaded)
+        progress = terminal.progress()
+        chosen = loaded.weights if weights is None else loaded.read_weights(weights, progress)
         named = dict(_named_weight(text) for text in global_feature or [])
         translator = Translator(
             loaded,
@@ -82,14 +83,13 @@ def register(app: typer.Typer) -> None:
         sampler = Sampler(
             translator,
             sampling,
-            proposal_weights=None if proposal_weights is None else checked_weights(proposal_weights, loaded),
+            proposal_weights=None if proposal_weights is None else loaded.read_weights(proposal_weights, progress),
             global_features=[GLOBAL_FEATURES.get(name)() for name in named],
         )
-        progress = terminal.progress()
         report = _Report()
         with open_output(out) as stream:
             for part in sampler.batches(
-                preparation(loaded, prepared)(read_lines(source)),
+                input_preparation(loaded.settings, prepared=prepared)(read_lines(source)),
                 seed=seed,
                 documents=None if documents is None else read_lines(documents),
                 features=features,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -19,13 +19,14 @@ from dragoman.core.errors import UsageError
 from dragoman.core.files import open_output, read_lines
 from dragoman.core.options import options_from
 from dragoman.core.progress import Progress, available_cores
-from dragoman.core.samples import Samples
 from dragoman.decision import RULES
 from dragoman.decision.evidence import Draw
 from dragoman.decision.settings import Decision
 from dragoman.formats.hypergraph_jsonl import format_hypergraph
 from dragoman.formats.nbest import NBEST_FORMATS
 from dragoman.model.bundle import Model
+from dragoman.sampling.annealing import Annealing, annealed
+from dragoman.sampling.sampler import Sampler, Sampling
 from dragoman.search.greedy import HillClimbing
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.translator import Translation, Translator
@@ -73,6 +74,12 @@ def register(app: typer.Typer) -> None:
             Literal["gloss", "beam"] | None,
             typer.Option(help="Greedy hill-climbing from a gloss, or from the beam's result."),
         ] = None,
+        anneal: Annotated[
+            bool, typer.Option("--anneal", help="Simulated annealing from the beam's result; finds what a beam misses.")
+        ] = False,
+        annealing_option: Annotated[
+            list[str] | None, typer.Option(help="NAME=VALUE for --anneal, such as scans=500; repeatable.")
+        ] = None,
         weights: Annotated[Path | None, typer.Option(help="Weights in place of the model's: a file or a run.")] = None,
         prepared: Annotated[
             bool, typer.Option("--prepared", help="The text is tokenised (and lower-cased) already.")
@@ -105,7 +112,7 @@ def register(app: typer.Typer) -> None:
         evidence: EvidenceChoice = None,
         nbest_size: NBestSize = None,
         sampling_option: SamplingOptions = None,
-        seed: Annotated[int, typer.Option(min=0, help="Seed of samples.")] = 1,
+        seed: Annotated[int, typer.Option(min=0, help="Seed of samples and of annealing.")] = 1,
         threads: Threads = None,
     ) -> None:
         """Translate text: one line out for each line in, in the same order, as they become ready.
@@ -115,11 +122,17 @@ def register(app: typer.Typer) -> None:
         rule = None
         if decision is not None:
             rule = Decision.of(decision, decision_option or [], evidence, nbest_size)
-            _refuse_derivations(force, climb, details, links, nbest_out, hypergraphs, picture, show or None)
+            _refuse_derivations(
+                force, climb, anneal or None, details, links, nbest_out, hypergraphs, picture, show or None
+            )
         elif decision_option or evidence or nbest_size or sampling_option:
             raise UsageError("--decision-option, --evidence, --nbest-size and --sampling-option go with --decision")
         if (nbest is None) != (nbest_out is None):
             raise UsageError("--nbest and --nbest-out go together")
+        if anneal and (force or climb or nbest_out or hypergraphs):
+            raise UsageError("--anneal finds one derivation: no --force, --climb, --nbest-out or --hypergraphs")
+        if annealing_option and not anneal:
+            raise UsageError("--annealing-option goes with --anneal")
         if exhaustive:
             limits = replace(limits, algorithm="exhaustive")
         list_format = NBEST_FORMATS.get(nbest_format)()
@@ -151,11 +164,17 @@ def register(app: typer.Typer) -> None:
             nbest_to = None if nbest_out is None else stack.enter_context(open_output(nbest_out))
             graphs_to = None if hypergraphs is None else stack.enter_context(open_output(hypergraphs))
             number = unreached = 0
-            for part in translator.searched(
-                prepare(read_lines(source)),
-                lattice=nbest_to is not None or graphs_to is not None,
-                targets=None if force is None else read_lines(force),
-            ):
+            sentences = prepare(read_lines(source))
+            parts = (
+                annealed(translator, sentences, options_from(Annealing, annealing_option or []), seed=seed)
+                if anneal
+                else translator.searched(
+                    sentences,
+                    lattice=nbest_to is not None or graphs_to is not None,
+                    targets=None if force is None else read_lines(force),
+                )
+            )
+            for part in parts:
                 translations = part.translations(features=details_to is not None)
                 texts = [translation.text for translation in translations]
                 if detokenise:
@@ -187,26 +206,15 @@ def register(app: typer.Typer) -> None:
 def _refuse_derivations(*wanted: object) -> None:
     if any(thing is not None for thing in wanted):
         raise UsageError(
-            "--decision chooses strings, not derivations: it goes without --force, --climb, --details, --links, "
-            "--nbest-out, --hypergraphs, --picture and --show"
+            "--decision chooses strings, not derivations: it goes without --force, --climb, --anneal, --details, "
+            "--links, --nbest-out, --hypergraphs, --picture and --show"
         )
 
 
 def sampler(translator: Translator, options: Sequence[str] | None, seed: int, progress: Progress) -> Draw:
     """What draws samples as evidence."""
-    try:
-        module = importlib.import_module("dragoman.sampling.sampler")
-    except ModuleNotFoundError:
-        raise UsageError("there is no sampler here: --evidence samples needs dragoman.sampling.sampler") from None
-    chains = module.Sampler(translator, options_from(module.Sampling, options or []))
-
-    def draw(lines: Iterable[str]) -> Iterator[Samples]:
-        samples: Iterator[Samples] = chains.sample(
-            lines, seed=seed, features=False, threads=translator.threads, progress=progress
-        )
-        return samples
-
-    return draw
+    chains = Sampler(translator, options_from(Sampling, options or []))
+    return partial(chains.sample, seed=seed, features=False, threads=translator.threads, progress=progress)
 
 
 def _links(translation: Translation) -> bytes:

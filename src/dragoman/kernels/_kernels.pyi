@@ -835,6 +835,7 @@ def forest_translations(
 
     Raises a ValueError if more than `max_strings` are met.
     """
+
 # gibbs.cpp
 def gibbs_sample(
     arrays: _PhraseArrays,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from dragoman.core.ragged import Ragged
 from dragoman.sampling.chains import Schedule, run_chains
 from dragoman.search.batch import Batch, Found
 from dragoman.search.greedy import gloss
+from dragoman.search.translator import Searched, Translator
 
 
 @dataclass(frozen=True)
@@ -40,12 +42,14 @@ def anneal(
     seed: int = 1,
     starts: Ragged[np.int32] | None = None,
     lattices: Found | None = None,
+    first_number: int = 0,
     threads: int = 1,
     progress: ShareDone | None = None,
 ) -> tuple[Ragged[np.int32], NDArray[np.float64]]:
     """Return the best derivation of each sentence that any chain was in (options in target order), and its score.
 
     Chains begin with `starts`, by default with the gloss. Jumps go into `lattices`, or anywhere if there are none.
+    `first_number` is the place of the first sentence among all, on which random numbers depend.
     """
     visited = run_chains(
         batch,
@@ -58,9 +62,35 @@ def anneal(
         temperature=1.0,
         starts=gloss(batch, threads=threads) if starts is None else starts,
         lattices=lattices,
+        first_number=first_number,
         threads=threads,
         progress=progress,
     )
     best = visited.best_scores.argmax(axis=1)
     rows = np.arange(len(best)) * options.chains + best
     return visited.best.take(rows), np.take_along_axis(visited.best_scores, best[:, None], axis=1)[:, 0]
+
+
+def annealed(
+    translator: Translator, lines: Iterable[str], options: Annealing = Annealing(), *, seed: int = 1
+) -> Iterator[Searched]:
+    """Translate tokenised sentences by annealing from what the beam finds, in order, a batch at a time.
+
+    The best derivation of a sentence is never worse than the beam's. Sentence i of the lines has random numbers of its
+    own, whatever the batches.
+    """
+    number = 0
+    for part in translator.searched(lines, lattice=bool(options.jump_every)):
+        found = part.found
+        derivations, scores = anneal(
+            part.batch,
+            options,
+            reordering_limit=translator.reordering_limit,
+            seed=seed,
+            starts=found.derivations,
+            lattices=found if options.jump_every else None,
+            first_number=number,
+            threads=translator.threads,
+        )
+        number += len(part)
+        yield Searched(part.batch, replace(found, scores=scores, derivations=derivations))
