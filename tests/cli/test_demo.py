@@ -54,8 +54,8 @@ def test_the_whole_story_twice(dragoman, tmp_path):
         assert f"report.html; the model: {out}/model" in result.out
         assert "it happened" in result.out
         page = Page((out / "report.html").read_text(encoding="utf-8"))
-        assert page.tags["table"] == 6
-        assert page.tags["svg"] == 2
+        assert page.tags["table"] == 7
+        assert page.tags["svg"] == 3
         assert "it came to pass" in page.text
         compared = Page((out / "experiment" / "report.html").read_text(encoding="utf-8"))
         assert compared.tags["svg"] == 7

@@ -11,32 +11,41 @@ import numpy as np
 import typer
 
 from dragoman.cli import terminal
+from dragoman.cli.demo_story import Story, show
 from dragoman.cli.flags import Threads, command
-from dragoman.core.corpus import Bitext, Corpus
+from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output, read_lines, write_error
-from dragoman.core.links import Links, source_positions, target_positions
-from dragoman.core.progress import available_cores
+from dragoman.core.progress import Progress, available_cores
 from dragoman.core.toml import read_toml
 from dragoman.corpora import CORPORA
-from dragoman.evaluation.alignment_plot import draw_alignment, text_alignment
-from dragoman.evaluation.derivation_plot import draw_derivation, text_derivation
 from dragoman.evaluation.experiment import Experiment
 from dragoman.evaluation.experiment_report import ExperimentReport
-from dragoman.evaluation.report import Report
 from dragoman.evaluation.results import Results
+from dragoman.evaluation.rule_comparison import Candidate, Compared, RuleComparison, TextSet
+from dragoman.metrics.bleu import Bleu
 from dragoman.model.bundle import Model
-from dragoman.model.phrase_table import PhraseTable
-from dragoman.search.translator import Translation, Translator
-from dragoman.training.pipeline import Preparation, Trained, prepare, train
+from dragoman.search.translator import Translator
+from dragoman.training.pipeline import Preparation, prepare, train
 from dragoman.training.tokenise import Tokeniser, tokenise_lines
 
 _CORPUS = "kjv-web"
-_TITLE = "Dragoman: King James English to modern English"
 _MARKER = "dragoman-demo"
 #: Verses to tune on and to test on; fewer if there are fewer than `_ENOUGH` to train on.
 _HELD_OUT = {"dev.kjv": 200, "dev.web": 200, "test.kjv": 1000, "test.web": 1000}
 _ENOUGH = 10_000
+#: Verses that decision rules are compared on.
+_DECIDED = 200
+#: Tuned weights say nothing about how sharp the distribution is; the scale is chosen on the tuning verses.
+_SCALES = ("scale=5,20,50,100",)
+_RULES = [
+    Candidate("max-derivation", "hypergraph"),
+    Candidate("max-translation", "nbest", _SCALES),
+    Candidate("mbr", "nbest", _SCALES),
+    Candidate("lattice-mbr", "hypergraph", _SCALES),
+    Candidate("consensus", "hypergraph", _SCALES),
+    Candidate("variational", "hypergraph", _SCALES),
+]
 
 _PLAN = """\
 title = "Tuning: King James English to modern English"
@@ -106,7 +115,7 @@ def register(app: typer.Typer) -> None:
             texts[name] = texts[name][: max(20, int(share * verses))]
         for name, lines in texts.items():
             _write(out / "prepared" / name, lines)
-        test = [Corpus.from_lines(texts[f"test.{side}"]) for side in ("kjv", "web")]
+        test = Corpus.from_lines(texts["test.kjv"]), Corpus.from_lines(texts["test.web"])
         _write(out / "plan.toml", [_PLAN])
         experiment = Experiment.begin(out / "plan.toml", out / "experiment")
         experiment.run(threads=workers, progress=progress)
@@ -121,7 +130,20 @@ def register(app: typer.Typer) -> None:
                 translations += part.translations()
                 done(len(translations) / len(test[0]))
         _write(out / "test.translated", translations)
-        _show(out, read_toml(corpus / "manifest.toml"), model, trained, test, translations, compared, workers)
+        rules = _compare_rules(translator, texts, progress)
+        manifest = read_toml(corpus / "manifest.toml")
+        show(Story(out, manifest, trained, translator, test, translations, compared, rules))
+
+
+def _compare_rules(translator: Translator, texts: dict[str, list[str]], progress: Progress) -> list[Compared]:
+    """Choose the options of each decision rule on the tuning verses, and translate some test verses with it."""
+    metric = Bleu()
+    dev, test = (
+        TextSet(texts[f"{name}.kjv"][:_DECIDED], metric.scorer([Corpus.from_lines(texts[f"{name}.web"][:_DECIDED])]))
+        for name in ("dev", "test")
+    )
+    comparison = RuleComparison(translator, metric, dev, {"test": test}, nbest_size=200, threads=translator.threads)
+    return comparison.compare(_RULES, progress)
 
 
 def _write(path: Path, lines: Sequence[object]) -> None:
@@ -140,121 +162,3 @@ def _claim(out: Path) -> None:
         (out / _MARKER).touch()
     except OSError as error:
         raise write_error(out, error) from None
-
-
-def _show(
-    out: Path,
-    manifest: dict[str, object],
-    model: Model,
-    trained: Trained,
-    test: list[Corpus],
-    translations: list[Translation],
-    compared: ExperimentReport,
-    threads: int,
-) -> None:
-    """Print what was learnt, and write the same as a report with a picture."""
-    console = terminal.output()
-    report = Report(_TITLE)
-
-    def table(title: str, columns: list[str], rows: list[tuple[object, ...]], note: str = "") -> None:
-        console.print()
-        console.print(terminal.table(title, columns, rows))
-        report.heading(title)
-        if note:
-            report.paragraph(note)
-        report.table(columns, rows)
-
-    history = model.history
-    rows: list[tuple[object, ...]] = [
-        ("sentence pairs", history["sentence_pairs"]),
-        ("source words (King James)", history["source_words"]),
-        ("target words (modern)", history["target_words"]),
-        ("word links", history["links"]),
-        ("phrase pairs", len(model.tables["tm"])),
-    ]
-    language_model = model.language_models["lm"]
-    rows += [(f"{n}-grams in the language model", size) for n, size in enumerate(language_model.sizes, 1)]
-    table("What the model holds", ["part", "size"], rows)
-
-    phrases = ["thou", "it came to pass", "shalt not", "verily", "begat", "wherefore", "hath", "unto him"]
-    table(
-        "Phrase pairs",
-        ["King James", "modern", "p(e|f)", "p(f|e)", "lex(e|f)", "lex(f|e)"],
-        [row for phrase in phrases for row in _translations(model, phrase, 2)],
-        "The two most frequent translations of some phrases; f is the King James side, e the modern one.",
-    )
-
-    perplexities: list[tuple[object, ...]] = []
-    for name, corpus in (("modern test verses", test[1]), ("King James test verses", test[0])):
-        found = language_model.perplexity(corpus, threads=threads)
-        perplexities.append((name, found.including_oovs, found.excluding_oovs, found.oovs, found.tokens))
-    table(
-        "Perplexity of the language model",
-        ["text", "perplexity", "without unknown words", "unknown words", "tokens"],
-        perplexities,
-        "The model knows modern English: verses of the King James version surprise it more.",
-    )
-
-    bitext = trained.bitext
-    pair = _good_example(bitext)
-    source, target = bitext.source.line(pair).split(), bitext.target.line(pair).split()
-    links = _links_of(trained.links, pair)
-    console.print("\n[bold]Word links of one verse[/bold]")
-    console.print(text_alignment(source, target, links), markup=False)
-    report.heading("Word links of one verse")
-    report.figure(
-        draw_alignment(source, target, links), "King James words down, modern words across; a filled cell is a link."
-    )
-    table(
-        "Tuning",
-        *compared.summary,
-        f"Weights tuned on 200 verses by two methods, with two seeds each, and measured on {len(test[0]):,} others."
-        f" {'; '.join(compared.orders.values())} (> is significantly better, ≥ is better on these verses). Pictures and"
-        " all numbers are in experiment/report.html.",
-    )
-    examples = [i for i, t in enumerate(translations) if 8 <= len(t.source.split()) <= 16][:8]
-    table(
-        "Translations of test verses",
-        ["King James", "translation", "World English Bible"],
-        [(translations[i].source, translations[i].text, test[1].line(i)) for i in examples],
-        "With MERT's weights; the last column is the reference. All are in test.translated.",
-    )
-    shown = max((translations[i] for i in examples), key=_jumps)
-    words = shown.source.split(), shown.text.split()
-    console.print("\n[bold]How one of them was made[/bold]")
-    console.print(text_derivation(*words, shown.phrases), markup=False)
-    report.heading("How one of them was made")
-    report.figure(draw_derivation(*words, shown.phrases), "The source above, its translation below, phrase by phrase.")
-    report.heading("The corpus")
-    report.table(["", ""], [(key, str(value)) for key, value in manifest.items() if not isinstance(value, dict)])
-    report.write(out / "report.html")
-    console.print(f"\nThe same with pictures: {out / 'report.html'}; the model: {out / 'model'}", markup=False)
-
-
-def _translations(model: Model, phrase: str, most: int) -> list[tuple[object, ...]]:
-    table: PhraseTable = model.tables["tm"]
-    column = {name: i for i, name in enumerate(table.score_names)}
-    rows: list[tuple[object, ...]] = []
-    for row in table.lookup([model.source_vocab.id(word) for word in phrase.split()])[:most]:
-        scores = np.exp(table.log_scores[row])
-        target = model.target_vocab.text(table.targets[int(table.target_ids[row])])
-        rows.append((phrase, target, *(float(scores[column[n]]) for n in ("fwd", "bwd", "fwd_lex", "bwd_lex"))))
-    return rows
-
-
-def _jumps(translation: Translation) -> int:
-    """How much reordering a derivation has."""
-    ends = [0, *(phrase.source[1] for phrase in translation.phrases)]
-    return sum(abs(phrase.source[0] - end) for phrase, end in zip(translation.phrases, ends, strict=False))
-
-
-def _good_example(bitext: Bitext) -> int:
-    """A verse of middling length whose two versions differ in length, so that the links are worth a look."""
-    source, target = bitext.source.sentences.lengths, bitext.target.sentences.lengths
-    suits = (source >= 12) & (source <= 18) & (np.abs(source - target) >= 2)
-    return int(np.flatnonzero(suits)[0]) if suits.any() else 0
-
-
-def _links_of(links: Links, pair: int) -> list[tuple[int, int]]:
-    row = slice(int(links.offsets[pair]), int(links.offsets[pair + 1]))
-    return list(zip(source_positions(links)[row].tolist(), target_positions(links)[row].tolist(), strict=True))

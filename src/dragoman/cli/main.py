@@ -16,7 +16,7 @@ from dragoman.cli.flags import paragraphs
 from dragoman.core.errors import DragomanError
 from dragoman.core.files import write_error
 
-_NOT_COMMANDS = {"main", "flags", "terminal"}
+_NOT_COMMANDS = {"demo_story", "main", "flags", "terminal"}
 
 _HELP = """
 Log-linear translation models: train them from parallel text, look into them, exchange them with other tools.
