@@ -1,7 +1,7 @@
 """Decision rules on Multi30k fr-en: their times (CPU, one thread, best of several runs), and their BLEU.
 
-Scales are chosen on `val`, each rule's own, and scored on the test sets. The samples are exact draws from the decoder's
-lattices, so that only the rule is timed.
+Scales are chosen on the first sentences of `val`, for each rule and each of several weights anew, and scored on test
+sets. The samples that are timed are exact draws from the decoder's lattices; those of the table come from the sampler.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,32 +24,39 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.samples import Samples
 from dragoman.core.weights import Weights
 from dragoman.decision.consensus import Consensus
-from dragoman.decision.grid import GridPoint, best_point, grid_rules, search_grid
 from dragoman.decision.lattice_mbr import LatticeMbr
-from dragoman.decision.max_derivation import MaxDerivation
 from dragoman.decision.max_translation import MaxTranslation
 from dragoman.decision.mbr import Mbr
-from dragoman.decision.rule import Evidence, EvidenceKind, Rule
+from dragoman.decision.rule import Evidence, Rule
 from dragoman.decision.settings import Decision
 from dragoman.decision.variational import Variational
+from dragoman.evaluation.rule_comparison import Candidate, RuleComparison, TextSet
 from dragoman.forest.derivation import derivation_scores, yields
 from dragoman.forest.nbest import nbest
 from dragoman.forest.sample import sample
 from dragoman.metrics.bleu import Bleu
 from dragoman.model.bundle import Model
+from dragoman.sampling.sampler import Sampler, Sampling
 from dragoman.search.translator import Translator
 
 PROJECT = Path(__file__).resolve().parent.parent
-SCALES = "scale=1,2,5,10,20"
-ROWS: list[tuple[type[Rule], EvidenceKind, list[str]]] = [
-    (MaxTranslation, "nbest", [SCALES]),
-    (MaxTranslation, "hypergraph", [SCALES]),
-    (Mbr, "nbest", [SCALES]),
-    (Consensus, "nbest", [SCALES]),
-    (Consensus, "hypergraph", [SCALES]),
-    (Variational, "nbest", [SCALES]),
-    (Variational, "hypergraph", [SCALES]),
-    (LatticeMbr, "hypergraph", [SCALES, "p=0.6,0.8", "r=0.6,0.8"]),
+TESTS = ["test_2016_flickr", "test_2017_mscoco"]
+#: Weights sum to 1 in absolute value here; others are as sharp as these with a scale of 10 to 50.
+SCALES = "scale=2,5,10,20,50"
+#: The scale at which samples are drawn.
+SAMPLED = 20.0
+ROWS = [
+    Candidate("max-derivation", "hypergraph"),
+    Candidate("max-translation", "nbest", (SCALES,)),
+    Candidate("max-translation", "samples"),
+    Candidate("mbr", "nbest", (SCALES,)),
+    Candidate("mbr", "samples"),
+    Candidate("lattice-mbr", "hypergraph", (SCALES, "p=0.6,0.8", "r=0.6,0.8")),
+    Candidate("consensus", "nbest", (SCALES,)),
+    Candidate("consensus", "hypergraph", (SCALES,)),
+    Candidate("consensus", "samples"),
+    Candidate("variational", "nbest", (SCALES,)),
+    Candidate("variational", "hypergraph", (SCALES,)),
 ]
 
 
@@ -120,55 +128,55 @@ def times(model: Model, weights: Weights, lines: Sequence[str], runs: int) -> No
         print(f"| {name} | {1000 * taken / sentences:.2f} |", flush=True)
 
 
-def quality(model: Model, weights: Weights, data: Path, tests: Sequence[str], threads: int) -> None:
+def quality(model: Model, runs: Sequence[Weights], data: Path, held_out: int, threads: int) -> None:
+    """BLEU of each rule over runs of a tuner: options chosen on the first sentences of val, for each run anew."""
     metric = Bleu()
-    translator = Translator(model, weights, threads=threads)
-    sets = ["val", *tests]
-    lines = {name: list(read_lines(data / f"multi30k/{name}.fr.gz")) for name in sets}
-    scorers = {name: metric.scorer([Corpus.read(data / f"multi30k/{name}.en.gz")]) for name in sets}
 
-    def evidence(decision: Decision, name: str) -> list[Evidence]:
-        density = 50.0 if decision.evidence == "hypergraph" else 0.0
-        return list(decision.gather(translator, lines[name], density=density))
+    def text_set(name: str, most: int | None = None) -> TextSet:
+        sides = [list(read_lines(data / f"multi30k/{name}.{side}.gz"))[:most] for side in ("fr", "en")]
+        return TextSet(sides[0], metric.scorer([Corpus.from_lines(sides[1])]))
 
-    print(f"\n| rule | evidence | chosen on val | {' | '.join(sets)} |\n|---|---|---|{'---|' * len(sets)}")
-    first = Decision.of("max-derivation")
-    scores = [search_grid([(MaxDerivation(), ())], evidence(first, name), scorers[name])[0].score for name in sets]
-    print(f"| max-derivation | hypergraph | | {' | '.join(f'{score:.2f}' for score in scores)} |", flush=True)
-    kept: dict[tuple[EvidenceKind, bool], dict[str, list[Evidence]]] = {}
-    for kind, seen, grid in ROWS:
-        decision = Decision.of(kind.name, evidence=seen)
-        key = (seen, kind.distinct_lists)
-        if key not in kept:
-            kept[key] = {name: evidence(decision, name) for name in sets}
-        parts = kept[key]
-        found = search_grid(grid_rules(kind, [], grid), parts["val"], scorers["val"], threads=threads)
-        best: GridPoint = best_point(found, metric)
-        scores = [best.score]
-        for name in tests:
-            scores.append(search_grid([(best.rule, ())], parts[name], scorers[name], threads=threads)[0].score)
-        options = " ".join(f"{name}={value}" for name, value in best.options)
-        shown = " | ".join(f"{score:.2f}" for score in scores)
-        print(f"| {kind.name} | {seen} | {options} | {shown} |", flush=True)
+    val, tests = text_set("val", held_out), {name: text_set(name) for name in TESTS}
+    chosen: dict[Candidate, list[str]] = {}
+    scores: dict[Candidate, list[list[float]]] = {}
+    for number, weights in enumerate(runs):
+        # The same size for all, so that scales of several runs can be compared.
+        size = sum(abs(value) for name, value in weights.items() if name != "unknown_word")
+        scaled = Weights({name: value / size if name != "unknown_word" else value for name, value in weights.items()})
+        translator = Translator(model, scaled, threads=threads)
+        sampler = Sampler(translator, Sampling(samples=500, chains=2, temperature=1 / SAMPLED))
+        draw = partial(sampler.sample, seed=number + 1, features=False, threads=threads)
+        comparison = RuleComparison(translator, metric, val, tests, draw=draw, threads=threads)
+        for found in comparison.compare(ROWS):
+            chosen.setdefault(found.candidate, []).append(" ".join(value for _, value in found.point.options))
+            row = [float(tests[name].scorer.score(found.statistics[name].sum(axis=0))) for name in TESTS]
+            scores.setdefault(found.candidate, []).append(row)
+            print(f"run {number + 1}: {found.candidate.rule} by {found.candidate.evidence}: {row}", flush=True)
+    print(f"\n| rule | evidence | chosen on val | {' | '.join(TESTS)} |\n|---|---|---|{'---|' * len(TESTS)}")
+    for candidate, rows in scores.items():
+        mean, deviation = np.mean(rows, axis=0), np.std(rows, axis=0, ddof=1) if len(rows) > 1 else None
+        cells = [f"{m:.2f}" + ("" if deviation is None else f" ± {deviation[k]:.2f}") for k, m in enumerate(mean)]
+        print(f"| {candidate.rule} | {candidate.evidence} | {'; '.join(chosen[candidate])} | {' | '.join(cells)} |")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=PROJECT / "../shared/data")
     parser.add_argument("--model", type=Path, required=True, help="a French-English model of Multi30k")
-    parser.add_argument("--weights", type=Path, help="weights in place of the model's")
+    parser.add_argument("--weights", type=Path, nargs="+", help="weights in place of the model's: files or runs")
+    parser.add_argument("--held-out", type=int, default=300, help="sentences of val to choose options on")
     parser.add_argument("--sentences", type=int, default=200, help="how many to time")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2, help="for the table of BLEU")
     parser.add_argument("--only", choices=["times", "quality"])
     options = parser.parse_args()
     model = Model.load(options.model)
-    weights = model.weights if options.weights is None else Weights.read(options.weights)
+    runs = [model.weights] if options.weights is None else [model.read_weights(path) for path in options.weights]
     if options.only != "quality":
         lines = list(read_lines(options.data / "multi30k/val.fr.gz"))[: options.sentences]
-        times(model, weights, lines, options.runs)
+        times(model, runs[0], lines, options.runs)
     if options.only != "times":
-        quality(model, weights, options.data, ["test_2016_flickr", "test_2017_mscoco"], options.threads)
+        quality(model, runs, options.data, options.held_out, options.threads)
 
 
 if __name__ == "__main__":
