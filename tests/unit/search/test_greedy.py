@@ -12,7 +12,7 @@ import pytest
 
 from dragoman.core.errors import UsageError
 from dragoman.core.ragged import Ragged
-from dragoman.search.batch import Batch, boundary_names
+from dragoman.search.batch import Batch
 from dragoman.search.greedy import OPERATORS, HillClimbing, gloss, greedy_search, hill_climb, neighbours
 from dragoman.search.lattice import derivation_features
 from dragoman.search.limits import SearchLimits, SpaceLimits
