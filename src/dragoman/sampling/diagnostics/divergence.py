@@ -1,0 +1,73 @@
+"""How far the distribution of samples is from the exact one, as samples come in.
+
+A trace has a row for each chain and holds what it was at in each step, as a number of some item: a derivation, or a
+translation. The first n samples are the first n / chains of each chain.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.errors import UsageError
+
+Trace = NDArray[np.integer]
+
+
+def sample_counts(trace: Trace, size: int, items: int = 0) -> NDArray[np.int64]:
+    """How often each item is among the first `size` samples; for the first `items`, or as many as there are."""
+    return np.bincount(trace[:, : size // len(trace)].ravel(), minlength=items)
+
+
+def sampler_divergence(counts: NDArray[np.integer], log_probabilities: NDArray[np.float64]) -> float:
+    """Arun's sampler divergence (5.13): Σ q(x) ln(q(x) / p(x)) over the items x that were sampled, in nats.
+
+    q are the shares of samples, p the exact probabilities. This is the Kullback-Leibler divergence of q from p. Even of
+    n independent draws it is above 0: by about (items - 1) / 2n if there are far fewer items than draws, and about the
+    entropy of p less ln n if there are far more.
+
+    >>> round(sampler_divergence(np.array([1, 1]), np.log([0.5, 0.25])), 4)
+    0.3466
+    """
+    seen = counts > 0
+    shares = _shares(counts[seen])
+    return max(float((shares * (np.log(shares) - log_probabilities[: len(counts)][seen])).sum()), 0.0)
+
+
+def sample_entropy(counts: NDArray[np.integer]) -> float:
+    """The entropy of the shares of samples (6.6 for derivations, 6.7 for translations), in nats.
+
+    It cannot be above ln n for n samples: too low if the distribution is flat.
+
+    >>> round(sample_entropy(np.array([2, 0, 2])), 4)
+    0.6931
+    """
+    shares = _shares(counts[counts > 0])
+    return max(float(-(shares * np.log(shares)).sum()), 0.0)
+
+
+def cross_entropy(counts: NDArray[np.integer], log_probabilities: NDArray[np.float64]) -> float:
+    """The mean of -ln p(x) over samples: where p is known, an unbiased estimate of its entropy.
+
+    The sampler divergence is this less the entropy of the samples.
+    """
+    seen = counts > 0
+    return float(-(_shares(counts[seen]) * log_probabilities[: len(counts)][seen]).sum())
+
+
+def log_spaced_sizes(samples: int, chains: int, points: int = 10, first: int = 100) -> NDArray[np.int64]:
+    """About `points` numbers of samples from `first` up to all, evenly spaced on a log scale, multiples of the chains.
+
+    >>> log_spaced_sizes(1000, 2, points=3).tolist()
+    [100, 446, 2000]
+    """
+    if samples < 1 or chains < 1:
+        raise UsageError(f"there are {samples} samples and {chains} chains; expected at least one of each")
+    each = np.geomspace(min(max(first // chains, 1), samples), samples, points)
+    return np.unique(np.round(each).astype(np.int64)) * chains
+
+
+def _shares(counts: NDArray[np.integer]) -> NDArray[np.float64]:
+    if len(counts) == 0:
+        raise UsageError("there are no samples")
+    return np.asarray(counts / counts.sum())
