@@ -215,7 +215,7 @@ class _Sentence:
         ranked = rank_normalised(scores)
         derivations, counts = part.visited.derivations, part.samples.counts.sum(axis=1)
         size = len(counts)
-        best = Ragged(self._best.derivations.values, self._best.derivations.offsets[: size + 1])
+        best = self._best.derivations.take(np.arange(min(size, len(self._best))))
         covered = [self._lattice.log_partition, np.logaddexp.reduce(self._best.scores[:size])]
         inside = [self._lattice.contains(derivations), _are_among(derivations, best)]
         by_lattice, by_nbest = (

@@ -12,7 +12,6 @@ from dragoman import kernels
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
-from dragoman.forest.arrays import structure
 from dragoman.forest.inside_outside import edge_posteriors, entropy, log_partition
 from dragoman.forest.kbest import kbest
 from dragoman.search.batch import Batch, Found

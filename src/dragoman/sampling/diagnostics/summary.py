@@ -14,6 +14,9 @@ from dragoman.sampling.diagnostics.results import Curves, Missed, RunDiagnostics
 #: The name of the curves of independent draws, beside those of ways to begin.
 INDEPENDENT = "independent"
 
+#: Expectations below this have no relative error.
+_SMALLEST = 1e-3
+
 
 @dataclass(frozen=True, eq=False)
 class MeanCurves:
@@ -43,16 +46,16 @@ class ExpectationRow:
     """A row of table 7.1: mean expected features over the sentences with exact numbers, and how wrong they are.
 
     `differences` are means of estimate less exact value, `errors` means of its absolute value, and `relative_errors`
-    are the latter divided by the mean absolute exact value (0 where that is 0).
+    are the latter divided by the mean absolute exact value; None where that is next to nothing.
     """
 
     evidence: str
     size: int | None
-    log10_derivations: float
+    log_derivations: float
     values: list[float]
     differences: list[float]
     errors: list[float]
-    relative_errors: list[float]
+    relative_errors: list[float | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,12 +63,11 @@ class Summary:
     """Averages over sentences; of exact numbers over those that have them, `exact_sentences`.
 
     Curves are averaged over sentences that have as many samples as any: time may have been too short for the others.
-    `sample_count` is how many these are. `derivation_entropy` is exact.
+    `derivation_entropy` is exact.
     """
 
     sentences: int
     exact_sentences: int
-    sample_count: int
     derivation_entropy: float | None
     sizes: list[int]
     curves: list[MeanCurves]
@@ -87,7 +89,6 @@ def summarise(sentences: Sequence[SentenceDiagnostics]) -> Summary:
     return Summary(
         sentences=len(sentences),
         exact_sentences=len(exact),
-        sample_count=sizes[-1],
         derivation_entropy=_mean([one.derivation_entropy for one in exact]),
         sizes=sizes,
         curves=_mean_curves(full),
@@ -173,9 +174,12 @@ def _expectation_row(
     return ExpectationRow(
         evidence=evidence,
         size=size,
-        log10_derivations=float(np.mean(logs) / np.log(10)),
+        log_derivations=float(np.mean(logs)),
         values=values.mean(axis=0).tolist(),
         differences=(values - exact).mean(axis=0).tolist(),
         errors=errors.tolist(),
-        relative_errors=np.divide(errors, scale, out=np.zeros_like(errors), where=scale > 0).tolist(),
+        relative_errors=[
+            error / value if value > _SMALLEST else None
+            for error, value in zip(errors.tolist(), scale.tolist(), strict=True)
+        ],
     )
