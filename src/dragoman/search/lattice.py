@@ -132,8 +132,8 @@ def edge_features(
     parts += [_on_edges(rows, option) for rows in batch.sparse]
     if batch.boundary_feature is not None:
         size = len(batch.boundary_feature.symbols)
-        right = np.where(previous >= 0, batch.right[previous], 0)
-        left = np.where(placed, batch.left[option], 0)
+        # Where there is no option, -1 finds the symbol 0 at the end.
+        right, left = np.append(batch.right, 0)[previous], np.append(batch.left, 0)[option]
         ids = (right * size + left)[moves].astype(np.int32)
         offsets = np.concatenate([[0], np.cumsum(moves)]).astype(np.int64)
         parts.append(FeatureRows(boundary_names(batch.boundary_feature), offsets, ids, np.ones(len(ids))).used())

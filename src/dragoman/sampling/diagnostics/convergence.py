@@ -5,6 +5,8 @@ All functions take one number a sample (the score, say) as a matrix with a row f
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -46,8 +48,8 @@ def effective_sample_size(values: Values) -> float:
     pairs = correlations[: samples - samples % 2].reshape(-1, 2).sum(axis=1)
     ends = np.flatnonzero(pairs <= 0)
     kept = np.minimum.accumulate(pairs[: ends[0]] if len(ends) else pairs)
-    time = max(2 * float(kept.sum()) - 1, 1 / np.log10(max(values.size, 11)))
-    return chains * samples / time
+    time = max(2 * float(kept.sum()) - 1, 1 / math.log10(max(values.size, 11)))
+    return float(chains * samples / time)
 
 
 def split_r_hat(values: Values) -> float:
@@ -98,7 +100,7 @@ def _pooled_variance(values: NDArray[np.float64], within: float) -> float:
     """An estimate of the variance of the target: too large as long as chains differ."""
     chains, samples = values.shape
     between = float(values.mean(axis=1).var(ddof=1)) if chains > 1 and np.ptp(values) > 0 else 0.0
-    return within * (samples - 1) / samples + between
+    return float(within * (samples - 1) / samples + between)
 
 
 def _checked(values: Values) -> NDArray[np.float64]:

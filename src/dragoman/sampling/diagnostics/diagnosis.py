@@ -23,7 +23,7 @@ from dragoman.sampling.diagnostics.convergence import (
     rank_normalised,
     split_r_hat,
 )
-from dragoman.sampling.diagnostics.divergence import log_spaced_sizes, sample_counts
+from dragoman.sampling.diagnostics.divergence import round_sizes, sample_counts
 from dragoman.sampling.diagnostics.lattices import (
     Lattice,
     exhaustive_lattice,
@@ -168,7 +168,7 @@ class _Sentence:
         exact, drawn = self._exact, list(self._drawn)
         if exact is not None and self._options.independent:
             drawn.append(_independent(exact, self._options.chains, self._samples, seed, self._threads))
-        sizes = log_spaced_sizes(self._samples, self._options.chains).tolist()
+        sizes = round_sizes(self._samples, self._options.chains)
         curves = self._curves(drawn, sizes)
         scores = [one.scores[one.trace] for one in self._drawn]
         runs = zip(self._options.start_points, self._parts, scores, curves, strict=False)
@@ -185,7 +185,7 @@ class _Sentence:
             runs=[self._run(*run) for run in runs],
             independent=curves[-1] if len(curves) > len(self._parts) else None,
             r_hat=split_r_hat(rank_normalised(np.concatenate(scores))),
-            features=self._translator.model.feature_names,
+            features=tuple(self._translator.model.feature_names),
             expectations=self._expectations(),
         )
 

@@ -55,16 +55,17 @@ def cross_entropy(counts: NDArray[np.integer], log_probabilities: NDArray[np.flo
     return float(-(_shares(counts[seen]) * log_probabilities[: len(counts)][seen]).sum())
 
 
-def log_spaced_sizes(samples: int, chains: int, points: int = 10, first: int = 100) -> NDArray[np.int64]:
-    """About `points` numbers of samples from `first` up to all, evenly spaced on a log scale, multiples of the chains.
+def round_sizes(samples: int, chains: int) -> list[int]:
+    """Numbers of samples to look at: 100, 200, 500, 1000 and so on, and all; each a multiple of the chains.
 
-    >>> log_spaced_sizes(1000, 2, points=3).tolist()
-    [100, 446, 2000]
+    >>> round_sizes(700, 3)
+    [99, 198, 498, 999, 1998, 2100]
     """
     if samples < 1 or chains < 1:
         raise UsageError(f"there are {samples} samples and {chains} chains; expected at least one of each")
-    each = np.geomspace(min(max(first // chains, 1), samples), samples, points)
-    return np.unique(np.round(each).astype(np.int64)) * chains
+    total = samples * chains
+    steps = (step * 10**power for power in range(2, len(str(total))) for step in (1, 2, 5))
+    return [size // chains * chains for size in steps if chains <= size < total] + [total]
 
 
 def _shares(counts: NDArray[np.integer]) -> NDArray[np.float64]:

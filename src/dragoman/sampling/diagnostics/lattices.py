@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -114,14 +115,14 @@ class BestDerivations:
     def __len__(self) -> int:
         return len(self.scores)
 
-    def expected_features(self, size: int, names: tuple[str, ...]) -> NDArray[np.float64]:
+    def expected_features(self, size: int, names: Sequence[str]) -> NDArray[np.float64]:
         """The expected features over the first `size`, as if there were no other derivations."""
         scores = self.scores[:size]
         shares = np.exp(scores - np.logaddexp.reduce(scores))
         return weighted_features(self.features.take(np.arange(len(scores))), shares, names)
 
 
-def weighted_features(rows: FeatureRows, shares: NDArray[np.float64], names: tuple[str, ...]) -> NDArray[np.float64]:
+def weighted_features(rows: FeatureRows, shares: NDArray[np.float64], names: Sequence[str]) -> NDArray[np.float64]:
     """The sum of rows of features, each times its share, in the order of `names`; others are left out."""
     sums = np.bincount(rows.ids, np.repeat(shares, np.diff(rows.offsets)) * rows.values, minlength=len(rows.names))
     place = {name: i for i, name in enumerate(rows.names)}
