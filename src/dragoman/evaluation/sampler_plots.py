@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _COLOURS = ("#1f6f8b", "#c8553d", "#588b4c", "#8e6bbf")
 _GREY = "#888888"
 _PANELS = 12  # sentences that are drawn one by one
+_LAGS = 50  # of the autocorrelation
 
 Lines = Sequence[tuple[str, Sequence[float], Sequence[float]]]
 
@@ -43,7 +44,6 @@ def draw_divergences(sentences: Sequence[SentenceDiagnostics]) -> Figure:
         rows = [(name, c.derivations.divergence or [], c.translations.divergence or []) for name, c in curves]
         _divergence(panel, one.sizes, rows)
         panel.set_title(f"line {one.number} ({one.words} words)", fontsize=9)
-    axes[0].legend(fontsize=6)
     return figure
 
 
@@ -51,7 +51,7 @@ def draw_autocorrelation(sentences: Sequence[SentenceDiagnostics]) -> Figure:
     """Draw the mean autocorrelation of the score for each way to begin."""
     figure, axes = _figure(1, width=6.4, height=3.0)
     for place, runs in enumerate(zip(*(one.runs for one in sentences), strict=True)):
-        lags = min(len(run.autocorrelation) for run in runs)
+        lags = min(_LAGS, *(len(run.autocorrelation) for run in runs))
         mean = np.mean([run.autocorrelation[:lags] for run in runs], axis=0)
         axes[0].plot(mean, color=_COLOURS[place % len(_COLOURS)], label=runs[0].initial)
     axes[0].axhline(0, color=_GREY, linewidth=0.8)
@@ -97,6 +97,7 @@ def _divergence(axes: Any, sizes: Sequence[int], rows: Lines) -> None:
         axes.plot(sizes, derivations, "o-", color=colour, markersize=3, label=f"{name}, derivations")
         axes.plot(sizes, translations, "s--", color=colour, markersize=3, label=f"{name}, translations")
     axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.set_ylim(0)
     axes.set_xlabel("samples", fontsize=8)
     axes.set_ylabel("sampler divergence (nats)", fontsize=8)

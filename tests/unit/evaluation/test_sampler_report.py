@@ -58,7 +58,7 @@ def test_expectations_are_drawn_as_differences(found):
 
 def test_autocorrelation_is_the_mean(found):
     (axes,) = draw_autocorrelation(found).axes
-    expected = np.mean([one.runs[0].autocorrelation for one in found], axis=0)
+    expected = np.mean([one.runs[0].autocorrelation[:50] for one in found], axis=0)
     assert axes.get_lines()[0].get_ydata() == pytest.approx(expected)
 
 
