@@ -12,7 +12,6 @@ import typer
 
 from dragoman.cli import terminal
 from dragoman.cli.flags import Flags, Force, Threads, command, refuse_existing
-from dragoman.cli.translate import checked_weights, preparation
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output, output_folder, read_lines
 from dragoman.core.progress import Progress, available_cores
@@ -22,6 +21,7 @@ from dragoman.sampling.diagnostics.diagnosis import Diagnosis, diagnose as diagn
 from dragoman.sampling.diagnostics.summary import summarise
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.translator import Translator
+from dragoman.training.tokenise import input_preparation
 
 
 def register(app: typer.Typer) -> None:
@@ -62,16 +62,17 @@ def register(app: typer.Typer) -> None:
         all of them. Exact numbers need an exhaustive search; a sentence that is too large for it goes without.
         """
         refuse_existing(out, force)
+        progress = terminal.progress()
         loaded = Model.load(model)
         translator = Translator(
             loaded,
-            None if weights is None else checked_weights(weights, loaded),
+            None if weights is None else loaded.read_weights(weights, progress),
             limits=limits,
             space=space,
             threads=threads or available_cores(),
         )
-        progress = terminal.progress()
-        lines = _chosen(preparation(loaded, prepared)(read_lines(source)), limit_words, sentences, source, progress)
+        prepare = input_preparation(loaded.settings, prepared=prepared)
+        lines = _chosen(prepare(read_lines(source)), limit_words, sentences, source, progress)
         found = []
         with output_folder(out) as folder:
             with progress.stage(f"diagnosing {len(lines):,} sentences") as done:
