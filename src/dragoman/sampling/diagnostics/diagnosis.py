@@ -252,7 +252,7 @@ class _Sentence:
                 there = min(size, len(self._best))
                 values = self._best.expected_features(there, names)
                 rows.append(Expectation("n-best", size, float(np.log(there)), values.tolist()))
-            if size <= self._samples * self._options.chains:
+            if self._options.chains <= size <= self._samples * self._options.chains:
                 for initial, part, one in zip(self._options.start_points, self._parts, self._drawn, strict=True):
                     counts = sample_counts(one.trace, size, len(one.scores))
                     values = weighted_features(part.samples.features, counts / counts.sum(), names)

@@ -170,6 +170,12 @@ def test_an_empty_line_has_one_derivation(narrow):
         assert run.by_nbest.samples == 0
 
 
+def test_more_chains_than_samples(narrow):
+    (found,) = diagnose(narrow, [(1, "f0 f1")], Diagnosis(samples=4, chains=300, initial="gloss"))
+    assert found.sizes == [300, 900, 1200]
+    assert [row.size for row in found.expectations if row.evidence == "samples, gloss"] == [1000]
+
+
 def test_averages(case, narrow, diagnosed):
     other = Case(5).sentence
     (second,) = diagnose(narrow, [(8, other)], OPTIONS)
