@@ -10,6 +10,7 @@ COMMANDS = [
     "corpora build",
     "corpora list",
     "demo",
+    "diagnose",
     "export moses",
     "import moses",
     "lm estimate",

@@ -117,6 +117,11 @@ def test_forced_translations(dragoman, model, toy, tmp_path):
     assert result.code == 0
     assert result.out == f"{wanted[0]}\n\n"
     assert "1 of 2 translations can be reached" in result.err
+    lists = tmp_path / "lists"
+    more = ["--nbest", 2, "--nbest-out", lists, "--hypergraphs", tmp_path / "graphs"]
+    assert dragoman("translate", "--model", model, "--force", targets, *more, stdin=source).out == result.out
+    assert {line.split(" ||| ")[1].strip() for line in lists.read_text(encoding="utf-8").splitlines()} == {wanted[0]}
+    assert len(list(read_hypergraphs(tmp_path / "graphs"))) == 1
     result = dragoman("translate", "--model", model, "--force", targets, stdin=source + source)
     assert result.code == 1
     assert "fewer targets" in result.error

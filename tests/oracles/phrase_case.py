@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from dragoman.core.ragged import Ragged
+from dragoman.search.batch import boundary_names
 from dragoman.search.lattice import derivation_features
 from dragoman.search.limits import SpaceLimits
 from dragoman.search.translator import Translator
@@ -44,8 +45,7 @@ class Case:
         weights = self.model.weights
         boundary = Boundaries() if rng.random() < 0.5 else None
         if boundary:
-            names = [f"boundary.{a}:{b}" for a in Boundaries.symbols for b in Boundaries.symbols]
-            weights = type(weights)({**weights, **{name: float(rng.normal()) for name in names}})
+            weights = weights.updated({name: float(rng.normal()) for name in boundary_names(boundary)})
         self.translator = Translator(self.model, weights, space=self.space, boundary_feature=boundary)
         self.batch = self.translator.batch([self.sentence])
 

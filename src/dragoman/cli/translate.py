@@ -196,7 +196,7 @@ def register(app: typer.Typer) -> None:
                 if nbest_to is not None and nbest_out is not None and nbest is not None:
                     lists = part.nbest(nbest, distinct=distinct, threads=translator.threads)
                     ids = tuple(range(number, number + len(part)))
-                    for block in list_format.blocks(replace(lists, ids=ids), nbest_out):
+                    for block in list_format.blocks(replace(lists, ids=ids), nbest_out, terminal.progress()):
                         nbest_to.write(block)
                 number += len(part)
             if force is not None:

@@ -179,39 +179,37 @@ public:
     }
 
     // The options of the changed derivation.
-    void changed(const Change& change, std::vector<std::int32_t>& options) const {
-        options.clear();
-        for (const Piece& piece : change.pieces()) {
-            if (piece.option < 0)
-                options.insert(options.end(), phrases_.begin() + piece.first, phrases_.begin() + piece.last);
-            else
-                options.push_back(piece.option);
-        }
-    }
+    void changed(const Change& change, std::vector<std::int32_t>& options) const { gather(change.pieces(), options); }
 
     // Scores anew what differs, and sums all up from there in the order of the phrases: the sums are those of a
     // derivation that was made like this.
     void apply(const Change& change) {
-        changed(change, changed_);
-        const std::size_t before = phrases_.size(), after = changed_.size(), least = std::min(before, after);
+        auto pieces = change.pieces();
+        const std::size_t before = phrases_.size();
         std::size_t first = 0, same = 0;  // phrases that are the same at the beginning, and at the end
-        while (first < least && phrases_[first] == changed_[first]) ++first;
-        while (same < least - first && phrases_[before - 1 - same] == changed_[after - 1 - same]) ++same;
-        phrases_.swap(changed_);
-        shift(lm_scores_, before - same, after - same);
-        shift(phrase_scores_, before - same, after - same);
-        shift(lms_, before - same, after - same);
-        std::int32_t lm = lms_[first];
-        std::size_t i = first;
-        for (; i < after; ++i) {
-            if (i > after - same && lms_[i] == lm) break;
-            lm = score_phrase(i, lm);
+        if (!pieces.empty() && pieces.front().option < 0 && pieces.front().first == 0) {
+            first = static_cast<std::size_t>(pieces.front().last);
+            pieces = pieces.subspan(1);
         }
-        if (i == after && (same == 0 || lms_[after] != lm)) {
+        if (!pieces.empty() && pieces.back().option < 0 && static_cast<std::size_t>(pieces.back().last) == before) {
+            same = before - static_cast<std::size_t>(pieces.back().first);
+            pieces = pieces.first(pieces.size() - 1);
+        }
+        gather(pieces, changed_);
+        const std::size_t middle = first + changed_.size(), after = middle + same;
+        std::int32_t lm = lms_[first];
+        shift(phrases_, before - same, middle);
+        shift(lm_scores_, before - same, middle);
+        shift(phrase_scores_, before - same, middle);
+        shift(lms_, before - same, middle);
+        std::copy(changed_.begin(), changed_.end(), phrases_.begin() + static_cast<std::ptrdiff_t>(first));
+        std::size_t i = first;
+        for (; i < after && !(i > middle && lms_[i] == lm); ++i) lm = score_phrase(i, lm);
+        if (i == after && lms_[after] != lm) {
             lms_[after] = lm;
             finish_ = space_.finish(lm);
         }
-        for (i = first; i < (before == after ? after - same : after); ++i)
+        for (i = first; i < (before == after ? middle : after); ++i)
             for (std::int32_t word = begin(i); word < end(i); ++word) phrase_of_[word] = static_cast<std::int32_t>(i);
         sum_up(first);
     }
@@ -257,6 +255,16 @@ private:
         totals_.resize(phrases_.size() + 1, 0);
         for (std::size_t i = first; i < phrases_.size(); ++i) totals_[i + 1] = totals_[i] + phrase_scores_[i];
         score_ = totals_.back() + finish_ + space_.close(option_before(size()));
+    }
+
+    void gather(std::span<const Piece> pieces, std::vector<std::int32_t>& options) const {
+        options.clear();
+        for (const Piece& piece : pieces) {
+            if (piece.option < 0)
+                options.insert(options.end(), phrases_.begin() + piece.first, phrases_.begin() + piece.last);
+            else
+                options.push_back(piece.option);
+        }
     }
 
     // Makes what began at `from` begin at `to`.

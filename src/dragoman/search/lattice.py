@@ -33,7 +33,8 @@ class Edges:
         first = batch.options.offsets[sentence]
         tails, local = arrays["tails"][edges], arrays["edge_options"][edges]
         before = arrays["node_options"][nodes][tails]
-        node_lms = arrays["node_lms"].reshape(len(arrays["node_options"]), -1)[nodes]
+        shape = len(arrays["node_options"]), len(batch.model.language_models)
+        node_lms = arrays["node_lms"].reshape(shape)[nodes]
         return cls(
             tails=tails,
             option=np.where(local >= 0, local + first, -1),
@@ -66,8 +67,12 @@ def _part(offsets: NDArray[np.int64], sentence: int) -> slice:
 
 
 def hypergraph(batch: Batch, found: Found, sentence: int, edges: Edges, *, features: bool = True) -> Hypergraph:
-    """Return the lattice of one sentence, given its edges."""
+    """Return the lattice of one sentence, given its edges; without a derivation, it is a root and nothing else."""
     nodes = _part(found.arrays["node_offsets"], sentence)
+    # Each lattice has one more bound than nodes; sentences without a derivation have neither.
+    before = int(np.count_nonzero(found.outcomes[:sentence] == 0))
+    bounds = found.arrays["first_edges"][nodes.start + before : nodes.stop + before + 1]
+    reached = nodes.stop > nodes.start
     options = batch.options
     part = _part(options.offsets, sentence)
     placed = edges.option >= 0
@@ -76,8 +81,8 @@ def hypergraph(batch: Batch, found: Found, sentence: int, edges: Edges, *, featu
     spans[placed, 1] = options.end[edges.option[placed]]
     return Hypergraph(
         vocab=options.vocab,
-        root=nodes.stop - nodes.start - 1,
-        first_edge=found.arrays["first_edges"][nodes.start + sentence : nodes.stop + sentence + 1],
+        root=nodes.stop - nodes.start - 1 if reached else 0,
+        first_edge=bounds if reached else np.zeros(2, np.int64),
         tails=np.stack([edges.tails, np.full_like(edges.tails, -1)], axis=1),
         # The templates are: nothing (into the start), the tail alone (into the goal), the tail and an option's words.
         template_ids=np.where(placed, edges.option - part.start + 2, edges.tails >= 0).astype(np.int32),
@@ -132,8 +137,8 @@ def edge_features(
     parts += [_on_edges(rows, option) for rows in batch.sparse]
     if batch.boundary_feature is not None:
         size = len(batch.boundary_feature.symbols)
-        right = np.where(previous >= 0, batch.right[previous], 0)
-        left = np.where(placed, batch.left[option], 0)
+        # Where there is no option, -1 finds the symbol 0 at the end.
+        right, left = np.append(batch.right, 0)[previous], np.append(batch.left, 0)[option]
         ids = (right * size + left)[moves].astype(np.int32)
         offsets = np.concatenate([[0], np.cumsum(moves)]).astype(np.int64)
         parts.append(FeatureRows(boundary_names(batch.boundary_feature), offsets, ids, np.ones(len(ids))).used())

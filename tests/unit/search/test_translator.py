@@ -8,6 +8,7 @@ import pytest
 from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.weights import Weights
+from dragoman.forest.inside_outside import log_partition
 from dragoman.forest.kbest import kbest
 from dragoman.forest.probability import translation_log_probability
 from dragoman.search.limits import SearchLimits, SpaceLimits
@@ -62,6 +63,22 @@ def test_what_cannot_be_reached_is_none():
     translator = Translator(model_of(3))
     assert translator.force("f0 f1", "words that no table has") is None
     assert translator.force("f0", "") is None
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0), (1, 0, 1, 0, 0), (1, 1)])
+def test_what_cannot_be_reached_leaves_the_others_alone(order):
+    translator = Translator(model_of(3))
+    (best,) = translator.translate(["f0 f1"])
+    targets = [best.text, "words that no table has"]
+    (found,) = translator.searched(["f0 f1"] * len(order), lattice=True, targets=[targets[i] for i in order])
+    alone = translator.force("f0 f1", best.text)
+    lists = found.nbest(3)
+    for i, which in enumerate(order):
+        graph = found.hypergraph(i)
+        graph.check()
+        assert found.reached(i) == (which == 0)
+        assert log_partition(graph) == (-np.inf if which else pytest.approx(log_partition(alone)))
+        assert (lists.sentences[i] == lists.sentences[i + 1]) == (which == 1)
 
 
 def test_empty_lines_stay_in_their_place():

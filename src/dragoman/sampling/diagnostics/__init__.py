@@ -1,0 +1,1 @@
+"""How well the sampler does: convergence of chains, distance from exact probabilities, expectations side by side."""

@@ -1,0 +1,111 @@
+"""Have the chains converged, and how many independent draws are their samples worth?
+
+All functions take one number a sample (the score, say) as a matrix with a row for each chain.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.errors import UsageError
+
+Values = NDArray[np.floating]
+
+
+def autocorrelation(values: Values) -> NDArray[np.float64]:
+    """The correlation between samples so many steps apart, from 0 on: the mean over chains; 1 at 0.
+
+    Each chain's own mean and variance are used, sums are divided by the number of samples (which damps large lags),
+    and all lags come from one Fourier transform. A chain that never moves has autocorrelation 1 everywhere.
+    """
+    covariances = _autocovariances(_checked(values))
+    variances = covariances[:, :1]
+    with np.errstate(invalid="ignore"):
+        correlations = covariances / variances
+    return np.asarray(np.where(variances > 0, correlations, 1.0).mean(axis=0))
+
+
+def effective_sample_size(values: Values) -> float:
+    """How many independent draws would estimate the mean as well as all samples of all chains together.
+
+    Samples / (1 + 2 Σ autocorrelations), where correlations count differences between chains too (Gelman et al.,
+    *Bayesian data analysis*, 2013, 11.8) and are summed as far as Geyer's (1992) initial monotone sequence goes: in
+    pairs, until the sum of a pair is no longer positive, no pair counting more than the one before. Chains that
+    alternate can be worth more than their samples; the limit is samples · log10(samples) (Vehtari et al. 2021).
+    """
+    values = _checked(values)
+    chains, samples = values.shape
+    covariances = _autocovariances(values).mean(axis=0) * samples / max(samples - 1, 1)
+    within = float(covariances[0])
+    total = _pooled_variance(values, within)
+    if not total > 0:  # one value only
+        return float(values.size)
+    correlations = 1 - (within - covariances) / total
+    correlations[0] = 1.0
+    pairs = correlations[: samples - samples % 2].reshape(-1, 2).sum(axis=1)
+    ends = np.flatnonzero(pairs <= 0)
+    kept = np.minimum.accumulate(pairs[: ends[0]] if len(ends) else pairs)
+    time = max(2 * float(kept.sum()) - 1, 1 / math.log10(max(values.size, 11)))
+    return float(chains * samples / time)
+
+
+def split_r_hat(values: Values) -> float:
+    """Gelman and Rubin's R-hat with every chain cut in half: near 1 if all halves look the same.
+
+    The square root of the variance of all samples together over that within halves, so that a chain that drifts is
+    found as well as chains that disagree (*Bayesian data analysis*, 2013, 11.4). Chains that all stand still at the
+    same value have 1, at different values infinity. Values above 1.01 (strict) or 1.1 (customary) mean: go on.
+    """
+    values = _checked(values)
+    half = values.shape[1] // 2
+    if half < 2:
+        raise UsageError(f"there are {values.shape[1]} samples a chain; expected at least 4 for R-hat")
+    halves = np.concatenate([values[:, :half], values[:, -half:]])
+    within = float(halves.var(axis=1, ddof=1).mean())
+    total = _pooled_variance(halves, within)
+    if within > 0:
+        return float(np.sqrt(total / within))
+    return np.inf if total > 0 else 1.0
+
+
+def rank_normalised(values: Values) -> NDArray[np.float64]:
+    """Replace values by normal quantiles of their ranks among all samples, equal values by that of their mean rank.
+
+    R-hat and the effective sample size of the result do not depend on the scale of the values and are at ease with
+    long tails (Vehtari et al. 2021, *Rank-normalization, folding, and localization: an improved R-hat*, equation 14).
+    """
+    from scipy.special import ndtri
+
+    values = _checked(values)
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks = np.cumsum(counts) - (counts - 1) / 2
+    return np.asarray(ndtri((ranks[places.reshape(values.shape)] - 0.375) / (values.size + 0.25)))
+
+
+def _autocovariances(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """For each chain the mean product of deviations so many samples apart (Wiener & Khinchin)."""
+    samples = values.shape[1]
+    deviations = values - values.mean(axis=1, keepdims=True)
+    # Rounding must not pass for a variance.
+    deviations[np.ptp(values, axis=1) == 0] = 0.0
+    size = 1 << (2 * samples - 1).bit_length()  # zeros keep the end from running into the beginning
+    power = np.abs(np.fft.rfft(deviations, size)) ** 2
+    return np.asarray(np.fft.irfft(power, size)[:, :samples] / samples)
+
+
+def _pooled_variance(values: NDArray[np.float64], within: float) -> float:
+    """An estimate of the variance of the target: too large as long as chains differ."""
+    chains, samples = values.shape
+    between = float(values.mean(axis=1).var(ddof=1)) if chains > 1 and np.ptp(values) > 0 else 0.0
+    return float(within * (samples - 1) / samples + between)
+
+
+def _checked(values: Values) -> NDArray[np.float64]:
+    if values.ndim != 2 or 0 in values.shape:
+        raise UsageError(f"found values of shape {values.shape}; expected a row for each chain and at least one sample")
+    if not bool(np.isfinite(values).all()):
+        raise UsageError("some of the values are not finite; expected numbers")
+    return values.astype(np.float64)
