@@ -26,7 +26,9 @@ from dragoman.training.pipeline import Trained
 
 _TITLE = "Dragoman: King James English to modern English"
 #: How sharp the distribution over translations is in its picture.
-_SHOWN_SCALE = 20.0
+_SHOWN_SCALE = 10.0
+#: Verses that may become that picture.
+_LOOKED_AT = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,9 +138,7 @@ def show(story: Story) -> None:
         ],
         f"The same weights, on {len(first)} test verses: the best derivation, or a translation that agrees with many.",
     )
-    verse = _most_disputed(rules, [t.source for t in translations])
-    drawn = nbest([translator.search(translations[verse].source, features=False)], 1000)
-    posterior = Posterior.of_nbest(drawn, _SHOWN_SCALE)
+    verse, posterior = _most_disputed(story)
     report.heading("What one verse might mean")
     report.figure(
         draw_posterior(
@@ -175,11 +175,16 @@ def _translations(model: Model, phrase: str, most: int) -> list[tuple[object, ..
     return rows
 
 
-def _most_disputed(rules: list[Compared], sources: list[str]) -> int:
-    """A verse of middling length that the rules disagree about most."""
-    choices = list(zip(*(found.translations["test"] for found in rules), strict=True))
-    lengths = [len(source.split()) for source in sources[: len(choices)]]
-    return max(range(len(choices)), key=lambda i: (5 <= lengths[i] <= 14, len(set(choices[i])), -i))
+def _most_disputed(story: Story) -> tuple[int, Posterior]:
+    """A short verse that the rules disagree about, or whose translation is least certain, with its posterior."""
+    choices = list(zip(*(found.translations["test"] for found in story.rules), strict=True))
+    short = [i for i in range(len(choices)) if 5 <= len(story.translations[i].source.split()) <= 12] or [0]
+    short.sort(key=lambda i: -len(set(choices[i])))
+    graphs = [story.translator.search(story.translations[i].source, features=False) for i in short[:_LOOKED_AT]]
+    posteriors = [Posterior.of_nbest(nbest([graph], 1000), _SHOWN_SCALE) for graph in graphs]
+    uncertain = [float(-(p.probabilities * np.log(p.probabilities + 1e-300)).sum()) for p in posteriors]
+    best = max(range(len(posteriors)), key=lambda i: (len(set(choices[short[i]])), uncertain[i]))
+    return short[best], posteriors[best]
 
 
 def _jumps(translation: Translation) -> int:
