@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
@@ -29,6 +31,22 @@ def test_pairs_are_those_of_sorted_lists(seed: int) -> None:
     assert list(zip(better.tolist(), worse.tolist(), strict=True)) == expected
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_spread_pairs_reach_over_the_whole_list(seed: int) -> None:
+    generator = rng(seed)
+    bounds = np.concatenate([[0], np.cumsum(generator.integers(1, 40, 20))]).astype(np.int64)
+    gains = generator.permutation(int(bounds[-1])).astype(float)
+    expected = []
+    for a, b in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        ranking = sorted(range(a, b), key=lambda row: -gains[row])
+        for j in range(min(2, len(ranking))):
+            behind = ranking[j + 1 :]
+            count = min(4, len(behind))
+            expected += [(ranking[j], behind[math.ceil(k * len(behind) / count) - 1]) for k in range(1, count + 1)]
+    better, worse = ranked_pairs(bounds, gains, best=2, followers=4, spread=True)
+    assert list(zip(better.tolist(), worse.tolist(), strict=True)) == expected
+
+
 @pytest.mark.parametrize("sign", [1, -1])
 def test_gains_see_the_sentences_before(sign: int) -> None:
     problem = random_problem(rng(3), scorer=ToyBleu() if sign > 0 else ErrorRate())
@@ -52,7 +70,8 @@ def test_weights_are_those_of_a_support_vector_machine_on_both_signs(C: float) -
     problem = random_problem(rng(5), sentences=60)
     start = rng().normal(size=4)
     found = SvmRank(C=C).optimise(problem, start, rng=rng())
-    better, worse = ranked_pairs(problem.sentences, pseudo_document_gains(problem, start, 0.9), 3, 30)
+    gains = pseudo_document_gains(problem, start, 0.9)
+    better, worse = ranked_pairs(problem.sentences, gains, 3, 30, spread=True)
     dense = problem.features.dense()
     pairs = dense[better] - dense[worse]
     examples, labels = np.concatenate([pairs, -pairs]), np.repeat([1, -1], len(pairs))
