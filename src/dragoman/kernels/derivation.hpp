@@ -108,7 +108,10 @@ public:
     // ... a new option after it, ...
     void place(Beginning& beginning, std::int32_t option) const { place(beginning, option, space_.read(beginning.lm, option)); }
     void place(Beginning& beginning, std::int32_t option, const PhraseSpace::Step& step) const {
-        beginning.score += space_.options.local[option] + space_.join(beginning.previous, option) + step.score;
+        place(beginning, option, step, space_.joint(beginning.previous, option));
+    }
+    void place(Beginning& beginning, std::int32_t option, const PhraseSpace::Step& step, const PhraseSpace::Joint& joint) const {
+        beginning.score += space_.options.local[option] + space_.join(joint, option) + step.score;
         beginning.previous = option;
         beginning.lm = step.lm;
     }
@@ -143,6 +146,16 @@ public:
         double score = totals_.back() - totals_[phrase] + space_.close(phrases_.back());
         if (previous != before) score += space_.join(previous, phrases_[phrase]) - space_.join(before, phrases_[phrase]);
         return score;
+    }
+    // The same for options that are all on one span.
+    void seams(std::span<const std::int32_t> previous, std::int32_t phrase, std::vector<double>& scores) const {
+        scores.resize(previous.size());
+        if (phrase == size()) {
+            for (std::size_t i = 0; i < previous.size(); ++i) scores[i] = space_.close(previous[i]);
+            return;
+        }
+        const double kept = totals_.back() - totals_[phrase] + space_.close(phrases_.back()) - space_.join(option_before(phrase), phrases_[phrase]);
+        space_.join_all(previous, phrases_[phrase], [&](std::size_t i, double join) { scores[i] = kept + join; });
     }
     // ... and that of the language models: what changes if they read the rest from another state, and the end.
     double ending_lm(std::int32_t lm, std::int32_t phrase) const {

@@ -109,11 +109,12 @@ private:
         endings_.restart();
         for (std::size_t i = 0; i < options.size(); ++i) expect_ending(steps[i].lm, window.last);
         learn_endings(window.last);
+        proposal_.seams(options, window.last, seams_);
+        const PhraseSpace::Joint joint = space.joint(start.previous, options[0]);
         for (std::size_t i = 0; i < options.size(); ++i) {
             Beginning beginning = start;
-            proposal_.place(beginning, options[i], steps[i]);
-            const double ending = proposal_.seam(options[i], window.last) + lm_ending(beginning.lm, window.last);
-            scores_.push_back(beginning.score + ending - proposal_.score());
+            proposal_.place(beginning, options[i], steps[i], joint);
+            scores_.push_back(beginning.score + seams_[i] + lm_ending(beginning.lm, window.last) - proposal_.score());
         }
     }
 
@@ -166,16 +167,17 @@ private:
         }
         endings_.restart();
         firsts_.clear();
+        const PhraseSpace::Joint joint = space.joint(start.previous, ones[0]);
         for (std::size_t i = 0; i < ones.size(); ++i) {
             Beginning beginning = start;
-            proposal_.place(beginning, ones[i], steps_[i]);
+            proposal_.place(beginning, ones[i], steps_[i], joint);
             if (first + 1 < second) proposal_.keep(beginning, first + 1, second);
             firsts_.push_back(beginning.score - proposal_.score());
             row_of_.push_back(row_after(beginning, second, others));
         }
         learn_endings(second + 1);
-        seams_.resize(others.size());
-        for (std::size_t i = 0; i < others.size(); ++i) seams_[i] = proposal_.seam(others[i], second + 1) + space.options.local[others[i]];
+        proposal_.seams(others, second + 1, seams_);
+        for (std::size_t i = 0; i < others.size(); ++i) seams_[i] += space.options.local[others[i]];
         row_scores_.resize(row_steps_.size());
         row_weights_.resize(row_steps_.size());
         for (Row& row : rows_) score_row(row, second, others);
@@ -204,8 +206,9 @@ private:
         const PhraseSpace& space = proposal_.space();
         const PhraseSpace::Step* const steps = row_steps_.data() + row.first;
         double* const scores = row_scores_.data() + row.first;
+        const PhraseSpace::Joint joint = space.joint(row.previous, others[0]);
         for (std::size_t i = 0; i < others.size(); ++i) {
-            scores[i] = space.join(row.previous, others[i]) + steps[i].score + seams_[i] + lm_ending(steps[i].lm, second + 1);
+            scores[i] = space.join(joint, others[i]) + steps[i].score + seams_[i] + lm_ending(steps[i].lm, second + 1);
             row.peak = std::max(row.peak, scores[i]);
         }
         for (std::size_t i = 0; i < others.size(); ++i) row.sum += row_weights_[row.first + i] = std::exp(sharpness_ * (scores[i] - row.peak));

@@ -200,12 +200,31 @@ public:
     }
 
     // Everything that depends on two neighbouring options apart from language models; previous -1 is the sentence start.
-    double join(std::int32_t previous, std::int32_t option) const {
+    double join(std::int32_t previous, std::int32_t option) const { return join(joint(previous, option), option); }
+
+    // What all options on the span of `option` have in common after a previous one.
+    struct Joint {
+        double score;  // distortion, and the previous option's side of the orientation
+        std::int32_t orientation, right;
+    };
+    Joint joint(std::int32_t previous, std::int32_t option) const {
         const std::int32_t orientation = this->orientation(previous, option);
-        double score = -model.distortion_weight * std::abs(options.begin[option] - end_of(previous)) +
-                       options.reorder_from[3 * option + orientation];
-        if (previous >= 0) score += options.reorder_to[3 * previous + orientation];
-        return score + boundary(previous < 0 ? 0 : options.right[previous], options.left[option]);
+        const double jump = -model.distortion_weight * std::abs(options.begin[option] - end_of(previous));
+        if (previous < 0) return {jump, orientation, 0};
+        return {jump + options.reorder_to[3 * previous + orientation], orientation, options.right[previous]};
+    }
+    double join(const Joint& joint, std::int32_t option) const {
+        return joint.score + options.reorder_from[3 * option + joint.orientation] + boundary(joint.right, options.left[option]);
+    }
+
+    // Calls visit(i, join(previous[i], option)) for previous options that are all on one span.
+    template <class Visit>
+    void join_all(std::span<const std::int32_t> previous, std::int32_t option, Visit&& visit) const {
+        const std::int32_t orientation = this->orientation(previous[0], option);
+        const double score = -model.distortion_weight * std::abs(options.begin[option] - end_of(previous[0])) +
+                             options.reorder_from[3 * option + orientation];
+        for (std::size_t i = 0; i < previous.size(); ++i)
+            visit(i, score + options.reorder_to[3 * previous[i] + orientation] + boundary(options.right[previous[i]], options.left[option]));
     }
 
     // The boundary between the last option and the sentence's end.
