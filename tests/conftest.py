@@ -1,6 +1,10 @@
-"""Makes the slow twins in tests/oracles importable as `oracles`."""
+"""Makes the slow twins in tests/oracles importable as `oracles`, and Ctrl-C work wherever the tests are started."""
 
+import signal
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+
+# A shell lets its background jobs ignore Ctrl-C, and so would all that the tests start; some of them are about Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
