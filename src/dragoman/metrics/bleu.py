@@ -9,7 +9,6 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman import kernels
 from dragoman.core.corpus import Corpus
 from dragoman.core.options import option
 from dragoman.metrics.metric import Metric, Scorer
@@ -77,17 +76,7 @@ class BleuScorer(Scorer):
         references = self.references
         rows = references.sentences(hypotheses, sentences)
         words = references.encode(hypotheses)
-        matches = kernels.clipped_ngrams(
-            words.values,
-            words.offsets,
-            rows,
-            references.grouped.values,
-            references.grouped.offsets,
-            len(references),
-            np.empty((0, self.metric.order)),
-            self.metric.order,
-            threads,
-        )
+        matches = references.matches(words, rows, self.metric.order, threads=threads)
         lengths = words.lengths
         totals = np.maximum(0, lengths[:, None] - np.arange(self.metric.order))
         return np.column_stack([lengths, self._reference_lengths(lengths, rows), matches, totals])

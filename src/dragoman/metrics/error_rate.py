@@ -10,9 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
+from dragoman.core.options import option
 from dragoman.core.ragged import Ragged
 from dragoman.metrics.metric import Metric, Scorer
+from dragoman.metrics.preparation import words_as_in_sacrebleu
 from dragoman.metrics.references import Preparation, References
+from dragoman.metrics.signature import signature
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,21 @@ class ErrorRate(Metric):
         threads: int,
     ) -> NDArray[np.int64]:
         """Count the edits from each hypothesis to its sentence's reference."""
+
+
+@dataclass(frozen=True)
+class WordErrorRate(ErrorRate):
+    """An error rate of words as they are, or in lower case."""
+
+    lowercase: bool = option(False, "ignore case")
+
+    def signature(self) -> str:
+        """Return what must be known to get the same number again."""
+        return signature(self.name, case="lc" if self.lowercase else "mixed", refs="fewest-edits", reflen="average")
+
+    def preparation(self) -> Preparation:
+        """Lower-case if wanted."""
+        return lambda corpus: words_as_in_sacrebleu(corpus, lowercase=self.lowercase)
 
 
 class ErrorRateScorer(Scorer):

@@ -10,7 +10,6 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman import kernels
 from dragoman.core.corpus import Corpus
 from dragoman.core.options import option
 from dragoman.core.ragged import Ragged
@@ -61,17 +60,7 @@ class NistScorer(Scorer):
         references = self.references
         rows = references.sentences(hypotheses, sentences)
         words = references.encode(hypotheses)
-        information = kernels.clipped_ngrams(
-            words.values,
-            words.offsets,
-            rows,
-            references.grouped.values,
-            references.grouped.offsets,
-            len(references),
-            self.information,
-            self.metric.order,
-            threads,
-        )
+        information = references.matches(words, rows, self.metric.order, self.information, threads)
         totals = np.maximum(0, words.lengths[:, None] - np.arange(self.metric.order))
         return np.column_stack([words.lengths, references.lengths.mean(axis=0)[rows], information, totals])
 

@@ -9,16 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.options import option
 from dragoman.core.ragged import Ragged
-from dragoman.metrics.error_rate import ErrorRate
-from dragoman.metrics.preparation import words_as_in_sacrebleu
-from dragoman.metrics.references import Preparation
-from dragoman.metrics.signature import signature
+from dragoman.metrics.error_rate import WordErrorRate
 
 
 @dataclass(frozen=True)
-class Per(ErrorRate):
+class Per(WordErrorRate):
     """Position-independent error rate (Tillmann et al. 1997): word error rate of sentences as bags of words.
 
     Words without a partner on the other side are substitutions; what is left of the longer side is insertions or
@@ -26,16 +22,6 @@ class Per(ErrorRate):
     """
 
     name: ClassVar[str] = "per"
-
-    lowercase: bool = option(False, "ignore case")
-
-    def signature(self) -> str:
-        """Return what must be known to get the same number again."""
-        return signature(self.name, case="lc" if self.lowercase else "mixed", refs="fewest-edits", reflen="average")
-
-    def preparation(self) -> Preparation:
-        """Lower-case if wanted."""
-        return lambda corpus: words_as_in_sacrebleu(corpus, lowercase=self.lowercase)
 
     def edits(
         self,

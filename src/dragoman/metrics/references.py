@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman import kernels
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import Progress
@@ -115,6 +116,30 @@ class References:
         ids = prepared.vocab.map_to(self.vocab)
         ids[1:][ids[1:] == 0] = -1  # only the word <unk> itself, word 0 of every vocabulary, is <unk>
         return Ragged(ids[prepared.sentences.values], prepared.sentences.offsets)
+
+    def matches(
+        self,
+        words: Ragged[np.int32],
+        sentences: NDArray[np.int64],
+        order: int,
+        values: NDArray[np.float64] | None = None,
+        threads: int = 1,
+    ) -> NDArray[np.float64]:
+        """Count the n-grams of hypotheses that references have, each as often as one reference does; a column an order.
+
+        An n-gram counts 1, or what `values` has for its occurrence in the grouped references.
+        """
+        return kernels.clipped_ngrams(
+            words.values,
+            words.offsets,
+            sentences,
+            self.grouped.values,
+            self.grouped.offsets,
+            len(self),
+            np.empty((0, order)) if values is None else values,
+            order,
+            threads,
+        )
 
     def sentences(self, hypotheses: Corpus, sentences: NDArray[np.int64] | None) -> NDArray[np.int64]:
         """Return which sentence each hypothesis translates, checked."""
