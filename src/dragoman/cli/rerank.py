@@ -28,6 +28,7 @@ from dragoman.tuning import TUNERS
 from dragoman.tuning.nbest_evidence import DecodedLists
 from dragoman.tuning.ranges import weight_ranges
 from dragoman.tuning.rerank import choices, first_weights, reranked, with_features
+from dragoman.tuning.tuner import Tuner
 
 Candidates = Annotated[Path, typer.Option(help="N-best lists of any system.")]
 Format = Annotated[
@@ -73,6 +74,8 @@ def register(app: typer.Typer) -> None:
         """
         progress, workers = terminal.progress(), threads or available_cores()
         tuner = options_from(TUNERS.get(method), method_option or [])
+        if not isinstance(tuner, Tuner):
+            raise UsageError(f"{method} samples derivations of a model; lists need a method that takes them, like mert")
         chosen = parse_metric(metric)
         references = read_references(reference, progress)
         lists, _ = _read(candidates, format_name, format_option, feature, len(references[0]), progress)

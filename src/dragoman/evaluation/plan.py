@@ -37,7 +37,7 @@ from dragoman.tuning import TUNERS
 from dragoman.tuning.evidence import Decoding
 from dragoman.tuning.job import Job
 from dragoman.tuning.loop import Loop
-from dragoman.tuning.tuner import Tuner
+from dragoman.tuning.method import TuningMethod
 
 _TEXTS = ("title", "model", "source", "reference", "metric", "metrics", "start", "fixed", "prepared", "runs", "seeds")
 _TABLES = ("loop", "decoding", "search", "space", "ranges", "method", "test")
@@ -49,7 +49,7 @@ class Method:
     """A tuner under the name that tables show."""
 
     name: str
-    tuner: Tuner
+    tuner: TuningMethod
 
     @property
     def folder(self) -> str:
@@ -100,7 +100,7 @@ class Plan:
         """The job of each method and seed."""
         return {(method, seed): self._job(method.tuner, seed) for method in self.methods for seed in self.seeds}
 
-    def _job(self, tuner: Tuner, seed: int) -> Job:
+    def _job(self, tuner: TuningMethod, seed: int) -> Job:
         return replace(self.job, tuner=tuner, seed=seed)
 
 

@@ -1,6 +1,6 @@
 """Tuning: evidence and a metric in, weights out; one method a file."""
 
 from dragoman.core.registry import Registry
-from dragoman.tuning.tuner import Tuner
+from dragoman.tuning.method import TuningMethod
 
-TUNERS = Registry("tuner", "dragoman.tuning", Tuner)  # type: ignore[type-abstract]
+TUNERS = Registry("tuner", "dragoman.tuning", TuningMethod)

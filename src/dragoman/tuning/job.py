@@ -25,6 +25,7 @@ from dragoman.training.tokenise import input_preparation
 from dragoman.tuning.evidence import Decoded, Decoding
 from dragoman.tuning.hypergraph_evidence import DecodedGraphs
 from dragoman.tuning.loop import Loop, Task, tune
+from dragoman.tuning.method import TuningMethod
 from dragoman.tuning.nbest_evidence import DecodedLists
 from dragoman.tuning.ranges import tuned_names, weight_ranges
 from dragoman.tuning.run import Run
@@ -42,7 +43,7 @@ class Job:
     model: Path
     source: Path
     references: tuple[Path, ...]
-    tuner: Tuner
+    tuner: TuningMethod
     metric: str = "bleu"
     loop: Loop = Loop()
     decoding: Decoding = Decoding()
@@ -76,6 +77,7 @@ class Job:
 
     def run(self, out: Path, *, threads: int = 1, progress: Progress = SILENT) -> Run:
         """Do the job in a folder, or go on with it; nothing is written before the input has been looked at."""
+        assert isinstance(self.tuner, Tuner)
         if self.decoding.evidence == "hypergraph" and not self.tuner.takes_hypergraphs:
             raise UsageError(f"{self.tuner.name} works on n-best lists; of the methods, mert also takes hypergraphs")
         model = Model.load(self.model)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,9 @@ from dragoman.core.weights import Weights
 from dragoman.metrics.metric import Scorer
 from dragoman.tuning.evidence import Decoded
 from dragoman.tuning.hypergraph_problem import HypergraphProblem
+from dragoman.tuning.kept import Keep, changed, kept_weights
 from dragoman.tuning.nbest_evidence import DecodedLists
+from dragoman.tuning.ranges import Ranges, no_sparse
 from dragoman.tuning.run import Run
 from dragoman.tuning.tuner import Tuner
 
@@ -46,16 +48,9 @@ class Loop(Options):
     interpolation: float | None = option(
         None, "share of the new weights to go on with, the rest from before; pro: 0.5, others: 1", minimum=0, maximum=1
     )
-    keep: Literal["best", "last", "average"] = option(
+    keep: Keep = option(
         "best", "weights to end with: best on the tuning set, the last, or the mean over the second half"
     )
-
-
-Ranges = Mapping[str, tuple[float, float]]
-
-
-def _none(names: Iterable[str]) -> Ranges:
-    return {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +66,7 @@ class Task:
     ranges: Ranges
     sign: int = 1
     evidence: type[Decoded] = DecodedLists
-    sparse: Callable[[Iterable[str]], Ranges] = _none
+    sparse: Callable[[Iterable[str]], Ranges] = no_sparse
 
 
 def tune(
@@ -101,14 +96,14 @@ def tune(
         run.write_weights(after, iteration)
         run.record(event)
         events.append(event)
-        run.write_weights(_final(run, events, task, loop))
+        run.write_weights(kept_weights(run, events, task.names, task.sparse, task.sign, loop.keep))
         weights = after
         progress.note(
             f"iteration {iteration}: {event['score']:.2f} on the tuning set, {event['candidates']:,} {pool.unit}"
             + (f" ({event['stop']})" if event["stop"] else "")
         )
     # Once more, for a run that was killed between its last event and this.
-    run.write_weights(_final(run, events, task, loop))
+    run.write_weights(kept_weights(run, events, task.names, task.sparse, task.sign, loop.keep))
     return run.weights()
 
 
@@ -153,7 +148,7 @@ def _iterate(
         optimum = tuner.optimise(problem, begin, rng=rng, threads=threads, progress=progress)
         _check(optimum.weights, tuner.name)
         share = tuner.interpolation if loop.interpolation is None else loop.interpolation
-        after = _changed(weights, names, interpolated(begin, optimum.weights, share), sparse)
+        after = changed(weights, names, interpolated(begin, optimum.weights, share), sparse)
         objective = optimum.objective
     clock.append(time.monotonic())
     event["objective"] = objective
@@ -174,15 +169,6 @@ def interpolated(before: Vector, after: Vector, share: float) -> Vector:
     return share * after + (1 - share) * before * (float(np.abs(after).sum()) / size)
 
 
-def _changed(weights: Weights, names: Sequence[str], values: Vector, sparse: Ranges) -> Weights:
-    """The weights with new values; sparse ones come last, in order, and only those that are not 0."""
-    new = weights.updated(dict(zip(names, values.tolist(), strict=True)))
-    return Weights(
-        {name: value for name, value in new.items() if name not in sparse}
-        | {name: new[name] for name in sparse if new[name]}
-    )
-
-
 def _warn_of_odd_output(translations: Corpus, score: float, progress: Progress) -> None:
     """Say when translations look as if something were wrong, whatever their score."""
     lengths = translations.sentences.lengths
@@ -199,23 +185,6 @@ def _check(weights: Any, name: str) -> None:
         raise DataError(f"{name} gave weights that are not finite numbers")
     if not np.any(weights):
         raise DataError(f"{name} gave weights that are all zero")
-
-
-def _final(run: Run, events: Sequence[Mapping[str, Any]], task: Task, loop: Loop) -> Weights:
-    """What a run ends with; an iteration measures the weights it begins with."""
-    last = len(events)
-    if loop.keep == "last":
-        return run.weights(last)
-    if loop.keep == "average":
-        later = [run.weights(i) for i in range(last // 2 + 1, last + 1)]
-        sparse = task.sparse({name for weights in later for name in weights})
-        names = [*task.names, *sparse]
-        vectors = np.array([weights.vector(names) for weights in later])
-        # Only the direction of weights matters, so that all get the same size first.
-        mean = (vectors / np.abs(vectors).sum(axis=1, keepdims=True)).mean(axis=0)
-        return _changed(later[-1], names, mean, sparse)
-    best = max(events, key=lambda event: task.sign * event["score"])
-    return run.weights(best["iteration"] - 1)
 
 
 def _reason_to_stop(event: Mapping[str, Any], before: Any, after: Any, loop: Loop) -> str | None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+
+#: The least and the largest weight of a random start, by name.
+Ranges = Mapping[str, tuple[float, float]]
 
 #: Features whose weight is never tuned, because every translation of a sentence has the same value.
 FIXED = ("unknown_word",)
@@ -26,3 +29,8 @@ def weight_ranges(names: Sequence[str]) -> dict[str, tuple[float, float]]:
     {'lm2': (0.0, 1.0), 'word_penalty': (-1.0, 1.0)}
     """
     return {name: _BY_STEM.get(name.split(".")[0].rstrip("0123456789"), _OTHER) for name in names}
+
+
+def no_sparse(names: Iterable[str]) -> Ranges:
+    """What is tuned of features that nobody knew beforehand, if there are none."""
+    return {}

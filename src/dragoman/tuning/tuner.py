@@ -1,16 +1,16 @@
-"""What a tuning method is: a problem and a start in, weights out."""
+"""What an optimiser of decoded evidence is: a problem and a start in, weights out."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.options import Options
 from dragoman.core.progress import SILENT, Progress
+from dragoman.tuning.method import TuningMethod
 from dragoman.tuning.problem import Evidence
 
 
@@ -23,10 +23,9 @@ class Optimum:
 
 
 @dataclass(frozen=True)
-class Tuner(Options, ABC):
-    """A method and its options. The same seed gives the same result, whatever the number of threads."""
+class Tuner(TuningMethod):
+    """A method that the loop of `loop.py` gives what it decodes, and its options."""
 
-    name: ClassVar[str]
     takes_hypergraphs: ClassVar[bool] = False
     #: The share of the new weights that the loop goes on with by default; the rest are those before.
     interpolation: ClassVar[float] = 1.0
