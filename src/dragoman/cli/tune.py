@@ -19,7 +19,8 @@ from dragoman.model.bundle import Model
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.tuning import TUNERS
 from dragoman.tuning.evidence import Decoding
-from dragoman.tuning.job import Job
+from dragoman.tuning.job import HeldOut, Job
+from dragoman.tuning.learning import Course
 from dragoman.tuning.loop import Loop
 
 
@@ -44,6 +45,7 @@ def register(app: typer.Typer) -> None:
         reference: ReferenceFiles,
         out: Annotated[Path, typer.Option(help="The run's folder: new, or one to go on with.")],
         loop: Annotated[Loop, Flags("Loop")],
+        course: Annotated[Course, Flags("Learners (risk-sentence, risk-corpus, samplerank)")],
         decoding: Annotated[Decoding, Flags("Evidence")],
         limits: Annotated[SearchLimits, Flags("Search")],
         space: Annotated[SpaceLimits, Flags("Space (the model's own by default)")],
@@ -58,6 +60,12 @@ def register(app: typer.Typer) -> None:
             list[str] | None,
             typer.Option("--range", help="NAME=LOW,HIGH: where random starts are drawn for a name or pattern."),
         ] = None,
+        held_out_source: Annotated[
+            Path | None, typer.Option(help="Source text on which learners are judged; the tuning set by default.")
+        ] = None,
+        held_out_reference: Annotated[
+            list[Path] | None, typer.Option(help="Its references; repeat the option for several.")
+        ] = None,
         prepared: Annotated[
             bool, typer.Option("--prepared", help="The text is tokenised (and lower-cased) already.")
         ] = False,
@@ -69,6 +77,8 @@ def register(app: typer.Typer) -> None:
         The folder holds the options, one line in events.jsonl for each iteration, and weights.txt, always the best so
         far. A run that was stopped, by whatever, goes on when the command is given again.
         """
+        if (held_out_source is None) != (not held_out_reference):
+            raise UsageError("--held-out-source and --held-out-reference go together")
         job = Job(
             model=model,
             source=source,
@@ -76,6 +86,8 @@ def register(app: typer.Typer) -> None:
             tuner=options_from(TUNERS.get(method), method_option or []),
             metric=metric,
             loop=loop,
+            course=course,
+            held_out=None if held_out_source is None else HeldOut(held_out_source, tuple(held_out_reference or ())),
             decoding=decoding,
             limits=limits,
             space=space,

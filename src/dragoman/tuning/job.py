@@ -15,8 +15,10 @@ from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.weights import Weights
+from dragoman.decision.settings import Decision
 from dragoman.forest.prune import prune_to_density
 from dragoman.metrics.combined import parse_metric
+from dragoman.metrics.metric import Scorer
 from dragoman.metrics.references import read_references
 from dragoman.model.bundle import Model
 from dragoman.search.limits import SearchLimits, SpaceLimits
@@ -24,6 +26,9 @@ from dragoman.search.translator import Translator
 from dragoman.training.tokenise import input_preparation
 from dragoman.tuning.evidence import Decoded, Decoding
 from dragoman.tuning.hypergraph_evidence import DecodedGraphs
+from dragoman.tuning.judge import Judge
+from dragoman.tuning.learner import Learner, Lesson
+from dragoman.tuning.learning import Course, learn
 from dragoman.tuning.loop import Loop, Task, tune
 from dragoman.tuning.method import TuningMethod
 from dragoman.tuning.nbest_evidence import DecodedLists
@@ -33,9 +38,23 @@ from dragoman.tuning.tuner import Tuner
 
 
 @dataclass(frozen=True)
+class HeldOut:
+    """Texts on which learners are judged."""
+
+    source: Path
+    references: tuple[Path, ...]
+
+    def description(self) -> dict[str, Any]:
+        """The paths, for a run's folder."""
+        return {"source": str(self.source), "reference": [str(path) for path in self.references]}
+
+
+@dataclass(frozen=True)
 class Job:
     """What to tune, on what, and how.
 
+    `loop` and `decoding` are for methods that optimise what is decoded, `course` and `held_out` for those that learn
+    from samples; without held-out text these are judged on the tuning set, whose `loop.keep` also says what they keep.
     `fixed` are patterns (`lr.*`) of features whose weights stay as they are; `ranges` are patterns with the least and
     the largest weight for random starts, in place of the usual ones.
     """
@@ -47,6 +66,8 @@ class Job:
     metric: str = "bleu"
     loop: Loop = Loop()
     decoding: Decoding = Decoding()
+    course: Course = Course()
+    held_out: HeldOut | None = None
     limits: SearchLimits = SearchLimits()
     space: SpaceLimits = SpaceLimits()
     start: Path | None = None
@@ -57,7 +78,7 @@ class Job:
 
     def description(self) -> dict[str, Any]:
         """What a run's folder says about it; two jobs with the same description give the same result."""
-        return {
+        values = {
             "method": self.tuner.name,
             "seed": self.seed,
             "metric": self.metric,
@@ -74,37 +95,106 @@ class Job:
             "search": self.limits.to_dict(),
             "space": self.space.to_dict(),
         }
+        if isinstance(self.tuner, Learner):
+            del values["decoding"]
+            values |= {"loop": {"keep": self.loop.keep}, "course": self.course.to_dict()}
+            values["held_out"] = {} if self.held_out is None else self.held_out.description()
+        return values
 
     def run(self, out: Path, *, threads: int = 1, progress: Progress = SILENT) -> Run:
         """Do the job in a folder, or go on with it; nothing is written before the input has been looked at."""
-        assert isinstance(self.tuner, Tuner)
-        if self.decoding.evidence == "hypergraph" and not self.tuner.takes_hypergraphs:
-            raise UsageError(f"{self.tuner.name} works on n-best lists; of the methods, mert also takes hypergraphs")
         model = Model.load(self.model)
-        metric = parse_metric(self.metric)
-        lines = list(input_preparation(model.settings, prepared=self.prepared)(read_lines(self.source)))
-        references = read_references(self.references, progress)
-        if len(references[0]) != len(lines):
-            raise DataError(
-                f"has {len(references[0])} lines, but {self.source} has {len(lines)}",
-                path=self.references[0],
-                expected="as many",
-            )
         start = model.weights if self.start is None else model.read_weights(self.start, progress)
+        tuner = self.tuner
+        if isinstance(tuner, Learner):
+            lesson, judge = self._lesson(model, threads, progress)
+            run = Run.begin(out, self.description())
+            with run.claimed():
+                keep = self.loop.keep
+                learn(
+                    run,
+                    lesson,
+                    tuner,
+                    judge,
+                    start,
+                    self.course,
+                    keep=keep,
+                    seed=self.seed,
+                    threads=threads,
+                    progress=progress,
+                )
+            return run
+        assert isinstance(tuner, Tuner)
+        task = self._task(tuner, model, threads, progress)
+        run = Run.begin(out, self.description())
+        with run.claimed():
+            tune(run, task, tuner, start, self.loop, seed=self.seed, threads=threads, progress=progress)
+        return run
+
+    def _task(self, tuner: Tuner, model: Model, threads: int, progress: Progress) -> Task:
+        """What the loop of an optimiser needs."""
+        if self.decoding.evidence == "hypergraph" and not tuner.takes_hypergraphs:
+            raise UsageError(f"{tuner.name} works on n-best lists; of the methods, mert also takes hypergraphs")
+        lines, scorer = self._text(model, self.source, self.references, progress)
         names = self.tuned(model)
-        task = Task(
+        return Task(
             decoder=_Decoder(model, lines, self.decoding, self.limits, self.space, threads),
-            scorer=metric.scorer(references),
+            scorer=scorer,
             names=names,
             ranges=self._ranges(names, model.sparse_prefixes),
-            sign=1 if metric.higher_is_better else -1,
+            sign=self._sign,
             evidence=DecodedLists if self.decoding.evidence == "nbest" else DecodedGraphs,
             sparse=partial(self._sparse, model.sparse_prefixes),
         )
-        run = Run.begin(out, self.description())
-        with run.claimed():
-            tune(run, task, self.tuner, start, self.loop, seed=self.seed, threads=threads, progress=progress)
-        return run
+
+    def _lesson(self, model: Model, threads: int, progress: Progress) -> tuple[Lesson, Judge]:
+        """What a learner needs, and who judges it."""
+        lines, scorer = self._text(model, self.source, self.references, progress)
+        lesson = Lesson(
+            model=model,
+            lines=lines,
+            scorer=scorer,
+            names=self.tuned(model),
+            sparse=partial(self._sparse, model.sparse_prefixes),
+            sign=self._sign,
+            limits=self.limits,
+            space=self.space,
+        )
+        judged, judging = lines, scorer
+        if self.held_out is None:
+            progress.note("without held-out text, weights are judged on the tuning set itself")
+        else:
+            judged, judging = self._text(model, self.held_out.source, self.held_out.references, progress)
+            both = len(set(judged) & set(lines))
+            if both:
+                progress.warn(f"{both} of the held-out sentences are in the tuning set too: judging will flatter")
+        judge = Judge(
+            model=model,
+            lines=judged,
+            scorer=judging,
+            decision=Decision.of(self.course.judge_by),
+            samples=self.course.judge_samples,
+            limits=self.limits,
+            space=self.space,
+            threads=threads,
+        )
+        return lesson, judge
+
+    def _text(
+        self, model: Model, source: Path, references: Sequence[Path], progress: Progress
+    ) -> tuple[list[str], Scorer]:
+        """Sentences as the model wants them, and the metric with their references."""
+        lines = list(input_preparation(model.settings, prepared=self.prepared)(read_lines(source)))
+        found = read_references(references, progress)
+        if len(found[0]) != len(lines):
+            raise DataError(
+                f"has {len(found[0])} lines, but {source} has {len(lines)}", path=references[0], expected="as many"
+            )
+        return lines, parse_metric(self.metric).scorer(found)
+
+    @property
+    def _sign(self) -> int:
+        return 1 if parse_metric(self.metric).higher_is_better else -1
 
     def tuned(self, model: Model) -> list[str]:
         """The features whose weights are chosen."""

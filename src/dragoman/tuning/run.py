@@ -9,6 +9,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 import dragoman
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, open_output
@@ -84,6 +87,23 @@ class Run:
     def evidence(self, iteration: int) -> Path:
         """The folder for what an iteration decoded."""
         return self.folder / "evidence" / f"{iteration:03}"
+
+    def state(self, iteration: int) -> dict[str, NDArray[Any]]:
+        """What a learner needs to go on after an iteration."""
+        with np.load(self._state(iteration), allow_pickle=False) as arrays:
+            return dict(arrays)
+
+    def write_state(self, state: Mapping[str, NDArray[Any]], iteration: int) -> None:
+        """Keep what a learner needs to go on."""
+        with open_output(self._state(iteration)) as stream:
+            np.savez_compressed(stream, **dict(state))  # type: ignore[arg-type]
+
+    def drop_state(self, iteration: int) -> None:
+        """Forget what nobody will go on from."""
+        self._state(iteration).unlink(missing_ok=True)
+
+    def _state(self, iteration: int) -> Path:
+        return self.folder / "state" / f"{iteration:03}.npz"
 
     def _weights(self, iteration: int | None) -> Path:
         return self.folder / (_WEIGHTS if iteration is None else f"weights/{iteration:03}.txt")

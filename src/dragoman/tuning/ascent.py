@@ -1,0 +1,115 @@
+"""Steps uphill along noisy gradients: approximated exponentiated gradient, plain, and Adam."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+AscentName = Literal["eg", "sgd", "adam"]
+
+#: A learning rate falls at most to this share of itself in one step (7.10).
+_LEAST = 0.1
+#: And grows at most by this factor, so that one large gradient does not undo all others.
+_MOST = 2.0
+
+_NAMES = "ascent_names"
+
+
+class Ascent(ABC):
+    """Steps for a growing set of weights: what is remembered of each is a row of numbers, by the weight's name."""
+
+    #: What is remembered of a weight that was never seen.
+    fresh: tuple[float, ...]
+
+    def __init__(self) -> None:
+        self._rows: dict[str, int] = {}
+        self._memory = np.empty((0, len(self.fresh)))
+
+    @abstractmethod
+    def _step(self, gradient: Vector, memory: Vector, update: int) -> Vector:
+        """What to add to the weights; `memory`, a row a weight, is changed in place."""
+
+    def step(self, names: Sequence[str], gradient: Vector, update: int) -> Vector:
+        """What to add to the weights `names` in update number `update`, counted from 1."""
+        for name in names:
+            self._rows.setdefault(name, len(self._rows))
+        new = len(self._rows) - len(self._memory)
+        self._memory = np.concatenate([self._memory, np.tile(self.fresh, (new, 1))])
+        rows = np.array([self._rows[name] for name in names], np.int64)
+        memory = self._memory[rows]
+        step = self._step(gradient, memory, update)
+        self._memory[rows] = memory
+        return step
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """All that is remembered, to save."""
+        return {_NAMES: np.array(list(self._rows), np.str_), "ascent_memory": self._memory}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Remember what `state` gave."""
+        self._rows = {str(name): row for row, name in enumerate(state[_NAMES])}
+        self._memory = state["ascent_memory"].reshape(-1, len(self.fresh)).astype(np.float64)
+
+
+class ExponentiatedGradient(Ascent):
+    """Each weight has a learning rate, which grows while its gradient keeps its sign and falls when it changes.
+
+    Equations 7.9 to 7.11 of Arun's thesis, after Schraudolph (1999): with the trace v of the last step,
+
+        rate ← rate · max(0.1, 1 + mu · gradient · v),  weight ← weight + rate · gradient,  v ← rate · gradient.
+
+    The factor is at most 2 here.
+    """
+
+    def __init__(self, rate: float, meta_rate: float) -> None:
+        self.fresh = (rate, 0.0)
+        self._meta_rate = meta_rate
+        super().__init__()
+
+    def _step(self, gradient: Vector, memory: Vector, update: int) -> Vector:
+        memory[:, 0] *= np.clip(1 + self._meta_rate * gradient * memory[:, 1], _LEAST, _MOST)
+        memory[:, 1] = memory[:, 0] * gradient
+        return memory[:, 1].copy()
+
+
+class GradientAscent(Ascent):
+    """Adds the gradient times a rate."""
+
+    fresh = ()
+
+    def __init__(self, rate: float) -> None:
+        self._rate = rate
+        super().__init__()
+
+    def _step(self, gradient: Vector, memory: Vector, update: int) -> Vector:
+        return self._rate * gradient
+
+
+class Adam(Ascent):
+    """Kingma and Ba (2015), with their decay rates; a weight that a gradient lacks keeps its moments."""
+
+    fresh = (0.0, 0.0)
+    _first, _second, _epsilon = 0.9, 0.999, 1e-8
+
+    def __init__(self, rate: float) -> None:
+        self._rate = rate
+        super().__init__()
+
+    def _step(self, gradient: Vector, memory: Vector, update: int) -> Vector:
+        memory[:, 0] += (1 - self._first) * (gradient - memory[:, 0])
+        memory[:, 1] += (1 - self._second) * (gradient**2 - memory[:, 1])
+        mean = memory[:, 0] / (1 - self._first**update)
+        square = memory[:, 1] / (1 - self._second**update)
+        return self._rate * mean / (np.sqrt(square) + self._epsilon)
+
+
+def ascent_of(name: AscentName, rate: float, meta_rate: float) -> Ascent:
+    """Return the chosen way uphill."""
+    if name == "eg":
+        return ExponentiatedGradient(rate, meta_rate)
+    return GradientAscent(rate) if name == "sgd" else Adam(rate)
