@@ -39,7 +39,7 @@ class Ascent(ABC):
         for name in names:
             self._rows.setdefault(name, len(self._rows))
         new = len(self._rows) - len(self._memory)
-        self._memory = np.concatenate([self._memory, np.tile(self.fresh, (new, 1))])
+        self._memory = np.concatenate([self._memory, np.full((new, len(self.fresh)), self.fresh)])
         rows = np.array([self._rows[name] for name in names], np.int64)
         memory = self._memory[rows]
         step = self._step(gradient, memory, update)
@@ -53,7 +53,7 @@ class Ascent(ABC):
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Remember what `state` gave."""
         self._rows = {str(name): row for row, name in enumerate(state[_NAMES])}
-        self._memory = state["ascent_memory"].reshape(-1, len(self.fresh)).astype(np.float64)
+        self._memory = state["ascent_memory"].astype(np.float64)
 
 
 class ExponentiatedGradient(Ascent):

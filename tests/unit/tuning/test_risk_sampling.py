@@ -1,0 +1,171 @@
+"""Minimum risk by sampling: gradients have no bias, schedules end, learning goes uphill and can be interrupted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dragoman.core.corpus import Corpus
+from dragoman.core.errors import UsageError
+from dragoman.core.weights import Weights
+from dragoman.metrics.bleu import Bleu
+from dragoman.metrics.chrf import Chrf
+from dragoman.metrics.ter import Ter
+from dragoman.tuning.learner import Lesson
+from dragoman.tuning.ranges import tuned_names
+from dragoman.tuning.risk_corpus import RiskCorpus, resampled
+from dragoman.tuning.risk_sentence import RiskSentence
+from oracles import phrase_space
+from oracles.risk import NAMES, TinyCorpus
+
+WEIGHTS = np.array([0.7, -0.4, 0.2])
+
+
+def objective(corpus, method, temperature):
+    gain = corpus.sentence_gain if isinstance(method, RiskSentence) else corpus.corpus_gain
+    return lambda weights: gain(weights) + temperature * corpus.entropy(weights)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.1])
+@pytest.mark.parametrize("metric", [Bleu(), Ter()], ids=["bleu", "ter"])
+@pytest.mark.parametrize("method", [RiskSentence(), RiskCorpus(corpus_samples=5)], ids=lambda method: method.name)
+def test_gradients_have_no_bias(method, metric, temperature):
+    rng = np.random.default_rng(7)
+    corpus = TinyCorpus(metric, rng)
+    exact = corpus.gradient(objective(corpus, method, temperature), WEIGHTS)
+    assert np.abs(exact).max() > 1e-3
+    found = []
+    for _ in range(4000):
+        drawn = corpus.draw(WEIGHTS, 4, rng)
+        estimate = method.estimate(drawn, corpus.scorer, corpus.sign, temperature, rng)
+        found.append(drawn.weighted_features(NAMES, estimate.shares))
+    z = (np.mean(found, axis=0) - exact) / stats.sem(found)
+    assert np.abs(z).max() < 3.9  # three features, eight cases: exceeded in one of 400 runs of this file
+
+
+def test_many_samples_give_the_exact_gradient():
+    rng = np.random.default_rng(3)
+    corpus = TinyCorpus(Bleu(), rng)
+    exact = corpus.gradient(objective(corpus, RiskCorpus(), 0.05), WEIGHTS)
+    drawn = corpus.draw(WEIGHTS, 4_000_000, rng)
+    estimate = RiskCorpus(corpus_samples=200_000).estimate(drawn, corpus.scorer, 1, 0.05, rng)
+    assert drawn.weighted_features(NAMES, estimate.shares) == pytest.approx(exact, abs=5e-4)
+    assert estimate.gain == pytest.approx(corpus.corpus_gain(WEIGHTS), abs=1e-3)
+
+
+def test_the_linear_part_takes_most_of_the_noise_away():
+    rng = np.random.default_rng(5)
+    corpus = TinyCorpus(Bleu(), rng, sentences=30)
+    drawn = corpus.draw(WEIGHTS, 50, rng)
+    noisy, calm = [], []
+    for _ in range(50):
+        calm.append(drawn.weighted_features(NAMES, RiskCorpus().estimate(drawn, corpus.scorer, 1, 0.0, rng).shares))
+        rows = resampled(drawn, 200, rng)
+        gains = corpus.scorer.score(drawn.statistics[rows].sum(axis=0)) / 100
+        features = drawn.features.dense()[rows].sum(axis=0)
+        noisy.append(((gains - gains.mean())[:, None] * features).sum(axis=0) / 199)
+    assert np.std(calm, axis=0).max() * 5 < np.std(noisy, axis=0).min()
+
+
+def test_resampling_follows_the_counts():
+    rng = np.random.default_rng(1)
+    drawn = TinyCorpus(Bleu(), rng).draw(WEIGHTS, 20, rng)
+    rows = resampled(drawn, 20_000, rng)
+    for u in range(len(drawn)):
+        part = slice(drawn.bounds[u], drawn.bounds[u + 1])
+        found = np.bincount(rows[u] - part.start, minlength=part.stop - part.start)
+        assert stats.chisquare(found, drawn.probabilities[part] * 20_000).pvalue > 1e-4
+
+
+def test_temperatures_fall_and_end():
+    risk = RiskCorpus(temperature=8.0, coldest=1.0, updates_per_temperature=2)
+    assert [risk.temperature_of(update) for update in range(8)] == [8, 8, 4, 4, 2, 2, 1, 1]
+    assert risk.reason_to_stop(7) is None
+    assert risk.reason_to_stop(8) == "the temperature is below 1"
+    assert replace(risk, annealing="slow").temperature_of(2) == pytest.approx(7.2)
+    assert replace(risk, decay=0.8).temperature_of(4) == pytest.approx(8 * 0.64)
+    still = RiskCorpus(annealing="none")
+    assert (still.temperature_of(0), still.reason_to_stop(299), still.reason_to_stop(300)) == (
+        0.0,
+        None,
+        "300 updates are done",
+    )
+
+
+@pytest.fixture(scope="module")
+def lesson():
+    """A random model, and references that it can reach."""
+    rng = np.random.default_rng(11)
+    model = phrase_space.random_model(rng, tables=1, language_models=1, reordering=True)
+    lines = [phrase_space.random_sentence(rng, 4) for _ in range(8)]
+    goal = Weights({name: float(rng.normal()) for name in model.feature_names})
+    known = Lesson(model, lines, Bleu().scorer([Corpus.from_lines(lines)]), tuned_names(model.feature_names))
+    references = [translation.text for translation in known.translator(goal).translate(lines)]
+    return replace(known, scorer=Bleu().scorer([Corpus.from_lines(references)]))
+
+
+QUICK = {"minibatch": 4, "samples": 40, "burn_in": 5, "updates": 12, "evaluate_every": 4, "annealing": "none"}
+
+
+@pytest.mark.parametrize("name", ["eg", "sgd", "adam"])
+@pytest.mark.parametrize("kind", [RiskSentence, RiskCorpus])
+def test_the_expected_gain_rises(kind, name, lesson):
+    learner = kind(**{**QUICK, "minibatch": 8, "updates": 32}, ascent=name)
+    checkpoints = list(learner.learn(lesson, lesson.model.weights))
+    gains = [checkpoint.report["objective"] for checkpoint in checkpoints]
+    assert len(gains) == 8
+    assert gains[-1] > gains[0] + 3
+    assert checkpoints[-1].stop == "32 updates are done"
+    assert set(checkpoints[-1].weights) == set(lesson.model.weights)
+
+
+@pytest.mark.parametrize("options", [{}, {"ascent": "adam", "order": "sequence"}, {"average": False, "start": "given"}])
+def test_going_on_from_a_checkpoint_is_as_if_nothing_had_happened(options, lesson):
+    learner = RiskCorpus(**QUICK, **options)
+    start = lesson.model.weights
+    whole = list(learner.learn(lesson, start, seed=3))
+    first = next(learner.learn(lesson, start, seed=3, threads=2))
+    rest = list(learner.learn(lesson, first.weights, first.state, seed=3, threads=2))
+    assert [checkpoint.weights for checkpoint in [first, *rest]] == [checkpoint.weights for checkpoint in whole]
+    assert [checkpoint.report for checkpoint in [first, *rest]] == [checkpoint.report for checkpoint in whole]
+    other = next(learner.learn(lesson, start, seed=4))
+    assert other.weights != first.weights
+
+
+def test_minibatches_come_in_turn_or_at_random():
+    rng = np.random.default_rng(0)
+    turn = RiskCorpus(minibatch=3, order="sequence")
+    assert [turn.minibatch_of(7, update, rng).tolist() for update in range(3)] == [[0, 1, 2], [3, 4, 5], [0, 1, 6]]
+    drawn = [RiskCorpus(minibatch=3).minibatch_of(7, 0, rng) for _ in range(3000)]
+    assert all(len(set(batch.tolist())) == 3 for batch in drawn)
+    assert stats.chisquare(np.bincount(np.concatenate(drawn))).pvalue > 1e-4
+    assert RiskCorpus(minibatch=30).minibatch_of(7, 0, rng).tolist() == list(range(7))
+
+
+def test_any_metric_with_statistics_will_do(lesson):
+    lines = [" ".join(f"w{i}" for i in range(5))] * len(lesson)
+    for metric in (Ter(), Chrf()):
+        scorer = metric.scorer([Corpus.from_lines(lines)])
+        sign = 1 if metric.higher_is_better else -1
+        (checkpoint,) = RiskCorpus(**{**QUICK, "updates": 4}).learn(
+            replace(lesson, scorer=scorer, sign=sign), lesson.model.weights
+        )
+        assert any(checkpoint.weights[name] for name in lesson.names)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"decay": 1.0}, "the decay is 1, so that the temperature never falls"),
+        ({"coldest": 0.0}, "the temperature never falls to 0"),
+        ({"temperature": 1e-9}, "the temperature begins at 1e-09, below the coldest, 1e-05"),
+    ],
+)
+def test_schedules_that_never_end_or_begin_are_refused(options, said, lesson):
+    with pytest.raises(UsageError, match=said):
+        next(RiskSentence(**options).learn(lesson, lesson.model.weights))
+    ends = RiskSentence(**{**QUICK, "annealing": "fast", "coldest": 0.0, "updates": 4})
+    assert next(ends.learn(lesson, lesson.model.weights)).stop == "4 updates are done"
