@@ -83,3 +83,48 @@ def test_bad_input(dragoman, model, dev, tmp_path):
         assert found in result.err
         assert "Traceback" not in result.err
         assert not out.exists()
+
+
+LEARNING = ["--method", "risk-corpus", *(f"--method-option={option}" for option in ("minibatch=10", "samples=20"))]
+LEARNING += [f"--method-option={option}" for option in ("burn_in=5", "updates=9", "evaluate_every=3")]
+
+
+def test_a_learner_is_judged_on_held_out_text_and_can_be_killed(command, dragoman, model, dev, tmp_path):
+    for name in ("s", "t"):
+        lines = (dev / name).read_text(encoding="utf-8").splitlines(keepends=True)
+        (tmp_path / f"{name}1").write_text("".join(lines[:20]), encoding="utf-8")
+        (tmp_path / f"{name}2").write_text("".join(lines[15:]), encoding="utf-8")
+
+    def learning(out):
+        files = ["--source", tmp_path / "s1", "--reference", tmp_path / "t1", "--out", out, "--threads", 1]
+        held = ["--held-out-source", tmp_path / "s2", "--held-out-reference", tmp_path / "t2"]
+        return ["tune", "--model", model, *files, *held, *LEARNING, "--judge-by", "mbr"]
+
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    result = dragoman(*learning(whole))
+    assert result.code == 0, result.err
+    assert "of the held-out sentences are in the tuning set too" in result.err
+    events = [json.loads(line) for line in (whole / "events.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [event.get("updates") for event in events] == [3, 6, 9, None]
+    assert events[-1]["stop"] == "9 updates are done"
+    process = subprocess.Popen([command, *map(str, learning(killed))], stderr=subprocess.DEVNULL)
+    while process.poll() is None and not (killed / "events.jsonl").exists():
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert dragoman(*learning(killed)).code == 0
+    assert (killed / "weights.txt").read_bytes() == (whole / "weights.txt").read_bytes()
+
+
+def test_learners_refuse_what_cannot_work(dragoman, model, dev, tmp_path):
+    out = tmp_path / "run"
+    for changed, found in [
+        (["--held-out-source", dev / "s"], "--held-out-source and --held-out-reference go together"),
+        (["--judge-by", "magic"], "magic"),
+        (["--method-option", "decay=1"], "never falls"),
+    ]:
+        result = dragoman(*arguments(model, dev, out, *LEARNING[:2], *changed))
+        assert result.code != 0
+        assert found in result.err
+        assert "Traceback" not in result.err
+        assert not out.exists()

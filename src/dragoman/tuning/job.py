@@ -108,6 +108,7 @@ class Job:
         tuner = self.tuner
         if isinstance(tuner, Learner):
             lesson, judge = self._lesson(model, threads, progress)
+            tuner.check(lesson)
             run = Run.begin(out, self.description())
             with run.claimed():
                 keep = self.loop.keep

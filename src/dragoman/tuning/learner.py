@@ -75,6 +75,9 @@ class Learner(TuningMethod):
     What it does from a checkpoint on depends on the lesson, the seed, and that checkpoint's weights and state only.
     """
 
+    def check(self, lesson: Lesson) -> None:
+        """Refuse what cannot be learnt from, before anything is begun."""
+
     @abstractmethod
     def learn(
         self,

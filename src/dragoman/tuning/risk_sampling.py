@@ -108,7 +108,7 @@ class RiskSampling(Learner):
         progress: Progress = SILENT,
     ) -> Iterator[Checkpoint]:
         """Go uphill, a checkpoint every so many updates."""
-        self._check(lesson)
+        self.check(lesson)
         ascent = ascent_of(self.ascent, self._rate, self.meta_rate)
         weights, update = self._first(start, lesson), 0
         if state is not None:
@@ -141,7 +141,8 @@ class RiskSampling(Learner):
             judged = _mean(passed, lesson) if self.average else weights
             yield Checkpoint(judged, {**now, **ascent.state()}, report, stop)
 
-    def _check(self, lesson: Lesson) -> None:
+    def check(self, lesson: Lesson) -> None:
+        """Refuse schedules that never end, or never begin."""
         if self.annealing != "none" and self.updates is None:
             if not self._decay < 1:
                 raise UsageError(f"the decay is {self._decay:g}, so that the temperature never falls; expected below 1")
