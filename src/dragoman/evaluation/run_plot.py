@@ -1,0 +1,75 @@
+"""A picture of tuning runs, also of those that are not done yet: scores, and whatever else they tell, as they go on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Events = Sequence[Mapping[str, Any]]
+
+_NO_CURVES = {"iteration", "score", "updates"}
+_LARGEST_SHARE = 0.1  # of the scores that may lie beyond the picture's edge
+
+
+def draw_runs(runs: Mapping[str, Events], metric: str, *, sign: int = 1) -> Figure:
+    """Draw the score of each run over its iterations, or its updates, and below it a panel for each other number.
+
+    The best score is the highest, or if the sign is -1, the lowest.
+    """
+    from matplotlib.figure import Figure
+
+    others = [name for name in _numbers(runs) if name not in _NO_CURVES]
+    figure = Figure(figsize=(7, 3.2 + 1.6 * len(others)), layout="constrained")
+    panels = figure.subplots(
+        1 + len(others), 1, sharex=True, squeeze=False, height_ratios=[2.0, *(1.0 for _ in others)]
+    )
+    axes = panels[:, 0]
+    scores = np.array([event["score"] for events in runs.values() for event in events])
+    for name, events in runs.items():
+        places = _places(events)
+        values = [event["score"] for event in events]
+        (line,) = axes[0].plot(
+            places, values, marker=".", label=f"{name}: best {sign * max(sign * value for value in values):.2f}"
+        )
+        for ax, other in zip(axes[1:], others, strict=True):
+            # What an iteration reports belongs to the way from its weights to the next.
+            told = [(place, event[other]) for place, event in zip(places[1:], events, strict=False) if other in event]
+            ax.plot(*(zip(*told, strict=True) if told else ((), ())), marker=".", linewidth=1, color=line.get_color())
+    far, best = sign * float(np.quantile(sign * scores, _LARGEST_SHARE)), sign * float((sign * scores).max())
+    margin = 0.1 * abs(best - far) + 0.05
+    axes[0].set_ylim(min(far, best) - margin, max(far, best) + margin)
+    axes[0].set_ylabel(metric)
+    axes[0].legend(fontsize="small")
+    for ax, other in zip(axes[1:], others, strict=True):
+        ax.set_ylabel(other)
+        if other == "temperature":
+            ax.set_yscale("log", nonpositive="mask")
+    axes[-1].set_xlabel("updates" if all("updates" in events[0] for events in runs.values()) else "iteration")
+    for ax in axes:
+        ax.grid(alpha=0.3)
+    return figure
+
+
+def _numbers(runs: Mapping[str, Events]) -> list[str]:
+    """The names of the numbers that some event has, in order of occurrence."""
+    found = (
+        name
+        for events in runs.values()
+        for event in events
+        for name, value in event.items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    )
+    return list(dict.fromkeys(found))
+
+
+def _places(events: Events) -> list[float]:
+    """Where the weights of each iteration stand: before its updates, or without these its number."""
+    if "updates" not in events[0]:
+        return [float(event["iteration"]) for event in events]
+    done = [0.0, *(float(event["updates"]) for event in events if "updates" in event)]
+    return [done[min(i, len(done) - 1)] for i in range(len(events))]
