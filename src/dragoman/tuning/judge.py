@@ -44,7 +44,7 @@ class Judge:
     def _translations(self, weights: Weights, share: object) -> Corpus:
         translator = Translator(self.model, weights, limits=self.limits, space=self.space, threads=self.threads)
         assert callable(share)
-        if self.decision.rule.name == "max-derivation" and self.decision.evidence == "nbest":
+        if self.decision.rule.name == "max-derivation" and self.decision.evidence != "samples":
             texts = []
             for translation in translator.translate(self.lines):
                 texts.append(translation.text)
