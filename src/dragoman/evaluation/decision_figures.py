@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 Vector = NDArray[np.float64]
 
 _WIDTH = 0.7  # of the place that a method has, for its decisions
+_FAR = 6  # median distances from the median, or median losses
 
 
-def system_chart(panels: Mapping[str, Mapping[str, Mapping[str, Vector]]], aside: str) -> Figure:
+def system_chart(panels: Mapping[str, Mapping[str, Mapping[str, Vector]]]) -> Figure:
     """A panel for each title: methods side by side, a colour for each decision, the mean and ± 1 sd over runs.
 
-    Panels have the scores of runs by decision and method; runs are pale dots. The method `aside` does not determine the
-    scale of a panel: where it is far from the others, it is an arrow with a number at the edge.
+    Panels have the scores of runs by decision and method; runs are pale dots. A system that is far from the others is
+    an arrow with a number at the edge, so that the others can be told apart.
     """
     first = next(iter(panels.values()))
     methods = list(next(iter(first.values())))
@@ -30,7 +31,7 @@ def system_chart(panels: Mapping[str, Mapping[str, Mapping[str, Vector]]], aside
     columns = max(1, min(2, int(11 / width)))
     figure, axes = panel_grid(len(panels), columns=columns, size=(width, 3.3))
     for ax, (title, decisions) in zip(axes, panels.items(), strict=True):
-        low, high = _limits(decisions, aside)
+        low, high = _limits([scores for methods in decisions.values() for scores in methods.values()])
         for i, (decision, by_method) in enumerate(decisions.items()):
             places = np.arange(len(methods)) + _WIDTH * ((i + 0.5) / len(decisions) - 0.5)
             colour = f"C{i}"
@@ -58,37 +59,42 @@ def scale_curves(panels: Mapping[str, Mapping[str, Mapping[float, Vector]]], met
     """A panel for each decision, a line for each method: what a scale loses on the tuning set against the best one.
 
     Panels have, by method and scale, the differences of runs to the best scale of the same run; lines are means over
-    runs, with bands of ± 1 sd.
+    runs, with bands from the worst to the best run. The worst scales may be out of sight.
     """
     figure, axes = panel_grid(len(panels), columns=2, size=(5.2, 3.2))
     for ax, (title, methods) in zip(axes, panels.items(), strict=True):
+        means: list[float] = []
         for name, by_scale in methods.items():
             scales = np.array(sorted(by_scale))
             runs = np.array([by_scale[scale] for scale in scales.tolist()])
             mean = runs.mean(axis=1)
             (line,) = ax.plot(scales, mean, marker=".", label=name)
-            if runs.shape[1] > 1:
-                sd = runs.std(axis=1, ddof=1)
-                ax.fill_between(scales, mean - sd, mean + sd, color=line.get_color(), alpha=0.15, linewidth=0)
+            ax.fill_between(scales, runs.min(axis=1), runs.max(axis=1), color=line.get_color(), alpha=0.12, linewidth=0)
+            means += mean.tolist()
         every = sorted({scale for by_scale in methods.values() for scale in by_scale})
         ax.axhline(0, color="#888", linewidth=0.8)
         ax.set_xscale("log", base=2)
         ax.set_xticks(every, [f"{scale:g}" for scale in every])
         ax.minorticks_off()
+        worst = min(max(map(abs, means)), max(_FAR * float(np.median(np.abs(means))), 0.1))
+        low, high = sorted(
+            (1.05 * float(np.copysign(worst, sum(means))), -0.05 * float(np.copysign(worst, sum(means))))
+        )
+        if low < high:
+            ax.set_ylim(low, high)
         ax.set(title=title, xlabel="scale", ylabel=f"{metric}, against the best scale")
         ax.grid(alpha=0.3)
     axes[0].legend(fontsize="small")
     return figure
 
 
-def _limits(decisions: Mapping[str, Mapping[str, Vector]], aside: str) -> tuple[float, float]:
-    """What a panel shows: all scores but those of `aside`, and these as well if they are near."""
-    scores = np.concatenate([s for methods in decisions.values() for name, s in methods.items() if name != aside])
-    low, high = float(scores.min()), float(scores.max())
-    near = max(high - low, 0.02 * abs(high), 0.1)
-    others = [float(s.mean()) for methods in decisions.values() for name, s in methods.items() if name == aside]
-    shown = [score for score in others if low - near <= score <= high + near]
-    low, high = min([low, *shown]), max([high, *shown])
+def _limits(systems: Sequence[Vector]) -> tuple[float, float]:
+    """What a panel shows: the systems whose mean is not far from the median, with their deviations."""
+    means = np.array([scores.mean() for scores in systems])
+    deviations = np.array([scores.std(ddof=1) if len(scores) > 1 else 0.0 for scores in systems])
+    distances = np.abs(means - np.median(means))
+    shown = distances <= max(_FAR * float(np.median(distances)), 0.02 * abs(float(np.median(means))), 0.1)
+    low, high = float((means - deviations)[shown].min()), float((means + deviations)[shown].max())
     margin = 0.1 * max(high - low, 0.1)
     return low - margin, high + margin
 

@@ -23,7 +23,7 @@ from dragoman.evaluation.experiment_figures import (
 from dragoman.evaluation.plan import Method
 from dragoman.evaluation.plan_decisions import PlannedDecision
 from dragoman.evaluation.report import Report
-from dragoman.evaluation.results import UNTUNED, Measured, Results, System
+from dragoman.evaluation.results import Measured, Results, System
 from dragoman.evaluation.system_comparison import COLUMNS, compare_group, groups
 from dragoman.tuning.hypergraph_problem import HypergraphProblem
 from dragoman.tuning.line_search import prepare
@@ -109,7 +109,7 @@ class ExperimentReport:
                 for (test, name), found in measured.items()
             }
             self._page.figure(
-                system_chart(panels, UNTUNED),
+                system_chart(panels),
                 "Means over runs, ± 1 standard deviation; pale dots are runs. An arrow with a number is a score that is"
                 " far from the others.",
             )
@@ -180,10 +180,13 @@ class ExperimentReport:
             best = np.array([run.scores[run.scale] for run in chosen])
             lost = {scale: np.array([run.scores[scale] for run in chosen]) - best for scale in system.decision.scales}
             panels.setdefault(system.decision.name, {})[system.method_name] = lost
+            edges = {min(system.decision.scales), max(system.decision.scales)}
+            outer = sum(run.scale in edges for run in chosen)
             table.append(
                 (
                     *self._named(system),
                     _geometric([run.scale for run in chosen]),
+                    f"{outer} of {len(chosen)} runs",
                     _mean_sd(lost[1.0]) if 1.0 in lost else "",
                 )
             )
@@ -198,13 +201,15 @@ class ExperimentReport:
         self._page.paragraph(
             "Probabilities are exp(scale · score), so that a scale of 2 is that of weights twice as large. It was"
             " chosen for the weights of each run on the tuning set: below are the geometric mean over runs, and in"
-            " brackets the smallest and the largest. Samples were drawn anew for each scale."
+            " brackets the smallest and the largest. If many runs are at the edge of the scales, offer more of them."
+            " Samples were drawn anew for each scale."
         )
-        self._page.table([*self._naming, "scale", f"{metric} at scale 1, against the best scale"], table)
+        columns = ["scale", "at the edge of the scales", f"{metric} at scale 1, against the best scale"]
+        self._page.table([*self._naming, *columns], table)
         self._page.figure(
             scale_curves(panels, metric),
             "What each scale scores on the tuning set, against the best scale of the same run: means over runs, with"
-            " bands of ± 1 standard deviation.",
+            " bands from the worst to the best run. Scales that lose much more than others are out of sight.",
         )
 
     def _curves(self) -> None:

@@ -6,6 +6,7 @@ needs a scale for them, and weights of other methods may need another one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,16 +95,17 @@ def _points(
 
 
 def _write(job: Job, folder: Path, decision: PlannedDecision, points: dict[float, GridPoint]) -> None:
-    in_order = [points[scale] for scale in decision.scales]
-    best = best_point(in_order, parse_metric(job.metric))
-    scale = decision.scales[in_order.index(best)]
+    # Of equally good scales the one that changes least, lest flat curves look as if something had to be rescaled.
+    nearest_first = sorted(decision.scales, key=lambda scale: abs(math.log(scale)))
+    best = best_point([points[scale] for scale in nearest_first], parse_metric(job.metric))
+    scale = next(scale for scale in nearest_first if points[scale] is best)
     chosen = decision.at(scale)
     tuning = {
         "metric": job.metric,
         "source": str(job.source),
         "scale": scale,
         "scales": list(decision.scales),
-        "scores": [round(point.score, 4) for point in in_order],
+        "scores": [round(points[scale].score, 4) for scale in decision.scales],
         **({"lines": decision.scale_lines} if decision.scale_lines else {}),
         **({"temperature": chosen.sampling.temperature} if chosen.by_samples else {}),
     }

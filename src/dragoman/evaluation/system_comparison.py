@@ -53,7 +53,7 @@ def groups(systems: Sequence[System]) -> list[Group]:
         found.append(Group(of_method[0].method_name, {s.decision.name: s for s in of_method}, not together))
     for decision in decisions:
         of_decision = [system for system in systems if system.decision == decision]
-        found.append(Group(decision.name, {s.method_name: s for s in of_decision}, not together))
+        found.append(Group(f"by {decision.name}", {s.method_name: s for s in of_decision}, not together))
     return found
 
 
