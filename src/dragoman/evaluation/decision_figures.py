@@ -76,11 +76,10 @@ def scale_curves(panels: Mapping[str, Mapping[str, Mapping[float, Vector]]], met
         ax.set_xscale("log", base=2)
         ax.set_xticks(every, [f"{scale:g}" for scale in every])
         ax.minorticks_off()
-        worst = min(max(map(abs, means)), max(_FAR * float(np.median(np.abs(means))), 0.1))
-        low, high = sorted(
-            (1.05 * float(np.copysign(worst, sum(means))), -0.05 * float(np.copysign(worst, sum(means))))
-        )
-        if low < high:
+        sizes = np.abs(means)
+        worst = min(float(sizes.max()), max(_FAR * float(np.median(sizes)), 0.1))
+        if worst:
+            low, high = sorted(np.copysign(worst, sum(means)) * np.array([1.05, -0.05]))
             ax.set_ylim(low, high)
         ax.set(title=title, xlabel="scale", ylabel=f"{metric}, against the best scale")
         ax.grid(alpha=0.3)

@@ -24,6 +24,8 @@ from dragoman.evaluation.plan import Method
 from dragoman.evaluation.plan_decisions import PlannedDecision
 from dragoman.evaluation.report import Report
 from dragoman.evaluation.results import Measured, Results, System
+from dragoman.evaluation.scale_summary import ScaleSummary
+from dragoman.evaluation.spread import geometric_mean, mean_sd
 from dragoman.evaluation.system_comparison import COLUMNS, compare_group, groups
 from dragoman.tuning.hypergraph_problem import HypergraphProblem
 from dragoman.tuning.line_search import prepare
@@ -86,12 +88,10 @@ class ExperimentReport:
             # What belongs to a method stands in the row of its first decision.
             method = system.method if system.decision == plan.decisions[0] else None
             row: list[object] = [*self._named(system), len(plan.seeds) if system.method else 1]
-            row += [_mean_sd(results.tuning_scores(method) if method else None)]
-            row += [_mean_sd(found.scores(system)) for found in measured.values()]
-            row += [_geometric([chosen.scale for chosen in results.scales(system)])] if scaled else []
-            row += (
-                [_mean_sd(results.iterations(method), 1), _mean_sd(results.seconds(method), 1)] if method else ["", ""]
-            )
+            row += [mean_sd(results.tuning_scores(method) if method else None)]
+            row += [mean_sd(found.scores(system)) for found in measured.values()]
+            row += [geometric_mean([chosen.scale for chosen in results.scales(system)])] if scaled else []
+            row += [mean_sd(results.iterations(method), 1), mean_sd(results.seconds(method), 1)] if method else ["", ""]
             rows.append(tuple(row))
         self.summary = columns, rows
         self._page.heading("Scores")
@@ -176,24 +176,12 @@ class ExperimentReport:
         table: Rows = []
         panels: dict[str, dict[str, dict[float, NDArray[np.float64]]]] = {}
         for system in systems:
-            chosen = results.scales(system)
-            best = np.array([run.scores[run.scale] for run in chosen])
-            lost = {scale: np.array([run.scores[scale] for run in chosen]) - best for scale in system.decision.scales}
-            panels.setdefault(system.decision.name, {})[system.method_name] = lost
-            edges = {min(system.decision.scales), max(system.decision.scales)}
-            outer = sum(run.scale in edges for run in chosen)
-            table.append(
-                (
-                    *self._named(system),
-                    _geometric([run.scale for run in chosen]),
-                    f"{outer} of {len(chosen)} runs",
-                    _mean_sd(lost[1.0]) if 1.0 in lost else "",
-                )
-            )
-            seeds = self._plan.seeds if system.method else [""]
+            found = ScaleSummary(results.scales(system))
+            panels.setdefault(system.decision.name, {})[system.method_name] = found.lost
+            table.append((*self._named(system), *found.row()))
             rows += [
                 (*self._named(system), seed, scale, score, "yes" if scale == run.scale else "")
-                for seed, run in zip(seeds, chosen, strict=True)
+                for seed, run in zip(self._plan.seeds if system.method else [""], found.chosen, strict=True)
                 for scale, score in run.scores.items()
             ]
         self._csv("scales.csv", [*self._naming, "seed", "scale", metric, "chosen"], rows)
@@ -265,7 +253,7 @@ class ExperimentReport:
         self._page.figure(weight_chart(names, weights), "A dot for each run, a bar for the mean.")
         self._page.table(
             ["feature", *weights],
-            [(name, *(_mean_sd(runs[:, i], 3) for runs in weights.values())) for i, name in enumerate(names)],
+            [(name, *(mean_sd(runs[:, i], 3) for runs in weights.values())) for i, name in enumerate(names)],
         )
 
     def _one_run(self, method: Method) -> None:
@@ -320,26 +308,6 @@ class ExperimentReport:
         writer.writerows(rows)
         with open_output(self._out / name) as stream:
             stream.write(text.getvalue().encode())
-
-
-def _mean_sd(values: NDArray[np.generic] | None, digits: int = 2) -> str:
-    if values is None:
-        return ""
-    numbers = np.asarray(values, np.float64)
-    mean = f"{numbers.mean():.{digits}f}"
-    return f"{mean}\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}{numbers.std(ddof=1):.{digits}f}" if len(numbers) > 1 else mean
-
-
-def _geometric(values: Sequence[float]) -> str:
-    """The geometric mean, and the smallest and largest where they differ.
-
-    >>> _geometric([1.0, 4.0])
-    '2 (1 to 4)'
-    """
-    if not values:
-        return ""
-    mean = f"{np.exp(np.log(values).mean()):.3g}"
-    return mean if min(values) == max(values) else f"{mean} ({min(values):g} to {max(values):g})"
 
 
 def _described(decision: PlannedDecision) -> str:
