@@ -7,7 +7,7 @@ needs a scale for them, and weights of other methods may need another one.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from dragoman.decision.grid import GridPoint, best_point, grid_density, search_g
 from dragoman.decision.rule import Rule
 from dragoman.evaluation.plan_decisions import PlannedDecision
 from dragoman.metrics.combined import parse_metric
+from dragoman.metrics.metric import Metric
 from dragoman.metrics.references import read_references
 from dragoman.model.bundle import Model
 from dragoman.search.translator import Translator
@@ -94,11 +95,18 @@ def _points(
     return found
 
 
+def best_scale(points: Mapping[float, GridPoint], metric: Metric) -> float:
+    """The scale with the best score; of equally good ones the one that changes least.
+
+    Otherwise a flat curve would look as if weights had to be rescaled.
+    """
+    nearest_first = sorted(points, key=lambda scale: abs(math.log(scale)))
+    best = best_point([points[scale] for scale in nearest_first], metric)
+    return next(scale for scale in nearest_first if points[scale] is best)
+
+
 def _write(job: Job, folder: Path, decision: PlannedDecision, points: dict[float, GridPoint]) -> None:
-    # Of equally good scales the one that changes least, lest flat curves look as if something had to be rescaled.
-    nearest_first = sorted(decision.scales, key=lambda scale: abs(math.log(scale)))
-    best = best_point([points[scale] for scale in nearest_first], parse_metric(job.metric))
-    scale = next(scale for scale in nearest_first if points[scale] is best)
+    scale = best_scale(points, parse_metric(job.metric))
     chosen = decision.at(scale)
     tuning = {
         "metric": job.metric,
