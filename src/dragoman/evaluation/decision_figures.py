@@ -47,7 +47,11 @@ def system_chart(panels: Mapping[str, Mapping[str, Mapping[str, Vector]]]) -> Fi
         for border in range(1, len(methods)):
             ax.axvline(border - 0.5, color="#8884", linewidth=0.5)
         ax.set(title=title, xlim=(-0.5, len(methods) - 0.5), ylim=(low, high))
-        ax.set_xticks(range(len(methods)), methods, rotation=30 if len(methods) > 4 else 0, fontsize="small")
+        ax.set_xticks(range(len(methods)), methods, fontsize="small")
+        if sum(map(len, methods)) > 8 * width:
+            ax.tick_params(axis="x", rotation=30)
+            for label in ax.get_xticklabels():
+                label.set_horizontalalignment("right")
         ax.tick_params(axis="x", length=0)
         ax.grid(axis="y", alpha=0.3)
     handles, labels = axes[0].get_legend_handles_labels()

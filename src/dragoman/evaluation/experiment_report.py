@@ -141,9 +141,10 @@ class ExperimentReport:
         columns = [*self._naming, "test set", "metric", "runs", "mean", "sd", "min", "max"]
         self._csv("systems.csv", columns, rows)
         if len(self._plan.seeds) > 1:
+            many = self._plan.has_decisions
             self._page.heading("How runs differ")
             shown = [tuple(f"{v:.2f}" if isinstance(v, float) else v for v in row) for row in rows]
-            self._page.table(columns, shown)
+            self._page.table(columns, shown, folded="Means, worst and best runs of all systems" if many else "")
 
     def _significance(self, measured: dict[tuple[str, str], Measured]) -> None:
         metric = self._plan.metrics[0]
@@ -162,7 +163,8 @@ class ExperimentReport:
                 self.orders[where] = comparison.order
                 self._page.paragraph(f"{where}: {comparison.order}")
             pairs = [pair for comparison in found for pair in comparison.pairs]
-            self._page.table(COLUMNS, pairs)
+            folded = f"All {len(pairs)} pairs on {test.name}" if self._plan.has_decisions else ""
+            self._page.table(COLUMNS, pairs, folded=folded)
             rows += [(test.name, metric, *pair) for pair in pairs]
         self._csv("pairs.csv", ["test set", "metric", *COLUMNS], rows)
 
