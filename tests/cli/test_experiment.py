@@ -165,3 +165,20 @@ def test_a_run_that_fails_is_said_and_the_others_are_kept(dragoman, plan, tmp_pa
     assert "not UTF-8" in result.error
     assert "what is done is kept" in result.error
     assert len(list((tmp_path / "out").glob("runs/*/*/weights.txt"))) == 4
+
+
+def test_a_method_that_learns_online_is_reported_with_its_own_numbers(dragoman, plan, tmp_path):
+    learner = 'name = "risk-corpus"\noptions = { updates = 4, evaluate_every = 2, samples = 5, minibatch = 5 }'
+    text = plan.read_text(encoding="utf-8").replace('name = "mira"', learner).replace("[3, 8]", "[3]")
+    plan.write_text(text, encoding="utf-8")
+    out = tmp_path / "out"
+    result = dragoman("experiment", plan, "--out", out, "--threads", 2)
+    assert result.code == 0, result.err
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "Other numbers" in page
+    assert "risk-corpus: around its weights" not in page  # there is no evidence to look at
+    assert "MERT, 2 starts: around its weights" in page
+    assert {row["set"] for row in rows(out / "curves.csv") if row["method"] == "risk-corpus"} == {
+        "tuning set",
+        "in domain",
+    }

@@ -76,6 +76,12 @@ def test_commands_that_cannot_be_understood(dragoman, arguments, found):
     assert result.out == ""
 
 
+def test_tables_of_toml_files_are_not_taken_for_markup(dragoman):
+    text = dragoman("experiment", "--help").out
+    for table in ("[[method]]", "[[decision]]", "[loop]"):
+        assert table in text
+
+
 def test_version(dragoman):
     result = dragoman("--version")
     assert (result.code, result.out.split()[0]) == (0, "dragoman")

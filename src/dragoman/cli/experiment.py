@@ -19,7 +19,7 @@ def register(app: typer.Typer) -> None:
 
     @command(app, "experiment", examples=["dragoman experiment plan.toml --out results"])
     def experiment(
-        plan: Annotated[Path, typer.Argument(help="The plan: a TOML file, see below.")],
+        plan: Annotated[Path, typer.Argument(help="The plan: a TOML file, see above.")],
         out: Annotated[Path, typer.Option(help="The folder of the experiment: new, or one to go on with.")],
         threads: Threads = None,
     ) -> None:
@@ -32,9 +32,14 @@ def register(app: typer.Typer) -> None:
         test scores of each iteration, which halves the work), and tables `[loop]`, `[decoding]`, `[search]`, `[space]`,
         `[ranges]` with the options of `dragoman tune`.
 
+        To compare decision rules as well, add tables such as `[[decision]]` with `name = "MBR"`, `use = "mbr"` (a rule,
+        or a file of `tune-decision`), `evidence = "samples"`, `options = { hypotheses = 500 }`, `sampling = { samples =
+        500 }`. All weights then translate all test sets by all decisions. With `scales = [0.25, 0.5, 1, 2, 4]` the
+        scale of the rule is chosen for each run on the tuning set, or with `scale_lines = 300` on so many of its lines.
+
         Runs go on in parallel, each in a folder of its own; what was done is kept when the command is given again. At
-        the end there are report.html (one file, with all tables and pictures) and runs, pairs, curves and weights as
-        CSV.
+        the end there are report.html (one file, with all tables and pictures) and runs, systems, pairs, scales, curves
+        and weights as CSV.
         """
         progress = terminal.progress()
         workers = threads or available_cores()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
+from rich.markup import escape
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.options import Options
@@ -41,8 +42,9 @@ def command(app: typer.Typer, name: str, *, examples: Sequence[str], **settings:
     """Register a function as a command: its docstring and examples become its help."""
 
     def register(function: Command) -> Command:
-        shown = "\n\n".join(f"$ {example}" for example in examples)
-        text = f"{paragraphs(inspect.getdoc(function) or '')}\n\n[bold]Examples[/bold]\n\n{shown}"
+        # Brackets, as in the tables of a TOML file, are no markup.
+        shown = "\n\n".join(f"$ {escape(example)}" for example in examples)
+        text = f"{escape(paragraphs(inspect.getdoc(function) or ''))}\n\n[bold]Examples[/bold]\n\n{shown}"
         call = _expanded(function)
         required = any(p.default is inspect.Parameter.empty for p in inspect.signature(call).parameters.values())
         app.command(name, help=text, no_args_is_help=required, **settings)(call)

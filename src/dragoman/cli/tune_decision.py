@@ -21,8 +21,7 @@ from dragoman.core.errors import DataError
 from dragoman.core.files import open_output, read_lines
 from dragoman.core.progress import available_cores
 from dragoman.decision import RULES
-from dragoman.decision.grid import best_point, grid_rules, search_grid
-from dragoman.decision.lattice import LatticeRule
+from dragoman.decision.grid import best_point, grid_density, grid_rules, search_grid
 from dragoman.decision.rule import Evidence
 from dragoman.decision.settings import Decision
 from dragoman.metrics.combined import parse_metric
@@ -92,15 +91,11 @@ def register(app: typer.Typer) -> None:
             space=space,
             threads=workers,
         )
-        densities = [rule.density for rule, _ in rules if isinstance(rule, LatticeRule)]
         draw = sampler(translator, sampling_option, seed, progress) if chosen.evidence == "samples" else None
         parts: list[Evidence] = []
         done = 0
         with progress.stage("gathering evidence") as share:
-            # Pruned to the largest density of the grid, to which the others prune further.
-            for part in chosen.gather(
-                translator, lines, density=max(densities) if densities and all(densities) else 0.0, draw=draw
-            ):
+            for part in chosen.gather(translator, lines, density=grid_density(rules), draw=draw):
                 parts.append(part)
                 done += len(part)
                 share(done / len(lines))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from dragoman.core.errors import UsageError
 from dragoman.core.options import options_from
 from dragoman.core.progress import SILENT, Progress
+from dragoman.decision.lattice import LatticeRule
 from dragoman.decision.rule import Decisions, Evidence, Rule
 from dragoman.metrics.metric import Metric, Scorer
 
@@ -40,6 +41,15 @@ def grid_rules(
             raise UsageError(f"the grid has '{text}'; expected NAME=VALUE,VALUE,…")
     points = [tuple(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
     return [(options_from(rule, [*fixed, *(f"{name}={value}" for name, value in point)]), point) for point in points]
+
+
+def grid_density(rules: Sequence[tuple[Rule, tuple[tuple[str, str], ...]]]) -> float:
+    """The density to which hypergraphs can be pruned for all rules of a grid, 0 if they cannot.
+
+    That is the largest; the others prune further.
+    """
+    densities = [rule.density if isinstance(rule, LatticeRule) else 0.0 for rule, _ in rules]
+    return max(densities) if all(densities) else 0.0
 
 
 def search_grid(

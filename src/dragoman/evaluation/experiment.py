@@ -5,50 +5,49 @@ out/untuned/tests/TEST/final.txt  translations under the weights that all begin 
 out/runs/METHOD/SEED/             a tuning run (see `tuning.run`), and in its folder `tests/TEST/`
     final.txt                     translations under the weights that it ended with
     000.txt, 001.txt, ...         translations under the weights after each iteration, if curves are wanted
+
+If the plan has decisions, translations are in `tests/TEST/DECISION/` (those of iterations for the first one only), and
+scales that were chosen for a run are in `decisions/DECISION.toml`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from dragoman.core.errors import DataError
-from dragoman.core.files import open_output, read_lines
+from dragoman.core.files import open_output
 from dragoman.core.progress import SILENT, Progress
-from dragoman.core.weights import Weights
-from dragoman.evaluation.plan import Method, Plan, TestSet
+from dragoman.evaluation.plan import Method, Plan
+from dragoman.evaluation.translations import Translations
 from dragoman.evaluation.workers import run_all
 from dragoman.metrics.references import read_references
 from dragoman.model.bundle import Model
-from dragoman.search.translator import Translator
-from dragoman.training.tokenise import input_preparation
 from dragoman.tuning.job import Job
 from dragoman.tuning.run import Run
 
-FINAL = "final.txt"
 _PLAN = "plan.toml"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One run of an experiment: a job, and the test sets that its weights translate."""
+    """One run of an experiment: a job, and the translations under its weights."""
 
     job: Job
-    folder: Path
-    tests: tuple[TestSet, ...]
+    translations: Translations
     curves: bool
-    threads: int
+
+    @property
+    def folder(self) -> Path:
+        """Where it is."""
+        return self.translations.folder
 
     def __call__(self) -> None:
         """Tune, translate, or go on with it."""
-        run = self.job.run(self.folder, threads=self.threads)
-        steps = {FINAL: run.weights()}
-        if self.curves:
-            steps |= {f"{i:03}.txt": run.weights(i) for i in range(len(run.events()))}
-        for test in self.tests:
-            _translate(self.job, test, self.folder / "tests" / test.folder, steps, self.threads)
+        run = self.job.run(self.folder, threads=self.translations.threads)
+        steps = {f"{i:03}.txt": run.weights(i) for i in range(len(run.events()))} if self.curves else {}
+        self.translations.write(run.weights(), steps)
 
 
 class Experiment:
@@ -91,10 +90,12 @@ class Experiment:
         workers = min(threads, len(jobs))
         share = max(1, threads // workers)
         cells = {
-            f"{method.name}, seed {seed}": Cell(job, self.folder(method, seed), plan.tests, plan.curves, share)
+            f"{method.name}, seed {seed}": Cell(
+                job, self._translations(job, self.folder(method, seed), share), plan.curves
+            )
             for (method, seed), job in jobs.items()
         }
-        first = partial(_translate_untuned, plan.job, plan.tests, self.untuned, share)
+        first = partial(_translate_untuned, self._translations(plan.job, self.untuned, share))
         with progress.stage("the experiment") as done:
             watch = _Watch(cells, plan.job.loop.iterations + 1, done, progress)
             failed = run_all({"untuned": first, **cells}, workers, watch)
@@ -102,6 +103,9 @@ class Experiment:
             name, error = next(iter(failed.items()))
             others = f" ({len(failed) - 1} more failed)" if len(failed) > 1 else ""
             raise DataError(f"{name}: {error}{others}; what is done is kept")
+
+    def _translations(self, job: Job, folder: Path, threads: int) -> Translations:
+        return Translations(job, self.plan.tests, self.plan.decisions, folder, threads)
 
 
 class _Watch:
@@ -120,34 +124,17 @@ class _Watch:
                 self._progress.note(f"{name}, iteration {event['iteration']}: {event['score']:.2f}{end}")
             self._seen[name] = len(events)
             ended = bool(events and events[-1]["stop"])
-            tests = [cell.folder / "tests" / test.folder / FINAL for test in cell.tests]
-            translated = sum(path.exists() for path in tests) / len(tests) if ended else 0.0
+            files = cell.translations.finals
+            translated = sum(path.exists() for path in files) / len(files) if ended else 0.0
             # Translating the tests counts as much as two iterations.
-            finished += 1.0 if ended and translated == 1 else min(len(events) / (self._steps + 2), 0.9)
+            finished += (
+                1.0 if ended and translated == 1 else min((len(events) + 2 * translated) / (self._steps + 2), 0.9)
+            )
         assert callable(self._done)
         self._done(finished / len(self._cells))
 
 
-def _translate_untuned(job: Job, tests: Sequence[TestSet], folder: Path, threads: int) -> None:
+def _translate_untuned(translations: Translations) -> None:
+    job = translations.job
     model = Model.load(job.model)
-    start = model.weights if job.start is None else model.read_weights(job.start)
-    for test in tests:
-        _translate(job, test, folder / "tests" / test.folder, {FINAL: start}, threads)
-
-
-def _translate(job: Job, test: TestSet, folder: Path, steps: dict[str, Weights], threads: int) -> None:
-    """Translate a test set under each of some weights, where that has not been done."""
-    missing = {name: weights for name, weights in steps.items() if not (folder / name).exists()}
-    if not missing:
-        return
-    model = Model.load(job.model)
-    lines = list(input_preparation(model.settings, prepared=job.prepared)(read_lines(test.source)))
-    translated: dict[str, bytes] = {}
-    for name, weights in missing.items():
-        key = weights.format()
-        if key not in translated:
-            translator = Translator(model, weights, limits=job.limits, space=job.space, threads=threads)
-            texts = (f"{translation}\n" for translation in translator.translate(lines))
-            translated[key] = "".join(texts).encode()
-        with open_output(folder / name) as stream:
-            stream.write(translated[key])
+    translations.write(model.weights if job.start is None else model.read_weights(job.start), {})

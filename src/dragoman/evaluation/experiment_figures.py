@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.evaluation.figures import panel_grid
 from dragoman.tuning.line_search import Line
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def learning_curves(panels: Mapping[str, Mapping[str, Vector]], metric: str) -> 
     Values have a row for each run. The scale leaves out what is far below the rest, such as the bad weights of some
     first iterations, so that the methods can be told apart.
     """
-    figure, axes = _grid(len(panels), columns=2, size=(5.2, 3.4))
+    figure, axes = panel_grid(len(panels), columns=2, size=(5.2, 3.4))
     for ax, (title, curves) in zip(axes, panels.items(), strict=True):
         worth_seeing: list[float] = []
         highest: list[float] = []
@@ -47,13 +48,16 @@ def learning_curves(panels: Mapping[str, Mapping[str, Vector]], metric: str) -> 
     return figure
 
 
-def objectives(values: Mapping[str, Sequence[Sequence[float]]]) -> Figure:
-    """A panel for each method: its own objective in each iteration, a line for each run."""
-    figure, axes = _grid(len(values), columns=3, size=_PANEL)
-    for ax, (name, runs) in zip(axes, values.items(), strict=True):
+def traces(panels: Sequence[tuple[str, str, Sequence[Vector]]]) -> Figure:
+    """A panel for each title and label: a number that iterations told, a line for each run.
+
+    Rows of a run are iterations and numbers.
+    """
+    figure, axes = panel_grid(len(panels), columns=3, size=_PANEL)
+    for ax, (title, label, runs) in zip(axes, panels, strict=True):
         for run in runs:
-            ax.plot(np.arange(1, len(run) + 1), run, marker=".", linewidth=1)
-        ax.set(title=name, xlabel="iteration", ylabel="objective")
+            ax.plot(run[:, 0], run[:, 1], marker=".", linewidth=1)
+        ax.set(title=title, xlabel="iteration", ylabel=label)
         _whole_numbers(ax)
     return figure
 
@@ -63,7 +67,7 @@ def weight_lines(names: Sequence[str], weights: Vector, lines: Sequence[Line], s
 
     Exact: the lines come from the upper envelopes of all candidates. The weight that was chosen is marked.
     """
-    figure, axes = _grid(len(names), columns=4, size=(2.5, 1.8))
+    figure, axes = panel_grid(len(names), columns=4, size=(2.5, 1.8))
     reach = float(np.abs(weights).max())
     everything = []
     for ax, name, weight, line in zip(axes, names, weights.tolist(), lines, strict=True):
@@ -135,15 +139,3 @@ def _mappable(scale: Any, colours: Any) -> Any:
     from matplotlib.cm import ScalarMappable
 
     return ScalarMappable(scale, colours)
-
-
-def _grid(count: int, *, columns: int, size: tuple[float, float]) -> tuple[Figure, list[Any]]:
-    from matplotlib.figure import Figure
-
-    columns = min(columns, count)
-    rows = -(-count // columns)
-    figure = Figure(figsize=(size[0] * columns, size[1] * rows), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
-    for ax in axes[count:]:
-        ax.remove()
-    return figure, axes[:count]

@@ -11,18 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.files import open_output
-from dragoman.evaluation.comparison import Resampling, compare_systems
+from dragoman.evaluation.decision_figures import scale_curves, system_chart
 from dragoman.evaluation.experiment import Experiment
 from dragoman.evaluation.experiment_figures import (
     learning_curves,
-    objectives,
     rank_chart,
+    traces,
     weight_chart,
     weight_lines,
 )
 from dragoman.evaluation.plan import Method
+from dragoman.evaluation.plan_decisions import PlannedDecision
 from dragoman.evaluation.report import Report
-from dragoman.evaluation.results import UNTUNED, Measured, Results
+from dragoman.evaluation.results import Measured, Results, System
+from dragoman.evaluation.scale_summary import ScaleSummary
+from dragoman.evaluation.spread import geometric_mean, mean_sd
+from dragoman.evaluation.system_comparison import COLUMNS, compare_group, groups
 from dragoman.tuning.hypergraph_problem import HypergraphProblem
 from dragoman.tuning.line_search import prepare
 from dragoman.tuning.problem import Problem
@@ -53,9 +57,11 @@ class ExperimentReport:
             for metric in self._plan.metrics
         }
         self._scores(measured)
+        self._spread(measured)
         self._significance(measured)
+        self._scales()
         self._curves()
-        self._objectives()
+        self._numbers()
         self._weights()
         for method in self._plan.methods:
             self._one_run(method)
@@ -64,37 +70,81 @@ class ExperimentReport:
         self._page.write(path)
         return path
 
+    def _named(self, system: System) -> tuple[str, ...]:
+        """A system in the columns of `_naming`."""
+        return (system.method_name, *([system.decision.name] if self._plan.has_decisions else []))
+
+    @property
+    def _naming(self) -> list[str]:
+        return ["method", *(["decision"] if self._plan.has_decisions else [])]
+
     def _scores(self, measured: dict[tuple[str, str], Measured]) -> None:
-        results, metric = self._results, self._plan.metrics[0]
-        columns = ["method", "runs", f"{metric} on the tuning set", *(f"{m} on {t}" for t, m in measured)]
-        columns += ["iterations", "seconds"]
-        names = [UNTUNED, *(method.name for method in self._plan.methods)]
+        results, metric, plan = self._results, self._plan.metrics[0], self._plan
+        scaled = any(decision.scales for decision in plan.decisions)
+        columns = [*self._naming, "runs", f"{metric} on the tuning set", *(f"{m} on {t}" for t, m in measured)]
+        columns += [*(["scale"] if scaled else []), "iterations", "seconds"]
         rows: Rows = []
-        for name, method in zip(names, [None, *self._plan.methods], strict=True):
-            tuning = results.tuning_scores(method) if method else None
-            row = [name, len(self._plan.seeds) if method else 1, _mean_sd(tuning)]
-            row += [_mean_sd(found.scores(name)) for found in measured.values()]
-            row += (
-                [_mean_sd(results.iterations(method), 1), _mean_sd(results.seconds(method), 1)] if method else ["", ""]
-            )
+        for system in results.systems:
+            # What belongs to a method stands in the row of its first decision.
+            method = system.method if system.decision == plan.decisions[0] else None
+            row: list[object] = [*self._named(system), len(plan.seeds) if system.method else 1]
+            row += [mean_sd(results.tuning_scores(method) if method else None)]
+            row += [mean_sd(found.scores(system)) for found in measured.values()]
+            row += [geometric_mean([chosen.scale for chosen in results.scales(system)])] if scaled else []
+            row += [mean_sd(results.iterations(method), 1), mean_sd(results.seconds(method), 1)] if method else ["", ""]
             rows.append(tuple(row))
         self.summary = columns, rows
         self._page.heading("Scores")
         self._page.paragraph(
-            f"Means over {len(self._plan.seeds)} runs, ± their standard deviation."
-            if len(self._plan.seeds) > 1
+            f"Means over {len(plan.seeds)} runs, ± their standard deviation."
+            if len(plan.seeds) > 1
             else "One run each: such scores vary by chance more than methods often differ."
         )
+        if plan.has_decisions:
+            panels = {
+                f"{name} on {test}": {
+                    decision.name: {s.method_name: found.scores(s) for s in results.systems if s.decision == decision}
+                    for decision in plan.decisions
+                }
+                for (test, name), found in measured.items()
+            }
+            self._page.figure(
+                system_chart(panels),
+                "Means over runs, ± 1 standard deviation; pale dots are runs. An arrow with a number is a score that is"
+                " far from the others.",
+            )
         self._page.table(columns, rows)
         single: Rows = []
         for (test, name), found in measured.items():
-            for method in self._plan.methods:
-                tuning = results.tuning_scores(method)
-                for i, seed in enumerate(self._plan.seeds):
-                    score = float(found.scores(method.name)[i])
-                    single.append((method.name, seed, test, name, score, float(tuning[i])))
-            single.append((UNTUNED, "", test, name, float(found.scores(UNTUNED)[0]), ""))
-        self._csv("runs.csv", ["method", "seed", "test set", "metric", "score", "score on the tuning set"], single)
+            for system in results.systems:
+                if system.method is None:
+                    continue
+                tuning = results.tuning_scores(system.method)
+                for i, seed in enumerate(plan.seeds):
+                    score = float(found.scores(system)[i])
+                    single.append((*self._named(system), seed, test, name, score, float(tuning[i])))
+            for system in results.systems:
+                if system.method is None:
+                    single.append((*self._named(system), "", test, name, float(found.scores(system)[0]), ""))
+        columns = [*self._naming, "seed", "test set", "metric", "score", "score on the tuning set"]
+        self._csv("runs.csv", columns, single)
+
+    def _spread(self, measured: dict[tuple[str, str], Measured]) -> None:
+        """Mean, deviation, worst and best run of every system."""
+        rows: Rows = []
+        for (test, name), found in measured.items():
+            for system in self._results.systems:
+                scores = found.scores(system)
+                deviation = float(scores.std(ddof=1)) if len(scores) > 1 else ""
+                numbers = float(scores.mean()), deviation, float(scores.min()), float(scores.max())
+                rows.append((*self._named(system), test, name, len(scores), *numbers))
+        columns = [*self._naming, "test set", "metric", "runs", "mean", "sd", "min", "max"]
+        self._csv("systems.csv", columns, rows)
+        if len(self._plan.seeds) > 1:
+            many = self._plan.has_decisions
+            self._page.heading("How runs differ")
+            shown = [tuple(f"{v:.2f}" if isinstance(v, float) else v for v in row) for row in rows]
+            self._page.table(columns, shown, folded="Means, worst and best runs of all systems" if many else "")
 
     def _significance(self, measured: dict[tuple[str, str], Measured]) -> None:
         metric = self._plan.metrics[0]
@@ -106,28 +156,51 @@ class ExperimentReport:
             " p-value of approximate randomisation, stratified over runs (Clark et al. 2011). In the order, > is"
             " significantly better, ≥ is better on this test set."
         )
-        columns = ["better", "worse", "difference", "share", "p bootstrap", "p randomisation"]
         for test in self._plan.tests:
-            found = measured[test.name, metric]
-            names = list(found.systems)
-            systems = list(found.systems.values())
-            compared = compare_systems(found.metric, found.scorer, names, systems, Resampling(samples=0, trials=1000))
-            self.orders[test.name] = compared["order"]
-            pairs: Rows = [
-                (
-                    pair["better"],
-                    pair["worse"],
-                    f"{pair['difference']:+.2f}",
-                    f"{pair['share_better']:.3f}",
-                    f"{pair['p_bootstrap']:.4f}",
-                    f"{pair['p_randomisation']:.4f}",
-                )
-                for pair in compared["pairs"]
-            ]
-            self._page.paragraph(f"{test.name}: {compared['order']}")
-            self._page.table(columns, pairs)
+            found = [compare_group(group, measured[test.name, metric]) for group in groups(self._results.systems)]
+            for comparison in found:
+                where = ", ".join(filter(None, (test.name, comparison.title)))
+                self.orders[where] = comparison.order
+                self._page.paragraph(f"{where}: {comparison.order}")
+            pairs = [pair for comparison in found for pair in comparison.pairs]
+            folded = f"All {len(pairs)} pairs on {test.name}" if self._plan.has_decisions else ""
+            self._page.table(COLUMNS, pairs, folded=folded)
             rows += [(test.name, metric, *pair) for pair in pairs]
-        self._csv("pairs.csv", ["test set", "metric", *columns], rows)
+        self._csv("pairs.csv", ["test set", "metric", *COLUMNS], rows)
+
+    def _scales(self) -> None:
+        """The scales that were chosen, and what others would have lost."""
+        metric, results = self._plan.metrics[0], self._results
+        systems = [system for system in results.systems if system.decision.scales]
+        if not systems:
+            return
+        rows: Rows = []
+        table: Rows = []
+        panels: dict[str, dict[str, dict[float, NDArray[np.float64]]]] = {}
+        for system in systems:
+            found = ScaleSummary(results.scales(system))
+            panels.setdefault(system.decision.name, {})[system.method_name] = found.lost
+            table.append((*self._named(system), *found.row()))
+            rows += [
+                (*self._named(system), seed, scale, score, "yes" if scale == run.scale else "")
+                for seed, run in zip(self._plan.seeds if system.method else [""], found.chosen, strict=True)
+                for scale, score in run.scores.items()
+            ]
+        self._csv("scales.csv", [*self._naming, "seed", "scale", metric, "chosen"], rows)
+        self._page.heading("Do the weights need rescaling?")
+        self._page.paragraph(
+            "Probabilities are exp(scale · score), so that a scale of 2 is that of weights twice as large. It was"
+            " chosen for the weights of each run on the tuning set: below are the geometric mean over runs, and in"
+            " brackets the smallest and the largest. If many runs are at the edge of the scales, offer more of them."
+            " Samples were drawn anew for each scale."
+        )
+        columns = ["scale", "at the edge of the scales", f"{metric} at scale 1, against the best scale"]
+        self._page.table([*self._naming, *columns], table)
+        self._page.figure(
+            scale_curves(panels, metric),
+            "What each scale scores on the tuning set, against the best scale of the same run: means over runs, with"
+            " bands from the worst to the best run. Scales that lose much more than others are out of sight.",
+        )
 
     def _curves(self) -> None:
         metric, results = self._plan.metrics[0], self._results
@@ -139,7 +212,8 @@ class ExperimentReport:
         self._page.figure(
             learning_curves(panels, metric),
             "Under the weights after so many optimisations: means over runs, with bands of ± 1 standard deviation. Runs"
-            " that have ended stay where they were.",
+            " that have ended stay where they were."
+            + (f" Test sets are translated by {self._plan.decisions[0].name}." if self._plan.has_decisions else ""),
         )
         rows: Rows = [
             (where, name, self._plan.seeds[i], iteration, float(score))
@@ -150,14 +224,22 @@ class ExperimentReport:
         ]
         self._csv("curves.csv", ["set", "method", "seed", "optimised", metric], rows)
 
-    def _objectives(self) -> None:
-        values = {method.name: self._results.objectives(method) for method in self._plan.methods}
-        self._page.heading("Objectives")
-        self._page.figure(
-            objectives(values),
-            "What each method maximises, on the candidates it had, iteration by iteration; a line for each run. Only"
-            " methods that maximise the metric itself can be compared.",
-        )
+    def _numbers(self) -> None:
+        """The objective, and whatever else a method tells of its iterations."""
+        methods, results = self._plan.methods, self._results
+        shown = [(method.name, "objective", results.numbers(method, "objective")) for method in methods]
+        shown = [panel for panel in shown if any(map(len, panel[2]))]
+        if shown:
+            self._page.heading("Objectives")
+            self._page.figure(
+                traces(shown),
+                "What each method maximises, on the candidates it had, iteration by iteration; a line for each run."
+                " Only methods that maximise the metric itself can be compared.",
+            )
+        own = [(m.name, key, results.numbers(m, key)) for m in methods for key in results.own_numbers(m)]
+        if own:
+            self._page.heading("Other numbers")
+            self._page.figure(traces(own), "What methods tell of their iterations; a line for each run.")
 
     def _weights(self) -> None:
         names = self._results.tuned_names
@@ -173,7 +255,7 @@ class ExperimentReport:
         self._page.figure(weight_chart(names, weights), "A dot for each run, a bar for the mean.")
         self._page.table(
             ["feature", *weights],
-            [(name, *(_mean_sd(runs[:, i], 3) for runs in weights.values())) for i, name in enumerate(names)],
+            [(name, *(mean_sd(runs[:, i], 3) for runs in weights.values())) for i, name in enumerate(names)],
         )
 
     def _one_run(self, method: Method) -> None:
@@ -182,6 +264,8 @@ class ExperimentReport:
         if not results.dense:
             return
         run = results.best_run(method)
+        if not results.has_evidence(run):
+            return
         problem = results.problem(run)
         weights = results.scaled(run.weights())
         point = prepare(problem, threads=self._threads).at(weights)
@@ -214,6 +298,8 @@ class ExperimentReport:
         others = {"method", "options", "seed"}
         rows: Rows = [(key, str(value)) for key, value in job.description().items() if key not in others]
         rows += [(f"options of {method.name}", str(method.tuner)) for method in self._plan.methods]
+        if self._plan.has_decisions:
+            rows += [(f"decision {decision.name}", _described(decision)) for decision in self._plan.decisions]
         self._page.heading("Settings")
         self._page.table(["", ""], rows)
 
@@ -226,12 +312,12 @@ class ExperimentReport:
             stream.write(text.getvalue().encode())
 
 
-def _mean_sd(values: NDArray[np.generic] | None, digits: int = 2) -> str:
-    if values is None:
-        return ""
-    numbers = np.asarray(values, np.float64)
-    mean = f"{numbers.mean():.{digits}f}"
-    return f"{mean}\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}{numbers.std(ddof=1):.{digits}f}" if len(numbers) > 1 else mean
+def _described(decision: PlannedDecision) -> str:
+    parts = [str(decision.decision.rule), f"by {decision.decision.evidence}"]
+    parts += [str(decision.sampling)] if decision.by_samples else []
+    parts += [f"{decision.decision.nbest_size} best"] if decision.decision.evidence == "nbest" else []
+    parts += [f"scale of {', '.join(f'{scale:g}' for scale in decision.scales)}"] if decision.scales else []
+    return "; ".join(parts)
 
 
 def _liveliest(problem: Problem, steps: NDArray[np.float64]) -> int:

@@ -18,12 +18,11 @@
     source = "test.fr"
     reference = ["test.en"]
 
-Paths are relative to the file.
+Paths are relative to the file. Tables `[[decision]]` say by which rules to translate, see `plan_decisions.py`.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,6 +30,8 @@ from typing import Any
 
 from dragoman.core.errors import DataError, DragomanError
 from dragoman.core.toml import read_toml
+from dragoman.evaluation.folder_name import folder_name
+from dragoman.evaluation.plan_decisions import AS_DECODED, PlannedDecision, planned_decisions
 from dragoman.metrics.combined import parse_metric
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.tuning import TUNERS
@@ -40,7 +41,7 @@ from dragoman.tuning.loop import Loop
 from dragoman.tuning.method import TuningMethod
 
 _TEXTS = ("title", "model", "source", "reference", "metric", "metrics", "start", "fixed", "prepared", "runs", "seeds")
-_TABLES = ("loop", "decoding", "search", "space", "ranges", "method", "test")
+_TABLES = ("loop", "decoding", "search", "space", "ranges", "method", "decision", "test")
 _KEYS = frozenset({*_TEXTS, *_TABLES, "curves"})
 
 
@@ -54,7 +55,7 @@ class Method:
     @property
     def folder(self) -> str:
         """The name as a folder's."""
-        return _slug(self.name)
+        return folder_name(self.name)
 
 
 @dataclass(frozen=True)
@@ -70,12 +71,12 @@ class TestSet:
     @property
     def folder(self) -> str:
         """The name as a folder's."""
-        return _slug(self.name)
+        return folder_name(self.name)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Methods, seeds and test sets, each with each. The first metric is tuned to and tested for significance."""
+    """Methods, seeds, decisions and test sets, each with each. The first metric is tuned to and tested on."""
 
     title: str
     job: Job
@@ -84,6 +85,12 @@ class Plan:
     methods: tuple[Method, ...]
     tests: tuple[TestSet, ...]
     curves: bool = True
+    decisions: tuple[PlannedDecision, ...] = (AS_DECODED,)
+
+    @property
+    def has_decisions(self) -> bool:
+        """Whether it says by which rules to translate."""
+        return self.decisions != (AS_DECODED,)
 
     @classmethod
     def read(cls, path: Path) -> Plan:
@@ -110,7 +117,9 @@ def _plan(path: Path, values: Mapping[str, Any]) -> Plan:
             raise DataError(f"has an unknown key '{key}'", path=path, expected=f"some of {', '.join(sorted(_KEYS))}")
     methods = [_method(path, row) for row in _tables(path, values, "method")]
     tests = [_test(path, row) for row in _tables(path, values, "test")]
-    for kind, names in (("method", [m.folder for m in methods]), ("test set", [t.folder for t in tests])):
+    decisions = planned_decisions(path, values.get("decision", []))
+    for kind, rows in (("method", methods), ("test set", tests), ("decision", decisions)):
+        names = [row.folder for row in rows]
         if len(set(names)) < len(names):
             raise DataError(f"has two {kind}s of the same name", path=path, expected="different ones")
     metrics = tuple(_texts(path, values, "metrics")) or (str(values.get("metric", "bleu")),)
@@ -139,6 +148,7 @@ def _plan(path: Path, values: Mapping[str, Any]) -> Plan:
         methods=tuple(methods),
         tests=tuple(tests),
         curves=_flag(path, values, "curves", True),
+        decisions=decisions,
     )
 
 
@@ -216,12 +226,3 @@ def _bounds(path: Path, name: str, bounds: Any) -> tuple[float, float]:
         if low <= high:
             return low, high
     raise DataError(f"has the range {bounds!r} for {name}", path=path, expected="a low and a high number")
-
-
-def _slug(name: str) -> str:
-    """A name that is good for a folder.
-
-    >>> _slug("LUS (1/100)")
-    'LUS-1-100'
-    """
-    return re.sub(r"[^\w.]+", "-", name).strip("-.") or "unnamed"

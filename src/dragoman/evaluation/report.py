@@ -40,11 +40,13 @@ class Report:
         """Add a paragraph."""
         self._parts.append(f"<p>{escape(text)}</p>")
 
-    def table(self, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-        """Add a table; numbers are set to the right."""
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[object]], *, folded: str = "") -> None:
+        """Add a table; numbers are set to the right. One that is folded shows only these words until it is opened."""
         head = "".join(f"<th>{escape(column)}</th>" for column in columns)
         body = "".join(f"<tr>{''.join(_cell(value) for value in row)}</tr>" for row in rows)
-        self._parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        opened = f"<details><summary>{escape(folded)}</summary>{table}</details>"
+        self._parts.append(opened if folded else table)
 
     def figure(self, figure: Figure, caption: str) -> None:
         """Add a picture, drawn into the page as SVG."""

@@ -51,6 +51,16 @@ def test_numbers_are_set_to_the_right_and_words_are_not(written):
     assert '<td class="number">1,234,567</td><td class="number">0.1235</td><td>x</td><td>True</td>' in text
 
 
+def test_a_folded_table_shows_what_it_is(written):
+    report = Report("title")
+    report.table(["a"], [(1,)], folded=NASTY)
+    text = written(report)
+    assert NASTY not in text
+    page = Page(text)
+    assert page.tags[page.tags.index("details") :][:3] == ["details", "summary", "table"]
+    assert NASTY in page.text
+
+
 def test_parts_stand_in_order_and_the_page_is_whole(written):
     report = Report("Title")
     report.heading("One")
