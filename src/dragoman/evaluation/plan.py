@@ -18,6 +18,15 @@
     source = "test.fr"
     reference = ["test.en"]
 
+Methods that learn from samples also look at
+
+    [course]
+    judge_by = "mbr"
+
+    [held_out]
+    source = "dev2.fr"
+    reference = ["dev2.en"]
+
 Paths are relative to the file. Tables `[[decision]]` say by which rules to translate, see `plan_decisions.py`.
 """
 
@@ -36,12 +45,13 @@ from dragoman.metrics.combined import parse_metric
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.tuning import TUNERS
 from dragoman.tuning.evidence import Decoding
-from dragoman.tuning.job import Job
+from dragoman.tuning.job import HeldOut, Job
+from dragoman.tuning.learning import Course
 from dragoman.tuning.loop import Loop
 from dragoman.tuning.method import TuningMethod
 
 _TEXTS = ("title", "model", "source", "reference", "metric", "metrics", "start", "fixed", "prepared", "runs", "seeds")
-_TABLES = ("loop", "decoding", "search", "space", "ranges", "method", "decision", "test")
+_TABLES = ("loop", "decoding", "course", "held_out", "search", "space", "ranges", "method", "decision", "test")
 _KEYS = frozenset({*_TEXTS, *_TABLES, "curves"})
 
 
@@ -133,6 +143,8 @@ def _plan(path: Path, values: Mapping[str, Any]) -> Plan:
         metric=metrics[0],
         loop=Loop.from_dict(values.get("loop", {})),
         decoding=Decoding.from_dict(values.get("decoding", {})),
+        course=Course.from_dict(values.get("course", {})),
+        held_out=_held_out(path, values["held_out"]) if "held_out" in values else None,
         limits=SearchLimits.from_dict(values.get("search", {})),
         space=SpaceLimits.from_dict(values.get("space", {})),
         start=_file(path, values, "start") if "start" in values else None,
@@ -165,6 +177,11 @@ def _test(path: Path, row: Mapping[str, Any]) -> TestSet:
     _check_keys(path, row, "test", {"name", "source", "reference"})
     source = _file(path, row, "source")
     return TestSet(str(row.get("name", source.name)), source, _files(path, row, "reference"))
+
+
+def _held_out(path: Path, row: Mapping[str, Any]) -> HeldOut:
+    _check_keys(path, row, "held_out", {"source", "reference"})
+    return HeldOut(_file(path, row, "source"), _files(path, row, "reference"))
 
 
 def _check_keys(path: Path, row: Mapping[str, Any], kind: str, known: set[str]) -> None:
