@@ -47,9 +47,9 @@ class RiskSampling(Learner):
     start: Literal["zero", "given"] = option("zero", "begin with weights of 0, or with those that are given")
     minibatch: int = option(100, "sentences for each update", minimum=1)
     order: Literal["random", "sequence"] = option("random", "minibatches are drawn at random, or come in turn")
-    samples: int = option(100, "samples a sentence and chain", minimum=2)
+    samples: int = option(50, "samples a sentence and chain", minimum=2)
     chains: int = option(1, "independent chains a sentence", minimum=1)
-    burn_in: int = option(30, "scans before the first sample", minimum=0)
+    burn_in: int = option(20, "scans before the first sample", minimum=0)
     initial: Literal["gloss", "random", "beam"] = option("gloss", "where chains begin")
     annealing: Literal["slow", "fast", "none"] = option(
         "fast", "the temperature falls by a factor of 0.9 or 0.5, or is 0 all the time"

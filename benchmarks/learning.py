@@ -1,0 +1,156 @@
+"""Learning from samples compared with MERT, under several decision rules: like tables 7.4, 7.5 and 7.9 of Arun's thesis.
+
+    python benchmarks/learning.py --data DATA --out FOLDER [--pairs fr-en de-en] [--features 14 8] [--methods ...]
+
+One `dragoman experiment` for each pair and set of features (8: no lexicalised reordering), tuned on Multi30k val, tested
+in domain (test_2016_flickr) and out of it (test_2017_mscoco, and the first lines of Wesnoth and LibreOffice). The models
+are those of benchmarks/tuning.py, if they are in FOLDER. What is done is kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import itertools
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+
+from dragoman.core.files import open_output, read_lines
+from dragoman.core.weights import Weights
+from dragoman.model.bundle import Model
+
+METHODS = {
+    "mert": "",
+    "risk-sentence": "",
+    "risk-corpus": "",
+    "samplerank": "",
+}
+
+PLAN = """\
+title = "{pair}, {features} features"
+model = "{model}"
+source = "{data}/multi30k/val.{source}.gz"
+reference = "{data}/multi30k/val.{target}.gz"
+start = "{start}"
+fixed = {fixed}
+prepared = true
+runs = {runs}
+curves = false
+
+[search]
+pop_limit = 200
+
+{methods}
+{tests}
+[[decision]]
+name = "max-derivation"
+
+[[decision]]
+name = "max-translation"
+evidence = "samples"
+sampling = {{ samples = {samples}, chains = 1, burn_in = 50 }}
+
+[[decision]]
+name = "MBR"
+use = "mbr"
+evidence = "samples"
+sampling = {{ samples = {samples}, chains = 1, burn_in = 50 }}
+
+[[decision]]
+name = "MBR by lists"
+use = "mbr"
+evidence = "nbest"
+nbest_size = 200
+scales = [0.25, 0.5, 1, 2, 4, 8, 16, 32]
+scale_lines = 200
+"""
+
+
+def dragoman(*arguments: object) -> None:
+    subprocess.run([sys.executable, "-m", "dragoman.cli.main", *map(str, arguments)], check=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--pairs", nargs="+", default=["fr-en", "de-en"])
+    parser.add_argument("--features", nargs="+", type=int, choices=[8, 14], default=[14, 8])
+    parser.add_argument("--methods", nargs="+", default=list(METHODS))
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--samples", type=int, default=200)
+    parser.add_argument("--lines", type=int, default=200, help="of each test set of another domain")
+    arguments = parser.parse_args()
+    for features, pair in itertools.product(arguments.features, arguments.pairs):
+        folder = arguments.out.resolve() / f"{pair}-{features}-learning"
+        plan = write_plan(folder, pair, features, arguments)
+        dragoman("experiment", plan, "--out", folder / "out")
+        report(folder / "out", f"{pair}, {features} features")
+
+
+def write_plan(folder: Path, pair: str, features: int, arguments: argparse.Namespace) -> Path:
+    source, target = pair.split("-")
+    data = arguments.data.resolve()
+    model = arguments.out.resolve() / f"model-{pair}"
+    if not model.exists():
+        texts = [data / f"multi30k/train.{language}.gz" for language in (source, target)]
+        dragoman("train", "--source", texts[0], "--target", texts[1], "--tokenised", "--out", model)
+    weights = Model.load(model).weights
+    zero = [] if features == 14 else [name for name in weights if name.startswith("lr.")]
+    start = folder / "start.txt"
+    Weights({**weights, **dict.fromkeys(zero, 0.0)}).write(start)
+    tests = [
+        _test(name, *(data / f"multi30k/{name}.{language}.gz" for language in (source, target)))
+        for name in ("test_2016_flickr", "test_2017_mscoco")
+    ]
+    for domain in ("wesnoth", "libreoffice"):
+        files = [folder / f"{domain}.{language}" for language in (source, target)]
+        for file, language in zip(files, (source, target), strict=True):
+            with open_output(file) as stream:
+                for line in itertools.islice(read_lines(data / f"{domain}/test.{pair}.{language}.gz"), arguments.lines):
+                    stream.write(f"{line}\n".encode())
+        tests.append(_test(domain, *files))
+    plan = folder / "plan.toml"
+    text = PLAN.format(
+        pair=pair,
+        features=features,
+        model=model,
+        data=data,
+        source=source,
+        target=target,
+        start=start,
+        fixed=[] if features == 14 else ["lr.*"],
+        runs=arguments.runs,
+        samples=arguments.samples,
+        methods="".join(f'[[method]]\nname = "{name}"\n{METHODS.get(name, "")}\n' for name in arguments.methods),
+        tests="".join(tests),
+    )
+    with open_output(plan) as stream:
+        stream.write(text.encode())
+    return plan
+
+
+def _test(name: str, source: Path, target: Path) -> str:
+    return f'[[test]]\nname = "{name}"\nsource = "{source}"\nreference = "{target}"\n\n'
+
+
+def report(folder: Path, title: str) -> None:
+    """Mean and deviation over runs, a row for each method and decision, a column for each test set."""
+    scores: defaultdict[tuple[str, str], defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    with (folder / "runs.csv").open(encoding="utf-8") as stream:
+        for row in csv.DictReader(stream):
+            scores[row["method"], row["decision"]][row["test"]].append(float(row["score"]))
+    tests = list(next(iter(scores.values())))
+    print(f"\n{title}\n\n| method | decision | {' | '.join(tests)} |\n|---|---|{'---|' * len(tests)}")
+    for (method, decision), found in scores.items():
+        cells = [f"{np.mean(v):.2f} ({np.std(v, ddof=1) if len(v) > 1 else 0:.2f})" for v in found.values()]
+        print(f"| {method} | {decision} | {' | '.join(cells)} |")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
