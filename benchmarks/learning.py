@@ -1,10 +1,10 @@
-"""Learning from samples compared with MERT, under several decision rules: like tables 7.4, 7.5 and 7.9 of Arun's thesis.
+"""Learning from samples beside MERT, under several decision rules: tables like 7.4, 7.5 and 7.9 of Arun's thesis.
 
     python benchmarks/learning.py --data DATA --out FOLDER [--pairs fr-en de-en] [--features 14 8] [--methods ...]
 
-One `dragoman experiment` for each pair and set of features (8: no lexicalised reordering), tuned on Multi30k val, tested
-in domain (test_2016_flickr) and out of it (test_2017_mscoco, and the first lines of Wesnoth and LibreOffice). The models
-are those of benchmarks/tuning.py, if they are in FOLDER. What is done is kept.
+One `dragoman experiment` for each pair and set of features (8: no lexicalised reordering), tuned on Multi30k val,
+tested in domain (test_2016_flickr) and out of it (test_2017_mscoco, and the first lines of Wesnoth and LibreOffice).
+The models are those of benchmarks/tuning.py, if they are in FOLDER. What is done is kept.
 """
 
 from __future__ import annotations
