@@ -86,7 +86,10 @@ class TestSet:
 
 @dataclass(frozen=True)
 class Plan:
-    """Methods, seeds, decisions and test sets, each with each. The first metric is tuned to and tested on."""
+    """Methods, seeds, decisions and test sets, each with each.
+
+    The first metric is tuned to and tested for significance.
+    """
 
     title: str
     job: Job
