@@ -40,12 +40,12 @@ def text_alignment(source: Sequence[str], target: Sequence[str], links: Sequence
     """Draw links for a terminal: one row a source word, with the target words written downwards above.
 
     >>> print(text_alignment(["la", "maison"], ["the", "house"], [(0, 0), (1, 1)]))
-           h
-           o
-          tu
-          hs
-          ee
-    la    █·
+            h
+            o
+           tu
+           hs
+           ee
+    la     █·
     maison ·█
     """
     height = max((len(word) for word in target), default=0)
