@@ -97,7 +97,7 @@ def test_a_wrong_weight_of_a_document_feature_is_noticed(name):
     for seed in range(6):
         document = Document(26_000 + seed)
         assert document.scores  # computed with the right weights, before they change
-        document.weights[name] *= 0.5
+        document.weights[name] = 0.0
         found.append(document.stationary_p_value(Schedule(), 1.0, 400, seed))
     assert min(found) < 1e-6
 
