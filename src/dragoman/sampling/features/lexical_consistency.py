@@ -16,7 +16,7 @@ from dragoman.search.global_feature import GlobalFeature
 
 @dataclass(frozen=True)
 class LexicalConsistency(GlobalFeature):
-    """The sum of k(f) (max_e Dice(f, e) - 1) over content words f of the source that k(f) > 1 sentences have; 0 at best.
+    """The sum of k(f) (max_e Dice(f, e) - 1) over source content words f that k(f) > 1 sentences have; 0 at best.
 
     Dice(f, e) = 2 c(f, e) / (k(f) + T(e)), where T(e) translations have the target word e, and c(f, e) of them are of
     sentences with f; it is 1 if just these have e. So each repeated word should have a partner that comes and goes
