@@ -105,7 +105,8 @@ def test_words_and_tags_in_two_files_do_the_same(dragoman, model, tagged, toy, t
 
 
 def test_bad_input_to_add_features(dragoman, model, tagged, toy, tmp_path, unchanged):
-    short, untagged = tmp_path / "short", tmp_path / "untagged"
+    short, untagged, text = tmp_path / "short", tmp_path / "untagged", tmp_path / "text"
+    text.write_text("the blue house\n", encoding="utf-8")
     short.write_text("DT NN\n", encoding="utf-8")
     untagged.write_text("the|DT house\n", encoding="utf-8")
     unchanged()
@@ -117,6 +118,7 @@ def test_bad_input_to_add_features(dragoman, model, tagged, toy, tmp_path, uncha
         (["--feature", "boundary-tags", "--tags", short], 2, "--text and --tags go together"),
         (["--feature", "boundary-tags", "--tagged", untagged], 1, f"{untagged}:1: found 'house'; expected a word"),
         (["--feature", "boundary-tags", "--text", toy.target, "--tags", short], 1, "has 1 lines; expected 250"),
+        (["--feature", "boundary-tags", "--text", text, "--tags", short], 1, f"{short}:1: has 2 tags; expected 3"),
         (
             ["--feature", "boundary-tags", "--tagged", tagged, "--text", toy.target, "--tags", short],
             2,

@@ -15,6 +15,7 @@ from dragoman.sampling.global_features import GlobalFunctions
 from dragoman.search.global_feature import GlobalFeature
 from oracles.phrase_case import Case
 from oracles.phrase_chains import counts_of, other_weights, random_schedule, run, stationary_p_value
+from oracles.phrase_documents import Document
 from oracles.sampler import Blocks, p_value, probabilities, scan
 
 COPIES = 2000
@@ -79,6 +80,26 @@ def test_global_features_take_part():
             )
         )
     assert_uniform(found, 6)
+
+
+def test_features_of_documents_take_part_in_the_joint_distribution():
+    found = []
+    for seed in range(15):
+        rng = np.random.default_rng(seed)
+        schedule, temperature = random_schedule(rng), float(rng.uniform(0.5, 3))
+        found.append(Document(26_000 + seed).stationary_p_value(schedule, temperature, 400, seed))
+    assert_uniform(found, 15)
+
+
+@pytest.mark.parametrize("name", ["lexical_consistency", "same"])
+def test_a_wrong_weight_of_a_document_feature_is_noticed(name):
+    found = []
+    for seed in range(6):
+        document = Document(26_000 + seed)
+        assert document.scores  # computed with the right weights, before they change
+        document.weights[name] = 0.0
+        found.append(document.stationary_p_value(Schedule(), 1.0, 400, seed))
+    assert min(found) < 1e-6
 
 
 def test_a_hundred_thousand_thinned_samples_agree_with_enumeration():

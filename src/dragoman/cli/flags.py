@@ -19,6 +19,10 @@ from dragoman.core.options import Options
 Command = TypeVar("Command", bound=Callable[..., None])
 
 Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Worker threads; all cores by default.")]
+Documents = Annotated[
+    Path | None,
+    typer.Option("--documents", help="A label for each line; equal ones in a row are a document. By default all are."),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")]
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import numpy as np
 import typer
@@ -11,11 +12,15 @@ import typer
 from dragoman.cli import terminal
 from dragoman.cli.flags import Force, Threads, command, refuse_existing
 from dragoman.core.errors import UsageError
-from dragoman.core.options import options_from
+from dragoman.core.options import Options, options_from
 from dragoman.core.progress import available_cores
+from dragoman.core.registry import Registry
 from dragoman.formats.tagged_text import TaggedText, read_factored, read_tags
 from dragoman.model.bundle import Model, verify
-from dragoman.model.extra_features import EXTRA_FEATURES, ExtraFeature
+from dragoman.model.extra_features import EXTRA_FEATURES
+from dragoman.sampling.global_features import GLOBAL_FEATURES
+
+Feature = TypeVar("Feature", bound=Options)
 
 ModelFolder = Annotated[Path, typer.Argument(help="A model folder.")]
 
@@ -69,15 +74,20 @@ def register(app: typer.Typer) -> None:
             "dragoman model add-features model --feature word-pair:source-words=80,target-words=80 --out richer",
             "dragoman model add-features model --feature boundary-tags --tagged train.tagged --out richer",
             "dragoman model add-features m --feature boundary-tags --text train.en --tags train.tags --out richer",
+            "dragoman model add-features model --global length_ratio --global lexical_consistency --out richer",
         ],
     )
     def add_features(
         model: ModelFolder,
-        feature: Annotated[
-            list[str],
-            typer.Option(help=f"NAME or NAME:OPTION=VALUE,…; repeatable. One of {', '.join(EXTRA_FEATURES.names())}."),
-        ],
         out: Annotated[Path, typer.Option(help="The model folder to make.")],
+        feature: Annotated[
+            list[str] | None,
+            typer.Option(help=f"NAME or NAME:OPTION=VALUE,…; repeatable. One of {', '.join(EXTRA_FEATURES.names())}."),
+        ] = None,
+        global_feature: Annotated[
+            list[str] | None,
+            typer.Option("--global", help=f"Likewise, one of {', '.join(GLOBAL_FEATURES.names())}; only for sampling."),
+        ] = None,
         tagged: Annotated[
             Path | None, typer.Option(help="Target text with tags, house|NN, prepared as the training text was.")
         ] = None,
@@ -85,27 +95,35 @@ def register(app: typer.Typer) -> None:
         tags: Annotated[Path | None, typer.Option(help="The tags of the words of --text, line by line.")] = None,
         force: Force = False,
     ) -> None:
-        """Give a model sparse features: every command then uses them, and tuners that scale weigh them.
+        """Give a model sparse or global features: every command then uses them, and tuners that scale weigh them.
 
         Names appear as features occur, such as twi.the (the target word `the` without a link), swd.ne, wp.maison~house,
         pl.s2t3 (two source and three target words), pb.NN:VB (tags on both sides of a phrase boundary). Their weights
         are 0 until they are tuned.
+
+        A global feature is one number of a whole sentence or document. No search can score it: with a weight other than
+        0 the model translates by sampling, with --anneal or with --decision and samples as evidence.
         """
         refuse_existing(out, force)
-        chosen = [_feature(one) for one in feature]
+        if not (feature or global_feature):
+            raise UsageError("no feature is named; expected --feature or --global")
+        chosen = [_feature(EXTRA_FEATURES, one) for one in feature or []]
+        of_wholes = [_feature(GLOBAL_FEATURES, one) for one in global_feature or []]
         loaded, progress = Model.load(model), terminal.progress()
         labelled = _tagged(tagged, text, tags)
         if labelled is not None and loaded.settings.lowercase:
             labelled = labelled.lowercased()
         richer = loaded.with_features(chosen, tagged=labelled, progress=progress)
+        for one in of_wholes:
+            richer = richer.with_global_features({one.name: one.to_dict()})
         with progress.stage(f"writing {out}"):
             richer.save(out)
         print_model(richer, title=str(out))
 
 
-def _feature(text: str) -> ExtraFeature:
+def _feature(features: Registry[Feature], text: str) -> Feature:
     name, colon, options = text.partition(":")
-    return options_from(EXTRA_FEATURES.get(name), options.split(",") if colon else [])
+    return options_from(features.get(name), options.split(",") if colon else [])
 
 
 def _tagged(tagged: Path | None, text: Path | None, tags: Path | None) -> TaggedText | None:
@@ -133,9 +151,13 @@ def print_model(model: Model, title: str) -> None:
             (f"language model {name}", sum(language_model.sizes), " + ".join(f"{n:,}" for n in language_model.sizes))
         )
     for feature in model.extra_features:
-        options = ", ".join(f"{name.replace('_', '-')}={value}" for name, value in feature.to_dict().items())
-        rows.append((f"feature {feature.name}", "", f"{feature.prefix}.*; {options}"))
+        rows.append((f"feature {feature.name}", "", f"{feature.prefix}.*; {_shown(feature.to_dict())}"))
+    rows += [(f"global feature {name}", "", _shown(options)) for name, options in model.global_features.items()]
     terminal.output().print(terminal.table(title, ["part", "size", ""], rows))
+
+
+def _shown(options: Mapping[str, object]) -> str:
+    return ", ".join(f"{name.replace('_', '-')}={value}" for name, value in options.items())
 
 
 def print_phrase(model: Model, phrase: str, most: int) -> None:

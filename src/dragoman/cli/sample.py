@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -14,10 +15,11 @@ import typer
 from rich.console import Console
 
 from dragoman.cli import terminal
-from dragoman.cli.flags import Flags, Threads, command
+from dragoman.cli.flags import Documents, Flags, Threads, command
 from dragoman.core.errors import UsageError
 from dragoman.core.files import open_output, read_lines
 from dragoman.core.progress import available_cores
+from dragoman.formats.documents import read_documents
 from dragoman.formats.samples_jsonl import format_samples
 from dragoman.model.bundle import Model
 from dragoman.sampling.global_features import GLOBAL_FEATURES
@@ -53,11 +55,9 @@ def register(app: typer.Typer) -> None:
             typer.Option(help="Draw steps from the model with these weights, and correct for the difference."),
         ] = None,
         global_feature: Annotated[
-            list[str] | None, typer.Option(metavar="NAME=WEIGHT", help="A feature of whole sentences, with its weight.")
+            list[str] | None, typer.Option(metavar="NAME=WEIGHT", help="A global feature to try, with its weight.")
         ] = None,
-        documents: Annotated[
-            Path | None, typer.Option(help="A label for each line; global features see documents by them.")
-        ] = None,
+        documents: Documents = None,
         features: Annotated[bool, typer.Option("--features/--no-features", help="Write feature values.")] = True,
         prepared: Annotated[
             bool, typer.Option("--prepared", help="The text is tokenised (and lower-cased) already.")
@@ -67,7 +67,7 @@ def register(app: typer.Typer) -> None:
         """Sample derivations of sentences from the model's distribution by Markov chains.
 
         Each line of the result has the distinct derivations of a sentence with how often each chain was there. What it
-        took is printed to standard error.
+        took is printed to standard error. The model's global features take part; --global-feature adds others.
         """
         loaded = Model.load(model)
         progress = terminal.progress()
@@ -84,14 +84,19 @@ def register(app: typer.Typer) -> None:
             translator,
             sampling,
             proposal_weights=None if proposal_weights is None else loaded.read_weights(proposal_weights, progress),
-            global_features=[GLOBAL_FEATURES.get(name)() for name in named],
+            global_features=[GLOBAL_FEATURES.get(name)() for name in named if name not in loaded.global_features],
         )
+        lines: Iterable[str] = read_lines(source)
+        labels = None
+        if documents is not None:
+            lines = list(lines)
+            labels = read_documents(documents, len(lines))
         report = _Report()
         with open_output(out) as stream:
             for part in sampler.batches(
-                input_preparation(loaded.settings, prepared=prepared)(read_lines(source)),
+                input_preparation(loaded.settings, prepared=prepared)(lines),
                 seed=seed,
-                documents=None if documents is None else read_lines(documents),
+                documents=labels,
                 features=features,
                 threads=translator.threads,
                 progress=progress,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 import typer
 
 from dragoman.cli import terminal
-from dragoman.cli.flags import Flags, Threads, command
+from dragoman.cli.flags import Documents, Flags, Threads, command
 from dragoman.core.errors import UsageError
 from dragoman.core.files import open_output, read_lines
 from dragoman.core.options import options_from
@@ -22,6 +22,7 @@ from dragoman.core.progress import Progress, available_cores
 from dragoman.decision import RULES
 from dragoman.decision.evidence import Draw
 from dragoman.decision.settings import Decision
+from dragoman.formats.documents import read_documents
 from dragoman.formats.hypergraph_jsonl import format_hypergraph
 from dragoman.formats.nbest import NBEST_FORMATS
 from dragoman.model.bundle import Model
@@ -60,6 +61,7 @@ def register(app: typer.Typer) -> None:
             "echo 'la maison bleue' | dragoman translate --model model --show",
             "dragoman translate --model model --force test.en test.fr",
             "dragoman translate --model model --decision mbr --decision-option scale=2 test.fr > test.out",
+            "dragoman translate --model model --anneal --documents test.docs test.fr > test.out",
         ],
     )
     def translate(
@@ -112,6 +114,7 @@ def register(app: typer.Typer) -> None:
         evidence: EvidenceChoice = None,
         nbest_size: NBestSize = None,
         sampling_option: SamplingOptions = None,
+        documents: Documents = None,
         seed: Annotated[int, typer.Option(min=0, help="Seed of samples and of annealing.")] = 1,
         threads: Threads = None,
     ) -> None:
@@ -133,6 +136,8 @@ def register(app: typer.Typer) -> None:
             raise UsageError("--anneal finds one derivation: no --force, --climb, --nbest-out or --hypergraphs")
         if annealing_option and not anneal:
             raise UsageError("--annealing-option goes with --anneal")
+        if documents is not None and not (anneal or (rule is not None and rule.evidence == "samples")):
+            raise UsageError("--documents goes with --anneal, or with --decision and --evidence samples")
         if exhaustive:
             limits = replace(limits, algorithm="exhaustive")
         list_format = NBEST_FORMATS.get(nbest_format)()
@@ -147,12 +152,17 @@ def register(app: typer.Typer) -> None:
             threads=threads or available_cores(),
         )
         settings = loaded.settings
-        prepare = input_preparation(settings, prepared=prepared)
+        sentences: Iterable[str] = read_lines(source)
+        labels = None
+        if documents is not None:
+            sentences = list(sentences)
+            labels = read_documents(documents, len(sentences))
+        sentences = input_preparation(settings, prepared=prepared)(sentences)
         if rule is not None:
-            draw = (
-                sampler(translator, sampling_option, seed, terminal.progress()) if rule.evidence == "samples" else None
-            )
-            for batch in rule.gather(translator, prepare(read_lines(source)), draw=draw):
+            draw = None
+            if rule.evidence == "samples":
+                draw = sampler(translator, sampling_option, seed, terminal.progress(), documents=labels)
+            for batch in rule.gather(translator, sentences, draw=draw):
                 texts = rule.rule.decide(batch, threads=translator.threads).lines()
                 if detokenise:
                     texts = detokenise_lines(texts, settings.target_language or "en")
@@ -164,9 +174,9 @@ def register(app: typer.Typer) -> None:
             nbest_to = None if nbest_out is None else stack.enter_context(open_output(nbest_out))
             graphs_to = None if hypergraphs is None else stack.enter_context(open_output(hypergraphs))
             number = unreached = 0
-            sentences = prepare(read_lines(source))
+            cooling = options_from(Annealing, annealing_option or [])
             parts = (
-                annealed(translator, sentences, options_from(Annealing, annealing_option or []), seed=seed)
+                annealed(translator, sentences, cooling, seed=seed, documents=labels)
                 if anneal
                 else translator.searched(
                     sentences,
@@ -211,10 +221,19 @@ def _refuse_derivations(*wanted: object) -> None:
         )
 
 
-def sampler(translator: Translator, options: Sequence[str] | None, seed: int, progress: Progress) -> Draw:
-    """What draws samples as evidence."""
+def sampler(
+    translator: Translator,
+    options: Sequence[str] | None,
+    seed: int,
+    progress: Progress,
+    *,
+    documents: Sequence[str] | None = None,
+) -> Draw:
+    """What draws samples as evidence; `documents` are labels of the lines."""
     chains = Sampler(translator, options_from(Sampling, options or []))
-    return partial(chains.sample, seed=seed, features=False, threads=translator.threads, progress=progress)
+    return partial(
+        chains.sample, seed=seed, documents=documents, features=False, threads=translator.threads, progress=progress
+    )
 
 
 def _links(translation: Translation) -> bytes:

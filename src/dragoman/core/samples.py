@@ -15,6 +15,27 @@ from dragoman.core.vocab import Vocab, common_vocab
 
 
 @dataclass(frozen=True, eq=False)
+class DocumentTrace:
+    """Values of features of whole documents at each sample.
+
+    Document `d` is sentences `bounds[d]` to `bounds[d + 1]`. At sample `i` of chain `c` all its sentences were in the
+    derivations that their traces have at `i`, and `values[d, c, i]` are the features `names` of the document as it was
+    then; NaN where the time was over. Their mean over samples is the features' expectation.
+    """
+
+    names: tuple[str, ...]
+    bounds: NDArray[np.int64]
+    values: NDArray[np.float64]
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[DocumentTrace]) -> DocumentTrace:
+        """Put the documents of several one after the other; all must be of the same features."""
+        shifts = np.cumsum([0, *(part.bounds[-1] for part in parts)])
+        bounds = [part.bounds[1:] + shift for part, shift in zip(parts, shifts, strict=False)]
+        return cls(parts[0].names, np.concatenate([[0], *bounds]), np.concatenate([part.values for part in parts]))
+
+
+@dataclass(frozen=True, eq=False)
 class Samples:
     """Distinct derivations of S sentences: those of sentence `s` are rows `sentences[s]` to `sentences[s + 1]`.
 
@@ -23,6 +44,9 @@ class Samples:
     and end, in target order), and chain `c` collected it `counts[h, c]` times. Rows of a sentence are in the order in
     which they were first collected, chain after chain. `trace`, if it was asked for, has for each sentence, chain and
     sample the derivation as a row counted from `sentences[s]`: the order in time, which diagnostics need.
+
+    Features of whole documents depend on the derivations of other sentences, so that no row has a value; scores and
+    features are without them. A trace goes with one of `documents`, if there are such features.
     """
 
     vocab: Vocab
@@ -33,6 +57,7 @@ class Samples:
     segmentations: Ragged[np.int32]
     counts: NDArray[np.int64]
     trace: NDArray[np.int32] | None = None
+    documents: DocumentTrace | None = None
 
     def __len__(self) -> int:
         return len(self.sentences) - 1
@@ -60,7 +85,8 @@ class Samples:
             raise UsageError("samples can be put together if they have the same number of chains, and there are some")
         vocab, ids = common_vocab([part.vocab for part in parts])
         rows = np.cumsum([0, *(len(part.scores) for part in parts)])
-        traces = [part.trace for part in parts]
+        traces = [part.trace for part in parts if part.trace is not None]
+        documents = [part.documents for part in parts if part.documents is not None]
         return cls(
             vocab=vocab,
             sentences=np.concatenate([[0], *(p.sentences[1:] + r for p, r in zip(parts, rows, strict=False))]),
@@ -74,5 +100,6 @@ class Samples:
             features=FeatureRows.concatenate([part.features for part in parts]),
             segmentations=Ragged.concatenate([part.segmentations for part in parts]),
             counts=np.concatenate([part.counts for part in parts]),
-            trace=None if None in traces else np.concatenate([trace for trace in traces if trace is not None]),
+            trace=np.concatenate(traces) if len(traces) == len(parts) else None,
+            documents=DocumentTrace.concatenate(documents) if len(documents) == len(parts) else None,
         )

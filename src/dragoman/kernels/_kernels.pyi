@@ -841,7 +841,7 @@ def gibbs_sample(
     arrays: _PhraseArrays,
     proposal_arrays: _PhraseArrays | None,
     lattices: tuple[NDArray[Any], ...] | None,
-    features: list[tuple[int, float, bool, _I32, _I32]],
+    features: list[tuple[int, bool, float, bool, _I32, _I32]],
     starts: _I32,
     start_offsets: _I64,
     groups: _I64,
@@ -867,20 +867,24 @@ def gibbs_sample(
     """Run Markov chains over derivations.
 
     `proposal_arrays` are the same options under other weights, from which steps are drawn. `lattices` are node offsets,
-    first edges, edge offsets, tails, options and scores as `search_phrases` gives them. `features` have a function's
-    address, a weight, whether the function sees documents, and symbols of the source words and of the options' words.
-    `groups` are the bounds of documents. An empty start is a random one. `rates` and the columns of `steps` and
-    `changes` are for merging and splitting, reordering, retranslating.
+    first edges, edge offsets, tails, options and scores as `search_phrases` gives them. `features` have an address,
+    whether it is that of `IncrementalFunctions` rather than of a function, a weight, whether they see documents, and
+    symbols of the source words and of the options' words. `groups` are the bounds of documents. An empty start is a
+    random one. `rates` and the columns of `steps` and `changes` are for merging and splitting, reordering,
+    retranslating.
 
     Returns, for each sentence, whether a start was found, and the `rows` of its `derivations` (with `offsets`,
     `scores`, `counts` by chain); for each sentence and chain the best derivation and its score, seconds, and
     statistics: three counts of steps, three of changes, jumps tried and accepted, samples; and for each sample of each
-    chain its row in the sentence, -1 where the time was over.
+    chain its row in the sentence, -1 where the time was over. Best scores are without features of documents; with them
+    it is documents that have a best, whose score is in `document_scores`, by group and chain. With `trace`, the values
+    of these features at each sample are in `document_values`, by group, chain, sample and feature, NaN where the time
+    was over.
     """
 
 # global_features.cpp
 def global_functions() -> dict[str, int]:
-    """The addresses of the global features that are compiled."""
+    """The addresses of compiled global features: of functions, and of the `IncrementalFunctions` of documents."""
 
 def global_values(
     function: int, source: _I32, source_offsets: _I64, sentences: _I64, targets: _I32, target_offsets: _I64

@@ -63,6 +63,13 @@ struct Visited {
     std::vector<std::int32_t> best;
 };
 
+// What one chain leaves of the sentences of a group together.
+struct VisitedGroup {
+    std::vector<Visited> sentences;
+    double best_score = 0;
+    std::vector<double> values;  // of the features of documents, at each sample
+};
+
 // A sentence in a chain, with all that must stay where it is while the chain runs.
 struct Place {
     OptionsView options, proposal_options;
@@ -82,9 +89,15 @@ public:
         for (std::size_t s = 0; s < target.sentences(); ++s) source_offsets_[s + 1] = source_offsets_[s] + target.options(s).sentence_length;
     }
 
-    // Runs one chain for the sentences of a group; `visited` has a place for each of them.
-    void run(std::size_t group, std::size_t chain, std::span<Visited> visited, const std::atomic<bool>& stop) const {
+    // How many features see documents.
+    std::size_t of_documents() const {
+        return static_cast<std::size_t>(std::ranges::count_if(features_, [](const GlobalFeatureView& feature) { return feature.document; }));
+    }
+
+    // Runs one chain for the sentences of a group.
+    void run(std::size_t group, std::size_t chain, VisitedGroup& visited, const std::atomic<bool>& stop) const {
         const auto first = static_cast<std::size_t>(groups_[group]), count = static_cast<std::size_t>(groups_[group + 1]) - first;
+        visited.sentences.resize(count);
         Watch watch(stop, schedule_.max_seconds);
         std::vector<Place> places(count);
         std::vector<GlobalState> states;
@@ -97,6 +110,9 @@ public:
             for (GlobalState& state : states) state.start(i, places[i].options, starts[i]);
         }
         for (GlobalState& state : states) state.evaluate();
+        std::optional<JointBest> joint;
+        if (of_documents() > 0) joint.emplace();
+        std::vector<ScheduledChain*> scheduled;
         for (std::size_t i = 0; i < count; ++i) {
             Place& place = places[i];
             if (!states.empty()) place.correction = std::make_unique<GlobalCorrection>(states, i, place.options);
@@ -105,14 +121,18 @@ public:
             PhraseSpace& drawn_from = place.proposal ? *place.proposal : *place.target;
             place.chain = std::make_unique<ScheduledChain>(
                 schedule_, GibbsChain(drawn_from, place.proposal ? place.target.get() : nullptr, place.correction.get(), std::move(starts[i]), streams[i]),
-                place.correction.get(), place.jumps.get());
+                place.correction.get(), place.jumps.get(), joint ? &*joint : nullptr, i);
+            scheduled.push_back(place.chain.get());
         }
-        scan(places, watch);
+        if (joint) joint->begin(scheduled);
+        scan(places, states, watch, visited.values);
         for (std::size_t i = 0; i < count; ++i) {
             ScheduledChain& done = *places[i].chain;
-            visited[i] = {true, watch.elapsed() / static_cast<double>(count), std::move(done.found), std::move(done.trace),
+            visited.best_score += done.best_score;
+            visited.sentences[i] = {true, watch.elapsed() / static_cast<double>(count), std::move(done.found), std::move(done.trace),
                           done.statistics, done.best_score, std::move(done.best)};
         }
+        if (joint) visited.best_score = joint->score();
     }
 
 private:
@@ -133,14 +153,37 @@ private:
         return false;
     }
 
-    void scan(std::vector<Place>& places, Watch& watch) const {
+    // All sentences have their samples at the same time, so that together they are samples of the document.
+    void scan(std::vector<Place>& places, const std::vector<GlobalState>& states, Watch& watch, std::vector<double>& values) const {
+        const auto collect = [&](bool due) {
+            bool collected = false;
+            for (Place& place : places)
+                if (due) {
+                    collected = place.chain->collect() || collected;
+                } else if (place.chain->statistics.collected == 0) {
+                    place.chain->collect_now();
+                    collected = true;
+                }
+            if (!collected || !schedule_.trace) return;
+            for (const GlobalState& state : states)
+                if (state.of_document()) values.push_back(state.value_of(0));
+        };
+        const auto scan_once = [&](double temperature, bool sampling) {
+            for (std::uint8_t pass = 0; pass < PASSES; ++pass) {
+                if (schedule_.rates[pass] <= 0) continue;
+                for (Place& place : places)
+                    if (!place.chain->pass(static_cast<Pass>(pass), temperature, watch)) return false;
+                if (sampling && schedule_.per_pass) collect(true);
+            }
+            for (Place& place : places) place.chain->end_scan(temperature);
+            if (sampling && !schedule_.per_pass) collect(true);
+            return !watch.over();
+        };
         bool more = true;
-        for (std::size_t b = 0; more && b < schedule_.burn_in.size(); ++b)
-            for (Place& place : places) more = more && place.chain->scan(schedule_.burn_in[b], false, watch);
+        for (std::size_t b = 0; more && b < schedule_.burn_in.size(); ++b) more = scan_once(schedule_.burn_in[b], false);
         while (more && !std::ranges::all_of(places, [](const Place& place) { return place.chain->done(); }))
-            for (Place& place : places) more = more && place.chain->scan(schedule_.temperature, true, watch);
-        for (Place& place : places)
-            if (schedule_.samples > 0 && place.chain->statistics.collected == 0) place.chain->collect_now();
+            more = scan_once(schedule_.temperature, true);
+        if (schedule_.samples > 0) collect(false);
     }
 
     const PhraseBatch& target_;
@@ -211,7 +254,7 @@ nb::dict collect(std::vector<Visited>& visited, std::size_t sentences, std::size
     return out;
 }
 
-using FeatureArrays = std::tuple<std::uintptr_t, double, bool, In1<std::int32_t>, In1<std::int32_t>>;
+using FeatureArrays = std::tuple<std::uintptr_t, bool, double, bool, In1<std::int32_t>, In1<std::int32_t>>;
 
 nb::dict gibbs_sample(nb::tuple arrays, std::optional<nb::tuple> proposal_arrays, std::optional<nb::tuple> lattices,
                       std::vector<FeatureArrays> features, In1<std::int32_t> starts, In1<std::int64_t> start_offsets,
@@ -224,24 +267,35 @@ nb::dict gibbs_sample(nb::tuple arrays, std::optional<nb::tuple> proposal_arrays
     if (proposal_arrays) proposal.emplace(*proposal_arrays, reordering_limit);
     Lattices kept(lattices, target.sentences(), 1 / temperature);
     std::vector<GlobalFeatureView> views;
-    for (const auto& [address, weight, document, source, words] : features)
-        views.push_back({reinterpret_cast<GlobalFunction>(address), weight, document, source.data(), words.data()});
+    for (const auto& [address, incremental, weight, document, source, words] : features)
+        views.push_back({incremental ? nullptr : reinterpret_cast<GlobalFunction>(address),
+                         incremental ? reinterpret_cast<const IncrementalFunctions*>(address) : nullptr, weight, document, source.data(),
+                         words.data()});
     const Schedule schedule{rates,       random,     per_pass,      samples,     thin, view(burn_in),
                             temperature, jump_every, forward_share, max_seconds, trace};
     const Sampler sampler(target, proposal ? &*proposal : nullptr, kept, schedule, std::move(views), view(starts), view(start_offsets),
                           view(groups), seed, first_number);
     const std::size_t count = groups.shape(0) - 1;
-    std::vector<std::vector<Visited>> blocks(count * chains);
+    std::vector<VisitedGroup> blocks(count * chains);
     run_blocks(blocks.size(), threads, progress, [&](std::size_t block, const std::atomic<bool>& stop) {
-        const std::size_t group = block / chains;
-        blocks[block].resize(static_cast<std::size_t>(groups.data()[group + 1] - groups.data()[group]));
-        sampler.run(group, block % chains, blocks[block], stop);
+        sampler.run(block / chains, block % chains, blocks[block], stop);
     });
+    const std::size_t of_documents = sampler.of_documents();
     std::vector<Visited> visited(target.sentences() * chains);
-    for (std::size_t block = 0; block < blocks.size(); ++block)
-        for (std::size_t i = 0; i < blocks[block].size(); ++i)
-            visited[(static_cast<std::size_t>(groups.data()[block / chains]) + i) * chains + block % chains] = std::move(blocks[block][i]);
-    return collect(visited, target.sentences(), chains, samples, trace);
+    std::vector<double> document_scores, document_values;
+    if (trace)
+        document_values.assign(blocks.size() * static_cast<std::size_t>(samples) * of_documents, std::numeric_limits<double>::quiet_NaN());
+    for (std::size_t block = 0; block < blocks.size(); ++block) {
+        VisitedGroup& group = blocks[block];
+        for (std::size_t i = 0; i < group.sentences.size(); ++i)
+            visited[(static_cast<std::size_t>(groups.data()[block / chains]) + i) * chains + block % chains] = std::move(group.sentences[i]);
+        document_scores.push_back(group.best_score);
+        std::ranges::copy(group.values, document_values.begin() + static_cast<std::ptrdiff_t>(block * static_cast<std::size_t>(samples) * of_documents));
+    }
+    nb::dict out = collect(visited, target.sentences(), chains, samples, trace);
+    out["document_scores"] = give(std::move(document_scores));
+    out["document_values"] = give(std::move(document_values));
+    return out;
 }
 
 }  // namespace

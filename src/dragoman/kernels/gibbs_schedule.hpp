@@ -142,39 +142,53 @@ private:
     double share_;
 };
 
+class JointBest;
+
 // A chain with its schedule and all that it collects.
 class ScheduledChain {
 public:
-    ScheduledChain(const Schedule& schedule, GibbsChain chain, const GlobalCorrection* correction, JumpProposal* jumps)
-        : schedule_(schedule), chain_(std::move(chain)), correction_(correction), jumps_(jumps) {
+    // With a `joint` best, the chain is part of a document, as sentence `place`, and keeps no best of its own.
+    ScheduledChain(const Schedule& schedule, GibbsChain chain, const GlobalCorrection* correction, JumpProposal* jumps, JointBest* joint,
+                   std::size_t place)
+        : schedule_(schedule), chain_(std::move(chain)), correction_(correction), jumps_(jumps), joint_(joint), place_(place) {
         length_ = chain_.derivation().space().length();
         const int limit = chain_.derivation().space().model.reordering_limit;
         // Phrases that change places begin at most so far from each other. (Others might, in rare cases, by two jumps in
         // opposite directions; they would cost as much as all the rest.)
         reach_ = std::max(0, limit < 0 ? length_ - 1 : std::min(limit, length_ - 1));
         points_ = {std::max(0, length_ - 1), std::int64_t(length_) * reach_, length_};
-        note_best();
+        if (joint_ == nullptr) note_best();
     }
 
     const Derivation& derivation() const { return chain_.derivation(); }
     Collector found;
     std::vector<std::int32_t> trace;
     Statistics statistics;
-    double best_score = -std::numeric_limits<double>::infinity();  // with global features
+    double best_score = -std::numeric_limits<double>::infinity();  // with global features, of documents apart
     std::vector<std::int32_t> best;
 
-    // One scan; returns false when the time is over.
-    bool scan(double temperature, bool sampling, Watch& watch) {
+    // One pass of a scan; returns false when the time is over.
+    bool pass(Pass pass, double temperature, Watch& watch) {
         chain_.set_temperature(temperature);
-        for (std::uint8_t pass = 0; pass < PASSES; ++pass) {
-            if (schedule_.rates[pass] <= 0) continue;
-            if (!(schedule_.random ? random_pass(watch) : systematic_pass(static_cast<Pass>(pass), watch))) return false;
-            if (sampling && schedule_.per_pass) collect();
-        }
-        if (schedule_.jump_every > 0 && ++scans_ % schedule_.jump_every == 0) jump();
-        if (sampling && !schedule_.per_pass) collect();
-        return !watch.over();
+        return schedule_.random ? random_pass(watch) : systematic_pass(pass, watch);
     }
+
+    // What comes after the passes of a scan.
+    void end_scan(double temperature) {
+        chain_.set_temperature(temperature);
+        if (schedule_.jump_every > 0 && ++scans_ % schedule_.jump_every == 0) jump();
+    }
+
+    // Offers the present derivation as a sample; returns whether it became one.
+    bool collect() {
+        if (++offered_ % schedule_.thin != 0 || done()) return false;
+        collect_now();
+        return true;
+    }
+
+    // The present score, features of documents apart.
+    double score() const { return derivation().score() + (correction_ == nullptr ? 0.0 : correction_->weighted(false)); }
+    double document_score() const { return correction_ == nullptr ? 0.0 : correction_->weighted(true); }
 
     bool done() const { return statistics.collected >= schedule_.samples; }
 
@@ -186,10 +200,6 @@ public:
     }
 
 private:
-    void collect() {
-        if (++offered_ % schedule_.thin == 0 && !done()) collect_now();
-    }
-
     bool systematic_pass(Pass pass, Watch& watch) {
         if (pass == REORDERINGS) {
             for (std::int32_t one = 0; one < length_; ++one) {
@@ -257,21 +267,69 @@ private:
         if (accepted) note_best();
     }
 
-    void note_best() {
-        const double score = derivation().score() + (correction_ == nullptr ? 0.0 : correction_->weighted());
-        if (!(score > best_score)) return;
-        best_score = score;
-        best = derivation().phrases();
-    }
+    void note_best();
 
     const Schedule& schedule_;
     GibbsChain chain_;
     const GlobalCorrection* correction_;
     JumpProposal* jumps_;
+    JointBest* joint_;
+    std::size_t place_;
     std::int32_t length_, reach_;
     std::array<std::int64_t, PASSES> points_;
     std::int64_t scans_ = 0, offered_ = 0;
     std::vector<std::int32_t> jump_;
 };
+
+// The best that the sentences of a document were in at the same time, which features of documents judge together.
+class JointBest {
+public:
+    // Begins with the present derivations.
+    void begin(std::vector<ScheduledChain*> chains) {
+        chains_ = std::move(chains);
+        scores_.resize(chains_.size());
+        is_changed_.assign(chains_.size(), false);
+        for (std::size_t i = 0; i < chains_.size(); ++i) mark(i);
+        if (!chains_.empty()) note(0);
+    }
+
+    // After a change of one sentence. Only what has changed since the last best is written down.
+    void note(std::size_t place) {
+        mark(place);
+        double total = chains_[place]->document_score();
+        for (double score : scores_) total += score;
+        if (!(total > score_)) return;
+        score_ = total;
+        for (std::size_t i : changed_) {
+            chains_[i]->best_score = scores_[i];
+            chains_[i]->best = chains_[i]->derivation().phrases();
+            is_changed_[i] = false;
+        }
+        changed_.clear();
+    }
+
+    double score() const { return score_; }
+
+private:
+    void mark(std::size_t place) {
+        scores_[place] = chains_[place]->score();
+        if (!is_changed_[place]) changed_.push_back(place);
+        is_changed_[place] = true;
+    }
+
+    std::vector<ScheduledChain*> chains_;
+    std::vector<double> scores_;
+    std::vector<bool> is_changed_;
+    std::vector<std::size_t> changed_;
+    double score_ = -std::numeric_limits<double>::infinity();
+};
+
+inline void ScheduledChain::note_best() {
+    if (joint_ != nullptr) return joint_->note(place_);
+    const double present = score();
+    if (!(present > best_score)) return;
+    best_score = present;
+    best = derivation().phrases();
+}
 
 }  // namespace dragoman

@@ -6,6 +6,7 @@
 #include "gibbs_chain.hpp"
 
 #include <cmath>
+#include <memory>
 #include <stdexcept>
 
 namespace dragoman {
@@ -15,21 +16,37 @@ namespace dragoman {
 using GlobalFunction = double (*)(std::int64_t sentences, const std::int32_t* source_words, const std::int64_t* source_offsets,
                                   const std::int32_t* target_words, const std::int64_t* target_offsets, std::int64_t changed);
 
+// The same for documents that change by one sentence at a time, with memory of its own for each document and chain.
+struct IncrementalFunctions {
+    // Makes the memory for these sentences and translations.
+    void* (*begin)(std::int64_t sentences, const std::int32_t* source_words, const std::int64_t* source_offsets,
+                   const std::int32_t* target_words, const std::int64_t* target_offsets);
+    // The value if one sentence had another translation.
+    double (*propose)(void* memory, std::int64_t sentence, const std::int32_t* words, std::int64_t count);
+    // The translation of the last call becomes the present one; without this, it is forgotten.
+    void (*accept)(void* memory);
+    void (*end)(void* memory);
+};
+
 struct GlobalFeatureView {
-    GlobalFunction function;
+    GlobalFunction function;                    // null if there are
+    const IncrementalFunctions* incremental;    // these, which see documents
     double weight;
     bool document;                  // sees all sentences of a document, not just one
     const std::int32_t* source;     // a symbol for each source word of the batch
     const std::int32_t* words;      // a symbol for each word of each option of the batch
 };
 
+inline double checked(double value) {
+    if (!std::isfinite(value)) throw std::domain_error("a global feature is not a finite number");
+    return value;
+}
+
 // A feature's function, called on rows that lie one after the other.
 inline double call(GlobalFunction function, std::span<const std::int32_t> source, std::span<const std::int64_t> source_offsets,
                    std::span<const std::int32_t> target, std::span<const std::int64_t> target_offsets, std::int64_t changed) {
     const auto sentences = static_cast<std::int64_t>(source_offsets.size()) - 1;
-    const double value = function(sentences, source.data(), source_offsets.data(), target.data(), target_offsets.data(), changed);
-    if (!std::isfinite(value)) throw std::domain_error("a global feature is not a finite number");
-    return value;
+    return checked(function(sentences, source.data(), source_offsets.data(), target.data(), target_offsets.data(), changed));
 }
 
 // One feature on the present translations of a group of sentences.
@@ -37,7 +54,7 @@ class GlobalState {
 public:
     // `source_offsets` are those of the group's sentences in the batch.
     GlobalState(const GlobalFeatureView& feature, std::span<const std::int64_t> source_offsets)
-        : feature_(feature), targets_(source_offsets.size() - 1) {
+        : feature_(feature), targets_(source_offsets.size() - 1), memory_(nullptr, nullptr) {
         for (std::int64_t offset : source_offsets) source_offsets_.push_back(offset - source_offsets[0]);
         source_ = {feature.source + source_offsets[0], static_cast<std::size_t>(source_offsets_.back())};
     }
@@ -47,6 +64,13 @@ public:
         write(options, phrases, targets_[sentence]);
     }
     void evaluate() {
+        if (targets_.empty()) return;
+        if (feature_.incremental != nullptr) {
+            gather(0, targets_[0]);
+            memory_ = {feature_.incremental->begin(static_cast<std::int64_t>(targets_.size()), source_.data(), source_offsets_.data(),
+                                                   document_.data(), document_offsets_.data()),
+                       feature_.incremental->end};
+        }
         const std::size_t count = feature_.document ? 1 : targets_.size();
         values_.resize(count);
         for (std::size_t i = 0; i < count; ++i) {
@@ -62,10 +86,14 @@ public:
         return feature_.weight * (pending_value_ - values_[feature_.document ? 0 : sentence]);
     }
     void accept(std::size_t sentence) {
+        if (memory_) feature_.incremental->accept(memory_.get());
         targets_[sentence].swap(pending_);
         values_[feature_.document ? 0 : sentence] = pending_value_;
     }
-    double weighted(std::size_t sentence) const { return feature_.weight * values_[feature_.document ? 0 : sentence]; }
+    bool of_document() const { return feature_.document; }
+    // The present value.
+    double value_of(std::size_t sentence) const { return values_[feature_.document ? 0 : sentence]; }
+    double weighted(std::size_t sentence) const { return feature_.weight * value_of(sentence); }
 
 private:
     void write(const OptionsView& options, const std::vector<std::int32_t>& phrases, std::vector<std::int32_t>& target) const {
@@ -75,21 +103,29 @@ private:
             target.insert(target.end(), words + options.word_offsets[option], words + options.word_offsets[option + 1]);
     }
 
+    // The translations of the document one after the other, with another in place of one sentence's.
+    void gather(std::size_t sentence, const std::vector<std::int32_t>& instead) {
+        document_.clear();
+        document_offsets_.assign(1, 0);
+        for (std::size_t i = 0; i < targets_.size(); ++i) {
+            const auto& target = i == sentence ? instead : targets_[i];
+            document_.insert(document_.end(), target.begin(), target.end());
+            document_offsets_.push_back(static_cast<std::int64_t>(document_.size()));
+        }
+    }
+
     // The value with the pending translation in place of one sentence's.
     double value(std::size_t sentence) {
+        if (memory_)
+            return checked(feature_.incremental->propose(memory_.get(), static_cast<std::int64_t>(sentence), pending_.data(),
+                                                         static_cast<std::int64_t>(pending_.size())));
         if (!feature_.document) {
             const std::int64_t from = source_offsets_[sentence], to = source_offsets_[sentence + 1];
             const std::int64_t source_offsets[] = {0, to - from}, target_offsets[] = {0, static_cast<std::int64_t>(pending_.size())};
             return call(feature_.function, source_.subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(to - from)), source_offsets,
                         pending_, target_offsets, 0);
         }
-        document_.clear();
-        document_offsets_.assign(1, 0);
-        for (std::size_t i = 0; i < targets_.size(); ++i) {
-            const auto& target = i == sentence ? pending_ : targets_[i];
-            document_.insert(document_.end(), target.begin(), target.end());
-            document_offsets_.push_back(static_cast<std::int64_t>(document_.size()));
-        }
+        gather(sentence, pending_);
         return call(feature_.function, source_, source_offsets_, document_, document_offsets_, static_cast<std::int64_t>(sentence));
     }
 
@@ -101,6 +137,7 @@ private:
     std::vector<std::int32_t> pending_, document_;
     std::vector<std::int64_t> document_offsets_;
     double pending_value_ = 0;
+    std::unique_ptr<void, void (*)(void*)> memory_;
 };
 
 // All features together, as one sentence of a group sees them.
@@ -117,10 +154,11 @@ public:
     void accept() override {
         for (GlobalState& state : states_) state.accept(sentence_);
     }
-    // The weighted sum of the present values.
-    double weighted() const {
+    // The weighted sum of the present values of features of the sentence, or of the document.
+    double weighted(bool of_document) const {
         double sum = 0;
-        for (const GlobalState& state : states_) sum += state.weighted(sentence_);
+        for (const GlobalState& state : states_)
+            if (state.of_document() == of_document) sum += state.weighted(sentence_);
         return sum;
     }
 

@@ -1,6 +1,7 @@
 // Global features that come with Dragoman, and the evaluation of any on rows of words.
 #include "arrays.hpp"
 #include "global_feature.hpp"
+#include "lexical_consistency.hpp"
 
 #include <cstdlib>
 
@@ -42,10 +43,23 @@ double bracket_balance(std::int64_t sentences, const std::int32_t* source_words,
     return -static_cast<double>(sum);
 }
 
+const IncrementalFunctions lexical_consistency{
+    [](std::int64_t sentences, const std::int32_t* source_words, const std::int64_t* source_offsets, const std::int32_t* target_words,
+       const std::int64_t* target_offsets) -> void* {
+        return new LexicalConsistency(static_cast<std::size_t>(sentences), source_words, source_offsets, target_words, target_offsets);
+    },
+    [](void* memory, std::int64_t sentence, const std::int32_t* words, std::int64_t count) {
+        return static_cast<LexicalConsistency*>(memory)->propose(static_cast<std::size_t>(sentence), words, count);
+    },
+    [](void* memory) { static_cast<LexicalConsistency*>(memory)->accept(); },
+    [](void* memory) { delete static_cast<LexicalConsistency*>(memory); },
+};
+
 nb::dict global_functions() {
     nb::dict addresses;
     addresses["length_ratio"] = reinterpret_cast<std::uintptr_t>(&length_ratio);
     addresses["bracket_balance"] = reinterpret_cast<std::uintptr_t>(&bracket_balance);
+    addresses["lexical_consistency"] = reinterpret_cast<std::uintptr_t>(&lexical_consistency);
     return addresses;
 }
 

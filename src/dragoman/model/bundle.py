@@ -54,7 +54,8 @@ class Model:
     """A phrase-based model: vocabularies, any number of phrase tables and language models, and weights.
 
     `history` is a record of how the model was made (options and counts), for people and for reports. `extra_features`
-    are features beside the dense ones, each with what it has learnt.
+    are features beside the dense ones, each with what it has learnt. `global_features` are the names of features of
+    whole sentences and documents, with their options; a sampler knows what they are, and no search can use them.
     """
 
     source_vocab: Vocab
@@ -65,6 +66,7 @@ class Model:
     settings: Settings = Settings()
     history: Mapping[str, Any] = field(default_factory=dict)
     extra_features: Mapping[ExtraFeature, Arrays] = field(default_factory=dict)
+    global_features: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         parts = [f"{name}: {len(table):,} phrase pairs" for name, table in self.tables.items()]
@@ -78,7 +80,12 @@ class Model:
 
     @property
     def feature_names(self) -> list[str]:
-        """The dense features, in the order in which tools show them."""
+        """The dense and the global features, which have a weight each, in the order in which tools show them."""
+        return [*self.dense_features, *self.global_features]
+
+    @property
+    def dense_features(self) -> list[str]:
+        """The features that every derivation has as the sum over its steps: what dynamic programs work on."""
         names = [*CORE_FEATURES, *self.language_models]
         for name, table in self.tables.items():
             names += phrase_features(name, table.score_names)
@@ -128,6 +135,17 @@ class Model:
         if sum(isinstance(feature, NeighbourFeature) for feature in model._ready.values()) > 1:
             raise UsageError("a model can have one feature of neighbours only")
         return model
+
+    def with_global_features(self, features: Mapping[str, Mapping[str, Any]]) -> Model:
+        """Add features of whole sentences and documents by name, with their options; they weigh 0 until tuned."""
+        for name in features:
+            if name in self.feature_names:
+                raise UsageError(f"the model has the feature {name} already")
+        return replace(
+            self,
+            global_features={**self.global_features, **features},
+            weights=self.weights.updated(dict.fromkeys(features, 0.0)),
+        )
 
     def lm_word_ids(self, name: str) -> NDArray[np.int32]:
         """For each word of the target vocabulary its id in a language model (0 where the model lacks it)."""
@@ -202,6 +220,7 @@ class Model:
                 for name, model in self.language_models.items()
             ],
             "extra_feature": [{"name": feature.name, "options": feature.to_dict()} for feature in self.extra_features],
+            "global_feature": [{"name": name, "options": dict(row)} for name, row in self.global_features.items()],
             "history": dict(self.history),
         }
 
@@ -233,6 +252,7 @@ class Model:
                     )
                     for row in about.get("extra_feature", [])
                 },
+                global_features={row["name"]: row.get("options", {}) for row in about.get("global_feature", [])},
             )
         except KeyError as error:
             raise DataError(f"lacks {error}", path=folder / "model.toml", expected="a complete model") from None

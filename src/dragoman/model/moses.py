@@ -143,6 +143,8 @@ def export_moses(model: Model, path: PathLike, *, progress: Progress = SILENT) -
     if model.extra_features:
         names = ", ".join(feature.name for feature in model.extra_features)
         progress.warn(f"sparse features cannot be written and are left out: {names}")
+    if model.global_features:
+        progress.warn(f"global features cannot be written and are left out: {', '.join(model.global_features)}")
     with output_folder(path) as folder:
         features = [MosesFeature(kind, f"{kind}0", (weights.get(name, 0.0),)) for kind, name in _PENALTIES.items()]
         for i, (name, table) in enumerate(model.tables.items()):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -55,6 +56,11 @@ class Visited:
     The derivations (options in target order, numbered within their sentence) of sentence `s` are rows `sentences[s]` to
     `sentences[s + 1]`. Columns of `steps` and `changes` are merging and splitting, reordering, retranslating; those of
     `jumps` are how many were tried and how many accepted. Arrays by sentence and chain have these as their first axes.
+
+    `best_scores` are those of the sentences; features of documents have no part in them. `document_scores`, by document
+    and chain, have all features: where some see documents, the `best` derivations of a document are those that were
+    best together. Then, with a trace, `document_values` are their values by document, chain, sample and feature: at
+    sample i, when all sentences of the document are in the derivations that their traces have at i.
     """
 
     sentences: NDArray[np.int64]
@@ -64,6 +70,8 @@ class Visited:
     trace: NDArray[np.int32] | None
     best: Ragged[np.int32]
     best_scores: NDArray[np.float64]
+    document_scores: NDArray[np.float64]
+    document_values: NDArray[np.float64] | None
     steps: NDArray[np.int64]
     changes: NDArray[np.int64]
     jumps: NDArray[np.int64]
@@ -110,6 +118,7 @@ def run_chains(
         raise ValueError(f"{len(starts)} derivations to start from for {count} sentences")
     if proposal is not None:
         _check_scores(proposal, first_number)
+    bounds = np.arange(count + 1) if documents is None else documents
     try:
         out = kernels.gibbs_sample(
             batch.arrays,
@@ -118,7 +127,7 @@ def run_chains(
             [] if functions is None else functions.arrays(batch),
             starts.values,
             starts.offsets,
-            np.arange(count + 1) if documents is None else documents,
+            bounds,
             reordering_limit=reordering_limit,
             chains=chains,
             seed=checked_seed(seed),
@@ -147,6 +156,8 @@ def run_chains(
             expected="options that cover each word, in an order that the reordering limit allows",
         )
     statistics = out["statistics"].reshape(count, chains, -1)
+    seen = 0 if functions is None else len(functions.of_documents)
+    values = out["document_values"].reshape(-1, chains, samples, seen) if trace and seen else None
     return Visited(
         sentences=out["rows"],
         derivations=Ragged(out["derivations"], out["offsets"]),
@@ -155,6 +166,8 @@ def run_chains(
         trace=out["trace"].reshape(count, chains, samples) if trace else None,
         best=Ragged(out["best"], out["best_offsets"]),
         best_scores=out["best_scores"].reshape(count, chains),
+        document_scores=out["document_scores"].reshape(-1, chains),
+        document_values=values,
         steps=statistics[:, :, :3],
         changes=statistics[:, :, 3:6],
         jumps=statistics[:, :, 6:8],
@@ -224,6 +237,30 @@ def _without_idle_models(arrays: PhraseArrays) -> PhraseArrays:
 def _lattice_arrays(found: Found) -> tuple[NDArray[np.generic], ...]:
     names = ("node_offsets", "first_edges", "edge_offsets", "tails", "edge_options", "edge_scores")
     return tuple(found.arrays[name] for name in names)
+
+
+def document_parts(
+    lines: Iterable[str], labels: Iterable[object] | None, size: int, *, together: bool
+) -> Iterator[tuple[list[str], NDArray[np.int64]]]:
+    """Cut lines into batches of about `size` sentences, each with the bounds of its documents.
+
+    Without features that see documents (`together`), each sentence stands for itself, and lines are taken as they come.
+    """
+    if not together:
+        stream = iter(lines)
+        while part := list(itertools.islice(stream, size)):
+            yield part, np.arange(len(part) + 1)
+        return
+    everything = list(lines)
+    named = [0] * len(everything) if labels is None else list(labels)
+    if len(named) != len(everything):
+        raise DataError(f"there are {len(named)} labels of documents for {len(everything)} lines")
+    bounds = document_bounds(named)
+    first = 0
+    while first < len(bounds) - 1:
+        last = max(first + 1, int(np.searchsorted(bounds, bounds[first] + size, side="right")) - 1)
+        yield everything[bounds[first] : bounds[last]], bounds[first : last + 1] - bounds[first]
+        first = last
 
 
 def document_bounds(labels: Sequence[object]) -> NDArray[np.int64]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +25,14 @@ _Words = ctypes.POINTER(ctypes.c_int32)
 _Offsets = ctypes.POINTER(ctypes.c_int64)
 _Signature = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int64, _Words, _Offsets, _Words, _Offsets, ctypes.c_int64)
 
-#: What the kernel takes of a feature: address, weight, whether it sees documents, symbols of source and options' words.
-FeatureArrays = tuple[int, float, bool, NDArray[np.int32], NDArray[np.int32]]
+#: What the kernel takes of a feature: address, whether it is incremental, weight, whether it sees documents, symbols of
+#: source and options' words.
+FeatureArrays = tuple[int, bool, float, bool, NDArray[np.int32], NDArray[np.int32]]
+
+
+def features_of(named: Mapping[str, Mapping[str, Any]]) -> list[GlobalFeature]:
+    """Make features from their names and options, as a model keeps them."""
+    return [GLOBAL_FEATURES.get(name).from_dict(options) for name, options in named.items()]
 
 
 class GlobalFunctions:
@@ -35,16 +42,21 @@ class GlobalFunctions:
         self.features = list(features)
         self.weights = [self._weight(feature, weights) for feature in features]
         self._failure: Exception | None = None
-        self._callbacks = [self._callback(feature) if feature.address is None else None for feature in features]
+        self._callbacks = [self._callback(feature) if _compiled(feature) is None else None for feature in features]
         self._addresses = [
-            feature.address if callback is None else ctypes.cast(callback, ctypes.c_void_p).value
+            _compiled(feature) if callback is None else ctypes.cast(callback, ctypes.c_void_p).value
             for feature, callback in zip(features, self._callbacks, strict=True)
         ]
 
     @property
     def see_documents(self) -> bool:
         """Whether there is a feature of documents."""
-        return any(feature.level == "document" for feature in self.features)
+        return bool(self.of_documents)
+
+    @property
+    def of_documents(self) -> tuple[str, ...]:
+        """The names of the features of documents."""
+        return tuple(feature.name for feature in self.features if feature.level == "document")
 
     def arrays(self, batch: Batch) -> list[FeatureArrays]:
         """Prepare a batch for the kernel."""
@@ -52,6 +64,7 @@ class GlobalFunctions:
         return [
             (
                 address or 0,
+                feature.incremental is not None,
                 weight,
                 feature.level == "document",
                 feature.symbols(source.vocab)[source.sentences.values],
@@ -109,6 +122,14 @@ class GlobalFunctions:
                 return math.nan
 
         return _Signature(call)
+
+
+def _compiled(feature: GlobalFeature) -> int | None:
+    if feature.incremental is None:
+        return feature.address
+    if feature.level != "document":
+        raise ValueError(f"the global feature {feature.name} is incremental, which those of documents can be")
+    return feature.incremental
 
 
 def _rows(

@@ -14,15 +14,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.options import option
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
-from dragoman.core.samples import Samples
+from dragoman.core.samples import DocumentTrace, Samples
 from dragoman.core.weights import Weights
-from dragoman.sampling.chains import Schedule, Visited, check_weights, cooling, document_bounds, run_chains
-from dragoman.sampling.global_features import GlobalFunctions
+from dragoman.sampling.chains import Schedule, Visited, check_weights, cooling, document_parts, run_chains
+from dragoman.sampling.global_features import GlobalFunctions, features_of
 from dragoman.sampling.reachability import segmentation_components
 from dragoman.search.batch import Batch, Found
 from dragoman.search.global_feature import GlobalFeature
@@ -73,7 +72,8 @@ class Sampler:
 
     With `proposal_weights`, steps are drawn from the same model under other weights (say, a small language model in
     place of a large one) and accepted so that the distribution stays that of the translator's weights (8.2.1 of the
-    thesis). `global_features` are weighted by their names in the translator's weights.
+    thesis). The model's global features have part in it, and so have `global_features` beside them; all are weighted by
+    their names in the translator's weights.
     """
 
     def __init__(
@@ -87,7 +87,14 @@ class Sampler:
         self.translator = translator
         self.options = options
         self._proposal_weights = proposal_weights
-        self._functions = GlobalFunctions(global_features, translator.weights) if global_features else None
+        ours = features_of(translator.model.global_features)
+        weights = Weights({feature.name: 0.0 for feature in ours}).updated(translator.weights)
+        names = {feature.name for feature in global_features}
+        chosen = [*(feature for feature in ours if feature.name not in names), *global_features]
+        self._functions = GlobalFunctions(chosen, weights) if chosen else None
+        # What weighs nothing changes nothing, and if no values are wanted, is not even looked at.
+        felt = [feature for feature in chosen if weights.get(feature.name) != 0]
+        self._felt = GlobalFunctions(felt, weights) if felt else None
         check_weights(translator.weights)
         if proposal_weights is not None:
             check_weights(proposal_weights)
@@ -134,37 +141,31 @@ class Sampler:
     ) -> Iterator[SampledBatch]:
         """Sample like `sample`, and tell how it went."""
         number = 0
-        for part, bounds in self._parts(lines, documents, _BATCH * threads):
+        functions = self._functions if features or trace else self._felt
+        together = functions is not None and functions.see_documents
+        for part, bounds in document_parts(lines, documents, _BATCH * threads, together=together):
             batch = self.translator.batch(part)
-            visited = self._visit(batch, bounds, number, seed=seed, trace=trace, threads=threads)
+            visited = self._visit(batch, functions, bounds, number, seed=seed, trace=trace, threads=threads)
             short = int((visited.collected.min(axis=1) < self.options.samples).sum())
             if short:
                 progress.warn(f"the time was over for {short} of sentences {number + 1} to {number + len(part)}")
             yield SampledBatch(
-                self._samples(batch, visited, features=features),
+                self._samples(batch, visited, functions, bounds, features=features),
                 visited,
                 segmentation_components(batch, threads=threads),
             )
             number += len(part)
 
-    def _parts(
-        self, lines: Iterable[str], documents: Iterable[object] | None, size: int
-    ) -> Iterator[tuple[list[str], NDArray[np.int64]]]:
-        """Lines in batches with the bounds of documents, or of single sentences if no feature looks at documents."""
-        if self._functions is None or not self._functions.see_documents:
-            stream = iter(lines)
-            while part := list(itertools.islice(stream, size)):
-                yield part, np.arange(len(part) + 1)
-            return
-        everything = list(lines)
-        labels = [0] * len(everything) if documents is None else list(documents)
-        if len(labels) != len(everything):
-            raise DataError(f"there are {len(labels)} labels of documents for {len(everything)} lines")
-        for begin, end in itertools.pairwise(document_bounds(labels).tolist()):
-            yield everything[begin:end], np.array([0, end - begin])
-
     def _visit(
-        self, batch: Batch, documents: NDArray[np.int64], number: int, *, seed: int, trace: bool, threads: int
+        self,
+        batch: Batch,
+        functions: GlobalFunctions | None,
+        documents: NDArray[np.int64],
+        number: int,
+        *,
+        seed: int,
+        trace: bool,
+        threads: int,
     ) -> Visited:
         options = self.options
         found = self._searched(batch, threads)
@@ -183,7 +184,7 @@ class Sampler:
             starts=self._starts(batch, found, threads),
             lattices=found if options.jump_every else None,
             proposal=None if self._proposal_weights is None else batch.reweighted(self._proposal_weights),
-            functions=self._functions,
+            functions=functions,
             documents=documents,
             first_number=number,
             threads=threads,
@@ -205,7 +206,15 @@ class Sampler:
         rows = [row if len(row) else plain for row, plain in zip(found.derivations, glosses, strict=True)]
         return Ragged.concatenate([Ragged(row, np.array([0, len(row)])) for row in rows])
 
-    def _samples(self, batch: Batch, visited: Visited, *, features: bool) -> Samples:
+    def _samples(
+        self,
+        batch: Batch,
+        visited: Visited,
+        functions: GlobalFunctions | None,
+        bounds: NDArray[np.int64],
+        *,
+        features: bool,
+    ) -> Samples:
         options, derivations = batch.options, visited.derivations
         sentences = np.repeat(np.arange(len(visited.sentences) - 1), np.diff(visited.sentences))
         placed = derivations.values + np.repeat(options.offsets[sentences], derivations.lengths)
@@ -216,8 +225,11 @@ class Sampler:
         rows, scores = FeatureRows.zeros(len(sentences)), visited.scores
         if features:
             rows = _features(batch, derivations, sentences)
-        if self._functions is not None:
-            values = self._functions.values(batch, sentences, hypotheses)
+        documents = None
+        if functions is not None and visited.document_values is not None:
+            documents = DocumentTrace(functions.of_documents, bounds, visited.document_values)
+        if functions is not None:
+            values = functions.values(batch, sentences, hypotheses)
             scores = scores + values.dot(batch.weights)
             rows = FeatureRows.join([rows, values]) if features else rows
         return Samples(
@@ -229,6 +241,7 @@ class Sampler:
             segmentations=Ragged(np.stack(ranges, axis=1).astype(np.int32), derivations.offsets),
             counts=visited.counts,
             trace=visited.trace,
+            documents=documents,
         )
 
 

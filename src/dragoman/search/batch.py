@@ -113,7 +113,7 @@ class Batch:
         """The weighted sum of each option's local features."""
         # Not a BLAS product: its threads would spin beside ours, and its sums depend on their number.
         scores: NDArray[np.float64] = np.einsum(
-            "ij,j->i", self.options.dense, self.weights.vector(self.model.feature_names)
+            "ij,j->i", self.options.dense, self.weights.vector(self.model.dense_features)
         )
         for rows in self.sparse:
             scores = scores + rows.dot(self.weights)

@@ -114,7 +114,7 @@ def edge_features(
     option before, -1 at the sentence's start; `lm_scores` has a column for each language model.
     """
     options, model = batch.options, batch.model
-    names = model.feature_names
+    names = model.dense_features
     column = {name: i for i, name in enumerate(names)}
     placed = option >= 0
     here, before = option[placed], previous[placed]

@@ -163,7 +163,7 @@ class OptionCollector:
         self._longest = [max(1, table.max_source_length) for table in self._tables]
         self._limit = table_limit
         self._drop_unknown = drop_unknown
-        self._columns = {name: i for i, name in enumerate(model.feature_names)}
+        self._columns = {name: i for i, name in enumerate(model.dense_features)}
         # Targets of all tables in one numbering, so that the same pair in two tables is one option.
         parts = Ragged.concatenate([table.targets for table in self._tables])
         if len(self._tables) == 1:

@@ -28,7 +28,7 @@ from dragoman.search.nbest import nbest
 from dragoman.search.options import OptionCollector, PhraseOptions
 
 #: Sentences that are searched together, for each thread: enough to keep threads busy, few enough to stream.
-_BATCH = 16
+BATCH = 16
 
 _TOO_LARGE = 2  # among the outcomes of the kernel
 
@@ -138,18 +138,36 @@ class Translator:
         self, lines: Iterable[str], *, lattice: bool = False, targets: Iterable[str] | None = None
     ) -> Iterator[Searched]:
         """Search tokenised sentences, in order, a batch at a time; `targets` allows only these translations."""
+        self.refuse_global_features()
         stream, forced = iter(lines), None if targets is None else iter(targets)
-        while part := list(itertools.islice(stream, _BATCH * self.threads)):
-            batch = self.batch(part)
-            wanted = None if forced is None else _encoded(batch, list(itertools.islice(forced, len(part))), part)
-            found = self._search(batch, targets=wanted, lattice=lattice)
-            for i in np.flatnonzero(found.outcomes == _TOO_LARGE).tolist():
-                raise DataError(
-                    f"the search of '{_shortened(part[i])}' ({len(part[i].split())} words) needs more than "
-                    f"{self.limits.max_size:,} hypotheses and arcs",
-                    expected="a shorter sentence, tighter limits, or a larger max-size",
+        while part := list(itertools.islice(stream, BATCH * self.threads)):
+            yield self.search_together(
+                part, lattice=lattice, targets=None if forced is None else list(itertools.islice(forced, len(part)))
+            )
+
+    def search_together(
+        self, part: Sequence[str], *, lattice: bool = False, targets: Sequence[str] | None = None
+    ) -> Searched:
+        """Search a batch of tokenised sentences, by dense and sparse features: global ones count for nothing."""
+        batch = self.batch(part)
+        wanted = None if targets is None else _encoded(batch, targets, part)
+        found = self._search(batch, targets=wanted, lattice=lattice)
+        for i in np.flatnonzero(found.outcomes == _TOO_LARGE).tolist():
+            raise DataError(
+                f"the search of '{_shortened(part[i])}' ({len(part[i].split())} words) needs more than "
+                f"{self.limits.max_size:,} hypotheses and arcs",
+                expected="a shorter sentence, tighter limits, or a larger max-size",
+            )
+        return Searched(batch, found)
+
+    def refuse_global_features(self) -> None:
+        """Refuse weights by which a global feature has a say in what is best: no dynamic program can score it."""
+        for name in self.model.global_features:
+            if self.weights.get(name, 0.0) != 0:
+                raise UsageError(
+                    f"the global feature {name} has the weight {self.weights[name]:g}, and only sampling can score it: "
+                    "translate with --anneal or --decision mbr --evidence samples, or set the weight to 0"
                 )
-            yield Searched(batch, found)
 
     def translate(self, lines: Iterable[str], *, features: bool = False) -> Iterator[Translation]:
         """Translate tokenised sentences, in order; an empty line gives an empty translation."""
@@ -186,9 +204,10 @@ class Translator:
 class Searched:
     """A batch of sentences after the search, ready to be looked at in several ways."""
 
-    def __init__(self, batch: Batch, found: Found):
+    def __init__(self, batch: Batch, found: Found, global_values: FeatureRows | None = None):
         self.batch = batch
         self.found = found
+        self._global_values = global_values
 
     def __len__(self) -> int:
         return len(self.found.outcomes)
@@ -202,6 +221,7 @@ class Searched:
         rows = None
         if features:
             rows = derivation_features(self.batch, self.found.derivations, np.arange(len(self)))
+            rows = rows if self._global_values is None else FeatureRows.join([rows, self._global_values])
         return [_describe(self.batch, self.found, rows, i) for i in range(len(self))]
 
     def nbest(self, k: int, *, distinct: bool = False, threads: int = 1) -> NBest:
@@ -214,7 +234,7 @@ class Searched:
         return hypergraph(self.batch, self.found, i, edges, features=features)
 
 
-def _encoded(batch: Batch, targets: list[str], lines: list[str]) -> Ragged[np.int32]:
+def _encoded(batch: Batch, targets: Sequence[str], lines: Sequence[str]) -> Ragged[np.int32]:
     if len(targets) != len(lines):
         raise DataError("there are fewer targets than source sentences", expected="one for each")
     return Ragged(*batch.options.vocab.encode("".join(f"{target}\n" for target in targets).encode()))

@@ -137,7 +137,10 @@ class Job:
         if self.decoding.evidence == "hypergraph" and not tuner.takes_hypergraphs:
             raise UsageError(f"{tuner.name} works on n-best lists; of the methods, mert also takes hypergraphs")
         lines, scorer = self._text(model, self.source, self.references, progress)
-        names = self.tuned(model)
+        # Global features are in no evidence of a search, so that their weights stay as they are.
+        names = [name for name in self.tuned(model) if name not in model.global_features]
+        if not (names or model.sparse_prefixes):
+            raise UsageError("only weights of global features are not fixed, and no search can tune these")
         return Task(
             decoder=_Decoder(model, lines, self.decoding, self.limits, self.space, threads),
             scorer=scorer,

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.corpus import Corpus
-from dragoman.core.errors import DataError
+from dragoman.core.errors import DataError, UsageError
 from dragoman.core.phrases import PHRASE_SCORES
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model, Settings, verify
@@ -77,6 +77,24 @@ def test_feature_names_are_those_with_weights(model):
     assert sorted(model.feature_names) == sorted(model.weights)
     assert model.feature_names[:4] == ["distortion", "word_penalty", "phrase_penalty", "unknown_word"]
     assert model.reorderings == ["lr"]
+
+
+def test_global_features_are_kept_by_name(model, tmp_path):
+    richer = model.with_global_features({"length_ratio": {}, "lexical_consistency": {"min_length": 3}})
+    assert richer.feature_names == [*model.feature_names, "length_ratio", "lexical_consistency"]
+    assert richer.dense_features == model.dense_features == model.feature_names
+    assert (richer.weights["length_ratio"], len(richer.weights)) == (0.0, len(model.weights) + 2)
+    richer.save(tmp_path / "m")
+    loaded = Model.load(tmp_path / "m")
+    assert loaded.global_features == {"length_ratio": {}, "lexical_consistency": {"min_length": 3}}
+    assert loaded.read_weights(tmp_path / "m") == richer.weights
+    model.weights.write(tmp_path / "old")
+    with pytest.raises(DataError, match="has no weight for length_ratio, lexical_consistency; expected one for every"):
+        loaded.read_weights(tmp_path / "old")
+    with pytest.raises(UsageError, match="the model has the feature length_ratio already"):
+        richer.with_global_features({"length_ratio": {}})
+    with pytest.raises(UsageError, match="the model has the feature lm already"):
+        model.with_global_features({"lm": {}})
 
 
 def test_words_in_the_ids_of_a_language_model(model):

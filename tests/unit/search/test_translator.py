@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dragoman.core.errors import DataError
+from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.weights import Weights
 from dragoman.forest.inside_outside import log_partition
@@ -253,3 +253,22 @@ def test_notebooks_show_phrases():
     assert "&lt;b&gt;" in shown
     assert shown.count("<td>") == 2 * len(found.phrases)
     assert repr(Translator(model_of(1)).search("f0")).startswith("Hypergraph(")
+
+
+def test_global_features_are_left_to_samplers():
+    model = model_of(1).with_global_features({"length_ratio": {}})
+    translator = Translator(model, model.weights.updated({"length_ratio": -0.5}))
+    for search in (
+        lambda: list(translator.translate(["f0"])),
+        lambda: list(translator.nbest(["f0"], 2)),
+        lambda: translator.search("f0"),
+        lambda: translator.force("f0", "e0"),
+        lambda: list(translator.searched([])),
+    ):
+        with pytest.raises(UsageError, match=r"length_ratio has the weight -0.5, and only sampling can score it: tr"):
+            search()
+    # What a sampler begins with and proposes knows nothing of them.
+    (there,) = translator.search_together(["f0 f1"]).translations(features=True)
+    (plain,) = Translator(model).translate(["f0 f1"], features=True)
+    assert there == plain
+    assert "length_ratio" not in there.features

@@ -109,6 +109,7 @@ def diagnose(
     The translator's limits are those of the beam whose lattice and n-best lists are looked at. Random numbers depend
     on the seed, the sentence's number and the way to begin.
     """
+    translator.refuse_global_features()
     samplers = [Sampler(translator, options.sampling(schedule, name)) for name in options.start_points]
     for number, line in lines:
         seeds = np.random.SeedSequence([seed, number]).generate_state(len(samplers) + 1, np.uint64).tolist()
@@ -185,7 +186,7 @@ class _Sentence:
             runs=[self._run(*run) for run in runs],
             independent=curves[-1] if len(curves) > len(self._parts) else None,
             r_hat=split_r_hat(rank_normalised(np.concatenate(scores))),
-            features=tuple(self._translator.model.feature_names),
+            features=tuple(self._translator.model.dense_features),
             expectations=self._expectations(),
         )
 
@@ -241,7 +242,7 @@ class _Sentence:
         )
 
     def _expectations(self) -> list[Expectation]:
-        names = self._translator.model.feature_names
+        names = self._translator.model.dense_features
         rows = [
             Expectation(evidence, None, lattice.log_size, lattice.expected_features().tolist())
             for evidence, lattice in (("exact", self._exact), ("lattice", self._lattice))

@@ -64,7 +64,7 @@ class Lattice:
     def expected_features(self) -> NDArray[np.float64]:
         """The expected features of a derivation, in the order of the model's names; some edges at a time."""
         posteriors = edge_posteriors(self.graph)
-        names = self.batch.model.feature_names
+        names = self.batch.model.dense_features
         totals = np.zeros(len(names))
         for begin in range(0, self.graph.edges, _EDGES):
             part = np.arange(begin, min(begin + _EDGES, self.graph.edges))

@@ -1,0 +1,88 @@
+"""What a scan of a sentence costs with a document feature, by the size of the document, and what the feature does.
+
+Make the model as for `sampler.py`. Documents are runs of lines of the test set.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from dragoman.core.weights import Weights
+from dragoman.model.bundle import Model
+from dragoman.sampling.chains import Schedule, Visited, run_chains
+from dragoman.sampling.features.bracket_balance import BracketBalance
+from dragoman.sampling.features.lexical_consistency import LexicalConsistency
+from dragoman.sampling.global_features import GlobalFunctions
+from dragoman.search.global_feature import GlobalFeature
+from dragoman.search.translator import Translator
+
+PROJECT = Path(__file__).resolve().parent.parent
+
+
+class DocumentBrackets(BracketBalance):
+    """A function that looks at the whole document at each step, as any compiled one may."""
+
+    level = "document"
+
+
+def timed(
+    translator: Translator, lines: list[str], features: Sequence[GlobalFeature], weight: float, scans: int, runs: int
+) -> tuple[float, Visited]:
+    """Least processor seconds of the scans of one document."""
+    batch = translator.batch(lines)
+    functions = GlobalFunctions(features, Weights({feature.name: weight for feature in features})) if features else None
+    least = np.inf
+    for _ in range(runs):
+        begin = time.process_time()
+        visited = run_chains(
+            batch,
+            Schedule(jump_every=0),
+            reordering_limit=translator.reordering_limit,
+            seed=1,
+            samples=scans,
+            burn_in=np.empty(0),
+            temperature=0.2,
+            trace=True,
+            functions=functions,
+            documents=np.array([0, len(lines)]),
+        )
+        least = min(least, time.process_time() - begin)
+    return least, visited
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=PROJECT / "../shared/data")
+    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--scans", type=int, default=20)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--weight", type=float, default=0.5)
+    arguments = parser.parse_args()
+    with gzip.open(arguments.data / "multi30k/test_2016_flickr.fr.gz", "rt", encoding="utf-8") as file:
+        lines = [line.strip().lower() for line in file]
+    translator = Translator(Model.load(arguments.model))
+    features: dict[str, list[GlobalFeature]] = {
+        "none": [],
+        "lexical_consistency": [LexicalConsistency()],
+        "a function of the document": [DocumentBrackets()],
+    }
+    print("| sentences | feature | ms a scan of a sentence | mean value, last half |")
+    print("|---|---|---|---|")
+    for size in (10, 30, 100, 300):
+        for name, chosen in features.items():
+            seconds, visited = timed(
+                translator, lines[:size], chosen, arguments.weight, arguments.scans, arguments.runs
+            )
+            values = visited.document_values
+            mean = "" if values is None else f"{values[0, 0, arguments.scans // 2 :, 0].mean():.1f}"
+            print(f"| {size} | {name} | {1000 * seconds / (arguments.scans * size):.3f} | {mean} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
