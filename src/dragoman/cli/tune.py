@@ -66,6 +66,10 @@ def register(app: typer.Typer) -> None:
         held_out_reference: Annotated[
             list[Path] | None, typer.Option(help="Its references; repeat the option for several.")
         ] = None,
+        documents: Annotated[
+            Path | None, typer.Option(help="A label for each line of the source, for features of documents.")
+        ] = None,
+        held_out_documents: Annotated[Path | None, typer.Option(help="The same for the held-out source.")] = None,
         prepared: Annotated[
             bool, typer.Option("--prepared", help="The text is tokenised (and lower-cased) already.")
         ] = False,
@@ -79,6 +83,11 @@ def register(app: typer.Typer) -> None:
         """
         if (held_out_source is None) != (not held_out_reference):
             raise UsageError("--held-out-source and --held-out-reference go together")
+        if held_out_documents is not None and held_out_source is None:
+            raise UsageError("--held-out-documents goes with --held-out-source")
+        held_out = None
+        if held_out_source is not None:
+            held_out = HeldOut(held_out_source, tuple(held_out_reference or ()), held_out_documents)
         job = Job(
             model=model,
             source=source,
@@ -87,7 +96,8 @@ def register(app: typer.Typer) -> None:
             metric=metric,
             loop=loop,
             course=course,
-            held_out=None if held_out_source is None else HeldOut(held_out_source, tuple(held_out_reference or ())),
+            held_out=held_out,
+            documents=documents,
             decoding=decoding,
             limits=limits,
             space=space,

@@ -50,9 +50,9 @@ from dragoman.tuning.learning import Course
 from dragoman.tuning.loop import Loop
 from dragoman.tuning.method import TuningMethod
 
-_TEXTS = ("title", "model", "source", "reference", "metric", "metrics", "start", "fixed", "prepared", "runs", "seeds")
+_TEXTS = ("title", "model", "source", "reference", "documents", "metric", "metrics", "start", "fixed", "prepared")
 _TABLES = ("loop", "decoding", "course", "held_out", "search", "space", "ranges", "method", "decision", "test")
-_KEYS = frozenset({*_TEXTS, *_TABLES, "curves"})
+_KEYS = frozenset({*_TEXTS, *_TABLES, "runs", "seeds", "curves"})
 
 
 @dataclass(frozen=True)
@@ -152,6 +152,7 @@ def _plan(path: Path, values: Mapping[str, Any]) -> Plan:
         space=SpaceLimits.from_dict(values.get("space", {})),
         start=_file(path, values, "start") if "start" in values else None,
         fixed=tuple(_texts(path, values, "fixed")),
+        documents=_file(path, values, "documents") if "documents" in values else None,
         ranges={name: _bounds(path, name, bounds) for name, bounds in values.get("ranges", {}).items()},
         prepared=_flag(path, values, "prepared", False),
     )
@@ -183,8 +184,9 @@ def _test(path: Path, row: Mapping[str, Any]) -> TestSet:
 
 
 def _held_out(path: Path, row: Mapping[str, Any]) -> HeldOut:
-    _check_keys(path, row, "held_out", {"source", "reference"})
-    return HeldOut(_file(path, row, "source"), _files(path, row, "reference"))
+    _check_keys(path, row, "held_out", {"source", "reference", "documents"})
+    documents = _file(path, row, "documents") if "documents" in row else None
+    return HeldOut(_file(path, row, "source"), _files(path, row, "reference"), documents)
 
 
 def _check_keys(path: Path, row: Mapping[str, Any], kind: str, known: set[str]) -> None:

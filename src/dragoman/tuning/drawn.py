@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,9 @@ from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.feature_rows import FeatureRows
-from dragoman.core.samples import Samples
+from dragoman.core.ragged import Ragged
+from dragoman.core.samples import DocumentTrace, Samples
+from dragoman.core.weights import Weights
 from dragoman.metrics.metric import Scorer
 
 Vector = NDArray[np.float64]
@@ -18,8 +21,9 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """The samples of U sentences: distinct ones of sentence `u` are rows `bounds[u]` to `bounds[u + 1]`.
+    """The samples of U units: distinct ones of unit `u` are rows `bounds[u]` to `bounds[u + 1]`.
 
+    A unit is a sentence, or if the model has features of documents, a document, whose sentences were sampled together.
     Row `r` was drawn `counts[r]` times, has the model score `scores[r]`, `features.row(r)` and `statistics[r]`.
     """
 
@@ -30,45 +34,46 @@ class Drawn:
     statistics: Vector
 
     @classmethod
-    def of(cls, samples: Samples, scorer: Scorer, sentences: NDArray[np.int64], *, threads: int = 1) -> Drawn:
-        """Keep what is needed of samples of the given sentences, which may be any that the scorer knows."""
+    def of(
+        cls, samples: Samples, scorer: Scorer, sentences: NDArray[np.int64], weights: Weights, *, threads: int = 1
+    ) -> Drawn:
+        """Keep what is needed of samples of the given sentences, under `weights`.
+
+        Samples of models with features of documents need a trace: it says what was sampled at the same time.
+        """
         owners = np.repeat(sentences, np.diff(samples.sentences))
         statistics = scorer.statistics(Corpus(samples.vocab, samples.hypotheses), owners, threads=threads)
-        return cls(
-            samples.sentences,
-            samples.counts.sum(axis=1),
-            samples.scores,
-            samples.features,
-            np.asarray(statistics, np.float64),
-        )
+        counts = samples.counts.sum(axis=1)
+        single = cls(samples.sentences, counts, samples.scores, samples.features, np.asarray(statistics, np.float64))
+        return single if samples.documents is None else _of_documents(single, samples, samples.documents, weights)
 
     def __len__(self) -> int:
         return len(self.bounds) - 1
 
     @property
     def totals(self) -> NDArray[np.int64]:
-        """How many samples each sentence has."""
+        """How many samples each unit has."""
         return np.add.reduceat(self.counts, self.bounds[:-1])
 
     @property
     def owners(self) -> NDArray[np.int64]:
-        """The sentence of each row."""
+        """The unit of each row."""
         return np.repeat(np.arange(len(self)), np.diff(self.bounds))
 
     @property
     def probabilities(self) -> Vector:
-        """The share of its sentence's samples that each row has."""
+        """The share of its unit's samples that each row has."""
         return np.asarray(self.counts / self.totals[self.owners])
 
     def deviations(self, values: Vector) -> Vector:
-        """By how much each row's value differs from its sentence's mean."""
+        """By how much each row's value differs from its unit's mean."""
         means = np.add.reduceat(self.probabilities * values, self.bounds[:-1])
         return np.asarray(values - means[self.owners])
 
     def covariance_shares(self, values: Vector) -> Vector:
         """What each row's features must be multiplied by, so that the sum is the covariance with the values.
 
-        Summed over sentences; without bias if samples are independent, N - 1 of N of them being free.
+        Summed over units; without bias if samples are independent, N - 1 of N of them being free.
         """
         totals = self.totals
         free = totals / np.maximum(totals - 1, 1)
@@ -79,3 +84,24 @@ class Drawn:
         rows = self.features.restricted(names)
         values = rows.values * np.repeat(shares, np.diff(rows.offsets))
         return np.bincount(rows.ids, values, minlength=len(names)).astype(np.float64)
+
+
+def _of_documents(single: Drawn, samples: Samples, documents: DocumentTrace, weights: Weights) -> Drawn:
+    """Documents as units: each sample is the sum of what its sentences were then, and the document's own features."""
+    assert samples.trace is not None
+    chains, length = samples.trace.shape[1:]
+    rows = (samples.trace + samples.sentences[:-1, None, None]).reshape(len(samples), -1)
+    # All samples of a document one after the other, each a row of its sentences.
+    pairs = list(itertools.pairwise(documents.bounds.tolist()))
+    groups = np.concatenate([rows[begin:end].T.ravel() for begin, end in pairs])
+    sizes = np.repeat(np.diff(documents.bounds), chains * length)
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    values = documents.values.reshape(len(pairs) * chains * length, -1)
+    own = FeatureRows.from_dense(documents.names, values)
+    return Drawn(
+        bounds=np.arange(len(pairs) + 1) * (chains * length),
+        counts=np.ones(len(sizes), np.int64),
+        scores=np.add.reduceat(single.scores[groups], offsets[:-1]) + own.dot(weights),
+        features=FeatureRows.join([single.features.sum_over(Ragged(groups.astype(np.int32), offsets)), own]),
+        statistics=np.add.reduceat(single.statistics[groups], offsets[:-1], axis=0),
+    )

@@ -17,10 +17,12 @@ from dragoman.core.progress import SILENT, Progress
 from dragoman.core.weights import Weights
 from dragoman.decision.settings import Decision
 from dragoman.forest.prune import prune_to_density
+from dragoman.formats.documents import read_documents
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.metric import Scorer
 from dragoman.metrics.references import read_references
 from dragoman.model.bundle import Model
+from dragoman.sampling.chains import document_bounds
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.translator import Translator
 from dragoman.training.tokenise import input_preparation
@@ -39,14 +41,19 @@ from dragoman.tuning.tuner import Tuner
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Texts on which learners are judged."""
+    """Texts on which learners are judged, with a file of labels of documents if the model looks at these."""
 
     source: Path
     references: tuple[Path, ...]
+    documents: Path | None = None
 
     def description(self) -> dict[str, Any]:
         """The paths, for a run's folder."""
-        return {"source": str(self.source), "reference": [str(path) for path in self.references]}
+        return {
+            "source": str(self.source),
+            "reference": [str(path) for path in self.references],
+            "documents": "" if self.documents is None else str(self.documents),
+        }
 
 
 @dataclass(frozen=True)
@@ -54,7 +61,8 @@ class Job:
     """What to tune, on what, and how.
 
     `loop` and `decoding` are for methods that optimise what is decoded, `course` and `held_out` for those that learn
-    from samples; without held-out text these are judged on the tuning set, whose `loop.keep` also says what they keep.
+    from samples (`loop.keep` for both); without held-out text these are judged on the tuning set. `documents` is a file
+    of labels, for features of documents.
     `fixed` are patterns (`lr.*`) of features whose weights stay as they are; `ranges` are patterns with the least and
     the largest weight for random starts, in place of the usual ones.
     """
@@ -68,6 +76,7 @@ class Job:
     decoding: Decoding = Decoding()
     course: Course = Course()
     held_out: HeldOut | None = None
+    documents: Path | None = None
     limits: SearchLimits = SearchLimits()
     space: SpaceLimits = SpaceLimits()
     start: Path | None = None
@@ -99,6 +108,7 @@ class Job:
             del values["decoding"]
             values |= {"loop": {"keep": self.loop.keep}, "course": self.course.to_dict()}
             values["held_out"] = {} if self.held_out is None else self.held_out.description()
+            values["documents"] = "" if self.documents is None else str(self.documents)
         return values
 
     def run(self, out: Path, *, threads: int = 1, progress: Progress = SILENT) -> Run:
@@ -154,6 +164,7 @@ class Job:
     def _lesson(self, model: Model, threads: int, progress: Progress) -> tuple[Lesson, Judge]:
         """What a learner needs, and who judges it."""
         lines, scorer = self._text(model, self.source, self.references, progress)
+        labels = None if self.documents is None else read_documents(self.documents, len(lines))
         lesson = Lesson(
             model=model,
             lines=lines,
@@ -161,6 +172,7 @@ class Job:
             names=self.tuned(model),
             sparse=partial(self._sparse, model.sparse_prefixes),
             sign=self._sign,
+            documents=None if labels is None else document_bounds(labels),
             limits=self.limits,
             space=self.space,
         )
@@ -169,15 +181,19 @@ class Job:
             progress.note("without held-out text, weights are judged on the tuning set itself")
         else:
             judged, judging = self._text(model, self.held_out.source, self.held_out.references, progress)
+            file = self.held_out.documents
+            labels = None if file is None else read_documents(file, len(judged))
             both = len(set(judged) & set(lines))
             if both:
                 progress.warn(f"{both} of the held-out sentences are in the tuning set too: judging will flatter")
+        evidence = self.course.judge_evidence or ("samples" if model.global_features else None)
         judge = Judge(
             model=model,
             lines=judged,
             scorer=judging,
-            decision=Decision.of(self.course.judge_by),
+            decision=Decision.of(self.course.judge_by, evidence=evidence),
             samples=self.course.judge_samples,
+            documents=labels,
             limits=self.limits,
             space=self.space,
             threads=threads,

@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dragoman.core.corpus import Corpus
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.weights import Weights
@@ -23,14 +20,17 @@ from dragoman.search.translator import Translator
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """Says what weights are worth on some tokenised sentences with references; the same weights always the same."""
+    """Says what weights are worth on some tokenised sentences with references; the same weights always the same.
+
+    `documents` are labels of the sentences, for global features of documents.
+    """
 
     model: Model
     lines: Sequence[str]
     scorer: Scorer
     decision: Decision
     samples: int = 200
-    documents: NDArray[np.int64] | None = None
+    documents: Sequence[object] | None = None
     limits: SearchLimits = SearchLimits()
     space: SpaceLimits = SpaceLimits()
     threads: int = 1
@@ -53,7 +53,7 @@ class Judge:
         draw = None
         if self.decision.evidence == "samples":
             sampler = Sampler(translator, Sampling(samples=self.samples))
-            draw = partial(sampler.sample, features=False, threads=self.threads)
+            draw = partial(sampler.sample, documents=self.documents, features=False, threads=self.threads)
         decided = []
         for evidence in self.decision.gather(translator, self.lines, draw=draw):
             decided.append(self.decision.rule.decide(evidence, threads=self.threads))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from dragoman.core.progress import SILENT, Progress
 from dragoman.core.weights import Weights
 from dragoman.metrics.metric import Scorer
 from dragoman.model.bundle import Model
+from dragoman.sampling.global_features import features_of
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.translator import Translator
 from dragoman.tuning.method import TuningMethod
@@ -44,10 +46,17 @@ class Lesson:
     def __len__(self) -> int:
         return len(self.lines)
 
+    @cached_property
+    def sees_documents(self) -> bool:
+        """Whether a feature of the model is of documents."""
+        return any(feature.level == "document" for feature in features_of(self.model.global_features))
+
     @property
-    def document_bounds(self) -> NDArray[np.int64]:
-        """Where documents begin, and where the last one ends."""
-        return np.arange(len(self) + 1) if self.documents is None else self.documents
+    def units(self) -> NDArray[np.int64]:
+        """The bounds of what must stay together: documents if a feature of the model looks at them, else sentences."""
+        if self.documents is None or not self.sees_documents:
+            return np.arange(len(self) + 1)
+        return self.documents
 
     def translator(self, weights: Weights, *, threads: int = 1) -> Translator:
         """Whatever knows the derivations of the sentences, under some weights."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -29,6 +29,9 @@ class Course(Options):
     """How what a learner learns is judged, and when it is enough."""
 
     judge_by: str = option("max-derivation", "rule (or file of tune-decision) under which held-out text is translated")
+    judge_evidence: Literal["nbest", "hypergraph", "samples"] | None = option(
+        None, "what that rule sees; by default what suits it best, or samples if the model has global features"
+    )
     judge_samples: int = option(200, "samples a chain, if that rule sees samples", minimum=1)
     max_minutes: float | None = option(None, "stop after so many minutes", minimum=0)
     patience: int | None = option(None, "stop after so many checkpoints without a better score", minimum=1)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from dragoman.core.errors import UsageError
 from dragoman.core.options import option
 from dragoman.core.progress import SILENT, Progress
+from dragoman.core.ragged import Ragged
 from dragoman.core.samples import Samples
 from dragoman.core.weights import Weights
 from dragoman.metrics.metric import Scorer
@@ -163,8 +164,8 @@ class RiskSampling(Learner):
     ) -> tuple[Weights, float]:
         """One step: the weights after it, and the expected gain before it."""
         rng = np.random.default_rng([seed, update])
-        sentences = self.minibatch_of(len(lesson), update, rng)
-        drawn = self._draw(lesson, weights, sentences, int(rng.integers(2**63)), threads)
+        units = self.minibatch_of(lesson.units, update, rng)
+        drawn = self._draw(lesson, weights, units, int(rng.integers(2**63)), threads)
         temperature = self.temperature_of(update)
         estimate = self.estimate(drawn, lesson.scorer, lesson.sign, temperature, rng)
         sparse = lesson.sparse(drawn.features.names)
@@ -176,14 +177,18 @@ class RiskSampling(Learner):
             weights, names, values, dict.fromkeys(sorted({*sparse, *lesson.sparse(weights)}), (0, 0))
         ), estimate.gain
 
-    def minibatch_of(self, sentences: int, update: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """The sentences of a minibatch, in order."""
-        size = min(self.minibatch, sentences)
+    def minibatch_of(self, units: NDArray[np.int64], update: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """The units of a minibatch, in order: as many as it takes to have so many sentences; `units` are all bounds."""
+        sizes = np.diff(units)
         if self.order == "sequence":
-            return np.sort((update * size + np.arange(size)) % sentences)
-        return np.sort(rng.choice(sentences, size, replace=False))
+            first = int(np.searchsorted(units, update * self.minibatch % units[-1], side="right")) - 1
+            order = (first + np.arange(len(sizes))) % len(sizes)
+        else:
+            order = rng.permutation(len(sizes))
+        count = 1 + int(np.searchsorted(np.cumsum(sizes[order]), self.minibatch))
+        return np.sort(order[:count])
 
-    def _draw(self, lesson: Lesson, weights: Weights, sentences: NDArray[np.int64], seed: int, threads: int) -> Drawn:
+    def _draw(self, lesson: Lesson, weights: Weights, units: NDArray[np.int64], seed: int, threads: int) -> Drawn:
         translator = lesson.translator(weights, threads=threads)
         sampling = Sampling(
             samples=self.samples,
@@ -193,9 +198,16 @@ class RiskSampling(Learner):
             initial=self.initial,
             jump_every=0,
         )
-        lines = [lesson.lines[i] for i in sentences.tolist()]
-        parts = list(Sampler(translator, sampling).sample(lines, seed=seed, threads=threads))
-        return Drawn.of(Samples.concatenate(parts), lesson.scorer, sentences, threads=threads)
+        sizes = np.diff(lesson.units)[units]
+        sentences = Ragged(np.arange(len(lesson)), lesson.units).take(units).values
+        parts = Sampler(translator, sampling).sample(
+            [lesson.lines[i] for i in sentences.tolist()],
+            seed=seed,
+            documents=np.repeat(units, sizes).tolist(),
+            trace=lesson.sees_documents,
+            threads=threads,
+        )
+        return Drawn.of(Samples.concatenate(list(parts)), lesson.scorer, sentences, weights, threads=threads)
 
 
 def _mean(passed: Sequence[Weights], lesson: Lesson) -> Weights:

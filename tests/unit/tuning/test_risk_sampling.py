@@ -10,16 +10,21 @@ from scipy import stats
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
+from dragoman.core.ragged import Ragged
 from dragoman.core.weights import Weights
 from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.chrf import Chrf
 from dragoman.metrics.ter import Ter
+from dragoman.search.lattice import derivation_features
+from dragoman.search.limits import SpaceLimits
 from dragoman.tuning.learner import Lesson
 from dragoman.tuning.ranges import tuned_names
 from dragoman.tuning.risk_corpus import RiskCorpus, resampled
 from dragoman.tuning.risk_sentence import RiskSentence
 from oracles import phrase_space
+from oracles.phrase_documents import Document
 from oracles.risk import NAMES, TinyCorpus
+from oracles.sampler import probabilities
 
 WEIGHTS = np.array([0.7, -0.4, 0.2])
 
@@ -138,11 +143,17 @@ def test_going_on_from_a_checkpoint_is_as_if_nothing_had_happened(options, lesso
 def test_minibatches_come_in_turn_or_at_random():
     rng = np.random.default_rng(0)
     turn = RiskCorpus(minibatch=3, order="sequence")
-    assert [turn.minibatch_of(7, update, rng).tolist() for update in range(3)] == [[0, 1, 2], [3, 4, 5], [0, 1, 6]]
-    drawn = [RiskCorpus(minibatch=3).minibatch_of(7, 0, rng) for _ in range(3000)]
+    assert [turn.minibatch_of(np.arange(8), update, rng).tolist() for update in range(3)] == [
+        [0, 1, 2],
+        [3, 4, 5],
+        [0, 1, 6],
+    ]
+    drawn = [RiskCorpus(minibatch=3).minibatch_of(np.arange(8), 0, rng) for _ in range(3000)]
     assert all(len(set(batch.tolist())) == 3 for batch in drawn)
     assert stats.chisquare(np.bincount(np.concatenate(drawn))).pvalue > 1e-4
-    assert RiskCorpus(minibatch=30).minibatch_of(7, 0, rng).tolist() == list(range(7))
+    documents = np.array([0, 2, 3, 7, 8])
+    assert [turn.minibatch_of(documents, update, rng).tolist() for update in range(3)] == [[0, 1], [2], [2]]
+    assert RiskCorpus(minibatch=30).minibatch_of(np.arange(8), 0, rng).tolist() == list(range(7))
 
 
 def test_any_metric_with_statistics_will_do(lesson):
@@ -169,3 +180,53 @@ def test_schedules_that_never_end_or_begin_are_refused(options, said, lesson):
         next(RiskSentence(**options).learn(lesson, lesson.model.weights))
     ends = RiskSentence(**{**QUICK, "annealing": "fast", "coldest": 0.0, "updates": 4})
     assert next(ends.learn(lesson, lesson.model.weights)).stop == "4 updates are done"
+
+
+def test_gradients_of_document_features_are_those_of_whole_documents():
+    """Against finite differences of exact expectations over all derivations of a document."""
+    document = Document(3)
+    plain = document.cases[0].model
+    model = plain.with_global_features({"lexical_consistency": {"min_length": 1}})
+    weights = plain.weights.updated({"lexical_consistency": 2.0})
+    lines = [case.sentence for case in document.cases]
+    scorer = Bleu().scorer([Corpus.from_lines(["e0 e1 e2", "e1 e3", "e0 e4"])])
+    space = SpaceLimits(reordering_limit=document.limit, table_limit=0)
+    names = model.feature_names
+    lesson = Lesson(model, lines * 2, _Twice(scorer), names, documents=np.array([0, 3, 6]), space=space)
+    learner = RiskSentence(samples=20_000, burn_in=100)
+    drawn = learner._draw(lesson, weights, np.arange(2), seed=5, threads=1)
+    assert len(drawn) == 2
+    estimate = learner.estimate(drawn, scorer, 1, 0.02, np.random.default_rng(0))
+    found = drawn.weighted_features(names, estimate.shares)
+
+    features, gains = [], []
+    for rows in document.scores:
+        total = dict.fromkeys(names, 0.0)
+        for case, row in zip(document.cases, rows, strict=True):
+            derivation = Ragged.of([row], np.int32)
+            for name, value in derivation_features(case.batch, derivation, np.zeros(1, np.int64)).row(0).items():
+                total[name] += value
+        total["lexical_consistency"] = document.values(rows)["lexical_consistency"]
+        features.append([total[name] for name in names])
+        texts = Corpus.from_lines([" ".join(words) for words in document.words(rows)])
+        gains.append(scorer.sentence_scores(scorer.statistics(texts).sum(axis=0)) / 100)
+    matrix, gain = np.array(features), np.array(gains, float)
+
+    def objective(values):
+        p = probabilities(matrix @ values, 1.0)
+        return p @ gain - 0.02 * (p @ np.log(p))
+
+    start = weights.vector(names)
+    exact = np.array([(objective(start + 1e-4 * u) - objective(start - 1e-4 * u)) / 2e-4 for u in np.eye(len(start))])
+    assert abs(exact[names.index("lexical_consistency")]) > 0.004
+    assert found == pytest.approx(exact, abs=1.5e-3)
+
+
+class _Twice:
+    """A scorer that knows the references of one document for two copies of it."""
+
+    def __init__(self, scorer):
+        self._scorer = scorer
+
+    def statistics(self, hypotheses, sentences, *, threads=1):
+        return self._scorer.statistics(hypotheses, sentences % 3, threads=threads)
