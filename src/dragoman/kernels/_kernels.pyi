@@ -919,6 +919,7 @@ def samplerank(
     margin: float,
     bound: float,
     constraints: int,
+    by_margin: bool,
     sign: float,
     trace: bool,
     threads: int = 1,

@@ -27,6 +27,7 @@ struct Settings {
     double margin;  // negative: the better gain
     double bound;   // C
     std::size_t constraints;
+    bool by_margin;  // also where the order is right, but not by the margin
     double sign;
     bool trace;
 };
@@ -285,7 +286,10 @@ private:
         const auto lack = [&](std::size_t m) {
             return margin * scale * (gains_[oracle] - gains_[m]) - (scores[oracle_] - scores[members_[m]]);
         };
-        const auto wrong = [&](std::size_t m) { return gains_[oracle] > gains_[m] && scores[oracle_] < scores[members_[m]]; };
+        const auto wrong = [&](std::size_t m) { 
+            if (!(gains_[oracle] > gains_[m])) return false;
+            return settings_.by_margin ? lack(m) > 0 : scores[oracle_] < scores[members_[m]];
+        };
         if (wrong(here)) add_constraint(place, sentence, here, lack(here));
         if (settings_.constraints < 2) return;
         violated_.clear();
@@ -397,8 +401,8 @@ nb::dict samplerank(nb::tuple arrays, nb::tuple features, std::vector<GlobalArra
                     In1<std::int64_t> units, In1<std::uint8_t> learnt, In2<double> weights, In1<std::int64_t> batch_units,
                     In1<std::int64_t> batch_offsets, In1<std::int64_t> chain_offsets, int reordering_limit, std::uint64_t seed,
                     std::uint64_t first_batch, std::array<double, KINDS> rates, std::int64_t burn_in, std::int64_t samples,
-                    double temperature, double gain_scale, double margin, double bound, std::size_t constraints, double sign, bool trace,
-                    int threads, nb::object progress) {
+                    double temperature, double gain_scale, double margin, double bound, std::size_t constraints, bool by_margin, double sign,
+                    bool trace, int threads, nb::object progress) {
     const PhraseBatch batch(arrays, reordering_limit);
     const FeatureTable table(features);
     std::optional<BleuReferences> references;
@@ -408,7 +412,7 @@ nb::dict samplerank(nb::tuple arrays, nb::tuple features, std::vector<GlobalArra
         views.push_back({reinterpret_cast<GlobalFunction>(address), 1.0, document, source.data(), symbols.data()});
     const Material material{batch,         table,           references ? &*references : nullptr, callback, view(words), std::move(views),
                             view(global_features), view(learnt), view(source_offsets), view(units)};
-    const Settings settings{rates, burn_in, samples, temperature, gain_scale, margin, bound, constraints, sign, trace};
+    const Settings settings{rates, burn_in, samples, temperature, gain_scale, margin, bound, constraints, by_margin, sign, trace};
     const std::size_t chains = chain_offsets.shape(0) - 1, width = weights.shape(1);
     std::vector<std::unique_ptr<RankChain>> done(chains);
     std::vector<std::int64_t> missing(chains, -1);
@@ -454,7 +458,7 @@ void bind_samplerank(nb::module_& m) {
           nb::arg("units").noconvert(), nb::arg("learnt").noconvert(), nb::arg("weights").noconvert(), nb::arg("batch_units").noconvert(),
           nb::arg("batch_offsets").noconvert(), nb::arg("chain_offsets").noconvert(), nb::kw_only(), nb::arg("reordering_limit"),
           nb::arg("seed"), nb::arg("first_batch"), nb::arg("rates"), nb::arg("burn_in"), nb::arg("samples"), nb::arg("temperature"),
-          nb::arg("gain_scale"), nb::arg("margin"), nb::arg("bound"), nb::arg("constraints"), nb::arg("sign"), nb::arg("trace"),
+          nb::arg("gain_scale"), nb::arg("margin"), nb::arg("bound"), nb::arg("constraints"), nb::arg("by_margin"), nb::arg("sign"), nb::arg("trace"),
           nb::arg("threads") = 1, nb::arg("progress") = nb::none());
 }
 

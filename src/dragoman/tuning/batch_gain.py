@@ -25,7 +25,7 @@ class BleuArrays(NamedTuple):
     references: NDArray[np.int32]  #: all of the first sentence, then those of the second, and so on
     reference_offsets: NDArray[np.int64]
     lengths: NDArray[np.float64]  #: of each sentence (row), ascending: the closest counts
-    count: int  #: of references for a sentence
+    reference_count: int  #: for each sentence
     order: int
     smoothing: float
 

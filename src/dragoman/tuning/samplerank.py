@@ -12,20 +12,17 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman import kernels
-from dragoman.core.errors import DataError, UsageError
+from dragoman.core.errors import DataError
 from dragoman.core.options import option
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.weights import Weights
-from dragoman.sampling.chains import check_weights, checked_seed
-from dragoman.sampling.global_features import GlobalFunctions
-from dragoman.tuning.batch_gain import MetricGain, bleu_arrays, check_statistics
-from dragoman.tuning.feature_table import FeatureTable
+from dragoman.sampling.chains import checked_seed
 from dragoman.tuning.learner import Checkpoint, Learner, Lesson, State
+from dragoman.tuning.rank_chains import Plan, RankChains, Ranked, RankSteps
 
 
 @dataclass(frozen=True)
-class SampleRank(Learner):
+class SampleRank(RankSteps, Learner):
     """Learns online from neighbours of derivations, with a metric of whole batches as the judge.
 
     A chain keeps a derivation of each sentence of a batch. Each step picks a sentence, an operator of the sampler and a
@@ -49,20 +46,6 @@ class SampleRank(Learner):
     epochs: int = option(10, "passes over the tuning set", minimum=1)
     chains: int = option(8, "chains, each with its own part of the tuning set and its own weights", minimum=1)
     batch_size: int | None = option(None, "sentences that gains look at; by default all that a chain has", minimum=1)
-    samples: int = option(100, "steps a sentence that may change weights", minimum=1)
-    burn_in: int = option(100, "steps a sentence before them", minimum=0)
-    merge_split: float = option(1.0, "how often phrases are merged and split", minimum=0)
-    reorder: float = option(1.0, "how often two phrases are exchanged", minimum=0)
-    retranslate: float = option(0.0, "how often a phrase is translated anew", minimum=0)
-    temperature: float = option(1.0, "scores are divided by this when a neighbour is drawn", minimum=1e-6)
-    aggressiveness: float = option(0.01, "C, the most that a step may multiply a difference of features by", minimum=0)
-    gain_scale: float = option(1.0, "what a gain of 1 (100 points) is worth in score", minimum=1e-9)
-    margin: float | None = option(None, "M, the factor of the margin; by default the oracle's gain", minimum=0)
-    smoothing: float = option(0.01, "added to all counts of BLEU", minimum=0)
-    update: Literal["closed-form", "hildreth"] = option(
-        "closed-form", "one constraint a step, or several by Hildreth's algorithm"
-    )
-    constraints: int = option(5, "hildreth: the drawn neighbour and the most violated others, so many", minimum=1)
     average: Literal["all", "epoch", "none"] = option(
         "all", "weights to report: averages of all steps so far, of those of the epoch, or the present ones"
     )
@@ -80,14 +63,28 @@ class SampleRank(Learner):
         progress: Progress = SILENT,
     ) -> Iterator[Checkpoint]:
         """Learn from `start`, or go on from a checkpoint."""
-        school = _School(self, lesson, start, seed=checked_seed(seed), threads=threads)
-        now = school.begin() if state is None else school.resumed(state)
+        chains = RankChains(self, lesson, start)
+        course = _Course(self, chains.units, checked_seed(seed))
+        table, given = chains.table, start.vector(chains.table.names)
+        now = course.begin(given[table.learnt]) if state is None else course.resume(state, int(table.learnt.sum()))
         while now.epoch < self.epochs:
+            plan = course.plan(now.epoch)
+            stop = course.next_stop(plan, now.wave)
+            weights = np.tile(given, (course.chains, 1))
+            weights[:, table.learnt] = now.weights
             with progress.stage(f"epoch {now.epoch + 1}") as share_done:
-                now, report = school.round(now, share_done)
-            weights = school.table.changed(start, now.reported(self.average))
-            stop = f"{self.epochs} epochs" if now.epoch == self.epochs else None
-            yield Checkpoint(weights, now.arrays(), report, stop)
+                found = chains.run(
+                    [batches[now.wave : stop] for batches in plan],
+                    weights,
+                    seed=seed,
+                    first_batch=now.epoch << 32 | now.wave,
+                    threads=threads,
+                    progress=share_done,
+                )
+            last = stop == max(map(len, plan))
+            now = now.after(found, table.learnt, stop, last=last)
+            why = f"{self.epochs} epochs" if now.epoch == self.epochs else None
+            yield Checkpoint(table.changed(start, now.reported(self.average)), now.arrays(), _report(found), why)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,140 +110,54 @@ class _Standing:
         row = 0 if average == "all" else 1
         return np.asarray(self.sums[row] / self.collected[row])
 
+    def after(self, found: Ranked, learnt: NDArray[np.bool_], wave: int, *, last: bool) -> _Standing:
+        """What becomes of it when chains have run; after the last batches of an epoch, their weights are mixed."""
+        kept = np.array([True, self.wave > 0])
+        sums = self.sums * kept[:, None] + found.totals[:, learnt].sum(axis=0)
+        collected = self.collected * kept + found.collected.sum()
+        weights = found.weights[:, learnt]
+        if last:
+            mixed = np.tile(weights.mean(axis=0), (len(weights), 1))
+            return _Standing(mixed, sums, collected, self.epoch + 1)
+        return _Standing(weights, sums, collected, self.epoch, wave)
 
-class _School:
-    """A lesson in the kernel's terms."""
 
-    def __init__(self, options: SampleRank, lesson: Lesson, start: Weights, *, seed: int, threads: int):
-        _check(options, lesson)
-        check_weights(start)
-        self._options, self._lesson, self._seed, self._threads = options, lesson, seed, threads
-        translator = lesson.translator(start)
-        self._limit = translator.reordering_limit
-        self._batch = translator.batch(lesson.lines)
-        global_features = tuple(getattr(lesson.model, "global_features", ()))
-        self._functions = GlobalFunctions(global_features, start) if global_features else None
-        self.table = FeatureTable.of(self._batch, lesson, [feature.name for feature in global_features])
-        self._start = start.vector(self.table.names)
-        documents = self._functions is not None and self._functions.see_documents
-        self._units = lesson.document_bounds if documents else np.arange(len(lesson) + 1)
-        self._chains = min(options.chains, max(1, len(self._units) - 1))
-        phrase_options = self._batch.options
-        self._bleu = bleu_arrays(lesson.scorer, phrase_options, options.smoothing)
-        self._gain = None
-        if self._bleu is None:
-            self._gain = MetricGain(
-                lesson.scorer, phrase_options.vocab, sign=lesson.sign, smoothing=options.smoothing
-            )
+class _Course:
+    """Which chain learns from what, and when."""
 
-    def begin(self) -> _Standing:
-        learnt = self._start[self.table.learnt] * (self._options.initial == "given")
-        sums, collected = np.zeros((2, len(learnt))), np.zeros(2, np.int64)
-        return _Standing(np.tile(learnt, (self._chains, 1)), sums, collected)
+    def __init__(self, options: SampleRank, units: NDArray[np.int64], seed: int):
+        self._options, self._units, self._seed = options, units, seed
+        self.chains = min(options.chains, len(units) - 1)
 
-    def resumed(self, state: State) -> _Standing:
-        expected = self._chains, int(self.table.learnt.sum())
-        if state["weights"].shape != expected:
+    def begin(self, start: NDArray[np.float64]) -> _Standing:
+        weights = start if self._options.initial == "given" else np.zeros_like(start)
+        return _Standing(np.tile(weights, (self.chains, 1)), np.zeros((2, len(start))), np.zeros(2, np.int64))
+
+    def resume(self, state: State, learnt: int) -> _Standing:
+        if state["weights"].shape != (self.chains, learnt):
+            chains, weights = state["weights"].shape
             raise DataError(
-                f"the saved state has {state['weights'].shape[0]} chains and {state['weights'].shape[1]} weights",
-                expected=f"{expected[0]} chains and {expected[1]} weights",
+                f"the saved state has {chains} chains and {weights} weights",
+                expected=f"{self.chains} chains and {learnt} weights",
             )
         epoch, wave = state["place"].tolist()
         return _Standing(state["weights"], state["sums"], state["collected"], epoch, wave)
 
-    def round(self, now: _Standing, share_done: Any) -> tuple[_Standing, dict[str, float]]:
-        """Learn until the next checkpoint."""
-        options = self._options
-        plan = self._plan(now.epoch)
-        waves = max(len(batches) for batches in plan)
-        stop = self._next_stop(plan, now.wave, waves)
-        mine = [batches[now.wave : stop] for batches in plan]
-        weights = np.tile(self._start, (self._chains, 1))
-        weights[:, self.table.learnt] = now.weights
-        found = self._run(mine, weights, now.epoch << 32 | now.wave, share_done)
-        counts = found["counts"].sum(axis=0)
-        collected, steps, changes, updates, clipped, batches = counts.tolist()
-        learnt = found["weights"][:, self.table.learnt]
-        total = found["totals"][:, self.table.learnt].sum(axis=0)
-        sums = now.sums * [[1], [now.wave > 0]] + total
-        done = now.collected * [1, now.wave > 0] + collected
-        after = _Standing(learnt, sums, done, now.epoch, stop)
-        if stop == waves:
-            mixed = np.tile(learnt.mean(axis=0), (self._chains, 1))
-            after = _Standing(mixed, sums, done, now.epoch + 1, 0)
-        gain, moved = found["measures"].sum(axis=0).tolist()
-        report = {
-            "epoch": now.epoch + stop / waves,
-            "updates": updates / max(collected, 1),
-            "clipped": clipped / max(updates, 1),
-            "changes": changes / max(steps, 1),
-            "moved": moved / self._chains,
-            "gain": 100 * gain / max(batches, 1),
-        }
-        assert options.chains >= self._chains
-        return after, report
-
-    def _run(
-        self, plan: list[list[NDArray[np.int64]]], weights: NDArray[np.float64], first_batch: int, share_done: Any
-    ) -> dict[str, Any]:
-        options, phrase_options = self._options, self._batch.options
-        batches = [batch for chain in plan for batch in chain]
-        try:
-            found = kernels.samplerank(
-                self._batch.arrays,
-                self.table.arrays,
-                [] if self._functions is None else self._functions.arrays(self._batch),
-                self.table.global_ids,
-                self._bleu,
-                self._gain,
-                phrase_options.words.values,
-                phrase_options.source.sentences.offsets,
-                self._units,
-                self.table.learnt.astype(np.uint8),
-                weights,
-                np.concatenate([np.empty(0, np.int64), *batches]),
-                np.cumsum([0, *(len(batch) for batch in batches)]),
-                np.cumsum([0, *(len(chain) for chain in plan)]),
-                reordering_limit=self._limit,
-                seed=self._seed,
-                first_batch=first_batch,
-                rates=(options.merge_split, options.reorder, options.retranslate),
-                burn_in=options.burn_in,
-                samples=options.samples,
-                temperature=options.temperature,
-                gain_scale=options.gain_scale,
-                margin=-1.0 if options.margin is None else options.margin,
-                bound=options.aggressiveness,
-                constraints=options.constraints if options.update == "hildreth" else 1,
-                sign=float(self._lesson.sign),
-                trace=False,
-                threads=self._threads,
-                progress=share_done,
-            )
-        except ValueError as error:
-            if self._functions is None:
-                raise
-            raise self._functions.failure(error) from None
-        for sentence in found["missing"][found["missing"] >= 0].tolist():
-            raise DataError(
-                f"sentence {sentence + 1} ('{self._lesson.lines[sentence]}') has no derivation",
-                expected="options that cover each word, in an order that the reordering limit allows",
-            )
-        return found
-
-    def _plan(self, epoch: int) -> list[list[NDArray[np.int64]]]:
-        """The batches of each chain in an epoch, as units: a random part of all, cut into batches of about a size."""
+    def plan(self, epoch: int) -> list[list[NDArray[np.int64]]]:
+        """The batches of each chain in an epoch: a random part of all units, cut into batches of about a size."""
         order = np.random.default_rng([self._seed, epoch]).permutation(len(self._units) - 1)
         plan = []
-        for part in np.array_split(order, self._chains):
+        for part in np.array_split(order, self.chains):
             lengths = np.diff(self._units)[part]
             total = int(lengths.sum())
-            count = 1 if self._options.batch_size is None else -(-total // self._options.batch_size)
+            count = 1 if self._options.batch_size is None else max(1, -(-total // self._options.batch_size))
             batch = (np.cumsum(lengths) - lengths) * count // max(total, 1)
             plan.append([part[batch == i] for i in range(count) if (batch == i).any()])
         return plan
 
-    def _next_stop(self, plan: list[list[NDArray[np.int64]]], wave: int, waves: int) -> int:
+    def next_stop(self, plan: Plan, wave: int) -> int:
+        """How many batches of each chain will be done at the next checkpoint."""
+        waves = max(map(len, plan))
         if self._options.evaluate_every is None:
             return waves
         lengths, done = np.diff(self._units), 0
@@ -257,11 +168,13 @@ class _School:
         return waves
 
 
-def _check(options: SampleRank, lesson: Lesson) -> None:
-    if not len(lesson):
-        raise UsageError("there is no sentence to learn from")
-    if not (options.merge_split or options.reorder or options.retranslate):
-        raise UsageError("samplerank has no operator; expected merge-split, reorder or retranslate")
-    if lesson.space.table_limit_by == "score":
-        raise UsageError("samplerank needs options that do not depend on weights; set table-limit-by to probability")
-    check_statistics(lesson.scorer)
+def _report(found: Ranked) -> dict[str, float]:
+    """For whoever follows: shares of steps with updates and of updates that C clips, how far weights went, the gain."""
+    steps, changes, updates, clipped, batches = found.counts.sum(axis=0).tolist()
+    return {
+        "updates": updates / max(int(found.collected.sum()), 1),
+        "clipped": clipped / max(updates, 1),
+        "changes": changes / max(steps, 1),
+        "moved": float(found.moved.mean()),
+        "gain": 100 * float(found.gains.sum()) / max(batches, 1),
+    }
