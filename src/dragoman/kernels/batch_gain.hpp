@@ -72,12 +72,12 @@ public:
     double smoothing;
 };
 
-// BLEU from 0 to 1, with a constant added to all counts.
+// BLEU from 0 to 100, with a constant added to all counts.
 class BleuGain final : public BatchGain {
 public:
     BleuGain(const BleuReferences& references, double sign) : references_(references), sign_(sign) {}
 
-    double range() const override { return 1; }
+    double range() const override { return 100; }
 
     void start(std::span<const std::unique_ptr<LearntSentence>> sentences) override {
         tries_.clear();
@@ -121,7 +121,7 @@ public:
             }
             Counts changed = rest;
             changed.add(pending_.back(), 1);
-            gains.push_back(sign_ * score(changed));
+            gains.push_back(sign_ * 100 * score(changed));
         }
         trie.forget();
     }
@@ -151,6 +151,7 @@ private:
         double length = 0, reference_length = 0;
     };
 
+    // From 0 to 1.
     double score(const Counts& counts) const {
         const double added = references_.smoothing;
         double precision = 1;

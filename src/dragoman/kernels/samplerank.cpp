@@ -24,7 +24,7 @@ struct Settings {
     std::int64_t burn_in, samples;  // steps a sentence
     double temperature;
     double gain_scale;
-    double margin;  // negative: the better gain
+    double margin;  // negative: the oracle's gain, or what an error leaves of 100
     double bound;   // C
     std::size_t constraints;
     bool by_margin;  // also where the order is right, but not by the margin
@@ -173,7 +173,7 @@ private:
         const auto place = static_cast<std::size_t>(stream_.below(static_cast<std::int64_t>(sentences_.size())));
         LearntSentence& sentence = *sentences_[place];
         Point point = choose_kind();
-        if (!choose_point(sentence, point)) return note(sentence, point);
+        if (!choose_point(sentence, point)) return note(sentence, point, 0);
         sentence.freshen();
         list(sentence, point);
         if (!groups_.empty()) add_global_scores(place, sentence);
@@ -182,7 +182,7 @@ private:
         sentence.derivation().changed(block_.change(drawn), drawn_phrases_);
         if (drawn != block_.present()) accept(place, sentence, drawn);
         update();
-        if (settings_.trace) note(sentence, point);
+        note(sentence, point, block_.size());
     }
 
     struct Point {
@@ -282,7 +282,7 @@ private:
         oracle_ = members_[oracle];
         numbers_ = {scores[drawn], gains_[here], scores[oracle_], gains_[oracle], 0};
         sentence.derivation().changed(block_.change(oracle_), oracle_phrases_);
-        const double margin = settings_.margin >= 0 ? settings_.margin : std::max(0.0, gains_[oracle] + (settings_.sign < 0 ? 1.0 : 0.0));
+        const double margin = settings_.margin >= 0 ? settings_.margin : std::max(0.0, gains_[oracle] + (settings_.sign < 0 ? 100.0 : 0.0));
         const auto lack = [&](std::size_t m) {
             return margin * scale * (gains_[oracle] - gains_[m]) - (scores[oracle_] - scores[members_[m]]);
         };
@@ -357,11 +357,10 @@ private:
         report.updates += moved > 0;
     }
 
-    void note(LearntSentence& sentence, const Point& point) {
+    void note(LearntSentence& sentence, const Point& point, std::size_t members) {
         if (!settings_.trace) return;
-        const bool chosen = point.one != point.other;
         trace.steps.insert(trace.steps.end(), {static_cast<std::int32_t>(sentence.sentence), point.kind, point.one, point.other,
-                                               static_cast<std::int32_t>(chosen ? block_.size() : 0), static_cast<std::int32_t>(constraints_.size())});
+                                               static_cast<std::int32_t>(members), static_cast<std::int32_t>(constraints_.size())});
         trace.add(sentence.derivation().phrases());
         trace.add(oracle_phrases_);
         trace.numbers.insert(trace.numbers.end(), numbers_.begin(), numbers_.end());

@@ -59,7 +59,7 @@ def bleu_arrays(scorer: Scorer, options: PhraseOptions, smoothing: float) -> Ble
 class MetricGain:
     """Any metric whose statistics add up, as a function that the kernel can call: slow, but it works.
 
-    Gains are `sign` times the metric, divided by 100; if it is BLEU, `smoothing` is added to all counts.
+    Gains are `sign` times the metric; if it is BLEU, `smoothing` is added to all counts.
     """
 
     def __init__(self, scorer: Scorer, vocab: Vocab, *, sign: int, smoothing: float):
@@ -77,24 +77,24 @@ class MetricGain:
         return statistics, np.ascontiguousarray(self._sign * self.value(total))
 
     def value(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The metric of sums of statistics, divided by 100."""
+        """The metric of sums of statistics."""
         if self._scorer.bleu_columns is not None:
             return smoothed_bleu(statistics[..., self._scorer.bleu_columns], self._smoothing)
-        return np.asarray(self._scorer.score(statistics) / 100, np.float64)
+        return np.asarray(self._scorer.score(statistics), np.float64)
 
 
 def smoothed_bleu(counts: NDArray[np.float64], smoothing: float) -> NDArray[np.float64]:
-    """BLEU from 0 to 1 with a constant added to all counts: matches, totals, length, reference length.
+    """BLEU from 0 to 100 with a constant added to all counts: matches, totals, length, reference length.
 
     >>> smoothed_bleu(np.array([2.0, 1, 4, 3, 4, 4]), 0.0).round(4).tolist()  # √(2/4 · 1/3)
-    0.4082
+    40.8248
     """
     order = (counts.shape[-1] - 2) // 2
     counts = counts + smoothing
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(counts[..., :order] / counts[..., order : 2 * order]).mean(axis=-1)
         penalty = np.minimum(0.0, 1 - counts[..., -1] / counts[..., -2])
-        return np.asarray(np.nan_to_num(np.exp(logs + penalty), nan=0.0))
+        return np.asarray(np.nan_to_num(100 * np.exp(logs + penalty), nan=0.0))
 
 
 def check_statistics(scorer: Scorer) -> None:

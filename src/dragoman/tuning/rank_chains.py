@@ -34,11 +34,13 @@ class RankSteps(Options):
     reorder: float = option(1.0, "how often two phrases are exchanged", minimum=0)
     retranslate: float = option(0.0, "how often a phrase is translated anew", minimum=0)
     temperature: float = option(1.0, "scores are divided by this when a neighbour is drawn", minimum=1e-6)
-    aggressiveness: float = option(0.01, "C, the most that a step may multiply a difference of features by", minimum=0)
-    gain_scale: float = option(1.0, "what a gain of 1 (100 points) is worth in score", minimum=1e-9)
-    margin: float | None = option(None, "M, the factor of the margin; by default the oracle's gain", minimum=0)
+    aggressiveness: float = option(0.001, "C, the most that a step may multiply a difference of features by", minimum=0)
+    gain_scale: float = option(1.0, "what a point of the metric is worth in score", minimum=1e-9)
+    margin: float | None = option(
+        None, "M, the factor of the margin; by default the oracle's gain in points (of an error: 100 less it)", minimum=0
+    )
     violation: Literal["order", "margin"] = option(
-        "order", "change weights if the model orders neighbours wrongly, or also if rightly but not by the margin"
+        "margin", "change weights if the model orders neighbours wrongly, or also if rightly but not by the margin"
     )
     smoothing: float = option(0.01, "added to all counts of BLEU", minimum=0)
     update: Literal["closed-form", "hildreth"] = option(

@@ -176,5 +176,5 @@ def _report(found: Ranked) -> dict[str, float]:
         "clipped": clipped / max(updates, 1),
         "changes": changes / max(steps, 1),
         "moved": float(found.moved.mean()),
-        "gain": 100 * float(found.gains.sum()) / max(batches, 1),
+        "gain": float(found.gains.sum()) / max(batches, 1),
     }
