@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from dragoman.core.ragged import Ragged
 from dragoman.core.weights import Weights
+from dragoman.model.bundle import Model
+from dragoman.sampling.features.length_ratio import LengthRatio
 from dragoman.search.batch import Batch
+from dragoman.search.global_feature import GlobalFeature
 from dragoman.search.lattice import derivation_features
 from oracles.sampler import Blocks, Point
 
@@ -19,6 +22,38 @@ from oracles.sampler import Blocks, Point
 OPERATORS = ("merge_split", "reorder", "retranslate")
 
 Row = tuple[int, ...]
+
+
+class Echo(GlobalFeature):
+    """How many words of a document's translation have stood in it before."""
+
+    name = "echo"
+    level = "document"
+
+    def value(self, source, target, changed):
+        """The number of words less that of different ones."""
+        words = np.concatenate(target)
+        return float(len(words) - len(np.unique(words)))
+
+
+class ModelWithGlobals(Model):
+    """A model that has global features."""
+
+    global_features = (LengthRatio(), Echo())
+
+    @classmethod
+    def of(cls, model: Model) -> ModelWithGlobals:
+        """The same model with them."""
+        return cls(**{field.name: getattr(model, field.name) for field in fields(model)})
+
+
+def global_features(
+    sources: Sequence[Sequence[str]], targets: Sequence[Sequence[str]], sentence: int, document: Sequence[int]
+) -> dict[str, float]:
+    """The values of the two for a sentence, and for the document that it stands in."""
+    ratio = (len(targets[sentence]) + 1) / (len(sources[sentence]) + 1)
+    text = [word for s in document for word in targets[s]]
+    return {"length_ratio": -abs(math.log(ratio)), "echo": float(len(text) - len(set(text)))}
 
 
 @dataclass(frozen=True)
