@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,7 +20,8 @@ from dragoman.search.limits import SpaceLimits
 from dragoman.search.translator import Translator
 from dragoman.tuning.learner import Lesson
 from dragoman.tuning.rank_chains import RankChains, RankSteps
-from oracles import extra_features, phrase_space, samplerank
+from oracles import extra_features, phrase_case, phrase_space, samplerank
+from oracles.sampler import p_value, probabilities
 
 
 def _some_translations(batch, rng):
@@ -220,6 +222,27 @@ def test_hildreth_satisfies_all_constraints_that_it_can(seed):
         lacks = [0.1 * (best_gain - case.gain(step, row)) - after[step.oracle] + after[row] for row in step.block]
         several += max(lacks) < 1e-6
     assert several or not any(2 <= row[5] < 4 for row in case.trace)
+
+
+@pytest.mark.parametrize("seed", [6, 11, 20, 22])
+def test_without_updates_chains_draw_from_the_model(seed):
+    case, copies = phrase_case.Case(seed), 2000
+    scorer = Bleu().scorer([Corpus.from_lines(["a"] * copies)])
+    lesson = Lesson(case.model, [case.sentence] * copies, scorer, case.model.feature_names, space=case.space)
+    steps = RankSteps(samples=1, burn_in=80, retranslate=1.0, aggressiveness=0.0)
+    chains = RankChains(steps, lesson, case.translator.weights)
+    weights = case.translator.weights.vector(chains.table.names)[None]
+    trace, phrases, offsets, *_ = chains.run(
+        [[np.arange(copies)]], weights, seed=seed, first_batch=0, trace=True
+    ).traces[0]
+    last = {sentence: at for at, sentence in enumerate(trace[:, 0].tolist())}
+    ends = Counter(tuple(phrases[offsets[2 * at] : offsets[2 * at + 1]].tolist()) for at in last.values())
+    scores = np.array(list(case.scores.values()))
+    counts = np.array([ends[row] for row in case.scores])
+    assert counts.sum() == copies
+    p = p_value(counts, probabilities(scores, 1.0) * copies)
+    assert p is not None
+    assert p > 1e-4
 
 
 def test_totals_are_the_sum_of_the_weights_after_each_collected_step():
