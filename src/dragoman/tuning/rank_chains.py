@@ -71,7 +71,7 @@ class RankChains:
     """A lesson in the kernel's terms."""
 
     def __init__(self, steps: RankSteps, lesson: Lesson, start: Weights):
-        _check(steps, lesson)
+        check_lesson(steps, lesson)
         check_weights(start)
         self._steps, self._lesson = steps, lesson
         translator = lesson.translator(start)
@@ -159,7 +159,8 @@ class RankChains:
         )
 
 
-def _check(steps: RankSteps, lesson: Lesson) -> None:
+def check_lesson(steps: RankSteps, lesson: Lesson) -> None:
+    """Refuse what chains cannot learn from."""
     if not len(lesson):
         raise UsageError("there is no sentence to learn from")
     if not (steps.merge_split or steps.reorder or steps.retranslate):

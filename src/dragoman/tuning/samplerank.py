@@ -18,7 +18,7 @@ from dragoman.core.progress import SILENT, Progress
 from dragoman.core.weights import Weights
 from dragoman.sampling.chains import checked_seed
 from dragoman.tuning.learner import Checkpoint, Learner, Lesson, State
-from dragoman.tuning.rank_chains import Plan, RankChains, Ranked, RankSteps
+from dragoman.tuning.rank_chains import Plan, RankChains, Ranked, RankSteps, check_lesson
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,10 @@ class SampleRank(RankSteps, Learner):
     )
     initial: Literal["given", "zero"] = option("given", "begin with the given weights, or with 0")
     evaluate_every: int | None = option(None, "sentences between checkpoints; by default an epoch", minimum=1)
+
+    def check(self, lesson: Lesson) -> None:
+        """Refuse what cannot be learnt from, before anything is begun."""
+        check_lesson(self, lesson)
 
     def learn(
         self,
