@@ -37,7 +37,7 @@ class RankSteps(Options):
     aggressiveness: float = option(0.001, "C, the most that a step may multiply a difference of features by", minimum=0)
     gain_scale: float = option(1.0, "what a point of the metric is worth in score", minimum=1e-9)
     margin: float | None = option(
-        None, "M, the factor of the margin; by default the oracle's gain in points (of an error: 100 less it)", minimum=0
+        None, "M, the factor of the margin; by default the oracle's gain (of an error: 100 less it)", minimum=0
     )
     violation: Literal["order", "margin"] = option(
         "margin", "change weights if the model orders neighbours wrongly, or also if rightly but not by the margin"
