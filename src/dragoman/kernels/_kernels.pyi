@@ -894,3 +894,52 @@ def global_values(
 # segmentations.cpp
 def segmentation_components(lengths: _I32, offsets: _I64, begin: _I32, end: _I32, most: int, threads: int = 1) -> _I64:
     """The number of connected parts of each sentence's segmentation graph, at most `most`, given its options' spans."""
+
+# samplerank.cpp; the tuples are dragoman.tuning.feature_table.FeatureArrays and dragoman.tuning.batch_gain.BleuArrays
+def samplerank(
+    arrays: _PhraseArrays,
+    features: tuple[Any, ...],
+    globals: list[tuple[int, float, bool, _I32, _I32]],  # noqa: A002
+    global_features: _I32,
+    bleu: tuple[Any, ...] | None,
+    callback: Callable[[int, _I32, _I64, _F64], tuple[_F64, _F64]] | None,
+    words: _I32,
+    source_offsets: _I64,
+    units: _I64,
+    learnt: _U8,
+    weights: _F64,
+    batch_units: _I64,
+    batch_offsets: _I64,
+    chain_offsets: _I64,
+    *,
+    reordering_limit: int,
+    seed: int,
+    first_batch: int,
+    rates: tuple[float, float, float],
+    burn_in: int,
+    samples: int,
+    temperature: float,
+    gain_scale: float,
+    margin: float,
+    bound: float,
+    constraints: int,
+    by_margin: bool,
+    sign: float,
+    trace: bool,
+    threads: int = 1,
+    progress: _Progress = None,
+) -> dict[str, Any]:
+    """Run chains of SampleRank, each with its row of `weights` on its batches, which are rows of units (sentences or
+    documents, given by their bounds).
+
+    `globals` are as in `gibbs_sample` (their weights are not used, but those of `global_features`). Without `bleu`,
+    `callback` gives statistics and gains of translations. A `margin` below 0 is the gain of the oracle. Batch b of a
+    chain has the random numbers of `first_batch` + b.
+
+    Returns `missing` (for each chain a sentence without derivation, or -1), `weights` of each chain at its end,
+    `totals` of the weights over all collected steps; `counts`: steps collected, all steps, steps that changed the
+    derivation, those that changed weights, duals at their bound, batches; `measures`: gains at the end of batches, and
+    lengths of changes of weights, summed; and `traces` with all steps: sentence, operator, its points, size of the
+    block, constraints; phrases and offsets of the derivation drawn and of the oracle, by turns; score and gain of both,
+    and the first dual; the weights after the step.
+    """

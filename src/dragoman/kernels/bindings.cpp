@@ -31,6 +31,7 @@ void bind_phrase_search(nanobind::module_&);
 void bind_gibbs(nanobind::module_&);
 void bind_global_features(nanobind::module_&);
 void bind_greedy(nanobind::module_&);
+void bind_samplerank(nanobind::module_&);
 void bind_metric_edits(nanobind::module_&);
 void bind_metric_meteor(nanobind::module_&);
 void bind_metric_ngrams(nanobind::module_&);
@@ -75,6 +76,7 @@ NB_MODULE(_kernels, m) {
     dragoman::bind_gibbs(m);
     dragoman::bind_global_features(m);
     dragoman::bind_greedy(m);
+    dragoman::bind_samplerank(m);
     dragoman::bind_metric_edits(m);
     dragoman::bind_metric_meteor(m);
     dragoman::bind_metric_ngrams(m);

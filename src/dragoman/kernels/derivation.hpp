@@ -191,6 +191,9 @@ public:
         score_anew();
     }
 
+    // Scores all anew, after a change of weights.
+    void rescore() { score_anew(); }
+
     // The options of the changed derivation.
     void changed(const Change& change, std::vector<std::int32_t>& options) const { gather(change.pieces(), options); }
 

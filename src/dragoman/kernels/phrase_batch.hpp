@@ -38,6 +38,7 @@ public:
     PhraseModelView model;
 
     std::size_t sentences() const { return lengths_.shape(0); }
+    std::int64_t first_option(std::size_t sentence) const { return option_offsets_.data()[sentence]; }
 
     OptionsView options(std::size_t sentence) const {
         const std::int64_t first = option_offsets_.data()[sentence];

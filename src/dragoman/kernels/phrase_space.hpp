@@ -97,6 +97,18 @@ public:
         return step;
     }
 
+    // Language models' scores are remembered as weighted: after a change of weights, they must be forgotten.
+    void forget_scores() {
+        cache_.assign(std::size_t{1} << 9, {});
+        cache_mask_ = cache_.size() - 1;
+        cached_ = 0;
+        span_slots_.assign(std::size_t{1} << 8, {});
+        span_steps_.clear();
+        span_rows_ = 0;
+    }
+    // How many scores are remembered.
+    std::size_t remembered() const { return cached_ + span_steps_.size(); }
+
     // Says that `read` will be called soon.
     void prefetch(std::int32_t lm, std::int32_t option) const {
         const std::uint64_t key = std::uint64_t(static_cast<std::uint32_t>(lm)) << 32 | static_cast<std::uint32_t>(option + 1);

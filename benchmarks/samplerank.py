@@ -1,0 +1,105 @@
+"""Speed of SampleRank: an epoch over Multi30k's validation set, and what a step costs as batches and features grow.
+
+Make the model with `dragoman train` on Multi30k's training set; `--steps` makes the rows cheaper.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from dragoman.core.corpus import Corpus
+from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.files import read_lines
+from dragoman.metrics.bleu import Bleu
+from dragoman.metrics.metric import Metric
+from dragoman.metrics.ter import Ter
+from dragoman.model.bundle import Model
+from dragoman.search.options import PhraseOptions
+from dragoman.search.translator import Translator
+from dragoman.training.tokenise import input_preparation
+from dragoman.tuning.learner import Lesson
+from dragoman.tuning.ranges import tuned_names
+from dragoman.tuning.samplerank import SampleRank
+
+PROJECT = Path(__file__).resolve().parent.parent
+
+
+class ManyFeatures:
+    """Two features for each option, out of many."""
+
+    def __init__(self, count: int):
+        self._names = tuple(f"sparse.{i}" for i in range(count))
+
+    def __call__(self, options: PhraseOptions, /) -> FeatureRows:
+        """Return which they are, by the option's number."""
+        numbers = np.arange(2 * len(options), dtype=np.int64) * 2654435761 % len(self._names)
+        offsets = np.arange(0, 2 * len(options) + 1, 2, dtype=np.int64)
+        return FeatureRows(self._names, offsets, numbers.astype(np.int32), np.ones(len(numbers)))
+
+
+class SparseLesson(Lesson):
+    """A lesson whose options have many sparse features."""
+
+    def translator(self, weights, *, threads=1):  # type: ignore[no-untyped-def]
+        return Translator(self.model, weights, space=self.space, local_features=[ManyFeatures(100_000)])
+
+
+def lesson_of(model: Model, data: Path, source: str, target: str, metric: Metric) -> Lesson:
+    prepare = input_preparation(model.settings, prepared=False)
+    lines = list(prepare(read_lines(data / f"multi30k/val.{source}.gz")))
+    references = Corpus.from_lines(prepare(read_lines(data / f"multi30k/val.{target}.gz")))
+    sign = 1 if metric.higher_is_better else -1
+    return Lesson(model, lines, metric.scorer([references]), tuned_names(model.feature_names), sign=sign)
+
+
+def epoch_seconds(lesson: Lesson, method: SampleRank, threads: int, repeats: int = 2) -> float:
+    """The seconds of the last of some epochs, best of several runs; the first has the options to collect."""
+    best = float("inf")
+    for _ in range(repeats):
+        learning = replace(method, epochs=2).learn(lesson, lesson.model.weights, threads=threads)
+        next(learning)
+        start = time.perf_counter()
+        next(learning)
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("model", type=Path)
+    parser.add_argument("--data", type=Path, default=PROJECT.parent / "shared/data")
+    parser.add_argument("--source", default="fr")
+    parser.add_argument("--target", default="en")
+    parser.add_argument("--steps", type=int, default=100, help="steps a sentence, and as many of burn-in")
+    parser.add_argument("--threads", type=int, default=2)
+    arguments = parser.parse_args()
+    model = Model.load(arguments.model)
+    lesson = lesson_of(model, arguments.data, arguments.source, arguments.target, Bleu())
+    sparse = SparseLesson(**vars(lesson) | {"sparse": lambda names: {n: (0, 0) for n in names if "sparse." in n}})
+    method = SampleRank(samples=arguments.steps, burn_in=arguments.steps)
+    print("| | seconds an epoch | µs a step and thread |")
+    print("|---|---|---|")
+
+    def row(name: str, lesson: Lesson, method: SampleRank) -> None:
+        seconds = epoch_seconds(lesson, method, arguments.threads)
+        steps = (method.samples + method.burn_in) * len(lesson)
+        print(f"| {name} | {seconds:.2f} | {1e6 * seconds * arguments.threads / steps:.1f} |", flush=True)
+
+    row(f"8 chains, {2 * arguments.steps} steps a sentence, {len(lesson):,} sentences", lesson, method)
+    for size in (8, 64, 512):
+        row(f"2 chains, batches of {size}", lesson, replace(method, chains=2, batch_size=size))
+    row("without burn-in", lesson, replace(method, burn_in=0))
+    row("100,000 sparse features", sparse, method)
+    row("Hildreth, 5 constraints", lesson, replace(method, update="hildreth"))
+    few = replace(lesson, lines=lesson.lines[:50])
+    ter = lesson_of(model, arguments.data, arguments.source, arguments.target, Ter())
+    row("TER, 50 sentences, by Python", replace(ter, lines=few.lines), replace(method, samples=10, burn_in=10))
+
+
+if __name__ == "__main__":
+    main()

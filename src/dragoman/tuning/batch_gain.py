@@ -1,0 +1,106 @@
+"""How much a metric likes a batch of translations when one of them changes: its statistics add up."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.corpus import Corpus
+from dragoman.core.errors import UsageError
+from dragoman.core.vocab import Vocab
+from dragoman.metrics.bleu import BleuScorer
+from dragoman.metrics.combined import CombinedScorer
+from dragoman.metrics.metric import Scorer
+from dragoman.metrics.precomputed import PrecomputedScorer
+from dragoman.search.options import PhraseOptions
+
+
+class BleuArrays(NamedTuple):
+    """BLEU's references, and the options in their words, as the kernel expects them."""
+
+    words: NDArray[np.int32]
+    word_offsets: NDArray[np.int64]
+    references: NDArray[np.int32]  #: all of the first sentence, then those of the second, and so on
+    reference_offsets: NDArray[np.int64]
+    lengths: NDArray[np.float64]  #: of each sentence (row), ascending: the closest counts
+    reference_count: int  #: for each sentence
+    order: int
+    smoothing: float
+
+
+def bleu_arrays(scorer: Scorer, options: PhraseOptions, smoothing: float) -> BleuArrays | None:
+    """What the kernel needs to know for BLEU; None if it cannot compute this metric.
+
+    It puts translations together from options, so words must be counted as they are: no tokeniser may look across.
+    """
+    if not isinstance(scorer, BleuScorer) or scorer.metric.tokenise != "none":
+        return None
+    references = scorer.references
+    words = references.encode(Corpus(options.vocab, options.words))
+    lengths = np.sort(references.lengths.T.astype(np.float64), axis=1)
+    if scorer.metric.reference_length == "shortest":
+        lengths = lengths[:, :1]
+    if scorer.metric.reference_length == "average":
+        lengths = lengths.mean(axis=1, keepdims=True)
+    return BleuArrays(
+        words.values,
+        words.offsets,
+        references.grouped.values,
+        references.grouped.offsets,
+        np.ascontiguousarray(lengths),
+        len(references),
+        scorer.metric.order,
+        smoothing,
+    )
+
+
+class MetricGain:
+    """Any metric whose statistics add up, as a function that the kernel can call: slow, but it works.
+
+    Gains are `sign` times the metric; if it is BLEU, `smoothing` is added to all counts.
+    """
+
+    def __init__(self, scorer: Scorer, vocab: Vocab, *, sign: int, smoothing: float):
+        check_statistics(scorer)
+        self._scorer, self._vocab, self._sign, self._smoothing = scorer, vocab, sign, smoothing
+
+    def __call__(
+        self, sentence: int, words: NDArray[np.int32], offsets: NDArray[np.int64], rest: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the statistics of translations of a sentence, and the gain of each with the rest of the batch."""
+        lines = self._vocab.decode(words, offsets).decode().split("\n")[:-1]
+        statistics = self._scorer.statistics(Corpus.from_lines(lines), np.full(len(lines), sentence, np.int64))
+        statistics = np.ascontiguousarray(statistics, np.float64)
+        total = statistics + rest if len(rest) else statistics
+        return statistics, np.ascontiguousarray(self._sign * self.value(total))
+
+    def value(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The metric of sums of statistics."""
+        if self._scorer.bleu_columns is not None:
+            return smoothed_bleu(statistics[..., self._scorer.bleu_columns], self._smoothing)
+        return np.asarray(self._scorer.score(statistics), np.float64)
+
+
+def smoothed_bleu(counts: NDArray[np.float64], smoothing: float) -> NDArray[np.float64]:
+    """BLEU from 0 to 100 with a constant added to all counts: matches, totals, length, reference length.
+
+    >>> smoothed_bleu(np.array([2.0, 1, 4, 3, 4, 4]), 0.0).round(4).tolist()  # √(2/4 · 1/3)
+    40.8248
+    """
+    order = (counts.shape[-1] - 2) // 2
+    counts = counts + smoothing
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(counts[..., :order] / counts[..., order : 2 * order]).mean(axis=-1)
+        penalty = np.minimum(0.0, 1 - counts[..., -1] / counts[..., -2])
+        return np.asarray(np.nan_to_num(100 * np.exp(logs + penalty), nan=0.0))
+
+
+def check_statistics(scorer: Scorer) -> None:
+    """Refuse metrics that know only the translations that they were made for."""
+    parts = [one for _, one in scorer.terms] if isinstance(scorer, CombinedScorer) else [scorer]
+    if any(isinstance(part, PrecomputedScorer) for part in parts):
+        raise UsageError(
+            "samplerank needs a metric that can score new translations; precomputed knows those in its file only"
+        )

@@ -1,0 +1,81 @@
+"""All features of a batch's derivations, numbered: what a kernel needs that changes the weights as it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.weights import Weights
+from dragoman.model.features import reordering_features
+from dragoman.search.batch import Batch, boundary_names
+from dragoman.tuning.learner import Lesson
+
+
+class FeatureArrays(NamedTuple):
+    """The features of options, and the numbers of features that depend on context, as the kernel expects them."""
+
+    dense: NDArray[np.float64]  #: a column for each dense feature; those are the first ones
+    sparse_offsets: NDArray[np.int64]
+    sparse_ids: NDArray[np.int32]
+    sparse_values: NDArray[np.float64]
+    reordering: NDArray[np.float64]  #: six columns; the options of each reordering model one after the other
+    reorderings: NDArray[np.int32]  #: the first feature of each reordering model
+    language_models: NDArray[np.int32]
+    distortion: int
+    boundary: int  #: the first of the boundary features, of all pairs of symbols
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureTable:
+    """The names of all features, which of their weights are learnt, and the features of options.
+
+    The dense features come first, then the sparse ones of options, those of boundaries, and the global ones.
+    """
+
+    names: tuple[str, ...]
+    learnt: NDArray[np.bool_]
+    arrays: FeatureArrays
+    global_ids: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, batch: Batch, lesson: Lesson, global_names: Sequence[str] = ()) -> FeatureTable:
+        """Number the features of a batch."""
+        dense = batch.model.feature_names
+        sparse = FeatureRows.join([FeatureRows.zeros(len(batch.options)), *batch.sparse]).used()
+        boundaries = () if batch.boundary_feature is None else boundary_names(batch.boundary_feature)
+        names = (*dense, *sparse.names, *boundaries, *global_names)
+        learnt = {*lesson.names, *lesson.sparse(names)}
+        column = {name: i for i, name in enumerate(dense)}
+        options, models = batch.options, batch.model
+        arrays = FeatureArrays(
+            dense=np.ascontiguousarray(options.dense),
+            sparse_offsets=sparse.offsets,
+            sparse_ids=(sparse.ids + len(dense)).astype(np.int32),
+            sparse_values=sparse.values,
+            reordering=np.ascontiguousarray(options.reordering.reshape(-1, 6)),
+            reorderings=np.array([column[reordering_features(name)[0]] for name in models.reorderings], np.int32),
+            language_models=np.array([column[name] for name in models.language_models], np.int32),
+            distortion=column["distortion"],
+            boundary=len(dense) + len(sparse.names),
+        )
+        return cls(
+            names,
+            np.array([name in learnt for name in names], bool),
+            arrays,
+            np.arange(len(names) - len(global_names), len(names), dtype=np.int32),
+        )
+
+    @property
+    def learnt_names(self) -> list[str]:
+        """The features whose weights are learnt."""
+        return [self.names[i] for i in np.flatnonzero(self.learnt).tolist()]
+
+    def changed(self, start: Weights, values: NDArray[np.float64]) -> Weights:
+        """The weights with other values of those that are learnt; what is 0 and was not there before stays away."""
+        pairs = zip(self.learnt_names, values.tolist(), strict=True)
+        return start.updated({name: value for name, value in pairs if value or name in start})
