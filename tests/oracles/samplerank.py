@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
 from dragoman.core.ragged import Ragged
 from dragoman.core.weights import Weights
-from dragoman.model.bundle import Model
-from dragoman.sampling.features.length_ratio import LengthRatio
 from dragoman.search.batch import Batch
 from dragoman.search.global_feature import GlobalFeature
 from dragoman.search.lattice import derivation_features
@@ -34,17 +32,6 @@ class Echo(GlobalFeature):
         """The number of words less that of different ones."""
         words = np.concatenate(target)
         return float(len(words) - len(np.unique(words)))
-
-
-class ModelWithGlobals(Model):
-    """A model that has global features."""
-
-    global_features = (LengthRatio(), Echo())
-
-    @classmethod
-    def of(cls, model: Model) -> ModelWithGlobals:
-        """The same model with them."""
-        return cls(**{field.name: getattr(model, field.name) for field in fields(model)})
 
 
 def global_features(

@@ -899,7 +899,7 @@ def segmentation_components(lengths: _I32, offsets: _I64, begin: _I32, end: _I32
 def samplerank(
     arrays: _PhraseArrays,
     features: tuple[Any, ...],
-    globals: list[tuple[int, float, bool, _I32, _I32]],  # noqa: A002
+    globals: list[tuple[int, bool, float, bool, _I32, _I32]],  # noqa: A002
     global_features: _I32,
     bleu: tuple[Any, ...] | None,
     callback: Callable[[int, _I32, _I64, _F64], tuple[_F64, _F64]] | None,

@@ -254,10 +254,8 @@ nb::dict collect(std::vector<Visited>& visited, std::size_t sentences, std::size
     return out;
 }
 
-using FeatureArrays = std::tuple<std::uintptr_t, bool, double, bool, In1<std::int32_t>, In1<std::int32_t>>;
-
 nb::dict gibbs_sample(nb::tuple arrays, std::optional<nb::tuple> proposal_arrays, std::optional<nb::tuple> lattices,
-                      std::vector<FeatureArrays> features, In1<std::int32_t> starts, In1<std::int64_t> start_offsets,
+                      std::vector<GlobalArrays> features, In1<std::int32_t> starts, In1<std::int64_t> start_offsets,
                       In1<std::int64_t> groups, int reordering_limit, std::size_t chains, std::uint64_t seed, std::uint64_t first_number,
                       std::array<double, PASSES> rates, bool random, bool per_pass, std::int64_t samples, std::int64_t thin,
                       In1<double> burn_in, double temperature, std::int64_t jump_every, double forward_share, double max_seconds,
@@ -266,14 +264,9 @@ nb::dict gibbs_sample(nb::tuple arrays, std::optional<nb::tuple> proposal_arrays
     std::optional<PhraseBatch> proposal;
     if (proposal_arrays) proposal.emplace(*proposal_arrays, reordering_limit);
     Lattices kept(lattices, target.sentences(), 1 / temperature);
-    std::vector<GlobalFeatureView> views;
-    for (const auto& [address, incremental, weight, document, source, words] : features)
-        views.push_back({incremental ? nullptr : reinterpret_cast<GlobalFunction>(address),
-                         incremental ? reinterpret_cast<const IncrementalFunctions*>(address) : nullptr, weight, document, source.data(),
-                         words.data()});
     const Schedule schedule{rates,       random,     per_pass,      samples,     thin, view(burn_in),
                             temperature, jump_every, forward_share, max_seconds, trace};
-    const Sampler sampler(target, proposal ? &*proposal : nullptr, kept, schedule, std::move(views), view(starts), view(start_offsets),
+    const Sampler sampler(target, proposal ? &*proposal : nullptr, kept, schedule, views_of(features), view(starts), view(start_offsets),
                           view(groups), seed, first_number);
     const std::size_t count = groups.shape(0) - 1;
     std::vector<VisitedGroup> blocks(count * chains);

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <memory>
 #include <stdexcept>
+#include <tuple>
 
 namespace dragoman {
 
@@ -36,6 +37,19 @@ struct GlobalFeatureView {
     const std::int32_t* source;     // a symbol for each source word of the batch
     const std::int32_t* words;      // a symbol for each word of each option of the batch
 };
+
+// What Python hands over of a feature: address, whether it is that of `IncrementalFunctions`, weight, whether it sees
+// documents, symbols of source words and of options' words.
+using GlobalArrays = std::tuple<std::uintptr_t, bool, double, bool, In1<std::int32_t>, In1<std::int32_t>>;
+
+inline std::vector<GlobalFeatureView> views_of(const std::vector<GlobalArrays>& features) {
+    std::vector<GlobalFeatureView> views;
+    for (const auto& [address, incremental, weight, document, source, words] : features)
+        views.push_back({incremental ? nullptr : reinterpret_cast<GlobalFunction>(address),
+                         incremental ? reinterpret_cast<const IncrementalFunctions*>(address) : nullptr, weight, document, source.data(),
+                         words.data()});
+    return views;
+}
 
 inline double checked(double value) {
     if (!std::isfinite(value)) throw std::domain_error("a global feature is not a finite number");

@@ -393,8 +393,6 @@ private:
     std::vector<std::pair<std::int32_t, std::int32_t>> pairs_;
 };
 
-using GlobalArrays = std::tuple<std::uintptr_t, double, bool, In1<std::int32_t>, In1<std::int32_t>>;
-
 nb::dict samplerank(nb::tuple arrays, nb::tuple features, std::vector<GlobalArrays> globals, In1<std::int32_t> global_features,
                     std::optional<nb::tuple> bleu, nb::object callback, In1<std::int32_t> words, In1<std::int64_t> source_offsets,
                     In1<std::int64_t> units, In1<std::uint8_t> learnt, In2<double> weights, In1<std::int64_t> batch_units,
@@ -406,9 +404,9 @@ nb::dict samplerank(nb::tuple arrays, nb::tuple features, std::vector<GlobalArra
     const FeatureTable table(features);
     std::optional<BleuReferences> references;
     if (bleu) references.emplace(*bleu);
-    std::vector<GlobalFeatureView> views;
-    for (const auto& [address, weight, document, source, symbols] : globals)
-        views.push_back({reinterpret_cast<GlobalFunction>(address), 1.0, document, source.data(), symbols.data()});
+    // Values come without weights, which change.
+    std::vector<GlobalFeatureView> views = views_of(globals);
+    for (GlobalFeatureView& view : views) view.weight = 1;
     const Material material{batch,         table,           references ? &*references : nullptr, callback, view(words), std::move(views),
                             view(global_features), view(learnt), view(source_offsets), view(units)};
     const Settings settings{rates, burn_in, samples, temperature, gain_scale, margin, bound, constraints, by_margin, sign, trace};

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -43,9 +42,9 @@ class FeatureTable:
     global_ids: NDArray[np.int32]
 
     @classmethod
-    def of(cls, batch: Batch, lesson: Lesson, global_names: Sequence[str] = ()) -> FeatureTable:
+    def of(cls, batch: Batch, lesson: Lesson) -> FeatureTable:
         """Number the features of a batch."""
-        dense = batch.model.feature_names
+        dense, global_names = batch.model.dense_features, tuple(batch.model.global_features)
         sparse = FeatureRows.join([FeatureRows.zeros(len(batch.options)), *batch.sparse]).used()
         boundaries = () if batch.boundary_feature is None else boundary_names(batch.boundary_feature)
         names = (*dense, *sparse.names, *boundaries, *global_names)

@@ -15,7 +15,7 @@ from dragoman.core.options import Options, option
 from dragoman.core.progress import ShareDone
 from dragoman.core.weights import Weights
 from dragoman.sampling.chains import check_weights
-from dragoman.sampling.global_features import GlobalFunctions
+from dragoman.sampling.global_features import GlobalFunctions, features_of
 from dragoman.tuning.batch_gain import MetricGain, bleu_arrays, check_statistics
 from dragoman.tuning.feature_table import FeatureTable
 from dragoman.tuning.learner import Lesson
@@ -77,12 +77,10 @@ class RankChains:
         translator = lesson.translator(start)
         self.reordering_limit = translator.reordering_limit
         self.batch = translator.batch(lesson.lines)
-        features = tuple(getattr(lesson.model, "global_features", ()))
-        self._functions = GlobalFunctions(features, start) if features else None
-        self.table = FeatureTable.of(self.batch, lesson, [feature.name for feature in features])
-        documents = self._functions is not None and self._functions.see_documents
-        #: Bounds of what must stay together: documents if a feature looks at them, else sentences.
-        self.units = lesson.document_bounds if documents else np.arange(len(lesson) + 1)
+        features = features_of(lesson.model.global_features)
+        given = Weights(dict.fromkeys(lesson.model.global_features, 0.0)).updated(start)
+        self._functions = GlobalFunctions(features, given) if features else None
+        self.table = FeatureTable.of(self.batch, lesson)
         options = self.batch.options
         self._bleu = bleu_arrays(lesson.scorer, options, steps.smoothing)
         self._gain = None
@@ -116,7 +114,7 @@ class RankChains:
                 self._gain,
                 options.words.values,
                 options.source.sentences.offsets,
-                self.units,
+                self._lesson.units,
                 self.table.learnt.astype(np.uint8),
                 weights,
                 np.concatenate([np.empty(0, np.int64), *batches]),

@@ -68,7 +68,7 @@ class SampleRank(RankSteps, Learner):
     ) -> Iterator[Checkpoint]:
         """Learn from `start`, or go on from a checkpoint."""
         chains = RankChains(self, lesson, start)
-        course = _Course(self, chains.units, checked_seed(seed))
+        course = _Course(self, lesson.units, checked_seed(seed))
         table, given = chains.table, start.vector(chains.table.names)
         now = course.begin(given[table.learnt]) if state is None else course.resume(state, int(table.learnt.sum()))
         while now.epoch < self.epochs:

@@ -15,6 +15,7 @@ from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.chrf import Chrf
 from dragoman.metrics.ter import Ter
 from dragoman.model.extra_features import EXTRA_FEATURES
+from dragoman.sampling.global_features import GLOBAL_FEATURES
 from dragoman.search.greedy import gloss
 from dragoman.search.limits import SpaceLimits
 from dragoman.search.translator import Translator
@@ -22,6 +23,11 @@ from dragoman.tuning.learner import Lesson
 from dragoman.tuning.rank_chains import RankChains, RankSteps
 from oracles import extra_features, phrase_case, phrase_space, samplerank
 from oracles.sampler import p_value, probabilities
+
+
+@pytest.fixture(autouse=True)
+def _echo(monkeypatch):
+    monkeypatch.setitem(GLOBAL_FEATURES._classes, "echo", samplerank.Echo)
 
 
 def _some_translations(batch, rng):
@@ -56,7 +62,7 @@ class Case:
         names = [name for name in model.feature_names if name != "unknown_word"]
         weights, prefixes = model.weights, model.sparse_prefixes
         if documents:
-            model = samplerank.ModelWithGlobals.of(model)
+            model = model.with_global_features({"length_ratio": {}, "echo": {}})
             weights = weights.updated({"length_ratio": 1.0, "echo": -0.2})
             names += ["length_ratio", "echo"]
         self.lesson = Lesson(
@@ -73,7 +79,7 @@ class Case:
         self.steps = RankSteps(**settings)
         self.chains = RankChains(self.steps, self.lesson, weights)
         self.start = weights.vector(self.chains.table.names)
-        self.units = [list(range(*bounds)) for bounds in itertools.pairwise(self.chains.units.tolist())]
+        self.units = [list(range(*bounds)) for bounds in itertools.pairwise(self.lesson.units.tolist())]
         plan = [rng.permutation(len(self.units))[: -(-2 * len(self.units) // 3)], rng.permutation(len(self.units))]
         self.batches = [[s for unit in units for s in self.units[unit]] for units in plan]
         self.found = self.chains.run([plan], self.start[None], seed=seed, first_batch=7, trace=True)
@@ -117,7 +123,7 @@ class Case:
     def features(self, step, rows):
         """The features of rows in place of the present derivation."""
         found = samplerank.features(self.chains.batch, step.sentence, rows)
-        if isinstance(self.lesson.model, samplerank.ModelWithGlobals):
+        if self.lesson.model.global_features:
             document = next(unit for unit in self.units if step.sentence in unit)
             sources = [line.split() for line in self.lesson.lines]
             for row, values in zip(rows, found, strict=True):

@@ -14,13 +14,14 @@ from dragoman.core.weights import Weights
 from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.combined import Combined
 from dragoman.metrics.precomputed import Precomputed
+from dragoman.sampling.global_features import GLOBAL_FEATURES
 from dragoman.search.limits import SpaceLimits
 from dragoman.search.translator import Translator
 from dragoman.tuning import TUNERS
 from dragoman.tuning.learner import Lesson
 from dragoman.tuning.samplerank import SampleRank
 from oracles import phrase_space
-from oracles.samplerank import Echo, ModelWithGlobals
+from oracles.samplerank import Echo
 
 FEW = {"epochs": 3, "chains": 3, "samples": 10, "burn_in": 5, "aggressiveness": 0.05}
 
@@ -103,13 +104,18 @@ def test_it_learns():
     assert bleu(last.weights) > bleu(start) + 10
 
 
-def with_globals(lesson):
-    model = ModelWithGlobals.of(lesson.model)
-    names = [*lesson.names, "length_ratio", "echo"]
-    return replace(lesson, model=model, names=names, documents=np.array([0, 4, 5, 9]))
+@pytest.fixture
+def with_globals(monkeypatch):
+    def made(lesson, feature=Echo):
+        monkeypatch.setitem(GLOBAL_FEATURES._classes, "echo", feature)
+        model = lesson.model.with_global_features({"length_ratio": {}, "echo": {}})
+        names = [*lesson.names, "length_ratio", "echo"]
+        return replace(lesson, model=model, names=names, documents=np.array([0, 4, 5, 9]))
+
+    return made
 
 
-def test_global_features_are_learnt_from_whole_documents():
+def test_global_features_are_learnt_from_whole_documents(with_globals):
     lesson = with_globals(make_lesson())
     start = lesson.model.weights.updated({"length_ratio": 1.0, "echo": -0.1})
     one, other = (list(SampleRank(**FEW).learn(lesson, start, threads=n)) for n in (1, 2))
@@ -119,9 +125,8 @@ def test_global_features_are_learnt_from_whole_documents():
     assert one[-1].state["weights"].shape[0] == 3
 
 
-def test_what_goes_wrong_in_a_feature_is_told():
-    lesson = with_globals(make_lesson())
-    lesson.model.global_features = (type("Broken", (Echo,), {"value": lambda *_: math.nan})(),)
+def test_what_goes_wrong_in_a_feature_is_told(with_globals):
+    lesson = with_globals(make_lesson(), type("Broken", (Echo,), {"value": lambda *_: math.nan}))
     with pytest.raises(DataError, match="a global feature is not a finite number"):
         next(SampleRank(**FEW).learn(lesson, lesson.model.weights.updated({"echo": 1.0})))
 
