@@ -1,0 +1,80 @@
+"""What every learner promises; a new file in `tuning/` inherits these tests."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dragoman.core.corpus import Corpus
+from dragoman.metrics.bleu import Bleu
+from dragoman.metrics.chrf import Chrf
+from dragoman.metrics.ter import Ter
+from dragoman.tuning import TUNERS
+from dragoman.tuning.learner import Learner
+from oracles.lessons import reachable_lesson
+
+NAMES = [name for name in TUNERS.names() if issubclass(TUNERS.get(name), Learner)]
+RISK = {"minibatch": 4, "samples": 20, "burn_in": 5, "updates": 6, "evaluate_every": 2}
+FEWER = {
+    "risk-corpus": RISK,
+    "risk-sentence": RISK,
+    "samplerank": {"epochs": 3, "chains": 3, "samples": 10, "burn_in": 5},
+}
+
+
+def learner(name):
+    return TUNERS.get(name)(**FEWER.get(name, {}))
+
+
+@pytest.fixture(scope="module")
+def lesson():
+    return reachable_lesson()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_same_seed_same_checkpoints_whatever_the_threads(name, lesson):
+    start = lesson.model.weights
+    one, other, third = (list(learner(name).learn(lesson, start, seed=5, threads=n)) for n in (1, 2, 3))
+    assert len(one) == 3
+    for checkpoints in (other, third):
+        assert [checkpoint.weights for checkpoint in checkpoints] == [checkpoint.weights for checkpoint in one]
+        assert [checkpoint.report for checkpoint in checkpoints] == [checkpoint.report for checkpoint in one]
+    assert next(iter(learner(name).learn(lesson, start, seed=6))).weights != one[0].weights
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_going_on_from_any_checkpoint_is_as_if_nothing_had_happened(name, lesson):
+    whole = list(learner(name).learn(lesson, lesson.model.weights, seed=2))
+    assert [checkpoint.stop is None for checkpoint in whole] == [True, True, False]
+    for done in (1, 2):
+        before = whole[done - 1]
+        state = {key: np.array(value) for key, value in before.state.items()}
+        rest = list(learner(name).learn(lesson, before.weights, state, seed=2))
+        assert [checkpoint.weights for checkpoint in rest] == [checkpoint.weights for checkpoint in whole[done:]]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_only_what_is_learnt_changes(name, lesson):
+    names = lesson.names[::2]
+    start = lesson.model.weights
+    *_, last = learner(name).learn(replace(lesson, names=names), start)
+    assert set(last.weights) == set(start)
+    assert {feature for feature in start if last.weights[feature] != start[feature]} <= set(names)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("metric", [Ter(), Chrf(), Bleu(order=2)], ids=["ter", "chrf", "bleu2"])
+def test_any_metric_with_statistics_will_do(name, metric, lesson):
+    references = [translation.text for translation in lesson.translator(lesson.model.weights).translate(lesson.lines)]
+    scorer = metric.scorer([Corpus.from_lines(references)])
+    sign = 1 if metric.higher_is_better else -1
+    *_, last = learner(name).learn(replace(lesson, scorer=scorer, sign=sign), lesson.model.weights)
+    assert np.isfinite(list(last.weights.values())).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_options_round_trip_and_the_docstring_says_what_it_is(name):
+    chosen = TUNERS.get(name)
+    assert chosen.from_dict(chosen().to_dict()) == chosen()
+    assert chosen.name == name
+    assert len(chosen.__doc__) > 100
