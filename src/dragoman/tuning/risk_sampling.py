@@ -55,7 +55,7 @@ class RiskSampling(Learner):
     annealing: Literal["slow", "fast", "none"] = option(
         "fast", "the temperature falls by a factor of 0.9 or 0.5, or is 0 all the time"
     )
-    decay: float | None = option(None, "another factor by which it falls", minimum=1e-6)
+    decay: float | None = option(None, "another factor by which it falls", minimum=0)
     temperature: float = option(0.005, "the first: worth of a nat of entropy, in gain from 0 to 1", minimum=0)
     coldest: float = option(1e-5, "stop when the temperature is below this", minimum=0)
     updates_per_temperature: int = option(20, "updates before the temperature falls", minimum=1)
