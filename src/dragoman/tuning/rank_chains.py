@@ -34,10 +34,10 @@ class RankSteps(Options):
     reorder: float = option(1.0, "how often two phrases are exchanged", minimum=0)
     retranslate: float = option(0.0, "how often a phrase is translated anew", minimum=0)
     temperature: float = option(1.0, "scores are divided by this when a neighbour is drawn", minimum=1e-6)
-    aggressiveness: float = option(0.001, "C, the most that a step may multiply a difference of features by", minimum=0)
+    aggressiveness: float = option(0.01, "C, the most that a step may multiply a difference of features by", minimum=0)
     gain_scale: float = option(1.0, "what a point of the metric is worth in score", minimum=1e-9)
-    margin: float | None = option(
-        None, "M, the factor of the margin; by default the oracle's gain (of an error: 100 less it)", minimum=0
+    margin: float = option(
+        10.0, "M, the factor of the margin; 0: the oracle's gain, as in the paper (of an error: 100 less it)", minimum=0
     )
     violation: Literal["order", "margin"] = option(
         "margin", "change weights if the model orders neighbours wrongly, or also if rightly but not by the margin"
@@ -128,7 +128,7 @@ class RankChains:
                 samples=steps.samples,
                 temperature=steps.temperature,
                 gain_scale=steps.gain_scale,
-                margin=-1.0 if steps.margin is None else steps.margin,
+                margin=steps.margin or -1.0,
                 bound=steps.aggressiveness,
                 constraints=steps.constraints if steps.update == "hildreth" else 1,
                 by_margin=steps.violation == "margin",

@@ -75,7 +75,7 @@ class Case:
             sign=-1 if isinstance(metric, Ter) else 1,
             space=space,
         )
-        settings = {"samples": 8, "burn_in": 2, "retranslate": 0.5, "aggressiveness": 0.05} | options
+        settings = {"samples": 8, "burn_in": 2, "retranslate": 0.5, "aggressiveness": 0.05, "margin": 0.0} | options
         self.steps = RankSteps(**settings)
         self.chains = RankChains(self.steps, self.lesson, weights)
         self.start = weights.vector(self.chains.table.names)
