@@ -143,7 +143,7 @@ def report(folder: Path, title: str) -> None:
     scores: defaultdict[tuple[str, str], defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     with (folder / "runs.csv").open(encoding="utf-8") as stream:
         for row in csv.DictReader(stream):
-            scores[row["method"], row["decision"]][row["test"]].append(float(row["score"]))
+            scores[row["method"], row["decision"]][row["test set"]].append(float(row["score"]))
     tests = list(next(iter(scores.values())))
     print(f"\n{title}\n\n| method | decision | {' | '.join(tests)} |\n|---|---|{'---|' * len(tests)}")
     for (method, decision), found in scores.items():
