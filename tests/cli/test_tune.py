@@ -65,6 +65,26 @@ def test_a_run_that_was_killed_ends_like_one_that_was_not(command, dragoman, mod
     assert (killed / "weights.txt").read_bytes() == (whole / "weights.txt").read_bytes()
 
 
+@pytest.mark.parametrize("method", ["risk-forest", "likelihood"])
+def test_methods_on_hypergraphs_ask_for_them_and_go_on(dragoman, model, dev, tmp_path, method):
+    out, again = tmp_path / "run", tmp_path / "again"
+    options = ["--method", method, "--density", 5]
+    result = dragoman(*arguments(model, dev, out, *options))
+    assert result.code == 0, result.err
+    assert 'evidence = "hypergraph"' in (out / "run.toml").read_text(encoding="utf-8")
+    events = (out / "events.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    first = json.loads(events[0])
+    assert method != "likelihood" or first["reached"] + first["surrogates"] == 30
+    # As if it had been killed after the first iteration.
+    shutil.copytree(out, again)
+    (again / "events.jsonl").write_text(events[0], encoding="utf-8")
+    assert dragoman(*arguments(model, dev, again, *options)).code == 0
+    assert (again / "weights" / "002.txt").read_bytes() == (out / "weights" / "002.txt").read_bytes()
+    result = dragoman(*arguments(model, dev, tmp_path / "lists", *options, "--evidence", "nbest"))
+    assert result.code == 2
+    assert f"{method} works on hypergraphs only" in result.err
+
+
 def test_bad_input(dragoman, model, dev, tmp_path):
     out = tmp_path / "run"
     short = tmp_path / "short"

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
 from dragoman.metrics.bleu import Bleu
+from dragoman.tuning.hypergraph_evidence import DecodedGraphs
 from dragoman.tuning.loop import Task
 from dragoman.tuning.nbest_evidence import DecodedLists
 
@@ -49,6 +53,39 @@ class ToyDecoder:
             FeatureRows.from_dense(NAMES, self.features[picked]),
         )
         return DecodedLists(nbest)
+
+
+def as_graphs(decoded):
+    """The same candidates as hypergraphs: one node, and an edge for each."""
+    nbest = decoded.nbest
+    graphs = []
+    for first, last in zip(nbest.sentences[:-1].tolist(), nbest.sentences[1:].tolist(), strict=True):
+        rows, count = np.arange(first, last), last - first
+        graphs.append(
+            Hypergraph(
+                vocab=nbest.vocab,
+                root=0,
+                first_edge=np.array([0, count]),
+                tails=np.full((count, 2), -1, np.int32),
+                template_ids=np.arange(count, dtype=np.int32),
+                templates=nbest.hypotheses.take(rows),
+                spans=np.zeros((count, 2), np.int32),
+                scores=nbest.scores[rows],
+                features=nbest.features.take(rows),
+            )
+        )
+    return DecodedGraphs(graphs)
+
+
+def task_for(decoder, tuner):
+    """The task with evidence of a kind that the method takes."""
+    if tuner.takes_lists:
+        return task_of(decoder)
+    return replace(
+        task_of(decoder),
+        decoder=lambda weights, progress: as_graphs(decoder(weights, progress)),
+        evidence=DecodedGraphs,
+    )
 
 
 def task_of(decoder):

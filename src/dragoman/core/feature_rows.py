@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -46,8 +47,11 @@ class FeatureRows:
     @classmethod
     def concatenate(cls, parts: Sequence[FeatureRows]) -> FeatureRows:
         """Put the rows of several one after the other; names are those of all, in order of first occurrence."""
-        numbers = {name: i for i, name in enumerate(dict.fromkeys(name for part in parts for name in part.names))}
-        ids = [np.array([numbers[name] for name in part.names], np.int32)[part.ids] for part in parts]
+        # Parts often share their names, and these may be many.
+        distinct = {id(part.names): part.names for part in parts}
+        numbers = {name: i for i, name in enumerate(dict.fromkeys(itertools.chain.from_iterable(distinct.values())))}
+        columns = {key: np.array([numbers[name] for name in names], np.int32) for key, names in distinct.items()}
+        ids = [columns[id(part.names)][part.ids] for part in parts]
         lengths = [np.diff(part.offsets) for part in parts]
         return cls(
             tuple(numbers),

@@ -197,7 +197,7 @@ class Results:
 
     def evidence(self, run: Run) -> Decoded:
         """All that a run decoded."""
-        kind: type[Decoded] = DecodedLists if self.plan.job.decoding.evidence == "nbest" else DecodedGraphs
+        kind: type[Decoded] = DecodedLists if run.options["decoding"]["evidence"] == "nbest" else DecodedGraphs
         parts: list[Any] = [kind.load(run.evidence(event["iteration"])) for event in run.events()]
         pool = parts[0]
         for part in parts[1:]:

@@ -155,6 +155,21 @@ def forest_string(
 ) -> float:
     """Log-sum over the derivations that write a string."""
 
+def forest_intersection(
+    first_edge: _I64,
+    tails: _I32,
+    scores: _F64,
+    template_ids: _I32,
+    template_words: _I32,
+    template_offsets: _I64,
+    root: int,
+    string: _I32,
+) -> tuple[_I64, _I32, _I32]:
+    """The derivations that write a string as a hypergraph: first edges, tails, old edges; the root is the last node.
+
+    No nodes if there are none.
+    """
+
 # ngram_counts.cpp
 def rank_pairs(first: _I32, second: _I32, threads: int) -> tuple[_I32, _I64, _I64]:
     """Number the distinct pairs (first[i], second[i]) in sorted order, none negative: id of each pair; for each id the
@@ -942,4 +957,42 @@ def samplerank(
     lengths of changes of weights, summed; and `traces` with all steps: sentence, operator, its points, size of the
     block, constraints; phrases and offsets of the derivation drawn and of the oracle, by turns; score and gain of both,
     and the first dual; the weights after the step.
+    """
+
+# forest_gradient.cpp: hypergraphs are a tuple of bounds of nodes, roots, first edges, tails, the row of features of
+# each edge, bounds of each hypergraph's rows, and offsets, ids and values of features.
+_Graphs = tuple[_I64, _I64, _I64, _I32, _I32, _I64, _I64, _I32, _F64]
+
+def forest_log_shares(graphs: _Graphs, weights: _F64, threads: int) -> tuple[_F64, _F64]:
+    """The logarithm of the share that each edge has in the mass of its head, and log Z of each hypergraph."""
+
+def forest_expected_sums(graphs: _Graphs, shares: _F64, columns: _F64, threads: int) -> _F64:
+    """For each hypergraph the expected sum over a derivation's edges of each column, given the logarithms of shares."""
+
+def forest_expected_gains(
+    graphs: _Graphs, shares: _F64, gains: _F64, temperature: float, features: int, threads: int
+) -> tuple[_F64, _F64]:
+    """Expected gain + temperature · entropy of each hypergraph, and the gradient of their sum by the weights."""
+
+def forest_expected_features(graphs: _Graphs, shares: _F64, factors: _F64, features: int, threads: int) -> _F64:
+    """The sum over hypergraphs of factor · expected features: the gradient of the sum of factor · log Z."""
+
+# forest_merge.cpp
+def forest_labels(
+    template_ids: _I32,
+    template_words: _I32,
+    template_offsets: _I64,
+    spans: _I32,
+    offsets: _I64,
+    ids: _I32,
+    values: _F64,
+) -> _I32:
+    """A number for each edge, the same for edges that write and cover the same and have the same features."""
+
+def forest_merge(
+    first_edge: _I64, tails: _I32, scores: _F64, labels: _I32, roots: _I64
+) -> tuple[_I64, _I32, _I32, int]:
+    """Join roots, and the heads of edges with equal labels and tails: first edges, tails, old edges, root.
+
+    A ValueError if a node would come before itself.
     """

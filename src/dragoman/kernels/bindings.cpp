@@ -4,8 +4,10 @@
 namespace dragoman {
 void bind_forest_derivations(nanobind::module_&);
 void bind_forest_envelope(nanobind::module_&);
+void bind_forest_gradient(nanobind::module_&);
 void bind_forest_inside(nanobind::module_&);
 void bind_forest_kbest(nanobind::module_&);
+void bind_forest_merge(nanobind::module_&);
 void bind_forest_ngrams(nanobind::module_&);
 void bind_forest_sample(nanobind::module_&);
 void bind_forest_string(nanobind::module_&);
@@ -49,8 +51,10 @@ NB_MODULE(_kernels, m) {
     m.doc() = "Inner loops of Dragoman: arrays in, arrays out.";
     dragoman::bind_forest_derivations(m);
     dragoman::bind_forest_envelope(m);
+    dragoman::bind_forest_gradient(m);
     dragoman::bind_forest_inside(m);
     dragoman::bind_forest_kbest(m);
+    dragoman::bind_forest_merge(m);
     dragoman::bind_forest_ngrams(m);
     dragoman::bind_forest_sample(m);
     dragoman::bind_forest_string(m);

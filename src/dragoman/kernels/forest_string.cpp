@@ -1,16 +1,24 @@
-// The log-probability mass of all derivations that write a given string: the hypergraph intersected with the string,
+// All derivations that write a given string, and their log-probability mass: the hypergraph intersected with the string,
 // bottom up over the ranges of the string that a node can write.
 #include "forest_context.hpp"
 
 #include <algorithm>
+#include <optional>
 
 namespace dragoman {
 namespace {
 
-// A node writes string[begin : end] with this inside score.
+// A node writes string[begin : end] with this inside score; such items are numbered as they are found.
 struct Range {
     std::int32_t begin, end;
     double score;
+    std::int32_t item;
+};
+
+// An edge into the item of a cell, which is a range of the string; its tails are items.
+struct ItemEdge {
+    std::size_t cell;
+    std::int32_t edge, tails[2];
 };
 
 class Intersection {
@@ -29,23 +37,29 @@ public:
         return no_score;
     }
 
+    // The intersection as a hypergraph of items, whose root is the last one; there is none if the string is not there.
+    std::vector<std::int64_t> first_edge{0};
+    std::vector<std::int32_t> tails, edges;
+
 private:
     void build(std::size_t node) {
         std::vector<std::size_t> cells;
+        std::vector<ItemEdge> found;
         for (std::size_t edge = forest_.begin(node); edge < forest_.end(node); ++edge) {
             if (!around_.usable(forest_, edge)) continue;
             const Words text = templates_.of(edge);
             const double score = forest_.scores[edge];
-            const auto add = [&](std::size_t begin, std::size_t end, double sum) {
+            const auto add = [&](std::size_t begin, std::size_t end, double sum, std::int32_t first_tail, std::int32_t second_tail) {
                 if ((begin > 0 && !around_.left[node]) || (end < size_ && !around_.right[node])) return;
                 const std::size_t cell = begin * (size_ + 1) + end;
                 if (sums_[cell].peak == no_score) cells.push_back(cell);
                 sums_[cell].add(sum);
+                found.push_back({cell, static_cast<std::int32_t>(edge), {first_tail, second_tail}});
             };
             const auto first = static_cast<std::size_t>(std::ranges::find_if(text, is_tail) - text.begin());
             if (first == text.size()) {
                 for (std::size_t begin = 0; begin + text.size() <= (around_.left[node] ? size_ : std::min(size_, text.size())); ++begin)
-                    if (follows(begin, text)) add(begin, begin + text.size(), score);
+                    if (follows(begin, text)) add(begin, begin + text.size(), score, -1, -1);
                 continue;
             }
             const auto rest = text.subspan(first + 1);
@@ -54,22 +68,32 @@ private:
                 const auto begin = static_cast<std::size_t>(a.begin), end = static_cast<std::size_t>(a.end);
                 if (begin < first || !follows(begin - first, text.first(first)) || !follows(end, rest.first(between))) continue;
                 if (between == rest.size()) {
-                    add(begin - first, end + between, score + a.score);
+                    add(begin - first, end + between, score + a.score, a.item, -1);
                     continue;
                 }
                 const auto after = rest.subspan(between + 1);
                 const auto& others = tail_ranges(edge, rest[between]);
                 auto b = std::ranges::lower_bound(others, static_cast<std::int32_t>(end + between), {}, &Range::begin);
                 for (; b != others.end() && static_cast<std::size_t>(b->begin) == end + between; ++b)
-                    if (follows(static_cast<std::size_t>(b->end), after))
-                        add(begin - first, static_cast<std::size_t>(b->end) + after.size(), score + a.score + b->score);
+                    if (follows(static_cast<std::size_t>(b->end), after)) {
+                        const bool swapped = text[first] == -2;  // the second tail comes first in the string
+                        add(begin - first, static_cast<std::size_t>(b->end) + after.size(), score + a.score + b->score,
+                            swapped ? b->item : a.item, swapped ? a.item : b->item);
+                    }
             }
         }
         std::ranges::sort(cells);
+        std::ranges::stable_sort(found, {}, &ItemEdge::cell);
+        auto next = found.begin();
         for (const std::size_t cell : cells) {
             ranges_[node].push_back({static_cast<std::int32_t>(cell / (size_ + 1)), static_cast<std::int32_t>(cell % (size_ + 1)),
-                                     sums_[cell].value()});
+                                     sums_[cell].value(), static_cast<std::int32_t>(first_edge.size() - 1)});
             sums_[cell] = LogSum{};
+            for (; next != found.end() && next->cell == cell; ++next) {
+                edges.push_back(next->edge);
+                tails.insert(tails.end(), {next->tails[0], next->tails[1]});
+            }
+            first_edge.push_back(static_cast<std::int64_t>(edges.size()));
         }
     }
 
@@ -99,10 +123,24 @@ double forest_string(FirstEdge first_edge, Tails tails, Scores scores, Ids templ
         .total(root);
 }
 
+auto forest_intersection(FirstEdge first_edge, Tails tails, Scores scores, Ids template_ids, Ids template_words, Offsets template_offsets,
+                         std::size_t root, Ids string) {
+    std::optional<Intersection> found;
+    {
+        nb::gil_scoped_release release;
+        found.emplace(Forest(first_edge, tails, scores), Templates(template_ids, template_words, template_offsets), root, view(string));
+    }
+    if (found->total(root) == no_score) return nb::make_tuple(give(std::vector<std::int64_t>{0}), give(std::vector<std::int32_t>{}, 2), give(std::vector<std::int32_t>{}));
+    return nb::make_tuple(give(std::move(found->first_edge)), give(std::move(found->tails), 2), give(std::move(found->edges)));
+}
+
 }  // namespace
 
 void bind_forest_string(nb::module_& m) {
     m.def("forest_string", &forest_string, nb::arg("first_edge").noconvert(), nb::arg("tails").noconvert(),
+          nb::arg("scores").noconvert(), nb::arg("template_ids").noconvert(), nb::arg("template_words").noconvert(),
+          nb::arg("template_offsets").noconvert(), nb::arg("root"), nb::arg("string").noconvert());
+    m.def("forest_intersection", &forest_intersection, nb::arg("first_edge").noconvert(), nb::arg("tails").noconvert(),
           nb::arg("scores").noconvert(), nb::arg("template_ids").noconvert(), nb::arg("template_words").noconvert(),
           nb::arg("template_offsets").noconvert(), nb::arg("root"), nb::arg("string").noconvert());
 }

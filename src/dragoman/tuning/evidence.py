@@ -22,11 +22,13 @@ NAMES = "features.txt"
 class Decoding(Options):
     """What is kept of each decoding of the tuning set."""
 
-    evidence: Literal["nbest", "hypergraph"] = option(
-        "nbest", "lists, for every method; or whole search spaces, for mert (Macherey et al. 2008)"
+    evidence: Literal["nbest", "hypergraph"] | None = option(
+        None, "lists, or whole search spaces, for mert, risk-forest and likelihood; by default lists, if the method can"
     )
     nbest: int = option(100, "hypotheses a sentence", minimum=1)
-    density: float = option(20.0, "hypergraph edges for each word of the best translation", minimum=1e-9)
+    density: float | None = option(
+        None, "hypergraph edges for each word of the best translation; likelihood: 100, others: 20", minimum=1e-9
+    )
 
 
 class Decoded(ABC):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,12 +23,26 @@ Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
+class Targets:
+    """Translations that are wanted: `strings` are for the given sentences, which may have several, or none."""
+
+    sentences: NDArray[np.int64]
+    strings: Corpus
+
+    @classmethod
+    def none(cls) -> Targets:
+        """No translation is wanted of any sentence."""
+        return cls(np.empty(0, np.int64), Corpus.from_lines([]))
+
+
+@dataclass(frozen=True, eq=False)
 class HypergraphProblem:
     """Hypergraph `s` holds the translations of sentence `s`, as many as it has derivations.
 
     Weights are vectors in the order of `names`. Under weights w the translation of a sentence is what its derivation
     with the highest w · features writes; `scorer` gives its statistics. What is optimised, and `ranges` and `sign`,
-    are as in `Problem`.
+    are as in `Problem`. `targets` are the references that are known to be among the translations, for methods that
+    ask for them (`Tuner.forces_references`).
     """
 
     batch: Batch
@@ -36,23 +50,37 @@ class HypergraphProblem:
     scorer: Scorer
     ranges: NDArray[np.float64]
     sign: int = 1
+    targets: Targets = field(default_factory=Targets.none)
 
     @classmethod
     def of(
-        cls, graphs: Sequence[Hypergraph], scorer: Scorer, ranges: NDArray[np.float64], sign: int = 1
+        cls,
+        graphs: Sequence[Hypergraph],
+        scorer: Scorer,
+        ranges: NDArray[np.float64],
+        sign: int = 1,
+        *,
+        names: Sequence[str] | None = None,
+        targets: Targets | None = None,
     ) -> HypergraphProblem:
-        """Build from one hypergraph a sentence; each must have features and at least one derivation."""
+        """Build from one hypergraph a sentence; each must have features and at least one derivation.
+
+        Features are all that occur, or those of the given names.
+        """
         if any(graph.features is None for graph in graphs):
             raise UsageError("a hypergraph was made without features, so that its weights cannot be tuned")
         batch = Batch.of(graphs)
         features = batch.joined.features
         assert features is not None
+        if names is not None:
+            features = features.restricted(names)
+            batch = replace(batch, joined=replace(batch.joined, features=features))
         if not np.isfinite(features.values).all():
             raise DataError("an edge of a hypergraph has a feature that is not a finite number")
         empty = np.flatnonzero(max_inside(batch.joined)[batch.roots] == -np.inf)
         if len(empty):
             raise DataError(f"the hypergraph of sentence {empty[0]} has no derivation")
-        return cls(batch, features, scorer, ranges, sign)
+        return cls(batch, features, scorer, ranges, sign, targets or Targets.none())
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from dragoman.metrics.references import read_references
 from dragoman.model.bundle import Model
 from dragoman.sampling.chains import document_bounds
 from dragoman.search.limits import SearchLimits, SpaceLimits
-from dragoman.search.translator import Translator
+from dragoman.search.translator import Searched, Translator
 from dragoman.training.tokenise import input_preparation
 from dragoman.tuning.evidence import Decoded, Decoding
 from dragoman.tuning.hypergraph_evidence import DecodedGraphs
@@ -85,6 +85,14 @@ class Job:
     prepared: bool = False
     seed: int = 1
 
+    @property
+    def _decoding(self) -> Decoding:
+        """What is kept of each decoding: what was asked for, else lists if the method takes them, and its density."""
+        usual: dict[str, Any] = {}
+        if isinstance(self.tuner, Tuner):
+            usual = {"evidence": "nbest" if self.tuner.takes_lists else "hypergraph", "density": self.tuner.density}
+        return Decoding.from_dict(usual | self.decoding.to_dict())
+
     def description(self) -> dict[str, Any]:
         """What a run's folder says about it; two jobs with the same description give the same result."""
         values = {
@@ -100,7 +108,7 @@ class Job:
             "ranges": {pattern: list(bounds) for pattern, bounds in self.ranges.items()},
             "options": self.tuner.to_dict(),
             "loop": self.loop.to_dict(),
-            "decoding": self.decoding.to_dict(),
+            "decoding": self._decoding.to_dict(),
             "search": self.limits.to_dict(),
             "space": self.space.to_dict(),
         }
@@ -144,20 +152,22 @@ class Job:
 
     def _task(self, tuner: Tuner, model: Model, threads: int, progress: Progress) -> Task:
         """What the loop of an optimiser needs."""
-        if self.decoding.evidence == "hypergraph" and not tuner.takes_hypergraphs:
-            raise UsageError(f"{tuner.name} works on n-best lists; of the methods, mert also takes hypergraphs")
+        hypergraphs = self._decoding.evidence == "hypergraph"
+        if not (tuner.takes_hypergraphs if hypergraphs else tuner.takes_lists):
+            raise UsageError(f"{tuner.name} works on {'n-best lists' if hypergraphs else 'hypergraphs'} only")
         lines, scorer = self._text(model, self.source, self.references, progress)
         # Global features are in no evidence of a search, so that their weights stay as they are.
         names = [name for name in self.tuned(model) if name not in model.global_features]
         if not (names or model.sparse_prefixes):
             raise UsageError("only weights of global features are not fixed, and no search can tune these")
+        targets = [corpus.lines() for corpus in read_references(self.references)] if tuner.forces_references else []
         return Task(
-            decoder=_Decoder(model, lines, self.decoding, self.limits, self.space, threads),
+            decoder=_Decoder(model, lines, targets, self._decoding, self.limits, self.space, threads),
             scorer=scorer,
             names=names,
             ranges=self._ranges(names, model.sparse_prefixes),
             sign=self._sign,
-            evidence=DecodedLists if self.decoding.evidence == "nbest" else DecodedGraphs,
+            evidence=DecodedGraphs if hypergraphs else DecodedLists,
             sparse=partial(self._sparse, model.sparse_prefixes),
         )
 
@@ -247,18 +257,19 @@ class Job:
 
 
 class _Decoder:
-    """Decodes the tuning set under any weights."""
+    """Decodes the tuning set under any weights, and on request its references by force."""
 
     def __init__(
         self,
         model: Model,
         lines: Sequence[str],
+        targets: Sequence[Sequence[str]],
         decoding: Decoding,
         limits: SearchLimits,
         space: SpaceLimits,
         threads: int,
     ):
-        self._model, self._lines, self._decoding = model, lines, decoding
+        self._model, self._lines, self._targets, self._decoding = model, lines, targets, decoding
         self._limits, self._space, self._threads = limits, space, threads
 
     def __call__(self, weights: Weights, progress: Progress) -> Decoded:
@@ -271,7 +282,20 @@ class _Decoder:
                 if self._decoding.evidence == "nbest":
                     lists.append(part.nbest(self._decoding.nbest, threads=self._threads))
                 else:
-                    graphs += [prune_to_density(part.hypergraph(i), self._decoding.density) for i in range(len(part))]
+                    graphs += self._graphs(part)
                 done += len(part)
                 share(done / len(self._lines))
-        return DecodedLists(NBest.concatenate(lists)) if lists else DecodedGraphs(graphs)
+        if lists:
+            return DecodedLists(NBest.concatenate(lists))
+        return DecodedGraphs(graphs, [self._forced(translator, targets, progress) for targets in self._targets])
+
+    def _forced(self, translator: Translator, targets: Sequence[str], progress: Progress) -> list[Hypergraph]:
+        with progress.stage("deriving the references"):
+            parts = translator.searched(self._lines, lattice=True, targets=targets)
+            return [graph for part in parts for graph in self._graphs(part)]
+
+    def _graphs(self, part: Searched) -> list[Hypergraph]:
+        """The pruned hypergraph of each sentence; one without edges where a target was not reached."""
+        graphs, density = [part.hypergraph(i) for i in range(len(part))], self._decoding.density
+        assert density is not None
+        return [prune_to_density(graph, density) if graph.edges else graph for graph in graphs]

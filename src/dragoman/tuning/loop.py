@@ -142,7 +142,7 @@ def _iterate(
     if event["new"] and iteration <= loop.iterations:
         problem = pool.problem(names, {**task.ranges, **sparse}, task.scorer, sign=task.sign, threads=threads)
         if isinstance(problem, HypergraphProblem) and not tuner.takes_hypergraphs:
-            raise UsageError(f"{tuner.name} works on n-best lists; of the methods, mert also takes hypergraphs")
+            raise UsageError(f"{tuner.name} works on n-best lists, not on hypergraphs")
         rng = np.random.default_rng([seed, iteration])
         begin = weights.vector(names)
         optimum = tuner.optimise(problem, begin, rng=rng, threads=threads, progress=progress)
@@ -150,6 +150,7 @@ def _iterate(
         share = tuner.interpolation if loop.interpolation is None else loop.interpolation
         after = changed(weights, names, interpolated(begin, optimum.weights, share), sparse)
         objective = optimum.objective
+        event |= optimum.details
     clock.append(time.monotonic())
     event["objective"] = objective
     event["stop"] = _reason_to_stop(event, weights.vector(names), after.vector(names), loop)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -12,13 +10,10 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.errors import UsageError
-from dragoman.core.options import option
 from dragoman.core.progress import SILENT, Progress
+from dragoman.tuning.annealing import Annealer
 from dragoman.tuning.problem import Problem
-from dragoman.tuning.tuner import Optimum, Tuner
-
-#: Something to maximise: its value and its gradient.
-Differentiable = Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]]
+from dragoman.tuning.tuner import Optimum
 
 
 @runtime_checkable
@@ -30,7 +25,7 @@ class SmoothScorer(Protocol):
 
 
 @dataclass(frozen=True)
-class RiskNbest(Tuner):
+class RiskNbest(Annealer):
     """Maximises the metric of expected statistics under p(h) ∝ exp(gamma w · features(h)) within each list.
 
     The objective is V(Σ_s E_s[statistics]) + T · (mean entropy of the lists in nats), where V is the smooth version of
@@ -51,14 +46,6 @@ class RiskNbest(Tuner):
 
     name: ClassVar[str] = "risk-nbest"
 
-    temperature: float = option(
-        10.0, "worth of a nat of entropy a sentence at first, in points of the metric", minimum=0
-    )
-    coldest: float = option(1.0, "worth of entropy at the end of annealing", minimum=0)
-    cooling: float = option(0.5, "factor by which the temperature falls", minimum=0.01, maximum=0.99)
-    doublings: int = option(8, "how often gamma is doubled after annealing", minimum=0)
-    iterations: int = option(100, "of L-BFGS, at most, for each temperature and gamma", minimum=1)
-
     def optimise(
         self,
         problem: Problem,
@@ -69,41 +56,7 @@ class RiskNbest(Tuner):
         progress: Progress = SILENT,
     ) -> Optimum:
         """Anneal, then quench."""
-        risk = ExpectedScore(problem, threads=threads)
-        schedule = self.schedule()
-        weights, length, value = start.astype(np.float64), 0.0, 0.0
-        with progress.stage("annealing") as share_done:
-            for step, (gamma, temperature) in enumerate(schedule):
-                objective = partial(risk, gamma=gamma, temperature=temperature)
-                if gamma == 1:
-                    weights, value = self._maximise(objective, weights)
-                    length = float(np.linalg.norm(weights))
-                elif length > 0:
-                    weights, value = self._maximise(_on_sphere(objective, length), weights)
-                    weights *= length / np.linalg.norm(weights)
-                share_done((step + 1) / len(schedule))
-        if length == 0:
-            progress.warn("no direction of the weights improves the expected score; they stay 0")
-        return Optimum(weights, value)
-
-    def schedule(self) -> list[tuple[float, float]]:
-        """The pairs of gamma and temperature to go through."""
-        temperatures, temperature = [], self.temperature
-        while temperature > self.coldest:
-            temperatures.append(temperature)
-            temperature *= self.cooling
-        annealing = [(1.0, temperature) for temperature in [*temperatures, self.coldest]]
-        return annealing + [(2.0**i, 0.0) for i in range(1, self.doublings + 1)]
-
-    def _maximise(self, objective: Differentiable, start: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-        def negated(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-            value, gradient = objective(weights)
-            return -value, -gradient
-
-        from scipy.optimize import minimize
-
-        found = minimize(negated, start, jac=True, method="L-BFGS-B", options={"maxiter": self.iterations})
-        return np.asarray(found.x, np.float64), -float(found.fun)
+        return self.anneal(ExpectedScore(problem, threads=threads), start, progress)
 
 
 class ExpectedScore:
@@ -142,15 +95,3 @@ class ExpectedScore:
             *self._lists, scores, probabilities, sign * slopes, per_sentence, len(weights), self._threads
         )
         return sign * value + per_sentence * entropy, gamma * gradient
-
-
-def _on_sphere(objective: Differentiable, length: float) -> Differentiable:
-    """The same function of the direction of weights alone, as if they had a given length."""
-
-    def directed(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        norm = float(np.linalg.norm(weights))
-        direction = weights / norm
-        value, gradient = objective(length * direction)
-        return value, length / norm * (gradient - (gradient @ direction) * direction)
-
-    return directed

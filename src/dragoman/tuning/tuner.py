@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,13 +21,20 @@ class Optimum:
 
     weights: NDArray[np.float64]
     objective: float
+    #: What else is worth a place among a run's events.
+    details: Mapping[str, int | float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Tuner(TuningMethod):
     """A method that the loop of `loop.py` gives what it decodes, and its options."""
 
+    takes_lists: ClassVar[bool] = True
     takes_hypergraphs: ClassVar[bool] = False
+    #: The edges of hypergraphs that are kept by default, for each word of the best translation.
+    density: ClassVar[float] = 20.0
+    #: Whether hypergraphs are to hold all derivations of the references, as far as the model can write them.
+    forces_references: ClassVar[bool] = False
     #: The share of the new weights that the loop goes on with by default; the rest are those before.
     interpolation: ClassVar[float] = 1.0
 
@@ -42,7 +50,7 @@ class Tuner(TuningMethod):
     ) -> Optimum:
         """Return better weights, from `start`; neither argument is changed.
 
-        The problem is a `Problem`, or for a method that takes hypergraphs also a `HypergraphProblem`.
+        The problem is a `Problem` for a method that takes lists, a `HypergraphProblem` for one that takes hypergraphs.
         """
 
 

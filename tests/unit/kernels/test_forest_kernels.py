@@ -11,9 +11,13 @@ import pytest
 
 from dragoman.core.errors import DataError
 from dragoman.core.ragged import Ragged
+from dragoman.forest.batch import Batch
 from dragoman.forest.derivation import derivation_features, segmentations, yields
 from dragoman.forest.inside_outside import inside, max_inside, max_outside, outside
+from dragoman.forest.intersection import intersection
 from dragoman.forest.kbest import kbest
+from dragoman.forest.log_linear import LogLinear
+from dragoman.forest.merge import merge
 from dragoman.forest.ngrams import expected_counts, posteriors
 from dragoman.forest.probability import translation_log_probability
 from dragoman.forest.sample import sample
@@ -38,6 +42,12 @@ def run_everything(graph):
         posteriors(graph, order)
     for string in strings:
         translation_log_probability(graph, string)
+        intersection(graph, string)
+    merge([graph, graph])
+    distributions = LogLinear.of(Batch.of([graph, graph])).at(np.ones(len(graph.features.names)))
+    distributions.expected_gains(np.concatenate([graph.scores, graph.scores]), 1.0)
+    distributions.expected_sums(np.ones((2 * graph.edges, 2)))
+    distributions.expected_features(np.ones(2))
 
 
 @pytest.mark.parametrize("empty", [True, False])

@@ -16,7 +16,7 @@ from dragoman.tuning import TUNERS
 from dragoman.tuning.loop import Loop, tune
 from dragoman.tuning.run import Run
 from dragoman.tuning.tuner import Optimum, Tuner
-from oracles.toy_decoder import NAMES, ToyDecoder, task_of
+from oracles.toy_decoder import NAMES, ToyDecoder, task_for, task_of
 
 START = Weights({"adequacy": 0.0, "length": -1.0, "noise": 1.0, "fixed": 7.0})
 LOOP = Loop(iterations=4)
@@ -30,7 +30,8 @@ def begin(folder):
 def test_every_method_learns_what_matters(name, tmp_path):
     decoder = ToyDecoder()
     options = {"samples": 2000, "starts": 2} if name == "lus" else {}
-    found = tune(begin(tmp_path / "run"), task_of(decoder), TUNERS.get(name)(**options), START, LOOP)
+    tuner = TUNERS.get(name)(**options)
+    found = tune(begin(tmp_path / "run"), task_for(decoder, tuner), tuner, START, LOOP)
     assert found["fixed"] == 7.0
     events = Run(tmp_path / "run").events()
     assert max(e["score"] for e in events) > events[0]["score"] + 5
