@@ -1,0 +1,109 @@
+"""SampleRank by the number of chains, with and without phrase-boundary features: tables 2, 5 and 6 of the paper.
+
+    dragoman tag --text train.en --out train.tagged
+    python benchmarks/samplerank_quality.py --data DATA --out FOLDER --tagged train.tagged [--pairs fr-en de-en]
+
+One `dragoman experiment` for each pair and set of features (14 dense ones, or these and all pairs of tags at phrase
+boundaries), tuned on Multi30k val. The models are those of benchmarks/tuning.py, if they are in FOLDER. What is done is
+kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import itertools
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+
+PLAN = """\
+title = "SampleRank, {name}"
+model = "{model}"
+source = "{data}/multi30k/val.{source}.gz"
+reference = "{data}/multi30k/val.{target}.gz"
+prepared = true
+runs = {runs}
+curves = false
+
+[search]
+pop_limit = 200
+
+{methods}
+{tests}
+"""
+METHOD = (
+    '[[method]]\nname = "{chains} chains"\nuse = "samplerank"\noptions = {{ chains = {chains}, epochs = {epochs} }}\n\n'
+)
+TEST = (
+    '[[test]]\nname = "{test}"\nsource = "{data}/multi30k/{test}.{source}.gz"\n'
+    'reference = "{data}/multi30k/{test}.{target}.gz"\n\n'
+)
+
+
+def dragoman(*arguments: object) -> None:
+    subprocess.run([sys.executable, "-m", "dragoman.cli.main", *map(str, arguments)], check=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--tagged", type=Path, required=True, help="target side of the training text, with tags")
+    parser.add_argument("--pairs", nargs="+", default=["fr-en", "de-en"])
+    parser.add_argument("--features", nargs="+", choices=["plain", "boundaries"], default=["plain", "boundaries"])
+    parser.add_argument("--chains", nargs="+", type=int, default=[1, 2, 4, 8])
+    parser.add_argument("--epochs", type=int, default=4)
+    parser.add_argument("--runs", type=int, default=5)
+    arguments = parser.parse_args()
+    for pair, features in itertools.product(arguments.pairs, arguments.features):
+        folder = arguments.out.resolve() / f"{pair}-{features}-samplerank"
+        model = arguments.out.resolve() / f"model-{pair}"
+        texts = {side: arguments.data.resolve() / f"multi30k/train.{pair.split('-')[side]}.gz" for side in (0, 1)}
+        if not model.exists():
+            dragoman("train", "--source", texts[0], "--target", texts[1], "--tokenised", "--out", model)
+        if features == "boundaries":
+            plain, model = model, arguments.out.resolve() / f"pb-{pair}"
+            if not model.exists():
+                tagged = ["--feature", "boundary-tags", "--tagged", arguments.tagged]
+                dragoman("model", "add-features", plain, *tagged, "--out", model)
+        source, target = pair.split("-")
+        names = {"data": arguments.data.resolve(), "source": source, "target": target}
+        folder.mkdir(parents=True, exist_ok=True)
+        plan = folder / "plan.toml"
+        plan.write_text(
+            PLAN.format(
+                name=f"{pair}, {features}",
+                model=model,
+                runs=arguments.runs,
+                methods="".join(METHOD.format(chains=n, epochs=arguments.epochs) for n in arguments.chains),
+                tests="".join(TEST.format(test=test, **names) for test in ("test_2016_flickr", "test_2017_mscoco")),
+                **names,
+            ),
+            encoding="utf-8",
+        )
+        dragoman("experiment", plan, "--out", folder / "out")
+        report(folder / "out", f"{pair}, {features}")
+
+
+def report(folder: Path, title: str) -> None:
+    """Mean and deviation over runs of the best score on val, and of the tests."""
+    scores: defaultdict[str, defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    with (folder / "runs.csv").open(encoding="utf-8") as stream:
+        for row in csv.DictReader(stream):
+            scores[row["method"]][row["test set"]].append(float(row["score"]))
+            if row["test set"] == "test_2016_flickr":
+                scores[row["method"]]["val"].append(float(row["score on the tuning set"]))
+    tests = ("val", "test_2016_flickr", "test_2017_mscoco")
+    print(f"\n{title}\n\n| method | {' | '.join(tests)} |\n|---|{'---|' * len(tests)}")
+    for method, found in scores.items():
+        cells = [f"{np.mean(found[t]):.2f} ({np.std(found[t], ddof=1):.2f})" for t in tests]
+        print(f"| {method} | {' | '.join(cells)} |")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
