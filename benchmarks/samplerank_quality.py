@@ -95,12 +95,15 @@ def report(folder: Path, title: str) -> None:
     with (folder / "runs.csv").open(encoding="utf-8") as stream:
         for row in csv.DictReader(stream):
             scores[row["method"]][row["test set"]].append(float(row["score"]))
-            if row["test set"] == "test_2016_flickr":
+            if row["test set"] == "test_2016_flickr" and row["score on the tuning set"]:
                 scores[row["method"]]["val"].append(float(row["score on the tuning set"]))
     tests = ("val", "test_2016_flickr", "test_2017_mscoco")
     print(f"\n{title}\n\n| method | {' | '.join(tests)} |\n|---|{'---|' * len(tests)}")
     for method, found in scores.items():
-        cells = [f"{np.mean(found[t]):.2f} ({np.std(found[t], ddof=1):.2f})" for t in tests]
+        cells = [
+            f"{np.mean(found[t]):.2f} ({np.std(found[t], ddof=min(1, len(found[t]) - 1)):.2f})" if found[t] else ""
+            for t in tests
+        ]
         print(f"| {method} | {' | '.join(cells)} |")
     sys.stdout.flush()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,15 @@ class Weights(Mapping[str, float]):
 
     def __len__(self) -> int:
         return len(self._values)
+
+    # Those of `Mapping` look each name up, which takes long where there are many.
+    def values(self) -> ValuesView[float]:
+        """All numbers, in order."""
+        return self._values.values()
+
+    def items(self) -> ItemsView[str, float]:
+        """All names with their numbers, in order."""
+        return self._values.items()
 
     def __repr__(self) -> str:
         return f"Weights({self._values!r})"

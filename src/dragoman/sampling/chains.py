@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -185,9 +186,9 @@ def checked_seed(seed: int) -> int:
 
 def check_weights(weights: Weights) -> None:
     """Refuse weights that are not finite."""
-    for name, value in weights.items():
-        if not np.isfinite(value):
-            raise UsageError(f"the weight of {name} is {value}; expected a finite number")
+    if not all(map(math.isfinite, weights.values())):
+        name, value = next((name, value) for name, value in weights.items() if not math.isfinite(value))
+        raise UsageError(f"the weight of {name} is {value}; expected a finite number")
 
 
 def cooling(start: float, end: float, scans: int) -> NDArray[np.float64]:

@@ -7,6 +7,7 @@ gain plus temperature times entropy, and takes a step along it. Temperatures fal
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -127,7 +128,7 @@ class RiskSampling(Learner):
                     update += 1
                     stop = self.reason_to_stop(update)
                     share((done + 1) / self.evaluate_every)
-                    if stop is not None or not np.isfinite(list(weights.values())).all():
+                    if stop is not None or not all(map(math.isfinite, weights.values())):
                         break
             report = {
                 "updates": update,
@@ -139,7 +140,7 @@ class RiskSampling(Learner):
                 "names": np.array(list(weights), np.str_),
                 "weights": weights.vector(list(weights)),
             }
-            judged = _mean(passed, lesson) if self.average else weights
+            judged = _mean(passed if self.average else passed[-1:], lesson)
             yield Checkpoint(judged, {**now, **ascent.state()}, report, stop)
 
     def check(self, lesson: Lesson) -> None:
@@ -211,6 +212,7 @@ class RiskSampling(Learner):
 
 
 def _mean(passed: Sequence[Weights], lesson: Lesson) -> Weights:
+    """The mean of some weights; sparse ones that are 0 are left out."""
     sparse = lesson.sparse({name for weights in passed for name in weights})
     names = [*lesson.names, *sparse]
     return changed(passed[-1], names, np.mean([weights.vector(names) for weights in passed], axis=0), sparse)
