@@ -104,6 +104,9 @@ def report(folder: Path, title: str) -> None:
             f"{np.mean(found[t]):.2f} ({np.std(found[t], ddof=min(1, len(found[t]) - 1)):.2f})" if found[t] else ""
             for t in tests
         ]
+            f"{np.mean(found[t]):.2f} ({np.std(found[t], ddof=min(1, len(found[t]) - 1)):.2f})" if found[t] else ""
+            for t in tests
+        ]
         print(f"| {method} | {' | '.join(cells)} |")
     sys.stdout.flush()
 
