@@ -100,15 +100,15 @@ def report(folder: Path, title: str) -> None:
     tests = ("val", "test_2016_flickr", "test_2017_mscoco")
     print(f"\n{title}\n\n| method | {' | '.join(tests)} |\n|---|{'---|' * len(tests)}")
     for method, found in scores.items():
-        cells = [
-            f"{np.mean(found[t]):.2f} ({np.std(found[t], ddof=min(1, len(found[t]) - 1)):.2f})" if found[t] else ""
-            for t in tests
-        ]
-            f"{np.mean(found[t]):.2f} ({np.std(found[t], ddof=min(1, len(found[t]) - 1)):.2f})" if found[t] else ""
-            for t in tests
-        ]
+        cells = [_mean(found[test]) for test in tests]
         print(f"| {method} | {' | '.join(cells)} |")
     sys.stdout.flush()
+
+
+def _mean(values: list[float]) -> str:
+    if len(values) < 2:
+        return "".join(f"{value:.2f}" for value in values)
+    return f"{np.mean(values):.2f} ({np.std(values, ddof=1):.2f})"
 
 
 if __name__ == "__main__":
