@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 #: Something to maximise: its value and its gradient.
 Differentiable = Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]]
 
-
 #: SciPy's own.
 TOLERANCE = 2.2e-9
 
@@ -22,9 +21,9 @@ def maximise(
 
     It ends when a step gains less than `tolerance` times the objective.
 
-    >>> weights, value = maximise(lambda w: (-float(w @ w), -2 * w), np.array([3.0, 4.0]), 100)
+    >>> weights, value = maximise(lambda w: (5 - float((w - 1) @ (w - 1)), 2 - 2 * w), np.array([3.0, 4.0]), 100)
     >>> weights.round(5).tolist(), round(value, 5)
-    ([0.0, 0.0], 0.0)
+    ([1.0, 1.0], 5.0)
     """
 
     def negated(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
@@ -35,4 +34,4 @@ def maximise(
 
     limits = {"maxiter": iterations, "ftol": tolerance}
     found = minimize(negated, start, jac=True, method="L-BFGS-B", options=limits)
-    return np.asarray(found.x, np.float64) + 0.0, -float(found.fun) + 0.0
+    return np.asarray(found.x, np.float64), -float(found.fun)
