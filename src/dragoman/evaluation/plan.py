@@ -39,6 +39,7 @@ from typing import Any
 
 from dragoman.core.errors import DataError, DragomanError
 from dragoman.core.toml import read_toml
+from dragoman.decision.settings import Decision
 from dragoman.evaluation.folder_name import folder_name
 from dragoman.evaluation.plan_decisions import AS_DECODED, PlannedDecision, planned_decisions
 from dragoman.metrics.combined import parse_metric
@@ -156,6 +157,7 @@ def _plan(path: Path, values: Mapping[str, Any]) -> Plan:
         ranges={name: _bounds(path, name, bounds) for name, bounds in values.get("ranges", {}).items()},
         prepared=_flag(path, values, "prepared", False),
     )
+    Decision.of(job.course.judge_by, evidence=job.course.judge_evidence)  # to be refused now rather than later
     return Plan(
         title=str(values.get("title", f"Experiment {path.stem}")),
         job=job,

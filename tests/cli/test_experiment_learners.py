@@ -1,0 +1,92 @@
+"""`dragoman experiment` with methods that learn from samples: the same folders, tables and pictures as the others."""
+
+import csv
+import json
+
+import pytest
+
+PLAN = """
+model = "{model}"
+source = "dev.s"
+reference = "dev.t"
+seeds = [3]
+prepared = true
+
+[course]
+judge_by = "max-translation"
+judge_evidence = "samples"
+judge_samples = 20
+
+[held_out]
+source = "held.s"
+reference = "held.t"
+
+[[method]]
+name = "risk"
+use = "risk-corpus"
+options = {{ minibatch = 10, samples = 20, burn_in = 5, updates = 4, evaluate_every = 2 }}
+
+[[method]]
+name = "samplerank"
+options = {{ epochs = 2, chains = 2, samples = 20, burn_in = 10 }}
+
+[[test]]
+name = "test"
+source = "held.s"
+reference = "held.t"
+
+[[decision]]
+name = "max-derivation"
+
+[[decision]]
+name = "MBR"
+use = "mbr"
+evidence = "samples"
+sampling = {{ samples = 20, chains = 1, burn_in = 5 }}
+"""
+
+
+@pytest.fixture
+def plan(toy, model, tmp_path):
+    for name, part in (("dev", toy.pairs[:20]), ("held", toy.pairs[20:30])):
+        for side, words in (("s", "source"), ("t", "target")):
+            text = "".join(f"{' '.join(getattr(pair, words))}\n" for pair in part)
+            (tmp_path / f"{name}.{side}").write_text(text, encoding="utf-8")
+    path = tmp_path / "plan.toml"
+    path.write_text(PLAN.format(model=model), encoding="utf-8")
+    return path
+
+
+def test_learners_stand_beside_others(dragoman, plan, tmp_path):
+    out = tmp_path / "out"
+    result = dragoman("experiment", plan, "--out", out)
+    assert result.code == 0, result.err
+    with (out / "runs.csv").open(encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    assert {(row["method"], row["decision"]) for row in rows} == {
+        (method, decision) for method in ("untuned", "risk", "samplerank") for decision in ("max-derivation", "MBR")
+    }
+    for method in ("risk", "samplerank"):
+        lines = (out / "runs" / method / "3" / "events.jsonl").read_text(encoding="utf-8").splitlines()
+        events = [json.loads(line) for line in lines]
+        assert len(events) == 3
+        assert events[-1]["stop"]
+    report = (out / "report.html").read_text(encoding="utf-8")
+    assert "temperature" in report
+    assert "risk / MBR" in report
+
+
+def test_what_learners_need_is_checked_before(dragoman, plan, tmp_path):
+    for old, new, found in [
+        ('judge_by = "max-translation"', 'judge_by = "magic"', "magic"),
+        ('judge_by = "max-translation"', 'judged_by = "mbr"', "judged_by"),
+        ('source = "held.s"', 'sources = "held.s"', "sources"),
+    ]:
+        text = plan.read_text(encoding="utf-8")
+        broken = plan.with_name("broken.toml")
+        broken.write_text(text.replace(old, new, 1), encoding="utf-8")
+        result = dragoman("experiment", broken, "--out", tmp_path / "broken")
+        assert result.code != 0
+        assert found in result.err
+        assert "Traceback" not in result.err
+        assert not (tmp_path / "broken").exists()
