@@ -62,12 +62,13 @@ def test_defaults_are_valid_and_come_back_from_a_mapping(name):
 @pytest.mark.parametrize("name", CONCRETE)
 def test_bounds_hold(name):
     cls = CONCRETE[name]
+    hints = typing.get_type_hints(cls)
     for field in dataclasses.fields(cls):
         for bound, beyond in (("minimum", -1), ("maximum", 1)):
             limit = field.metadata.get(bound)
             if limit is None:
                 continue
-            kind = int if isinstance(field.default, int) or field.default is None else float
+            kind = float if float in (hints[field.name], *typing.get_args(hints[field.name])) else int
             cls.from_dict({field.name: kind(limit)})
             with pytest.raises(UsageError, match=field.name.replace("_", "-")):
                 cls.from_dict({field.name: kind(limit + beyond)})

@@ -26,7 +26,7 @@ def begin(folder):
     return Run.begin(folder, {"seed": 1})
 
 
-@pytest.mark.parametrize("name", TUNERS.names())
+@pytest.mark.parametrize("name", [name for name in TUNERS.names() if issubclass(TUNERS.get(name), Tuner)])
 def test_every_method_learns_what_matters(name, tmp_path):
     decoder = ToyDecoder()
     options = {"samples": 2000, "starts": 2} if name == "lus" else {}
