@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from dragoman.core.corpus import Corpus
+from dragoman.core.errors import UsageError
 from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.chrf import Chrf
+from dragoman.metrics.combined import Combined
+from dragoman.metrics.precomputed import Precomputed
 from dragoman.metrics.ter import Ter
 from dragoman.tuning import TUNERS
 from dragoman.tuning.learner import Learner
@@ -78,3 +81,15 @@ def test_options_round_trip_and_the_docstring_says_what_it_is(name):
     assert chosen.from_dict(chosen().to_dict()) == chosen()
     assert chosen.name == name
     assert len(chosen.__doc__) > 100
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_cannot_be_learnt_from_is_refused_before_anything_is_begun(name, lesson, tmp_path):
+    path = tmp_path / "scores"
+    path.write_text("1\n" * len(lesson), encoding="utf-8")
+    references = [Corpus.from_lines(lesson.lines)]
+    for metric in (Precomputed(path=path), Combined(expression=f"bleu-precomputed(path={path})")):
+        with pytest.raises(UsageError, match=f"{name} needs a metric that can score new translations"):
+            learner(name).check(replace(lesson, scorer=metric.scorer(references)))
+    with pytest.raises(UsageError, match="there are no sentences to learn from"):
+        learner(name).check(replace(lesson, lines=[]))

@@ -8,12 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
-from dragoman.core.errors import UsageError
 from dragoman.core.vocab import Vocab
 from dragoman.metrics.bleu import BleuScorer
-from dragoman.metrics.combined import CombinedScorer
 from dragoman.metrics.metric import Scorer
-from dragoman.metrics.precomputed import PrecomputedScorer
 from dragoman.search.options import PhraseOptions
 
 
@@ -63,7 +60,6 @@ class MetricGain:
     """
 
     def __init__(self, scorer: Scorer, vocab: Vocab, *, sign: int, smoothing: float):
-        check_statistics(scorer)
         self._scorer, self._vocab, self._sign, self._smoothing = scorer, vocab, sign, smoothing
 
     def __call__(
@@ -95,12 +91,3 @@ def smoothed_bleu(counts: NDArray[np.float64], smoothing: float) -> NDArray[np.f
         logs = np.log(counts[..., :order] / counts[..., order : 2 * order]).mean(axis=-1)
         penalty = np.minimum(0.0, 1 - counts[..., -1] / counts[..., -2])
         return np.asarray(np.nan_to_num(100 * np.exp(logs + penalty), nan=0.0))
-
-
-def check_statistics(scorer: Scorer) -> None:
-    """Refuse metrics that know only the translations that they were made for."""
-    parts = [one for _, one in scorer.terms] if isinstance(scorer, CombinedScorer) else [scorer]
-    if any(isinstance(part, PrecomputedScorer) for part in parts):
-        raise UsageError(
-            "samplerank needs a metric that can score new translations; precomputed knows those in its file only"
-        )

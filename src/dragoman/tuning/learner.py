@@ -11,9 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.core.errors import UsageError
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.weights import Weights
+from dragoman.metrics.combined import CombinedScorer
 from dragoman.metrics.metric import Scorer
+from dragoman.metrics.precomputed import PrecomputedScorer
 from dragoman.model.bundle import Model
 from dragoman.sampling.global_features import features_of
 from dragoman.search.limits import SearchLimits, SpaceLimits
@@ -85,7 +88,15 @@ class Learner(TuningMethod):
     """
 
     def check(self, lesson: Lesson) -> None:
-        """Refuse what cannot be learnt from, before anything is begun."""
+        """Refuse what cannot be learnt from, before anything is begun; methods that have more to refuse add to it."""
+        if not len(lesson):
+            raise UsageError("there are no sentences to learn from")
+        scorer = lesson.scorer
+        parts = [one for _, one in scorer.terms] if isinstance(scorer, CombinedScorer) else [scorer]
+        if any(isinstance(part, PrecomputedScorer) for part in parts):
+            raise UsageError(
+                f"{self.name} needs a metric that can score new translations; precomputed knows those in its file only"
+            )
 
     @abstractmethod
     def learn(

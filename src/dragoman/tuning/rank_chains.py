@@ -16,7 +16,7 @@ from dragoman.core.progress import ShareDone
 from dragoman.core.weights import Weights
 from dragoman.sampling.chains import check_weights
 from dragoman.sampling.global_features import GlobalFunctions, features_of
-from dragoman.tuning.batch_gain import MetricGain, bleu_arrays, check_statistics
+from dragoman.tuning.batch_gain import MetricGain, bleu_arrays
 from dragoman.tuning.feature_table import FeatureTable
 from dragoman.tuning.learner import Lesson
 
@@ -71,7 +71,7 @@ class RankChains:
     """A lesson in the kernel's terms."""
 
     def __init__(self, steps: RankSteps, lesson: Lesson, start: Weights):
-        check_lesson(steps, lesson)
+        check_steps(steps, lesson)
         check_weights(start)
         self._steps, self._lesson = steps, lesson
         translator = lesson.translator(start)
@@ -157,12 +157,9 @@ class RankChains:
         )
 
 
-def check_lesson(steps: RankSteps, lesson: Lesson) -> None:
+def check_steps(steps: RankSteps, lesson: Lesson) -> None:
     """Refuse what chains cannot learn from."""
-    if not len(lesson):
-        raise UsageError("there is no sentence to learn from")
     if not (steps.merge_split or steps.reorder or steps.retranslate):
         raise UsageError("samplerank has no operator; expected merge-split, reorder or retranslate")
     if lesson.space.table_limit_by == "score":
         raise UsageError("samplerank needs options that do not depend on weights; set table-limit-by to probability")
-    check_statistics(lesson.scorer)

@@ -145,6 +145,7 @@ class RiskSampling(Learner):
 
     def check(self, lesson: Lesson) -> None:
         """Refuse schedules that never end, or never begin."""
+        super().check(lesson)
         if self.annealing != "none" and self.updates is None:
             if not self._decay < 1:
                 raise UsageError(f"the decay is {self._decay:g}, so that the temperature never falls; expected below 1")
@@ -152,8 +153,6 @@ class RiskSampling(Learner):
                 raise UsageError("the temperature never falls to 0; expected a coldest above 0, or a number of updates")
         if self.reason_to_stop(0):
             raise UsageError(f"the temperature begins at {self.temperature:g}, below the coldest, {self.coldest:g}")
-        if not lesson.lines:
-            raise UsageError("there are no sentences to learn from")
 
     def _first(self, start: Weights, lesson: Lesson) -> Weights:
         if self.start == "given":

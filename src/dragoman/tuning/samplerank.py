@@ -18,7 +18,7 @@ from dragoman.core.progress import SILENT, Progress
 from dragoman.core.weights import Weights
 from dragoman.sampling.chains import checked_seed
 from dragoman.tuning.learner import Checkpoint, Learner, Lesson, State
-from dragoman.tuning.rank_chains import Plan, RankChains, Ranked, RankSteps, check_lesson
+from dragoman.tuning.rank_chains import Plan, RankChains, Ranked, RankSteps, check_steps
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,9 @@ class SampleRank(RankSteps, Learner):
     evaluate_every: int | None = option(None, "sentences between checkpoints; by default an epoch", minimum=1)
 
     def check(self, lesson: Lesson) -> None:
-        """Refuse what cannot be learnt from, before anything is begun."""
-        check_lesson(self, lesson)
+        """Refuse steps without an operator, and options that depend on the weights."""
+        super().check(lesson)
+        check_steps(self, lesson)
 
     def learn(
         self,
@@ -68,6 +69,7 @@ class SampleRank(RankSteps, Learner):
         progress: Progress = SILENT,
     ) -> Iterator[Checkpoint]:
         """Learn from `start`, or go on from a checkpoint."""
+        self.check(lesson)
         chains = RankChains(self, lesson, start)
         course = _Course(self, lesson.units, checked_seed(seed))
         table, given = chains.table, start.vector(chains.table.names)
