@@ -26,9 +26,9 @@ PROJECT = Path(__file__).resolve().parent.parent
 
 
 def seconds(learner: RiskSampling, lesson: Lesson, weights: Weights, runs: int) -> tuple[float, int]:
-    """Processor time of an update, best of several checkpoints of five, and the number of weights at the end."""
-    updates = 5
-    learner = replace(learner, start="given", annealing="none", updates=updates * runs, evaluate_every=updates)
+    """Processor time of an update with its share of a checkpoint, best of several, and the number of weights then."""
+    updates = learner.evaluate_every
+    learner = replace(learner, start="given", annealing="none", updates=updates * runs)
     best, before = float("inf"), time.process_time()
     for checkpoint in learner.learn(lesson, weights):
         now = time.process_time()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +51,14 @@ class Weights(Mapping[str, float]):
 
     def updated(self, values: Mapping[str, float]) -> Weights:
         """Return these weights with some of them changed or added."""
-        return Weights({**self._values, **values})
+        new = Weights(values)
+        new._values = {**self._values, **new._values}
+        return new
+
+    @cached_property
+    def finite(self) -> bool:
+        """Whether all of them are finite numbers."""
+        return all(map(math.isfinite, self._values.values()))
 
     @classmethod
     def read(cls, path: PathLike) -> Weights:

@@ -186,7 +186,7 @@ def checked_seed(seed: int) -> int:
 
 def check_weights(weights: Weights) -> None:
     """Refuse weights that are not finite."""
-    if not all(map(math.isfinite, weights.values())):
+    if not weights.finite:
         name, value = next((name, value) for name, value in weights.items() if not math.isfinite(value))
         raise UsageError(f"the weight of {name} is {value}; expected a finite number")
 

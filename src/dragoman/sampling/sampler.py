@@ -88,7 +88,9 @@ class Sampler:
         self.options = options
         self._proposal_weights = proposal_weights
         ours = features_of(translator.model.global_features)
-        weights = Weights({feature.name: 0.0 for feature in ours}).updated(translator.weights)
+        weights = translator.weights
+        if ours:
+            weights = Weights({feature.name: 0.0 for feature in ours}).updated(weights)
         names = {feature.name for feature in global_features}
         chosen = [*(feature for feature in ours if feature.name not in names), *global_features]
         self._functions = GlobalFunctions(chosen, weights) if chosen else None

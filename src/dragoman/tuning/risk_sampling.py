@@ -7,7 +7,6 @@ gain plus temperature times entropy, and takes a step along it. Temperatures fal
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -128,7 +127,7 @@ class RiskSampling(Learner):
                     update += 1
                     stop = self.reason_to_stop(update)
                     share((done + 1) / self.evaluate_every)
-                    if stop is not None or not all(map(math.isfinite, weights.values())):
+                    if stop is not None or not weights.finite:
                         break
             report = {
                 "updates": update,
