@@ -37,9 +37,9 @@ class SampleRank(RankSteps, Learner):
     Weights are used as they are given: their scale decides how close to each other in score derivations must be for a
     gain to decide (`gain_scale` weighs gains against scores), and how far `C` lets a step go.
 
-    Cost: a step lists some hundred neighbours and takes about a tenth of a millisecond for BLEU, whatever the number of
-    features; it does not depend on the size of the batch. Other metrics are called from Python once a step, which takes
-    several times as long.
+    Cost: a step lists some hundred neighbours and takes some twenty microseconds for BLEU, whatever the number of
+    features; nothing in it depends on the size of the batch. Other metrics are called from Python once a step, which
+    takes about twenty times as long.
     """
 
     name: ClassVar[str] = "samplerank"
