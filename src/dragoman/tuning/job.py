@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
@@ -127,27 +127,15 @@ class Job:
         if isinstance(tuner, Learner):
             lesson, judge = self._lesson(model, threads, progress)
             tuner.check(lesson)
-            run = Run.begin(out, self.description())
-            with run.claimed():
-                keep = self.loop.keep
-                learn(
-                    run,
-                    lesson,
-                    tuner,
-                    judge,
-                    start,
-                    self.course,
-                    keep=keep,
-                    seed=self.seed,
-                    threads=threads,
-                    progress=progress,
-                )
-            return run
-        assert isinstance(tuner, Tuner)
-        task = self._task(tuner, model, threads, progress)
+            work: Callable[..., Weights] = partial(
+                learn, lesson=lesson, learner=tuner, judge=judge, course=self.course, keep=self.loop.keep
+            )
+        else:
+            assert isinstance(tuner, Tuner)
+            work = partial(tune, task=self._task(tuner, model, threads, progress), tuner=tuner, loop=self.loop)
         run = Run.begin(out, self.description())
         with run.claimed():
-            tune(run, task, tuner, start, self.loop, seed=self.seed, threads=threads, progress=progress)
+            work(run, start=start, seed=self.seed, threads=threads, progress=progress)
         return run
 
     def _task(self, tuner: Tuner, model: Model, threads: int, progress: Progress) -> Task:
