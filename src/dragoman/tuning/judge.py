@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from dragoman.core.corpus import Corpus
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.progress import SILENT, Progress, ShareDone
 from dragoman.core.weights import Weights
 from dragoman.decision.rule import Decisions
 from dragoman.decision.settings import Decision
@@ -41,9 +41,8 @@ class Judge:
             translations = self._translations(weights, share)
         return float(self.scorer.score(self.scorer.statistics(translations, threads=self.threads).sum(axis=0)))
 
-    def _translations(self, weights: Weights, share: object) -> Corpus:
+    def _translations(self, weights: Weights, share: ShareDone) -> Corpus:
         translator = Translator(self.model, weights, limits=self.limits, space=self.space, threads=self.threads)
-        assert callable(share)
         if self.decision.rule.name == "max-derivation" and self.decision.evidence != "samples":
             texts = []
             for translation in translator.translate(self.lines):
