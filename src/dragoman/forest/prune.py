@@ -19,7 +19,7 @@ def trim(graph: Hypergraph) -> Hypergraph:
 
     The root stays, even if it has no derivation.
     """
-    return _take_edges(graph, _max_marginals(graph) > -np.inf)
+    return take_edges(graph, _max_marginals(graph) > -np.inf)
 
 
 def prune_to_density(graph: Hypergraph, density: float, words: int | None = None) -> Hypergraph:
@@ -39,7 +39,7 @@ def prune_to_density(graph: Hypergraph, density: float, words: int | None = None
     kept = np.zeros(graph.edges, np.bool_)
     kept[np.argsort(-marginals, kind="stable")[: int(min(density * words, graph.edges))]] = True
     kept[best.edges] = True
-    return trim(_take_edges(graph, kept & (marginals > -np.inf)))
+    return trim(take_edges(graph, kept & (marginals > -np.inf)))
 
 
 def prune_by_margin(graph: Hypergraph, margin: float) -> Hypergraph:
@@ -49,7 +49,7 @@ def prune_by_margin(graph: Hypergraph, margin: float) -> Hypergraph:
     best = best_derivation(graph)
     kept = _max_marginals(graph) >= best.score - margin
     kept[best.edges] = True
-    return trim(_take_edges(graph, kept))
+    return trim(take_edges(graph, kept))
 
 
 def prune_by_posterior(graph: Hypergraph, threshold: float) -> Hypergraph:
@@ -58,7 +58,7 @@ def prune_by_posterior(graph: Hypergraph, threshold: float) -> Hypergraph:
         raise UsageError(f"the threshold is {threshold}; expected a probability")
     kept = edge_posteriors(graph) >= threshold
     kept[best_derivation(graph).edges] = True
-    return trim(_take_edges(graph, kept))
+    return trim(take_edges(graph, kept))
 
 
 def _max_marginals(graph: Hypergraph) -> NDArray[np.float64]:
@@ -66,7 +66,7 @@ def _max_marginals(graph: Hypergraph) -> NDArray[np.float64]:
     return edge_scores(graph, up, max_outside(graph, up))
 
 
-def _take_edges(graph: Hypergraph, kept: NDArray[np.bool_]) -> Hypergraph:
+def take_edges(graph: Hypergraph, kept: NDArray[np.bool_]) -> Hypergraph:
     """The hypergraph of the given edges, the nodes that they join, and the root."""
     edges = np.flatnonzero(kept)
     tails = graph.tails[edges]
