@@ -67,6 +67,21 @@ class Hypergraph:
         """Return the same hypergraph with all scores multiplied: a flatter (< 1) or sharper (> 1) distribution."""
         return replace(self, scores=self.scores * factor)
 
+    def rebuilt(
+        self, edges: NDArray[np.integer], first_edge: NDArray[np.int64], tails: NDArray[np.int32], *, root: int
+    ) -> Hypergraph:
+        """Return a hypergraph of copies of these edges between other nodes; an edge may be there many times."""
+        return replace(
+            self,
+            root=root,
+            first_edge=first_edge,
+            tails=tails,
+            template_ids=self.template_ids[edges],
+            spans=self.spans[edges],
+            scores=self.scores[edges],
+            features=None if self.features is None else self.features.take(edges),
+        )
+
     def check(self) -> None:
         """Raise a DataError unless the arrays fit together; call this on hypergraphs that come from outside."""
         rules = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,14 +22,4 @@ def intersection(graph: Hypergraph, words: Sequence[int] | NDArray[np.int32]) ->
     first_edge, tails, edges = kernels.forest_intersection(*structure(graph), *texts(graph), graph.root, string)
     if not len(edges):
         return None
-    found = replace(
-        graph,
-        root=len(first_edge) - 2,
-        first_edge=first_edge,
-        tails=tails,
-        template_ids=graph.template_ids[edges],
-        spans=graph.spans[edges],
-        scores=graph.scores[edges],
-        features=None if graph.features is None else graph.features.take(edges),
-    )
-    return trim(found)
+    return trim(graph.rebuilt(edges, first_edge, tails, root=len(first_edge) - 2))

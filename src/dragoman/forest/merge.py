@@ -37,15 +37,6 @@ def merge(graphs: Sequence[Hypergraph]) -> Hypergraph:
         first_edge, tails, edges, root = kernels.forest_merge(*structure(joined), labels, batch.roots)
     except ValueError:
         raise DataError("the hypergraphs are not of one search space, so that they cannot be merged") from None
-    templates, template_ids = np.unique(joined.template_ids[edges], return_inverse=True)
-    return replace(
-        joined,
-        root=root,
-        first_edge=first_edge,
-        tails=tails,
-        template_ids=template_ids.astype(np.int32),
-        templates=joined.templates.take(templates),
-        spans=joined.spans[edges],
-        scores=joined.scores[edges],
-        features=None if joined.features is None else joined.features.take(edges),
-    )
+    merged = joined.rebuilt(edges, first_edge, tails, root=root)
+    templates, template_ids = np.unique(merged.template_ids, return_inverse=True)
+    return replace(merged, template_ids=template_ids.astype(np.int32), templates=joined.templates.take(templates))

@@ -75,16 +75,7 @@ def split_by_context(graph: Hypergraph, order: int = 4, max_edges: int = 20_000_
         ) from None
     if len(nodes) == 0:
         raise no_derivation()
-    split = replace(
-        graph,
-        root=len(nodes) - 1,
-        first_edge=first_edge,
-        tails=tails,
-        template_ids=graph.template_ids[edges],
-        spans=graph.spans[edges],
-        scores=graph.scores[edges],
-        features=None if graph.features is None else graph.features.take(edges),
-    )
+    split = graph.rebuilt(edges, first_edge, tails, root=len(nodes) - 1)
     return SplitHypergraph(split, nodes, edges, Ragged(words, bounds), Ragged(ids, offsets))
 
 
