@@ -12,23 +12,16 @@ from __future__ import annotations
 import argparse
 import csv
 import itertools
-import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
 
-import numpy as np
-
 from dragoman.core.files import open_output, read_lines
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
+from experiments import dragoman, mean_text, trained_model
 
-METHODS = {
-    "mert": "",
-    "risk-sentence": "",
-    "risk-corpus": "",
-    "samplerank": "",
-}
+METHODS = ["mert", "risk-sentence", "risk-corpus", "samplerank"]
 
 PLAN = """\
 title = "{pair}, {features} features"
@@ -70,17 +63,13 @@ scale_lines = 200
 """
 
 
-def dragoman(*arguments: object) -> None:
-    subprocess.run([sys.executable, "-m", "dragoman.cli.main", *map(str, arguments)], check=True)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--pairs", nargs="+", default=["fr-en", "de-en"])
     parser.add_argument("--features", nargs="+", type=int, choices=[8, 14], default=[14, 8])
-    parser.add_argument("--methods", nargs="+", default=list(METHODS))
+    parser.add_argument("--methods", nargs="+", default=METHODS)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--samples", type=int, default=200)
     parser.add_argument("--lines", type=int, default=200, help="of each test set of another domain")
@@ -95,10 +84,7 @@ def main() -> None:
 def write_plan(folder: Path, pair: str, features: int, arguments: argparse.Namespace) -> Path:
     source, target = pair.split("-")
     data = arguments.data.resolve()
-    model = arguments.out.resolve() / f"model-{pair}"
-    if not model.exists():
-        texts = [data / f"multi30k/train.{language}.gz" for language in (source, target)]
-        dragoman("train", "--source", texts[0], "--target", texts[1], "--tokenised", "--out", model)
+    model = trained_model(data, arguments.out, pair)
     weights = Model.load(model).weights
     zero = [] if features == 14 else [name for name in weights if name.startswith("lr.")]
     start = folder / "start.txt"
@@ -126,7 +112,7 @@ def write_plan(folder: Path, pair: str, features: int, arguments: argparse.Names
         fixed=[] if features == 14 else ["lr.*"],
         runs=arguments.runs,
         samples=arguments.samples,
-        methods="".join(f'[[method]]\nname = "{name}"\n{METHODS.get(name, "")}\n' for name in arguments.methods),
+        methods="".join(f'[[method]]\nname = "{name}"\n\n' for name in arguments.methods),
         tests="".join(tests),
     )
     with open_output(plan) as stream:
@@ -147,7 +133,7 @@ def report(folder: Path, title: str) -> None:
     tests = list(next(iter(scores.values())))
     print(f"\n{title}\n\n| method | decision | {' | '.join(tests)} |\n|---|---|{'---|' * len(tests)}")
     for (method, decision), found in scores.items():
-        cells = [f"{np.mean(v):.2f} ({np.std(v, ddof=1) if len(v) > 1 else 0:.2f})" for v in found.values()]
+        cells = [mean_text(values) for values in found.values()]
         print(f"| {method} | {decision} | {' | '.join(cells)} |")
     sys.stdout.flush()
 

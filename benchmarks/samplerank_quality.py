@@ -13,12 +13,11 @@ from __future__ import annotations
 import argparse
 import csv
 import itertools
-import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
 
-import numpy as np
+from experiments import dragoman, mean_text, trained_model
 
 PLAN = """\
 title = "SampleRank, {name}"
@@ -44,10 +43,6 @@ TEST = (
 )
 
 
-def dragoman(*arguments: object) -> None:
-    subprocess.run([sys.executable, "-m", "dragoman.cli.main", *map(str, arguments)], check=True)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
@@ -61,10 +56,7 @@ def main() -> None:
     arguments = parser.parse_args()
     for pair, features in itertools.product(arguments.pairs, arguments.features):
         folder = arguments.out.resolve() / f"{pair}-{features}-samplerank"
-        model = arguments.out.resolve() / f"model-{pair}"
-        texts = {side: arguments.data.resolve() / f"multi30k/train.{pair.split('-')[side]}.gz" for side in (0, 1)}
-        if not model.exists():
-            dragoman("train", "--source", texts[0], "--target", texts[1], "--tokenised", "--out", model)
+        model = trained_model(arguments.data, arguments.out, pair)
         if features == "boundaries":
             plain, model = model, arguments.out.resolve() / f"pb-{pair}"
             if not model.exists():
@@ -100,15 +92,9 @@ def report(folder: Path, title: str) -> None:
     tests = ("val", "test_2016_flickr", "test_2017_mscoco")
     print(f"\n{title}\n\n| method | {' | '.join(tests)} |\n|---|{'---|' * len(tests)}")
     for method, found in scores.items():
-        cells = [_mean(found[test]) for test in tests]
+        cells = [mean_text(found[test]) for test in tests]
         print(f"| {method} | {' | '.join(cells)} |")
     sys.stdout.flush()
-
-
-def _mean(values: list[float]) -> str:
-    if len(values) < 2:
-        return "".join(f"{value:.2f}" for value in values)
-    return f"{np.mean(values):.2f} ({np.std(values, ddof=1):.2f})"
 
 
 if __name__ == "__main__":

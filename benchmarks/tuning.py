@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import argparse
 import csv
-import subprocess
-import sys
 from pathlib import Path
 
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
+from experiments import dragoman, trained_model
 
 METHODS = ["mert", "mira", "pro", "lus", "simplex", "svm-rank", "risk-nbest", "mira-smo"]
 MOSES = {
@@ -47,10 +46,6 @@ reference = "{data}/test_2016_flickr.{target}.gz"
 """
 
 
-def dragoman(*arguments: object) -> None:
-    subprocess.run([sys.executable, "-m", "dragoman.cli.main", *map(str, arguments)], check=True)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
@@ -65,10 +60,7 @@ def main() -> None:
         for pair in arguments.pairs:
             source, target = pair.split("-")
             folder = arguments.out.resolve() / f"{pair}-{features}-{'+'.join(arguments.methods)}"
-            model = arguments.out.resolve() / f"model-{pair}"
-            if not model.exists():
-                texts = ["--source", data / f"train.{source}.gz", "--target", data / f"train.{target}.gz"]
-                dragoman("train", *texts, "--tokenised", "--out", model)
+            model = trained_model(arguments.data, arguments.out, pair)
             weights = Model.load(model).weights
             fixed = [] if features == 14 else ["lr.*"]
             folder.mkdir(parents=True, exist_ok=True)
