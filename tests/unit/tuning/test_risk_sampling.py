@@ -16,7 +16,7 @@ from dragoman.metrics.ter import Ter
 from dragoman.search.lattice import derivation_features
 from dragoman.search.limits import SpaceLimits
 from dragoman.tuning.learner import Lesson
-from dragoman.tuning.risk_corpus import RiskCorpus, resampled
+from dragoman.tuning.risk_corpus import RiskCorpus, resampled, resampled_shares
 from dragoman.tuning.risk_sentence import RiskSentence
 from oracles.lessons import reachable_lesson
 from oracles.phrase_documents import Document
@@ -46,6 +46,20 @@ def test_gradients_have_no_bias(method, metric, temperature):
         found.append(drawn.weighted_features(NAMES, estimate.shares))
     z = (np.mean(found, axis=0) - exact) / stats.sem(found)
     assert np.abs(z).max() < 3.9  # three features, eight cases: exceeded in one of 400 runs of this file
+
+
+def test_corpora_alone_give_the_gradient_without_bias():
+    rng = np.random.default_rng(8)
+    corpus = TinyCorpus(Bleu(), rng)
+    exact = corpus.gradient(corpus.corpus_gain, WEIGHTS)
+    found = []
+    for _ in range(4000):
+        drawn = corpus.draw(WEIGHTS, 4, rng)
+        rows = resampled(drawn, 20, rng)
+        gains = corpus.scorer.score(drawn.statistics[rows].sum(axis=0)) / 100
+        found.append(drawn.weighted_features(NAMES, resampled_shares(drawn, rows, gains)))
+    z = (np.mean(found, axis=0) - exact) / stats.sem(found)
+    assert np.abs(z).max() < 3.9
 
 
 def test_many_samples_give_the_exact_gradient():
