@@ -30,14 +30,14 @@ from dragoman.decision.mbr import Mbr
 from dragoman.decision.rule import Evidence, Rule
 from dragoman.decision.settings import Decision
 from dragoman.decision.variational import Variational
-from dragoman.evaluation.rule_comparison import Candidate, RuleComparison, TextSet
+from dragoman.evaluation.statistics.rule_comparison import Candidate, RuleComparison, TextSet
 from dragoman.forest.derivation import derivation_scores, yields
 from dragoman.forest.nbest import nbest
 from dragoman.forest.sample import sample
 from dragoman.metrics.bleu import Bleu
 from dragoman.model.bundle import Model
-from dragoman.sampling.sampler import Sampler, Sampling
-from dragoman.search.translator import Translator
+from dragoman.sampling.phrase.sampler import Sampler, Sampling
+from dragoman.search.phrase.translator import Translator
 
 PROJECT = Path(__file__).resolve().parent.parent
 TESTS = ["test_2016_flickr", "test_2017_mscoco"]

@@ -13,12 +13,18 @@ import time
 from pathlib import Path
 
 from dragoman.core.files import open_output
-from dragoman.evaluation.figures import figure_svg
-from dragoman.evaluation.sampler_plots import draw_divergence, draw_expectations
-from dragoman.evaluation.sampler_report import Table, chain_table, divergence_table, error_table, expectation_table
+from dragoman.evaluation.figures.figures import figure_svg
+from dragoman.evaluation.figures.sampler_plots import draw_divergence, draw_expectations
+from dragoman.evaluation.reports.sampler_report import (
+    Table,
+    chain_table,
+    divergence_table,
+    error_table,
+    expectation_table,
+)
 from dragoman.sampling.diagnostics.diagnosis import Diagnosis, diagnose
 from dragoman.sampling.diagnostics.summary import Summary, summarise
-from dragoman.search.translator import Translator
+from dragoman.search.phrase.translator import Translator
 from search import lines, load
 
 FEATURES = ("lm", "tm.bwd", "tm.bwd_lex", "tm.fwd", "tm.fwd_lex", "distortion", "word_penalty", "phrase_penalty")

@@ -15,12 +15,12 @@ import numpy as np
 
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
-from dragoman.sampling.chains import Schedule, Visited, run_chains
 from dragoman.sampling.features.bracket_balance import BracketBalance
 from dragoman.sampling.features.lexical_consistency import LexicalConsistency
 from dragoman.sampling.global_features import GlobalFunctions
+from dragoman.sampling.phrase.chains import Schedule, Visited, run_chains
 from dragoman.search.global_feature import GlobalFeature
-from dragoman.search.translator import Translator
+from dragoman.search.phrase.translator import Translator
 
 PROJECT = Path(__file__).resolve().parent.parent
 

@@ -23,7 +23,7 @@ from dragoman.forest.inside_outside import expected_features, log_partition
 from dragoman.forest.kbest import kbest
 from dragoman.forest.probability import translation_log_probability
 from dragoman.search.limits import SearchLimits, SpaceLimits
-from dragoman.search.translator import Translator
+from dragoman.search.phrase.translator import Translator
 from oracles import phrase_space
 
 

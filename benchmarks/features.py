@@ -19,8 +19,8 @@ from dragoman.core.weights import Weights
 from dragoman.formats.tagged_text import read_factored
 from dragoman.model.bundle import Model
 from dragoman.model.extra_features import EXTRA_FEATURES
-from dragoman.search.batch import boundary_names
-from dragoman.search.translator import Translator
+from dragoman.search.phrase.batch import boundary_names
+from dragoman.search.phrase.translator import Translator
 
 PROJECT = Path(__file__).resolve().parent.parent
 

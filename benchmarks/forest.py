@@ -17,7 +17,7 @@ from dragoman.forest.probability import translation_log_probability
 from dragoman.forest.prune import prune_to_density
 from dragoman.forest.sample import sample
 from dragoman.forest.viterbi import best_derivation
-from dragoman.formats.moses_search_graph import read_search_graph
+from dragoman.formats.moses.search_graph import read_search_graph
 
 PROJECT = Path(__file__).resolve().parent.parent
 

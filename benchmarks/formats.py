@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.formats.arpa import read_arpa, write_arpa
-from dragoman.formats.moses_ini import read_moses_ini
-from dragoman.formats.moses_phrase_table import read_phrase_table, write_phrase_table
-from dragoman.formats.moses_reordering import attach_reordering, read_reordering, write_reordering
+from dragoman.formats.moses.ini import read_moses_ini
+from dragoman.formats.moses.phrase_table import read_phrase_table, write_phrase_table
+from dragoman.formats.moses.reordering import attach_reordering, read_reordering, write_reordering
 from dragoman.formats.pharaoh import read_links, write_links
 
 DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"

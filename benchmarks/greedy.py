@@ -15,10 +15,10 @@ from typing import TypeVar
 import numpy as np
 
 from dragoman.model.bundle import Model
-from dragoman.search.batch import Found
-from dragoman.search.greedy import HillClimbing, gloss, hill_climb
 from dragoman.search.limits import SearchLimits, SpaceLimits
-from dragoman.search.translator import Translator
+from dragoman.search.phrase.batch import Found
+from dragoman.search.phrase.greedy import HillClimbing, gloss, hill_climb
+from dragoman.search.phrase.translator import Translator
 
 PROJECT = Path(__file__).resolve().parent.parent
 Result = TypeVar("Result", bound=Found)

@@ -13,7 +13,7 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.files import read_lines
-from dragoman.evaluation.significance import approximate_randomisation, conclusive_shares, paired_bootstrap
+from dragoman.evaluation.statistics.significance import approximate_randomisation, conclusive_shares, paired_bootstrap
 from dragoman.metrics.combined import parse_metric
 
 PROJECT = Path(__file__).resolve().parent.parent

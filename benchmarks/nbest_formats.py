@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.core.nbest import NBest
-from dragoman.formats.nbest import NBEST_FORMATS
-from dragoman.formats.nbest_moses import MosesNBest
+from dragoman.formats.nbest.format import NBEST_FORMATS
+from dragoman.formats.nbest.moses import MosesNBest
 
 DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 

@@ -18,16 +18,16 @@ from typing import Any
 import numpy as np
 
 from dragoman.core.feature_rows import FeatureRows
-from dragoman.evaluation.significance import paired_bootstrap
-from dragoman.formats.nbest_moses import MosesNBest
+from dragoman.evaluation.statistics.significance import paired_bootstrap
+from dragoman.formats.nbest.moses import MosesNBest
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.references import read_references
 from dragoman.tuning import TUNERS
-from dragoman.tuning.evaluate import Evaluator
-from dragoman.tuning.nbest_evidence import DecodedLists
-from dragoman.tuning.problem import Problem
-from dragoman.tuning.ranges import weight_ranges
-from dragoman.tuning.rerank import first_weights
+from dragoman.tuning.problems.evaluate import Evaluator
+from dragoman.tuning.problems.nbest_evidence import DecodedLists
+from dragoman.tuning.problems.problem import Problem
+from dragoman.tuning.problems.ranges import weight_ranges
+from dragoman.tuning.runs.rerank import first_weights
 
 PROJECT = Path(__file__).resolve().parent.parent
 MOSES_SECONDS = {"mert": 66.0, "mira": 1.1, "pro": 4.5}

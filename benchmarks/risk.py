@@ -16,11 +16,11 @@ from dragoman.core.weights import Weights
 from dragoman.metrics.bleu import Bleu
 from dragoman.model.bundle import Model
 from dragoman.model.extra_features import EXTRA_FEATURES
-from dragoman.tuning.learner import Lesson
-from dragoman.tuning.ranges import Ranges, tuned_names
-from dragoman.tuning.risk_corpus import RiskCorpus
-from dragoman.tuning.risk_sampling import RiskSampling
-from dragoman.tuning.risk_sentence import RiskSentence
+from dragoman.tuning.methods.learner import Lesson
+from dragoman.tuning.methods.risk_corpus import RiskCorpus
+from dragoman.tuning.methods.risk_sampling import RiskSampling
+from dragoman.tuning.methods.risk_sentence import RiskSentence
+from dragoman.tuning.problems.ranges import Ranges, tuned_names
 
 PROJECT = Path(__file__).resolve().parent.parent
 

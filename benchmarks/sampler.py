@@ -18,12 +18,12 @@ import numpy as np
 from dragoman.formats.arpa import read_arpa
 from dragoman.model.bundle import Model
 from dragoman.model.language_model import LanguageModel
-from dragoman.sampling.chains import Schedule, Visited, run_chains
-from dragoman.sampling.sampler import Sampler, Sampling
-from dragoman.search.batch import Batch
-from dragoman.search.greedy import gloss
+from dragoman.sampling.phrase.chains import Schedule, Visited, run_chains
+from dragoman.sampling.phrase.sampler import Sampler, Sampling
 from dragoman.search.limits import SpaceLimits
-from dragoman.search.translator import Translator
+from dragoman.search.phrase.batch import Batch
+from dragoman.search.phrase.greedy import gloss
+from dragoman.search.phrase.translator import Translator
 
 PROJECT = Path(__file__).resolve().parent.parent
 NO_BURN_IN = np.empty(0)

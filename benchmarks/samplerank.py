@@ -19,12 +19,12 @@ from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.metric import Metric
 from dragoman.metrics.ter import Ter
 from dragoman.model.bundle import Model
-from dragoman.search.options import PhraseOptions
-from dragoman.search.translator import Translator
-from dragoman.training.tokenise import input_preparation
-from dragoman.tuning.learner import Lesson
-from dragoman.tuning.ranges import tuned_names
-from dragoman.tuning.samplerank import SampleRank
+from dragoman.search.phrase.options import PhraseOptions
+from dragoman.search.phrase.translator import Translator
+from dragoman.text.tokenise import input_preparation
+from dragoman.tuning.methods.learner import Lesson
+from dragoman.tuning.methods.samplerank import SampleRank
+from dragoman.tuning.problems.ranges import tuned_names
 
 PROJECT = Path(__file__).resolve().parent.parent
 

@@ -20,7 +20,7 @@ from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
 from dragoman.model.moses import import_moses
 from dragoman.search.limits import SearchLimits, SpaceLimits
-from dragoman.search.translator import Translator
+from dragoman.search.phrase.translator import Translator
 
 # Moses' sentences a second with untuned weights, one thread, on a machine like this (README of the data).
 MOSES_SPEED = {("fr-en", "stack"): 8.4, ("fr-en", "cube"): 68.0, ("de-en", "stack"): 9.7, ("de-en", "cube"): 85.0}

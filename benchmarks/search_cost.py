@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from dragoman.evaluation.figures import figure_svg
+from dragoman.evaluation.figures.figures import figure_svg
 from dragoman.model.bundle import Model
 from dragoman.search.limits import SearchLimits, SpaceLimits
-from dragoman.search.translator import Translator
+from dragoman.search.phrase.translator import Translator
 from search import lines, load
 
 LENGTHS = (5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)

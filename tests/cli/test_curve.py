@@ -1,6 +1,6 @@
 """`dragoman curve`: pictures of runs of any kind."""
 
-from dragoman.tuning.run import Run
+from dragoman.tuning.runs.run import Run
 
 
 def run(folder, rows):

@@ -131,7 +131,7 @@ def test_weights_behind_scores_are_found_again():
     from dragoman.core.nbest import NBest
     from dragoman.core.ragged import Ragged
     from dragoman.core.vocab import Vocab
-    from dragoman.tuning.rerank import first_weights
+    from dragoman.tuning.runs.rerank import first_weights
 
     matrix = np.random.default_rng(0).normal(size=(20, 2))
     lists = NBest(

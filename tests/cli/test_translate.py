@@ -10,7 +10,7 @@ import pytest
 from dragoman.core.weights import Weights
 from dragoman.forest.viterbi import best_derivation
 from dragoman.formats.hypergraph_jsonl import read_hypergraphs
-from dragoman.formats.nbest import read_nbest
+from dragoman.formats.nbest.format import read_nbest
 from dragoman.model.bundle import Model
 
 

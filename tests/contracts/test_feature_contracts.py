@@ -6,8 +6,8 @@ import pytest
 from dragoman.model.bundle import Model
 from dragoman.model.extra_features import EXTRA_FEATURES
 from dragoman.model.extra_features.feature import PairFeature
-from dragoman.search.batch import boundary_names
-from dragoman.search.translator import Translator
+from dragoman.search.phrase.batch import boundary_names
+from dragoman.search.phrase.translator import Translator
 from oracles import extra_features, phrase_space
 
 pytestmark = pytest.mark.filterwarnings("ignore:only .* target phrases occur")

@@ -6,9 +6,9 @@ import pytest
 from dragoman.core.samples import Samples
 from dragoman.core.vocab import Vocab
 from dragoman.sampling.global_features import GLOBAL_FEATURES
-from dragoman.sampling.sampler import Sampler, Sampling
+from dragoman.sampling.phrase.sampler import Sampler, Sampling
 from dragoman.search.limits import SpaceLimits
-from dragoman.search.translator import Translator
+from dragoman.search.phrase.translator import Translator
 from oracles import phrase_space
 
 LINES = ["", "f0 f1 f2", "f0", "", "f3 f4 f1 f0", "f2 f2"]

@@ -13,7 +13,7 @@ from dragoman.metrics.combined import Combined
 from dragoman.metrics.precomputed import Precomputed
 from dragoman.metrics.ter import Ter
 from dragoman.tuning import TUNERS
-from dragoman.tuning.learner import Learner
+from dragoman.tuning.methods.learner import Learner
 from oracles.lessons import reachable_lesson
 
 NAMES = [name for name in TUNERS.names() if issubclass(TUNERS.get(name), Learner)]

@@ -7,7 +7,7 @@ from dragoman.core.errors import UsageError
 from dragoman.core.progress import SILENT
 from dragoman.core.weights import Weights
 from dragoman.tuning import TUNERS
-from dragoman.tuning.tuner import Tuner
+from dragoman.tuning.methods.tuner import Tuner
 from oracles.toy_decoder import NAMES, ToyDecoder, task_for, task_of
 
 FEWER = {"lus": {"samples": 500, "starts": 2}}

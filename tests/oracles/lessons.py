@@ -9,8 +9,8 @@ import numpy as np
 from dragoman.core.corpus import Corpus
 from dragoman.core.weights import Weights
 from dragoman.metrics.bleu import Bleu
-from dragoman.tuning.learner import Lesson
-from dragoman.tuning.ranges import tuned_names
+from dragoman.tuning.methods.learner import Lesson
+from dragoman.tuning.problems.ranges import tuned_names
 from oracles import phrase_space
 
 

@@ -7,10 +7,10 @@ from functools import cached_property
 import numpy as np
 
 from dragoman.core.ragged import Ragged
-from dragoman.search.batch import boundary_names
-from dragoman.search.lattice import derivation_features
 from dragoman.search.limits import SpaceLimits
-from dragoman.search.translator import Translator
+from dragoman.search.phrase.batch import boundary_names
+from dragoman.search.phrase.lattice import derivation_features
+from dragoman.search.phrase.translator import Translator
 from oracles import phrase_space
 
 

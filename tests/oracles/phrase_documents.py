@@ -14,12 +14,12 @@ from dragoman.core.vocab import Vocab
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model, Settings
 from dragoman.model.phrase_table import PhraseTable
-from dragoman.sampling.chains import Schedule, run_chains
 from dragoman.sampling.features.lexical_consistency import LexicalConsistency
 from dragoman.sampling.global_features import GlobalFunctions
+from dragoman.sampling.phrase.chains import Schedule, run_chains
 from dragoman.search.global_feature import GlobalFeature
 from dragoman.search.limits import SpaceLimits
-from dragoman.search.translator import Translator
+from dragoman.search.phrase.translator import Translator
 from oracles.lexical_consistency import lexical_consistency
 from oracles.phrase_case import Case
 from oracles.phrase_chains import NARROW, NO_BURN_IN

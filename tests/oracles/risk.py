@@ -8,7 +8,7 @@ import numpy as np
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.feature_rows import FeatureRows
-from dragoman.tuning.drawn import Drawn
+from dragoman.tuning.problems.drawn import Drawn
 
 WORDS = [f"w{i}" for i in range(8)]
 NAMES = ["a", "b", "c"]

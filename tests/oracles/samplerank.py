@@ -11,9 +11,9 @@ import numpy as np
 
 from dragoman.core.ragged import Ragged
 from dragoman.core.weights import Weights
-from dragoman.search.batch import Batch
 from dragoman.search.global_feature import GlobalFeature
-from dragoman.search.lattice import derivation_features
+from dragoman.search.phrase.batch import Batch
+from dragoman.search.phrase.lattice import derivation_features
 from oracles.sampler import Blocks, Point
 
 #: In the kernel's order.

@@ -11,9 +11,9 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
 from dragoman.metrics.bleu import Bleu
-from dragoman.tuning.hypergraph_evidence import DecodedGraphs
-from dragoman.tuning.loop import Task
-from dragoman.tuning.nbest_evidence import DecodedLists
+from dragoman.tuning.problems.hypergraph_evidence import DecodedGraphs
+from dragoman.tuning.problems.nbest_evidence import DecodedLists
+from dragoman.tuning.runs.loop import Task
 
 NAMES = ["adequacy", "length", "noise"]
 WORDS = [f"w{i}" for i in range(30)]

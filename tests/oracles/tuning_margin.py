@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from dragoman.core.corpus import Corpus
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.metrics.metric import Scorer
-from dragoman.tuning.problem import Problem
+from dragoman.tuning.problems.problem import Problem
 
 MASK = 2**64 - 1
 

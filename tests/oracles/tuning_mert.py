@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dragoman.core.corpus import Corpus
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.metrics.metric import Scorer
-from dragoman.tuning.problem import Problem
+from dragoman.tuning.problems.problem import Problem
 
 
 class ToyBleu(Scorer):

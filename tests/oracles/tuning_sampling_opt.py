@@ -5,7 +5,7 @@ import numpy as np
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.metrics.metric import Scorer
 from dragoman.metrics.smooth_bleu import smooth_bleu
-from dragoman.tuning.problem import Problem
+from dragoman.tuning.problems.problem import Problem
 
 
 class ToyBleu(Scorer):

@@ -17,7 +17,7 @@ from dragoman.cli.score import Metrics, ReferenceFiles, Seed, full_signature, me
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
 from dragoman.core.progress import available_cores
-from dragoman.evaluation.comparison import Resampling, compare_systems
+from dragoman.evaluation.statistics.comparison import Resampling, compare_systems
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.metric import Metric, Scorer
 from dragoman.metrics.references import read_references

@@ -11,7 +11,7 @@ from dragoman.cli.flags import command
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import open_output
 from dragoman.metrics.combined import parse_metric
-from dragoman.tuning.run import Run
+from dragoman.tuning.runs.run import Run
 
 
 def register(app: typer.Typer) -> None:
@@ -27,8 +27,8 @@ def register(app: typer.Typer) -> None:
         out: Annotated[Path, typer.Option(help="SVG file.")],
     ) -> None:
         """Draw how the score of runs changes from iteration to iteration, with their objectives and temperatures."""
-        from dragoman.evaluation.figures import figure_svg
-        from dragoman.evaluation.run_plot import draw_runs
+        from dragoman.evaluation.figures.figures import figure_svg
+        from dragoman.evaluation.figures.run_plot import draw_runs
 
         found = {str(folder): Run(folder).events() for folder in runs}
         for folder, events in found.items():

@@ -19,15 +19,15 @@ from dragoman.core.files import open_output, read_lines, write_error
 from dragoman.core.progress import Progress, available_cores
 from dragoman.core.toml import read_toml
 from dragoman.corpora import CORPORA
-from dragoman.evaluation.experiment import Experiment
-from dragoman.evaluation.experiment_report import ExperimentReport
-from dragoman.evaluation.results import Results
-from dragoman.evaluation.rule_comparison import Candidate, Compared, RuleComparison, TextSet
+from dragoman.evaluation.experiments.experiment import Experiment
+from dragoman.evaluation.experiments.results import Results
+from dragoman.evaluation.reports.experiment_report import ExperimentReport
+from dragoman.evaluation.statistics.rule_comparison import Candidate, Compared, RuleComparison, TextSet
 from dragoman.metrics.bleu import Bleu
 from dragoman.model.bundle import Model
-from dragoman.search.translator import Translator
+from dragoman.search.phrase.translator import Translator
+from dragoman.text.tokenise import Tokeniser, tokenise_lines
 from dragoman.training.pipeline import Preparation, prepare, train
-from dragoman.training.tokenise import Tokeniser, tokenise_lines
 
 _CORPUS = "kjv-web"
 _MARKER = "dragoman-demo"

@@ -11,17 +11,17 @@ from dragoman.cli import terminal
 from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.links import Links, source_positions, target_positions
 from dragoman.decision.posterior import Posterior
-from dragoman.evaluation.alignment_plot import draw_alignment, text_alignment
-from dragoman.evaluation.derivation_plot import draw_derivation, text_derivation
-from dragoman.evaluation.experiment_report import ExperimentReport
-from dragoman.evaluation.posterior_plot import draw_posterior
-from dragoman.evaluation.report import Report
-from dragoman.evaluation.rule_comparison import Compared
+from dragoman.evaluation.figures.alignment_plot import draw_alignment, text_alignment
+from dragoman.evaluation.figures.derivation_plot import draw_derivation, text_derivation
+from dragoman.evaluation.figures.posterior_plot import draw_posterior
+from dragoman.evaluation.reports.experiment_report import ExperimentReport
+from dragoman.evaluation.reports.report import Report
+from dragoman.evaluation.statistics.rule_comparison import Compared
 from dragoman.forest.nbest import nbest
 from dragoman.metrics.bleu import Bleu
 from dragoman.model.bundle import Model
 from dragoman.model.phrase_table import PhraseTable
-from dragoman.search.translator import Translation, Translator
+from dragoman.search.phrase.translator import Translation, Translator
 from dragoman.training.pipeline import Trained
 
 _TITLE = "Dragoman: King James English to modern English"

@@ -16,12 +16,12 @@ from dragoman.core.errors import DataError
 from dragoman.core.files import open_output, output_folder, read_lines
 from dragoman.core.progress import Progress, available_cores
 from dragoman.model.bundle import Model
-from dragoman.sampling.chains import Schedule
 from dragoman.sampling.diagnostics.diagnosis import Diagnosis, diagnose as diagnoses
 from dragoman.sampling.diagnostics.summary import summarise
+from dragoman.sampling.phrase.chains import Schedule
 from dragoman.search.limits import SearchLimits, SpaceLimits
-from dragoman.search.translator import Translator
-from dragoman.training.tokenise import input_preparation
+from dragoman.search.phrase.translator import Translator
+from dragoman.text.tokenise import input_preparation
 
 
 def register(app: typer.Typer) -> None:
@@ -100,7 +100,7 @@ def register(app: typer.Typer) -> None:
             }
             with open_output(folder / "diagnostics.json") as stream:
                 stream.write(json.dumps(_finite(everything), indent=1, ensure_ascii=False, allow_nan=False).encode())
-            from dragoman.evaluation.sampler_report import tables, write_report
+            from dragoman.evaluation.reports.sampler_report import tables, write_report
 
             write_report(folder / "report.html", found, summary, _sentence(setting, len(found)))
         console = terminal.output()

@@ -10,8 +10,8 @@ import typer
 from dragoman.cli import terminal
 from dragoman.cli.flags import Threads, command
 from dragoman.core.progress import available_cores
-from dragoman.evaluation.experiment import Experiment
-from dragoman.evaluation.experiment_report import ExperimentReport
+from dragoman.evaluation.experiments.experiment import Experiment
+from dragoman.evaluation.reports.experiment_report import ExperimentReport
 
 
 def register(app: typer.Typer) -> None:

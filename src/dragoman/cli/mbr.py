@@ -24,7 +24,7 @@ from dragoman.decision.gains import expected_gains
 from dragoman.decision.mbr import Mbr
 from dragoman.decision.posterior import Posterior
 from dragoman.decision.rule import Decisions
-from dragoman.formats.nbest import NBEST_FORMATS, sniff
+from dragoman.formats.nbest.format import NBEST_FORMATS, sniff
 from dragoman.metrics.combined import parse_metric
 
 
@@ -180,8 +180,8 @@ def _write_matrix(
 
 
 def _draw(path: Path, posterior: Posterior, chosen: Decisions, lists: NBest) -> None:
-    from dragoman.evaluation.figures import figure_svg
-    from dragoman.evaluation.posterior_plot import draw_posterior
+    from dragoman.evaluation.figures.figures import figure_svg
+    from dragoman.evaluation.figures.posterior_plot import draw_posterior
 
     first = posterior.strings.take(np.arange(posterior.sentences[1]))
     probabilities = posterior.probabilities[: posterior.sentences[1]]

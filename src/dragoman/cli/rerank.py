@@ -20,15 +20,15 @@ from dragoman.core.nbest import NBest
 from dragoman.core.options import options_from
 from dragoman.core.progress import Progress, available_cores
 from dragoman.core.weights import Weights
-from dragoman.evaluation.significance import bootstrap_scores, confidence_interval
-from dragoman.formats.nbest import NBEST_FORMATS, NBestFormat, sniff
+from dragoman.evaluation.statistics.significance import bootstrap_scores, confidence_interval
+from dragoman.formats.nbest.format import NBEST_FORMATS, NBestFormat, sniff
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.references import read_references
 from dragoman.tuning import TUNERS
-from dragoman.tuning.nbest_evidence import DecodedLists
-from dragoman.tuning.ranges import weight_ranges
-from dragoman.tuning.rerank import choices, first_weights, reranked, with_features
-from dragoman.tuning.tuner import Tuner
+from dragoman.tuning.methods.tuner import Tuner
+from dragoman.tuning.problems.nbest_evidence import DecodedLists
+from dragoman.tuning.problems.ranges import weight_ranges
+from dragoman.tuning.runs.rerank import choices, first_weights, reranked, with_features
 
 Candidates = Annotated[Path, typer.Option(help="N-best lists of any system.")]
 Format = Annotated[

@@ -23,10 +23,10 @@ from dragoman.formats.documents import read_documents
 from dragoman.formats.samples_jsonl import format_samples
 from dragoman.model.bundle import Model
 from dragoman.sampling.global_features import GLOBAL_FEATURES
-from dragoman.sampling.sampler import SampledBatch, Sampler, Sampling
+from dragoman.sampling.phrase.sampler import SampledBatch, Sampler, Sampling
 from dragoman.search.limits import SearchLimits, SpaceLimits
-from dragoman.search.translator import Translator
-from dragoman.training.tokenise import input_preparation
+from dragoman.search.phrase.translator import Translator
+from dragoman.text.tokenise import input_preparation
 
 
 def register(app: typer.Typer) -> None:

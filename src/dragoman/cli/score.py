@@ -18,7 +18,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output
 from dragoman.core.progress import available_cores
-from dragoman.evaluation.significance import bootstrap_scores, confidence_interval
+from dragoman.evaluation.statistics.significance import bootstrap_scores, confidence_interval
 from dragoman.metrics import METRICS
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.metric import Metric, Scorer

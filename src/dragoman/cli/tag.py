@@ -14,8 +14,8 @@ from dragoman.core.errors import DataError
 from dragoman.core.files import open_output, read_lines
 from dragoman.core.options import options_from
 from dragoman.model.bundle import Model
+from dragoman.text.tokenise import tokenise_lines
 from dragoman.training.tag import TAGGERS
-from dragoman.training.tokenise import tokenise_lines
 
 
 def register(app: typer.Typer) -> None:

@@ -15,11 +15,11 @@ from dragoman.core.files import read_lines
 from dragoman.core.options import options_from
 from dragoman.core.progress import Progress, available_cores
 from dragoman.model.bundle import Settings
+from dragoman.text.tokenise import Tokeniser, tokenise_lines
 from dragoman.training.align import ALIGNERS
 from dragoman.training.clean import Cleaning
 from dragoman.training.lm.kneser_ney import KneserNey
 from dragoman.training.pipeline import PhraseModel, Preparation, prepare, train as train_model
-from dragoman.training.tokenise import Tokeniser, tokenise_lines
 
 
 def register(app: typer.Typer) -> None:

@@ -24,14 +24,14 @@ from dragoman.decision.evidence import Draw
 from dragoman.decision.settings import Decision
 from dragoman.formats.documents import read_documents
 from dragoman.formats.hypergraph_jsonl import format_hypergraph
-from dragoman.formats.nbest import NBEST_FORMATS
+from dragoman.formats.nbest.format import NBEST_FORMATS
 from dragoman.model.bundle import Model
-from dragoman.sampling.annealing import Annealing, annealed
-from dragoman.sampling.sampler import Sampler, Sampling
-from dragoman.search.greedy import HillClimbing
+from dragoman.sampling.phrase.annealing import Annealing, annealed
+from dragoman.sampling.phrase.sampler import Sampler, Sampling
 from dragoman.search.limits import SearchLimits, SpaceLimits
-from dragoman.search.translator import Translation, Translator
-from dragoman.training.tokenise import detokenise_lines, input_preparation
+from dragoman.search.phrase.greedy import HillClimbing
+from dragoman.search.phrase.translator import Translation, Translator
+from dragoman.text.tokenise import detokenise_lines, input_preparation
 
 DecisionOptions = Annotated[
     list[str] | None, typer.Option("--decision-option", help="NAME=VALUE of one of the rule's options; repeatable.")
@@ -247,15 +247,15 @@ def _details(translation: Translation, number: int, reached: bool) -> bytes:
 
 
 def _shown(translation: Translation) -> str:
-    from dragoman.evaluation.derivation_plot import text_derivation
+    from dragoman.evaluation.figures.derivation_plot import text_derivation
 
     drawn = text_derivation(translation.source.split(), translation.text.split(), translation.phrases)
     return "".join(f"    {line}\n" for line in [*drawn.splitlines(), f"score {translation.score:.4f}"]).rstrip("\n")
 
 
 def _draw(translation: Translation, path: Path) -> None:
-    from dragoman.evaluation.derivation_plot import draw_derivation
-    from dragoman.evaluation.figures import figure_svg
+    from dragoman.evaluation.figures.derivation_plot import draw_derivation
+    from dragoman.evaluation.figures.figures import figure_svg
 
     figure = draw_derivation(translation.source.split(), translation.text.split(), translation.phrases)
     with open_output(path) as stream:

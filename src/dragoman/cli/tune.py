@@ -18,10 +18,10 @@ from dragoman.metrics.combined import parse_metric
 from dragoman.model.bundle import Model
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.tuning import TUNERS
-from dragoman.tuning.evidence import Decoding
-from dragoman.tuning.job import HeldOut, Job
-from dragoman.tuning.learning import Course
-from dragoman.tuning.loop import Loop
+from dragoman.tuning.problems.evidence import Decoding
+from dragoman.tuning.runs.job import HeldOut, Job
+from dragoman.tuning.runs.learning import Course
+from dragoman.tuning.runs.loop import Loop
 
 
 def register(app: typer.Typer) -> None:

@@ -28,8 +28,8 @@ from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.references import read_references
 from dragoman.model.bundle import Model
 from dragoman.search.limits import SearchLimits, SpaceLimits
-from dragoman.search.translator import Translator
-from dragoman.training.tokenise import input_preparation
+from dragoman.search.phrase.translator import Translator
+from dragoman.text.tokenise import input_preparation
 
 
 def register(app: typer.Typer) -> None:
@@ -106,8 +106,8 @@ def register(app: typer.Typer) -> None:
         with open_output(out) as stream:
             stream.write(found.format(tuning).encode())
         if plot is not None:
-            from dragoman.evaluation.figures import figure_svg
-            from dragoman.evaluation.grid_plot import draw_grid
+            from dragoman.evaluation.figures.figures import figure_svg
+            from dragoman.evaluation.figures.grid_plot import draw_grid
 
             with open_output(plot) as stream:
                 stream.write(figure_svg(draw_grid(points, metric)).encode())

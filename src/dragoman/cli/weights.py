@@ -13,7 +13,7 @@ from dragoman.cli import terminal
 from dragoman.cli.flags import command
 from dragoman.core.errors import DataError
 from dragoman.core.weights import Weights
-from dragoman.evaluation.weight_changes import Change, compare_weights, scaled
+from dragoman.evaluation.statistics.weight_changes import Change, compare_weights, scaled
 
 WeightsOf = Annotated[Path, typer.Argument(help="A weights file, or the folder of a run or a model.")]
 Prefix = Annotated[str, typer.Option(help="Only names that begin so, such as pb.")]

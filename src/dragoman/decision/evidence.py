@@ -9,7 +9,7 @@ from dragoman.core.samples import Samples
 from dragoman.decision.rule import Evidence, EvidenceKind
 from dragoman.forest.nbest import nbest
 from dragoman.forest.prune import prune_to_density
-from dragoman.search.translator import Translator
+from dragoman.search.phrase.translator import Translator
 
 #: Draws samples of sentences, a batch at a time.
 Draw = Callable[[Iterable[str]], Iterator[Samples]]

@@ -16,8 +16,8 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.ragged import Ragged
 from dragoman.core.registry import Registry
 from dragoman.core.weights import Weights
-from dragoman.search.batch import Batch
 from dragoman.search.global_feature import GlobalFeature
+from dragoman.search.phrase.batch import Batch
 
 GLOBAL_FEATURES: Registry[GlobalFeature] = Registry("global_feature", "dragoman.sampling.features", GlobalFeature)
 

@@ -25,6 +25,7 @@ from dragoman.model.bundle import Model, Settings
 from dragoman.model.features import initial_weights
 from dragoman.model.language_model import LanguageModel
 from dragoman.model.phrase_table import PhraseTable
+from dragoman.text.tokenise import Tokeniser, tokenise_lines
 from dragoman.training import prune
 from dragoman.training.align.base import Aligner
 from dragoman.training.align.diagonal import Diagonal
@@ -35,7 +36,6 @@ from dragoman.training.lm.kneser_ney import KneserNey, estimate
 from dragoman.training.reorder import score_reordering
 from dragoman.training.score import score_phrases
 from dragoman.training.symmetrise import Method as Symmetrisation, symmetrise
-from dragoman.training.tokenise import Tokeniser, tokenise_lines
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.vocab import Vocab
 from dragoman.metrics.bleu import BleuScorer
 from dragoman.metrics.metric import Scorer
-from dragoman.search.options import PhraseOptions
+from dragoman.search.phrase.options import PhraseOptions
 
 
 class BleuArrays(NamedTuple):

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.weights import Weights
 from dragoman.model.features import reordering_features
-from dragoman.search.batch import Batch, boundary_names
-from dragoman.tuning.learner import Lesson
+from dragoman.search.phrase.batch import Batch, boundary_names
+from dragoman.tuning.methods.learner import Lesson
 
 
 class FeatureArrays(NamedTuple):

@@ -14,11 +14,11 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.options import Options, option
 from dragoman.core.progress import ShareDone
 from dragoman.core.weights import Weights
-from dragoman.sampling.chains import check_weights
 from dragoman.sampling.global_features import GlobalFunctions, features_of
+from dragoman.sampling.phrase.chains import check_weights
 from dragoman.tuning.batch_gain import MetricGain, bleu_arrays
 from dragoman.tuning.feature_table import FeatureTable
-from dragoman.tuning.learner import Lesson
+from dragoman.tuning.methods.learner import Lesson
 
 #: The batches of each chain; a batch is an array of units, which are sentences or documents.
 Plan = Sequence[Sequence[NDArray[np.int64]]]

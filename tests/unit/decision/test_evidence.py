@@ -14,7 +14,7 @@ from dragoman.decision.settings import Decision
 from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.ter import Ter
 from dragoman.search.limits import SearchLimits
-from dragoman.search.translator import Translator
+from dragoman.search.phrase.translator import Translator
 from oracles import decision as oracle, phrase_space
 from oracles.forest import derivations
 

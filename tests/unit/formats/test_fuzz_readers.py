@@ -13,9 +13,9 @@ from dragoman.core.files import read_chunks
 from dragoman.core.progress import Progress
 from dragoman.formats import arpa, pharaoh, table_lines
 from dragoman.formats.arpa import read_arpa
-from dragoman.formats.moses_ini import read_moses_ini
-from dragoman.formats.moses_phrase_table import read_phrase_table
-from dragoman.formats.moses_reordering import attach_reordering, read_reordering
+from dragoman.formats.moses.ini import read_moses_ini
+from dragoman.formats.moses.phrase_table import read_phrase_table
+from dragoman.formats.moses.reordering import attach_reordering, read_reordering
 from dragoman.formats.pharaoh import read_links
 from oracles.fuzzing import fuzz, mutations
 

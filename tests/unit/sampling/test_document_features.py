@@ -10,13 +10,13 @@ import pytest
 from dragoman.core.errors import DataError
 from dragoman.core.ragged import Ragged
 from dragoman.core.samples import Samples
-from dragoman.sampling.annealing import Annealing, anneal, annealed
-from dragoman.sampling.chains import Schedule, document_parts, run_chains
 from dragoman.sampling.features.length_ratio import LengthRatio
 from dragoman.sampling.global_features import GLOBAL_FEATURES
-from dragoman.sampling.sampler import Sampler, Sampling
+from dragoman.sampling.phrase.annealing import Annealing, anneal, annealed
+from dragoman.sampling.phrase.chains import Schedule, document_parts, run_chains
+from dragoman.sampling.phrase.sampler import Sampler, Sampling
 from dragoman.search.limits import SpaceLimits
-from dragoman.search.translator import Translator
+from dragoman.search.phrase.translator import Translator
 from oracles import phrase_space
 from oracles.lexical_consistency import lexical_consistency
 from oracles.phrase_documents import Document

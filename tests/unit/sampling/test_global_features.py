@@ -17,10 +17,10 @@ from dragoman.core.weights import Weights
 from dragoman.sampling.features.bracket_balance import BracketBalance
 from dragoman.sampling.features.length_ratio import LengthRatio
 from dragoman.sampling.global_features import GLOBAL_FEATURES, GlobalFunctions
-from dragoman.sampling.sampler import Sampler, Sampling
+from dragoman.sampling.phrase.sampler import Sampler, Sampling
 from dragoman.search.global_feature import GlobalFeature
 from dragoman.search.limits import SpaceLimits
-from dragoman.search.translator import Translator
+from dragoman.search.phrase.translator import Translator
 from oracles import phrase_space
 
 FEW = Sampling(samples=50, burn_in=3, chains=1)

@@ -16,7 +16,6 @@ from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
 from dragoman.forest.derivation import derivation_scores, yields
 from dragoman.forest.sample import sample
-from dragoman.sampling.chains import Schedule
 from dragoman.sampling.diagnostics.convergence import (
     autocorrelation,
     effective_sample_size,
@@ -38,8 +37,9 @@ from dragoman.sampling.diagnostics.results import (
     RunDiagnostics,
     SentenceDiagnostics,
 )
-from dragoman.sampling.sampler import SampledBatch, Sampler, Sampling
-from dragoman.search.translator import Translator
+from dragoman.sampling.phrase.chains import Schedule
+from dragoman.sampling.phrase.sampler import SampledBatch, Sampler, Sampling
+from dragoman.search.phrase.translator import Translator
 
 #: Sizes of samples and n-best lists whose expectations are compared: those of the thesis's table 7.1.
 EXPECTATION_SIZES = (200, 1000, 2000, 5000, 10_000, 20_000)

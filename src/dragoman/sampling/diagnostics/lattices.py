@@ -15,10 +15,10 @@ from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
 from dragoman.forest.inside_outside import edge_posteriors, entropy, log_partition
 from dragoman.forest.kbest import kbest
-from dragoman.search.batch import Batch, Found
-from dragoman.search.lattice import Edges, hypergraph
 from dragoman.search.limits import SearchLimits
-from dragoman.search.translator import Translator
+from dragoman.search.phrase.batch import Batch, Found
+from dragoman.search.phrase.lattice import Edges, hypergraph
+from dragoman.search.phrase.translator import Translator
 
 #: Edges whose features are computed at once: they need some hundred bytes each.
 _EDGES = 1 << 18

@@ -10,12 +10,12 @@ import pytest
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import DragomanWarning
-from dragoman.sampling.chains import Schedule
 from dragoman.sampling.diagnostics.diagnosis import Diagnosis, diagnose
 from dragoman.sampling.diagnostics.lattices import Lattice
 from dragoman.sampling.diagnostics.summary import summarise
+from dragoman.sampling.phrase.chains import Schedule
 from dragoman.search.limits import SearchLimits
-from dragoman.search.translator import Translator
+from dragoman.search.phrase.translator import Translator
 from oracles import phrase_space
 from oracles.phrase_case import Case
 

@@ -1,0 +1,140 @@
+"""Carrying out a plan: every method with every seed, and what each translates, in folders that can be gone on with.
+
+out/plan.toml                     what was asked for
+out/untuned/tests/TEST/final.txt  translations under the weights that all begin with
+out/runs/METHOD/SEED/             a tuning run (see `tuning.run`), and in its folder `tests/TEST/`
+    final.txt                     translations under the weights that it ended with
+    000.txt, 001.txt, ...         translations under the weights after each iteration, if curves are wanted
+
+If the plan has decisions, translations are in `tests/TEST/DECISION/` (those of iterations for the first one only), and
+scales that were chosen for a run are in `decisions/DECISION.toml`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from dragoman.core.errors import DataError
+from dragoman.core.files import open_output
+from dragoman.core.progress import SILENT, Progress
+from dragoman.evaluation.experiments.plan import Method, Plan
+from dragoman.evaluation.experiments.translations import Translations
+from dragoman.evaluation.experiments.workers import run_all
+from dragoman.metrics.references import read_references
+from dragoman.model.bundle import Model
+from dragoman.tuning.runs.job import Job
+from dragoman.tuning.runs.run import Run
+
+_PLAN = "plan.toml"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of an experiment: a job, and the translations under its weights."""
+
+    job: Job
+    translations: Translations
+    curves: bool
+
+    @property
+    def folder(self) -> Path:
+        """Where it is."""
+        return self.translations.folder
+
+    def __call__(self) -> None:
+        """Tune, translate, or go on with it."""
+        run = self.job.run(self.folder, threads=self.translations.threads)
+        steps = {f"{i:03}.txt": run.weights(i) for i in range(len(run.events()))} if self.curves else {}
+        self.translations.write(run.weights(), steps)
+
+
+class Experiment:
+    """A plan and the folder in which it is carried out."""
+
+    def __init__(self, plan: Plan, out: Path):
+        self.plan = plan
+        self.out = out
+
+    @classmethod
+    def begin(cls, path: Path, out: Path) -> Experiment:
+        """Read a plan and make its folder, or go on with one that was begun with the same plan."""
+        plan = Plan.read(path)
+        for test in plan.tests:
+            read_references(test.references)
+        text = path.read_text(encoding="utf-8")
+        kept = out / _PLAN
+        if kept.exists() and kept.read_text(encoding="utf-8") != text:
+            raise DataError("was begun with another plan", path=out, expected="the same to go on, or a new folder")
+        if not kept.exists():
+            if out.exists() and any(out.iterdir()):
+                raise DataError("is not empty and not an experiment's", path=out, expected="a new folder")
+            with open_output(kept) as stream:
+                stream.write(text.encode())
+        return cls(plan, out)
+
+    def folder(self, method: Method, seed: int) -> Path:
+        """Where a method's run with some seed is."""
+        return self.out / "runs" / method.folder / str(seed)
+
+    @property
+    def untuned(self) -> Path:
+        """Where the translations under the first weights are."""
+        return self.out / "untuned"
+
+    def run(self, *, threads: int = 1, progress: Progress = SILENT) -> None:
+        """Do all that is not done yet, in as many processes as there are threads."""
+        plan = self.plan
+        jobs = plan.jobs()
+        workers = min(threads, len(jobs))
+        share = max(1, threads // workers)
+        cells = {
+            f"{method.name}, seed {seed}": Cell(
+                job, self._translations(job, self.folder(method, seed), share), plan.curves
+            )
+            for (method, seed), job in jobs.items()
+        }
+        first = partial(_translate_untuned, self._translations(plan.job, self.untuned, share))
+        with progress.stage("the experiment") as done:
+            watch = _Watch(cells, plan.job.loop.iterations + 1, done, progress)
+            failed = run_all({"untuned": first, **cells}, workers, watch)
+        if failed:
+            name, error = next(iter(failed.items()))
+            others = f" ({len(failed) - 1} more failed)" if len(failed) > 1 else ""
+            raise DataError(f"{name}: {error}{others}; what is done is kept")
+
+    def _translations(self, job: Job, folder: Path, threads: int) -> Translations:
+        return Translations(job, self.plan.tests, self.plan.decisions, folder, threads)
+
+
+class _Watch:
+    """Says what the runs have done since the last look; they say it in their folders."""
+
+    def __init__(self, cells: dict[str, Cell], steps: int, done: object, progress: Progress):
+        self._cells, self._steps, self._done, self._progress = cells, steps, done, progress
+        self._seen = {name: len(Run(cell.folder).events()) for name, cell in cells.items()}
+
+    def __call__(self) -> None:
+        finished = 0.0
+        for name, cell in self._cells.items():
+            events = Run(cell.folder).events()
+            for event in events[self._seen[name] :]:
+                end = f" ({event['stop']})" if event["stop"] else ""
+                self._progress.note(f"{name}, iteration {event['iteration']}: {event['score']:.2f}{end}")
+            self._seen[name] = len(events)
+            ended = bool(events and events[-1]["stop"])
+            files = cell.translations.finals
+            translated = sum(path.exists() for path in files) / len(files) if ended else 0.0
+            # Translating the tests counts as much as two iterations.
+            finished += (
+                1.0 if ended and translated == 1 else min((len(events) + 2 * translated) / (self._steps + 2), 0.9)
+            )
+        assert callable(self._done)
+        self._done(finished / len(self._cells))
+
+
+def _translate_untuned(translations: Translations) -> None:
+    job = translations.job
+    model = Model.load(job.model)
+    translations.write(model.weights if job.start is None else model.read_weights(job.start), {})

@@ -1,0 +1,252 @@
+"""The plan of an experiment: a TOML file that says which methods to tune with, how often, and where to measure.
+
+    model = "model"
+    source = "dev.fr"
+    reference = ["dev.en"]
+    runs = 5
+
+    [[method]]
+    name = "mert"
+
+    [[method]]
+    name = "lus, few samples"
+    use = "lus"
+    options = { samples = 5000 }
+
+    [[test]]
+    name = "test"
+    source = "test.fr"
+    reference = ["test.en"]
+
+Methods that learn from samples also look at
+
+    [course]
+    judge_by = "mbr"
+
+    [held_out]
+    source = "dev2.fr"
+    reference = ["dev2.en"]
+
+Paths are relative to the file. Tables `[[decision]]` say by which rules to translate, see `plan_decisions.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from dragoman.core.errors import DataError, DragomanError
+from dragoman.core.toml import read_toml
+from dragoman.decision.settings import Decision
+from dragoman.evaluation.experiments.folder_name import folder_name
+from dragoman.evaluation.experiments.plan_decisions import AS_DECODED, PlannedDecision, planned_decisions
+from dragoman.metrics.combined import parse_metric
+from dragoman.search.limits import SearchLimits, SpaceLimits
+from dragoman.tuning import TUNERS
+from dragoman.tuning.methods.method import TuningMethod
+from dragoman.tuning.problems.evidence import Decoding
+from dragoman.tuning.runs.job import HeldOut, Job
+from dragoman.tuning.runs.learning import Course
+from dragoman.tuning.runs.loop import Loop
+
+_TEXTS = ("title", "model", "source", "reference", "documents", "metric", "metrics", "start", "fixed", "prepared")
+_TABLES = ("loop", "decoding", "course", "held_out", "search", "space", "ranges", "method", "decision", "test")
+_KEYS = frozenset({*_TEXTS, *_TABLES, "runs", "seeds", "curves"})
+
+
+@dataclass(frozen=True)
+class Method:
+    """A tuner under the name that tables show."""
+
+    name: str
+    tuner: TuningMethod
+
+    @property
+    def folder(self) -> str:
+        """The name as a folder's."""
+        return folder_name(self.name)
+
+
+@dataclass(frozen=True)
+class TestSet:
+    """Texts to measure on."""
+
+    __test__ = False  # for test collectors, which like the name
+
+    name: str
+    source: Path
+    references: tuple[Path, ...]
+
+    @property
+    def folder(self) -> str:
+        """The name as a folder's."""
+        return folder_name(self.name)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Methods, seeds, decisions and test sets, each with each.
+
+    The first metric is tuned to and tested for significance.
+    """
+
+    title: str
+    job: Job
+    metrics: tuple[str, ...]
+    seeds: tuple[int, ...]
+    methods: tuple[Method, ...]
+    tests: tuple[TestSet, ...]
+    curves: bool = True
+    decisions: tuple[PlannedDecision, ...] = (AS_DECODED,)
+
+    @property
+    def has_decisions(self) -> bool:
+        """Whether it says by which rules to translate."""
+        return self.decisions != (AS_DECODED,)
+
+    @classmethod
+    def read(cls, path: Path) -> Plan:
+        """Read and check a plan; nothing but the files that it names is needed to carry it out."""
+        values = read_toml(path)
+        try:
+            return _plan(path, values)
+        except DataError:
+            raise
+        except DragomanError as error:  # an option that is wrong
+            raise DataError(str(error), path=path) from None
+
+    def jobs(self) -> dict[tuple[Method, int], Job]:
+        """The job of each method and seed."""
+        return {(method, seed): self._job(method.tuner, seed) for method in self.methods for seed in self.seeds}
+
+    def _job(self, tuner: TuningMethod, seed: int) -> Job:
+        return replace(self.job, tuner=tuner, seed=seed)
+
+
+def _plan(path: Path, values: Mapping[str, Any]) -> Plan:
+    for key in values:
+        if key not in _KEYS:
+            raise DataError(f"has an unknown key '{key}'", path=path, expected=f"some of {', '.join(sorted(_KEYS))}")
+    methods = [_method(path, row) for row in _tables(path, values, "method")]
+    tests = [_test(path, row) for row in _tables(path, values, "test")]
+    decisions = planned_decisions(path, values.get("decision", []))
+    for kind, rows in (("method", methods), ("test set", tests), ("decision", decisions)):
+        names = [row.folder for row in rows]
+        if len(set(names)) < len(names):
+            raise DataError(f"has two {kind}s of the same name", path=path, expected="different ones")
+    metrics = tuple(_texts(path, values, "metrics")) or (str(values.get("metric", "bleu")),)
+    for metric in metrics:
+        parse_metric(metric)
+    job = Job(
+        model=_file(path, values, "model"),
+        source=_file(path, values, "source"),
+        references=_files(path, values, "reference"),
+        tuner=methods[0].tuner,
+        metric=metrics[0],
+        loop=Loop.from_dict(values.get("loop", {})),
+        decoding=Decoding.from_dict(values.get("decoding", {})),
+        course=Course.from_dict(values.get("course", {})),
+        held_out=_held_out(path, values["held_out"]) if "held_out" in values else None,
+        limits=SearchLimits.from_dict(values.get("search", {})),
+        space=SpaceLimits.from_dict(values.get("space", {})),
+        start=_file(path, values, "start") if "start" in values else None,
+        fixed=tuple(_texts(path, values, "fixed")),
+        documents=_file(path, values, "documents") if "documents" in values else None,
+        ranges={name: _bounds(path, name, bounds) for name, bounds in values.get("ranges", {}).items()},
+        prepared=_flag(path, values, "prepared", False),
+    )
+    Decision.of(job.course.judge_by, evidence=job.course.judge_evidence)  # to be refused now rather than later
+    return Plan(
+        title=str(values.get("title", f"Experiment {path.stem}")),
+        job=job,
+        metrics=metrics,
+        seeds=_seeds(path, values),
+        methods=tuple(methods),
+        tests=tuple(tests),
+        curves=_flag(path, values, "curves", True),
+        decisions=decisions,
+    )
+
+
+def _method(path: Path, row: Mapping[str, Any]) -> Method:
+    _check_keys(path, row, "method", {"name", "use", "options"})
+    name = str(row.get("name", row.get("use", "")))
+    if not name:
+        raise DataError("has a method without a name", path=path, expected='name = "mert", say')
+    tuner = TUNERS.get(str(row.get("use", name))).from_dict(row.get("options", {}))
+    return Method(name, tuner)
+
+
+def _test(path: Path, row: Mapping[str, Any]) -> TestSet:
+    _check_keys(path, row, "test", {"name", "source", "reference"})
+    source = _file(path, row, "source")
+    return TestSet(str(row.get("name", source.name)), source, _files(path, row, "reference"))
+
+
+def _held_out(path: Path, row: Mapping[str, Any]) -> HeldOut:
+    _check_keys(path, row, "held_out", {"source", "reference", "documents"})
+    documents = _file(path, row, "documents") if "documents" in row else None
+    return HeldOut(_file(path, row, "source"), _files(path, row, "reference"), documents)
+
+
+def _check_keys(path: Path, row: Mapping[str, Any], kind: str, known: set[str]) -> None:
+    unknown = sorted(set(row) - known)
+    if unknown:
+        raise DataError(f"has a {kind} with '{unknown[0]}'", path=path, expected=f"some of {', '.join(sorted(known))}")
+
+
+def _tables(path: Path, values: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    rows = values.get(key)
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
+        raise DataError(f"has no [[{key}]]", path=path, expected="at least one")
+    return rows
+
+
+def _file(path: Path, values: Mapping[str, Any], key: str) -> Path:
+    if not isinstance(values.get(key), str):
+        raise DataError(f"has no '{key}'", path=path, expected="the name of a file or folder")
+    file = path.parent / str(values[key])
+    if not file.exists():
+        raise DataError(f"says that {key} is '{values[key]}', which is not there", path=path, expected="a path from it")
+    return file
+
+
+def _files(path: Path, values: Mapping[str, Any], key: str) -> tuple[Path, ...]:
+    names = _texts(path, values, key)
+    if not names:
+        raise DataError(f"has no '{key}'", path=path, expected="the names of one or more files")
+    return tuple(path.parent / name for name in names)
+
+
+def _texts(path: Path, values: Mapping[str, Any], key: str) -> list[str]:
+    found = values.get(key, [])
+    found = [found] if isinstance(found, str) else found
+    if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
+        raise DataError(f"says that {key} is {found!r}", path=path, expected="text, or a list of texts")
+    return found
+
+
+def _flag(path: Path, values: Mapping[str, Any], key: str, default: bool) -> bool:
+    value = values.get(key, default)
+    if not isinstance(value, bool):
+        raise DataError(f"says that {key} is {value!r}", path=path, expected="true or false")
+    return value
+
+
+def _seeds(path: Path, values: Mapping[str, Any]) -> tuple[int, ...]:
+    seeds = values.get("seeds", values.get("runs", 3))
+    if isinstance(seeds, int) and not isinstance(seeds, bool) and seeds > 0:
+        return tuple(range(1, seeds + 1))
+    if isinstance(seeds, list) and seeds and all(isinstance(seed, int) and seed >= 0 for seed in seeds):
+        return tuple(dict.fromkeys(seeds))
+    raise DataError(f"has runs or seeds {seeds!r}", path=path, expected="a number of runs, or a list of seeds")
+
+
+def _bounds(path: Path, name: str, bounds: Any) -> tuple[float, float]:
+    if isinstance(bounds, list) and len(bounds) == 2 and all(isinstance(b, int | float) for b in bounds):
+        low, high = map(float, bounds)
+        if low <= high:
+            return low, high
+    raise DataError(f"has the range {bounds!r} for {name}", path=path, expected="a low and a high number")

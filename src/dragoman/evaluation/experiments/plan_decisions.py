@@ -1,0 +1,182 @@
+"""The decision rules of an experiment's plan, each a table `[[decision]]`.
+
+[[decision]]
+name = "MBR"                        # by default the rule's name
+use = "mbr"                         # a rule, or a decision file; by default the name
+evidence = "samples"                # by default what suits the rule best; nbest_size goes with "nbest"
+options = { hypotheses = 500 }
+sampling = { samples = 500 }        # with samples
+scales = [0.25, 0.5, 1, 2, 4, 8]    # choose the rule's scale for each run, on the tuning set
+scale_lines = 300                   # on so many of its lines; by default on all
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, get_args
+
+from dragoman.core.errors import DataError, UsageError
+from dragoman.decision import RULES
+from dragoman.decision.max_derivation import MaxDerivation
+from dragoman.decision.rule import Evidence, EvidenceKind
+from dragoman.decision.settings import Decision
+from dragoman.evaluation.experiments.folder_name import folder_name
+from dragoman.sampling.phrase.sampler import Sampler, Sampling
+from dragoman.search.phrase.translator import Translator
+
+_KEYS = ("name", "use", "evidence", "nbest_size", "options", "sampling", "scales", "scale_lines")
+
+
+@dataclass(frozen=True)
+class PlannedDecision:
+    """A decision rule under the name that tables show, with the evidence that it is to see.
+
+    If there are `scales`, the rule's scale is yet to be chosen from them, on `scale_lines` lines of the tuning set.
+    """
+
+    name: str
+    decision: Decision
+    sampling: Sampling = Sampling()
+    scales: tuple[float, ...] = ()
+    scale_lines: int | None = None
+
+    @property
+    def folder(self) -> str:
+        """The name as a folder's."""
+        return folder_name(self.name) if self.name else ""
+
+    @property
+    def by_samples(self) -> bool:
+        """Whether it decides by samples."""
+        return self.decision.evidence == "samples"
+
+    @property
+    def by_decoder(self) -> bool:
+        """Whether it is what the decoder prints anyway, so that no evidence needs to be gathered."""
+        return isinstance(self.decision.rule, MaxDerivation) and self.decision.evidence == "hypergraph"
+
+    @property
+    def sees(self) -> tuple[object, ...]:
+        """All that its evidence depends on: decisions that see the same can share it."""
+        if self.by_decoder:
+            return ("decoder",)
+        if self.by_samples:
+            return ("samples", self.sampling)
+        if self.decision.evidence == "nbest":
+            return ("nbest", self.decision.nbest_size, self.decision.rule.distinct_lists)
+        return ("hypergraph",)
+
+    def at(self, scale: float) -> PlannedDecision:
+        """The same decision at some scale; samples have the scale at which they are drawn: at another temperature."""
+        if self.by_samples:
+            sampling = replace(self.sampling, temperature=self.sampling.temperature / scale)
+            return replace(self, sampling=sampling, scales=(), scale_lines=None)
+        rule = self.decision.rule
+        scaled = type(rule).from_dict({**rule.to_dict(), "scale": scale})
+        return replace(self, decision=replace(self.decision, rule=scaled), scales=(), scale_lines=None)
+
+    def gather(
+        self, translator: Translator, lines: Sequence[str], *, seed: int, density: float = 0.0
+    ) -> Iterator[Evidence]:
+        """Yield what the rule is to see about some sentences, a batch at a time."""
+        draw = None
+        if self.by_samples:
+            sampler = Sampler(translator, self.sampling)
+            draw = partial(sampler.sample, seed=seed, features=False, threads=translator.threads)
+        return self.decision.gather(translator, lines, density=density, draw=draw)
+
+
+#: What an experiment does that says nothing of decisions: the decoder's translations, in no folder of their own.
+AS_DECODED = PlannedDecision("", Decision(MaxDerivation(), "hypergraph"))
+
+
+def planned_decisions(path: Path, rows: Any) -> tuple[PlannedDecision, ...]:
+    """Make decisions of the tables of a plan; without any, the decoder decides."""
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise DataError("has a 'decision' that is no list of tables", path=path, expected="[[decision]]")
+    return tuple(_planned(path, row) for row in rows) or (AS_DECODED,)
+
+
+def _planned(path: Path, row: Mapping[str, Any]) -> PlannedDecision:
+    use = row.get("use", row.get("name"))
+    if not use or not isinstance(use, str):
+        raise DataError("has a decision without a rule", path=path, expected='use = "mbr", say')
+    name = str(row.get("name") or "")
+    try:
+        for key in row:
+            if key not in _KEYS:
+                raise UsageError(f"'{key}' is unknown; known are {', '.join(_KEYS)}")
+        decision = _decision(path, use, row)
+        found = PlannedDecision(
+            name or decision.rule.name,
+            decision,
+            Sampling.from_dict(_table(row, "sampling")),
+            _scales(row),
+            _count(row, "scale_lines"),
+        )
+        _check(found, row)
+        for scale in found.scales:
+            found.at(scale)
+    except UsageError as error:
+        raise DataError(f"has a decision '{name or use}': {error}", path=path) from None
+    return found
+
+
+def _decision(path: Path, use: str, row: Mapping[str, Any]) -> Decision:
+    file = path.parent / use
+    if use not in RULES.names() and not file.is_file():
+        raise UsageError(f"no rule or file is called '{use}'; there are {', '.join(RULES.names())}")
+    kind = row.get("evidence")
+    if kind is not None and kind not in get_args(EvidenceKind):
+        raise UsageError(f"its evidence is {kind!r}; expected one of {', '.join(get_args(EvidenceKind))}")
+    found = Decision.of(use if use in RULES.names() else str(file), (), kind, _count(row, "nbest_size"))
+    rule = type(found.rule).from_dict({**found.rule.to_dict(), **_table(row, "options")})
+    return replace(found, rule=rule)
+
+
+def _check(planned: PlannedDecision, row: Mapping[str, Any]) -> None:
+    """Refuse what would have no effect, or would only fail after the tuning."""
+    rule, evidence = planned.decision.rule, planned.decision.evidence
+    scale = rule.to_dict().get("scale")
+    if "sampling" in row and evidence != "samples":
+        raise UsageError(f'sampling goes with evidence = "samples", not "{evidence}"')
+    if "nbest_size" in row and evidence != "nbest":
+        raise UsageError(f'nbest_size goes with evidence = "nbest", not "{evidence}"')
+    if "scale_lines" in row and not planned.scales:
+        raise UsageError("scale_lines goes with scales")
+    if planned.scales and scale is None:
+        raise UsageError(f"scales were given, but {rule.name} has no scale")
+    if planned.scales and "scale" in _table(row, "options"):
+        raise UsageError("a scale was given, and scales to choose from; expected one of them")
+    if evidence == "samples" and scale not in (None, 1.0):
+        raise UsageError(
+            f"its scale is {scale:g}, but samples have the scale at which they are drawn; "
+            f"expected sampling = {{ temperature = {1 / scale:g} }}"
+        )
+
+
+def _table(row: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = row.get(key, {})
+    if not isinstance(found, dict):
+        raise UsageError(f"{key} is {found!r}; expected {{ name = value, … }}")
+    return found
+
+
+def _count(row: Mapping[str, Any], key: str) -> int | None:
+    found = row.get(key)
+    if found is not None and (not isinstance(found, int) or isinstance(found, bool) or found < 1):
+        raise UsageError(f"{key} is {found!r}; expected a number of at least 1")
+    return found
+
+
+def _scales(row: Mapping[str, Any]) -> tuple[float, ...]:
+    found = row.get("scales")
+    if found is None:
+        return ()
+    numbers = isinstance(found, list) and all(isinstance(s, int | float) and not isinstance(s, bool) for s in found)
+    if not numbers or not found or min(found) <= 0:
+        raise UsageError(f"scales is {found!r}; expected one or more numbers above 0")
+    return tuple(dict.fromkeys(map(float, found)))

@@ -1,0 +1,125 @@
+"""Choosing the scales of decision rules for the weights of one run, on the tuning set.
+
+Tuned weights say which derivation is best, and nothing about how much better it is: a rule that looks at probabilities
+needs a scale for them, and weights of other methods may need another one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from dragoman.core.errors import DataError
+from dragoman.core.files import open_output, read_lines
+from dragoman.core.toml import read_toml
+from dragoman.core.weights import Weights
+from dragoman.decision.grid import GridPoint, best_point, grid_density, search_grid
+from dragoman.decision.rule import Rule
+from dragoman.evaluation.experiments.plan_decisions import PlannedDecision
+from dragoman.metrics.combined import parse_metric
+from dragoman.metrics.metric import Metric
+from dragoman.metrics.references import read_references
+from dragoman.model.bundle import Model
+from dragoman.search.phrase.translator import Translator
+from dragoman.text.tokenise import input_preparation
+from dragoman.tuning.runs.job import Job
+
+Options = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class ChosenScale:
+    """The scale of a decision for some weights, and what each scale scored on the tuning set."""
+
+    scale: float
+    scores: dict[float, float]
+
+    @classmethod
+    def read(cls, folder: Path, decision: PlannedDecision) -> ChosenScale:
+        """Read what `choose_scales` found for a run."""
+        tuning = read_toml(_file(folder, decision))["tuning"]
+        return cls(tuning["scale"], dict(zip(tuning["scales"], tuning["scores"], strict=True)))
+
+
+def choose_scales(
+    job: Job, decisions: Sequence[PlannedDecision], weights: Weights, folder: Path, *, threads: int = 1
+) -> list[PlannedDecision]:
+    """Return the decisions at the scales that are best for some weights; what was chosen before is read again.
+
+    Evidence is made once for all that see the same: for n-best lists and hypergraphs once for all scales, for samples
+    once for each. What is chosen is kept in `decisions/DECISION.toml`, a file that `dragoman translate --decision`
+    takes; for samples it says the temperature.
+    """
+    missing = [d for d in decisions if d.scales and not _file(folder, d).exists()]
+    if missing:
+        points = _points(job, missing, weights, threads)
+        for decision in missing:
+            _write(job, folder, decision, points[decision])
+    return [d.at(ChosenScale.read(folder, d).scale) if d.scales else d for d in decisions]
+
+
+def _points(
+    job: Job, decisions: Sequence[PlannedDecision], weights: Weights, threads: int
+) -> dict[PlannedDecision, dict[float, GridPoint]]:
+    model = Model.load(job.model)
+    lines = list(input_preparation(model.settings, prepared=job.prepared)(read_lines(job.source)))
+    references = read_references(job.references)
+    if len(references[0]) != len(lines):
+        raise DataError(
+            f"has {len(references[0])} lines, but {job.source} has {len(lines)}",
+            path=job.references[0],
+            expected="as many",
+        )
+    translator = Translator(model, weights, limits=job.limits, space=job.space, threads=threads)
+    groups: dict[tuple[int, tuple[object, ...]], list[tuple[PlannedDecision, float]]] = {}
+    for decision in decisions:
+        count = min(decision.scale_lines or len(lines), len(lines))
+        for scale in decision.scales:
+            groups.setdefault((count, decision.at(scale).sees), []).append((decision, scale))
+    found: dict[PlannedDecision, dict[float, GridPoint]] = {decision: {} for decision in decisions}
+    for (count, _), group in groups.items():
+        ready = [decision.at(scale) for decision, scale in group]
+        rules: list[tuple[Rule, Options]] = [
+            (candidate.decision.rule, (("scale", f"{scale:g}"),))
+            for candidate, (_, scale) in zip(ready, group, strict=True)
+        ]
+        evidence = list(ready[0].gather(translator, lines[:count], seed=job.seed, density=grid_density(rules)))
+        scorer = parse_metric(job.metric).scorer([reference.take(np.arange(count)) for reference in references])
+        points = search_grid(rules, evidence, scorer, threads=threads)
+        for (decision, scale), point in zip(group, points, strict=True):
+            found[decision][scale] = point
+    return found
+
+
+def best_scale(points: Mapping[float, GridPoint], metric: Metric) -> float:
+    """The scale with the best score; of equally good ones the one that changes least.
+
+    Otherwise a flat curve would look as if weights had to be rescaled.
+    """
+    nearest_first = sorted(points, key=lambda scale: abs(math.log(scale)))
+    best = best_point([points[scale] for scale in nearest_first], metric)
+    return next(scale for scale in nearest_first if points[scale] is best)
+
+
+def _write(job: Job, folder: Path, decision: PlannedDecision, points: dict[float, GridPoint]) -> None:
+    scale = best_scale(points, parse_metric(job.metric))
+    chosen = decision.at(scale)
+    tuning = {
+        "metric": job.metric,
+        "source": str(job.source),
+        "scale": scale,
+        "scales": list(decision.scales),
+        "scores": [round(points[scale].score, 4) for scale in decision.scales],
+        **({"lines": decision.scale_lines} if decision.scale_lines else {}),
+        **({"temperature": chosen.sampling.temperature} if chosen.by_samples else {}),
+    }
+    with open_output(_file(folder, decision)) as stream:
+        stream.write(chosen.decision.format(tuning).encode())
+
+
+def _file(folder: Path, decision: PlannedDecision) -> Path:
+    return folder / "decisions" / f"{decision.folder}.toml"

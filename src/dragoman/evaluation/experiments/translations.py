@@ -1,0 +1,101 @@
+"""Translations of the test sets under some weights, by every decision, in files that are written once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from dragoman.core.files import open_output, read_lines
+from dragoman.core.weights import Weights
+from dragoman.evaluation.experiments.plan import TestSet
+from dragoman.evaluation.experiments.plan_decisions import PlannedDecision
+from dragoman.evaluation.experiments.scale_choice import choose_scales
+from dragoman.model.bundle import Model
+from dragoman.search.phrase.translator import Translator
+from dragoman.text.tokenise import input_preparation
+from dragoman.tuning.runs.job import Job
+
+FINAL = "final.txt"
+
+
+def translations_folder(folder: Path, test: TestSet, decision: PlannedDecision) -> Path:
+    """Where a run in some folder has its translations of a test set."""
+    return folder / "tests" / test.folder / decision.folder
+
+
+@dataclass(frozen=True)
+class Translations:
+    """What the weights of one run translate test sets to, in the folder of the run."""
+
+    job: Job
+    tests: tuple[TestSet, ...]
+    decisions: tuple[PlannedDecision, ...]
+    folder: Path
+    threads: int = 1
+
+    @property
+    def finals(self) -> list[Path]:
+        """The files of the final weights."""
+        return [translations_folder(self.folder, t, d) / FINAL for t in self.tests for d in self.decisions]
+
+    def write(self, final: Weights, steps: Mapping[str, Weights]) -> None:
+        """Translate by all decisions under the final weights, and by the first one under those of each step.
+
+        Scales are chosen for the final weights. What has been written before stays as it is.
+        """
+        ready = choose_scales(self.job, self.decisions, final, self.folder, threads=self.threads)
+        for test in self.tests:
+            # A pair of decisions: as planned, which says where to write, and as it is carried out.
+            pairs = list(zip(self.decisions, ready, strict=True))
+            wanted = {translations_folder(self.folder, test, p) / FINAL: (final, d) for p, d in pairs}
+            first = translations_folder(self.folder, test, self.decisions[0])
+            wanted |= {first / name: (weights, ready[0]) for name, weights in steps.items()}
+            self._write_missing(test, wanted)
+
+    def _write_missing(self, test: TestSet, wanted: Mapping[Path, tuple[Weights, PlannedDecision]]) -> None:
+        done: dict[tuple[str, PlannedDecision], bytes] = {}
+        to_do: dict[str, tuple[Weights, dict[PlannedDecision, list[Path]]]] = {}
+        for path, (weights, decision) in wanted.items():
+            key = weights.format()
+            if path.exists():
+                done[key, decision] = path.read_bytes()
+            else:
+                to_do.setdefault(key, (weights, {}))[1].setdefault(decision, []).append(path)
+        lines = self._lines(test) if to_do else []
+        for key, (weights, paths) in to_do.items():
+            new = [decision for decision in paths if (key, decision) not in done]
+            if new:
+                done |= {(key, decision): text for decision, text in self._translate(lines, weights, new).items()}
+            for decision, files in paths.items():
+                for path in files:
+                    with open_output(path) as stream:
+                        stream.write(done[key, decision])
+
+    def _translate(
+        self, lines: Sequence[str], weights: Weights, decisions: Sequence[PlannedDecision]
+    ) -> dict[PlannedDecision, bytes]:
+        """Translate some lines by several decisions; those that see the same evidence share it."""
+        job = self.job
+        translator = Translator(self._model, weights, limits=job.limits, space=job.space, threads=self.threads)
+        groups: dict[tuple[object, ...], list[PlannedDecision]] = {}
+        for decision in decisions:
+            groups.setdefault(decision.sees, []).append(decision)
+        texts: dict[PlannedDecision, list[str]] = {decision: [] for decision in decisions}
+        for group in groups.values():
+            if group[0].by_decoder:
+                decoded = [str(translation) for translation in translator.translate(lines)]
+                texts |= dict.fromkeys(group, decoded)
+                continue
+            for part in group[0].gather(translator, lines, seed=job.seed):
+                for decision in group:
+                    texts[decision] += decision.decision.rule.decide(part, threads=self.threads).lines()
+        return {decision: "".join(f"{line}\n" for line in found).encode() for decision, found in texts.items()}
+
+    @cached_property
+    def _model(self) -> Model:
+        return Model.load(self.job.model)
+
+    def _lines(self, test: TestSet) -> list[str]:
+        return list(input_preparation(self._model.settings, prepared=self.job.prepared)(read_lines(test.source)))

@@ -1,0 +1,1 @@
+"""Pictures: each function draws what it is given and computes nothing."""

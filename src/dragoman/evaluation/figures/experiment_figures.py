@@ -1,0 +1,141 @@
+"""The pictures of an experiment's report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.evaluation.figures.figures import panel_grid
+from dragoman.tuning.optimise.line_search import Line
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Vector = NDArray[np.float64]
+
+_PANEL = (3.1, 2.3)  # inches
+_POINTS = 400  # of a step function that a picture can show
+
+
+def learning_curves(panels: Mapping[str, Mapping[str, Vector]], metric: str) -> Figure:
+    """A panel for each set of sentences, a line for each method: the mean over runs, and a band of ± 1 sd.
+
+    Values have a row for each run. The scale leaves out what is far below the rest, such as the bad weights of some
+    first iterations, so that the methods can be told apart.
+    """
+    figure, axes = panel_grid(len(panels), columns=2, size=(5.2, 3.4))
+    for ax, (title, curves) in zip(axes, panels.items(), strict=True):
+        worth_seeing: list[float] = []
+        highest: list[float] = []
+        for name, runs in curves.items():
+            mean = runs.mean(axis=0)
+            iterations = np.arange(len(mean))
+            (line,) = ax.plot(iterations, mean, marker=".", label=name)
+            if len(runs) > 1:
+                sd = runs.std(axis=0, ddof=1)
+                ax.fill_between(iterations, mean - sd, mean + sd, color=line.get_color(), alpha=0.15, linewidth=0)
+            worth_seeing += [mean[0], mean[-1], float(np.median(mean))]
+            highest.append(float(mean.max()))
+        low, high = min(worth_seeing), max(highest)
+        margin = 0.08 * (high - low) + 0.05
+        ax.set_ylim(low - margin, high + margin)
+        ax.set(title=title, xlabel="optimised so often", ylabel=metric)
+        _whole_numbers(ax)
+    axes[0].legend(fontsize="small")
+    return figure
+
+
+def traces(panels: Sequence[tuple[str, str, Sequence[Vector]]]) -> Figure:
+    """A panel for each title and label: a number that iterations told, a line for each run.
+
+    Rows of a run are iterations and numbers.
+    """
+    figure, axes = panel_grid(len(panels), columns=3, size=_PANEL)
+    for ax, (title, label, runs) in zip(axes, panels, strict=True):
+        for run in runs:
+            ax.plot(run[:, 0], run[:, 1], marker=".", linewidth=1)
+        ax.set(title=title, xlabel="iteration", ylabel=label)
+        _whole_numbers(ax)
+    return figure
+
+
+def weight_lines(names: Sequence[str], weights: Vector, lines: Sequence[Line], sign: int, metric: str) -> Figure:
+    """A panel for each feature: the metric of the tuning set as its weight changes and the others stay.
+
+    Exact: the lines come from the upper envelopes of all candidates. The weight that was chosen is marked.
+    """
+    figure, axes = panel_grid(len(names), columns=4, size=(2.5, 1.8))
+    reach = float(np.abs(weights).max())
+    everything = []
+    for ax, name, weight, line in zip(axes, names, weights.tolist(), lines, strict=True):
+        t = np.linspace(-reach, reach, _POINTS)
+        values = sign * line.scores[np.searchsorted(line.breaks, t, "right")]
+        everything.append(values)
+        ax.plot(weight + t, values, linewidth=1, drawstyle="steps-mid")
+        ax.axvline(weight, color="#b03030", linewidth=1)
+        ax.set_title(name, fontsize="small")
+        ax.tick_params(labelsize="x-small")
+    low, high = float(np.min(everything)), float(np.max(everything))
+    for ax in axes:
+        ax.set_ylim(low - 0.05 * (high - low) - 0.01, high + 0.05 * (high - low) + 0.01)
+    figure.supylabel(metric, fontsize="small")
+    return figure
+
+
+def weight_chart(names: Sequence[str], weights: Mapping[str, Vector]) -> Figure:
+    """For each feature the weight that every run of every method ended with; rows of `weights` are runs."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 0.36 * len(names) + 1))
+    ax = figure.add_subplot()
+    for i, (name, runs) in enumerate(weights.items()):
+        shift = 0.6 * ((i + 0.5) / len(weights) - 0.5)
+        places = np.tile(np.arange(len(names)) + shift, (len(runs), 1))
+        (points,) = ax.plot(runs.ravel(), places.ravel(), ".", alpha=0.5, markersize=5)
+        ax.plot(runs.mean(axis=0), places[0], "|", color=points.get_color(), markersize=9, label=name)
+    for row in range(1, len(names)):
+        ax.axhline(row - 0.5, color="#8884", linewidth=0.5)
+    ax.axvline(0, color="#888", linewidth=0.8)
+    ax.set_yticks(range(len(names)), names)
+    ax.invert_yaxis()
+    ax.set_xlabel("weight (absolute values sum to 1)")
+    ax.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
+    return figure
+
+
+def rank_chart(ranks: NDArray[np.int64], scores: Vector) -> Figure:
+    """The ranks of one sentence's candidates (rows) under the weights of each iteration (columns).
+
+    Lines are coloured by the candidates' own score; rank 1 is on top.
+    """
+    from matplotlib import colormaps
+    from matplotlib.colors import Normalize
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 4))
+    ax = figure.add_subplot()
+    scale, colours = Normalize(float(scores.min()), float(scores.max())), colormaps["viridis"]
+    for row in np.argsort(scores, kind="stable").tolist():
+        ax.plot(ranks[row], color=colours(scale(scores[row])), linewidth=0.9, alpha=0.8)
+    ax.set_yscale("log")
+    ax.invert_yaxis()
+    ax.set(xlabel="optimised so often", ylabel="rank")
+    _whole_numbers(ax)
+    mappable: Any = _mappable(scale, colours)
+    figure.colorbar(mappable, ax=ax, label="score of the candidate")
+    return figure
+
+
+def _whole_numbers(ax: Any) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def _mappable(scale: Any, colours: Any) -> Any:
+    from matplotlib.cm import ScalarMappable
+
+    return ScalarMappable(scale, colours)

@@ -1,0 +1,172 @@
+"""A diagnosis of the sampler as tables, and as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dragoman.core.files import PathLike
+from dragoman.evaluation.figures.sampler_plots import (
+    draw_autocorrelation,
+    draw_divergence,
+    draw_divergences,
+    draw_expectations,
+)
+from dragoman.evaluation.reports.report import Report
+from dragoman.sampling.diagnostics.results import Missed, SentenceDiagnostics
+from dragoman.sampling.diagnostics.summary import INDEPENDENT, ExpectationRow, Summary
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under a title."""
+
+    title: str
+    columns: list[str]
+    rows: list[list[object]]
+
+
+def sentence_table(sentences: Sequence[SentenceDiagnostics]) -> Table:
+    """Describe each sentence: how large its space is, how well its chains mix, how close they come in the end."""
+    rows = []
+    for one in sentences:
+        curves = [run.curves for run in one.runs]
+        rows.append(
+            [
+                one.number,
+                one.words,
+                power_of_ten(one.log_derivations) if one.log_derivations is not None else "too large",
+                power_of_ten(one.lattice_log_derivations),
+                _number(one.derivation_entropy),
+                _number(float(np.mean([c.derivations.entropy[-1] for c in curves]))),
+                _number(float(np.mean([c.translations.entropy[-1] for c in curves]))),
+                _last([c.derivations.divergence for c in curves]),
+                _last([c.translations.divergence for c in curves]),
+                f"{np.mean([run.effective_samples for run in one.runs]):,.0f}",
+                _number(one.r_hat, 3),
+                one.components,
+            ]
+        )
+    columns = ["line", "words", "derivations", "in the lattice", "H(d) exact", "H(d)", "H(e)", "D(d)", "D(e)", "ESS"]
+    return Table("Sentences", [*columns, "R-hat", "parts"], rows)
+
+
+def divergence_table(summary: Summary) -> Table:
+    """List mean divergences at each number of samples, for each way to begin."""
+    shown = [curve for curve in summary.curves if curve.derivation_divergence]
+    rows: list[list[object]] = [
+        [
+            size,
+            *(
+                f"{divergence[place]:.3f}"
+                for curve in shown
+                for divergence in (curve.derivation_divergence, curve.translation_divergence)
+            ),
+        ]
+        for place, size in enumerate(summary.sizes)
+    ]
+    columns = [f"{curve.name} {kind}" for curve in shown for kind in ("d", "e")]
+    return Table("Sampler divergence of derivations (d) and translations (e), nats", ["samples", *columns], rows)
+
+
+def chain_table(summary: Summary) -> Table:
+    """Describe the chains of each way to begin."""
+    rows: list[list[object]] = [
+        [
+            run.initial,
+            f"{run.effective_share:.1%}",
+            _number(run.r_hat, 3),
+            "-" if run.accepted_jumps is None else f"{run.accepted_jumps:.1%}",
+            *_missed(run.by_lattice),
+            *_missed(run.by_nbest),
+        ]
+        for run in summary.runs
+    ]
+    missed = [f"{kind} outside {of}" for of in ("lattice", "n-best") for kind in ("samples", "derivations", "p")]
+    return Table("Chains", ["initial", "effective samples", "largest R-hat", "accepted jumps", *missed], rows)
+
+
+def expectation_table(summary: Summary) -> Table:
+    """List expected features by evidence (table 7.1)."""
+    return _by_feature("Expected features", summary, [(row, row.values) for row in summary.expectations])
+
+
+def error_table(summary: Summary) -> Table:
+    """List the mean absolute errors of expected features."""
+    rows = [(row, row.errors) for row in summary.expectations if row.evidence != "exact"]
+    return _by_feature("Mean absolute error of expected features", summary, rows)
+
+
+def relative_error_table(summary: Summary) -> Table:
+    """List the same relative to the mean absolute value."""
+    rows = [(row, row.relative_errors) for row in summary.expectations if row.evidence != "exact"]
+    return _by_feature("The same, as a share of the mean absolute exact value", summary, rows)
+
+
+def tables(sentences: Sequence[SentenceDiagnostics], summary: Summary) -> list[Table]:
+    """Return the tables that matter most, without those that need exact numbers if there are none."""
+    found = [sentence_table(sentences), chain_table(summary)]
+    if summary.exact_sentences:
+        found += [divergence_table(summary), expectation_table(summary), error_table(summary)]
+    return found
+
+
+def write_report(path: PathLike, sentences: Sequence[SentenceDiagnostics], summary: Summary, setting: str) -> None:
+    """Write a page with all tables and pictures; `setting` says in a sentence how they came about."""
+    page = Report("The sampler, diagnosed")
+    page.paragraph(setting)
+    if summary.exact_sentences:
+        page.heading("Divergence from the exact distribution")
+        page.figure(
+            draw_divergence(summary),
+            f"Mean over {summary.exact_sentences} sentences of Σ q ln(q/p) over all that was sampled. Independent draws"
+            + (" (grey)" if any(curve.name == INDEPENDENT for curve in summary.curves) else "")
+            + " are above 0 too, the more so the flatter the distribution: no sampler can do better.",
+        )
+        page.figure(draw_divergences(sentences), "The same, sentence by sentence.")
+        page.heading("Expected features")
+        page.figure(draw_expectations(summary), "Mean difference of estimated and exact expectation, by evidence.")
+    page.heading("Mixing")
+    page.figure(draw_autocorrelation(sentences), "Mean over chains and sentences.")
+    for table in [*tables(sentences, summary), *([relative_error_table(summary)] if summary.exact_sentences else [])]:
+        page.heading(table.title)
+        page.table(table.columns, table.rows)
+    page.write(path)
+
+
+def power_of_ten(log_number: float) -> str:
+    """Write a number, given as its natural logarithm, so that it fits a table.
+
+    >>> power_of_ten(np.log(1234)), power_of_ten(161.2)
+    ('1,234', '10^70.0')
+    """
+    return f"{round(np.exp(log_number)):,}" if log_number < np.log(1e6) else f"10^{log_number / np.log(10):.1f}"
+
+
+def _by_feature(title: str, summary: Summary, rows: Sequence[tuple[ExpectationRow, Sequence[float | None]]]) -> Table:
+    cells: list[list[object]] = [
+        [
+            row.evidence,
+            power_of_ten(row.log_derivations) if row.size is None else f"{row.size:,}",
+            *(_number(value, 3) for value in values),
+        ]
+        for row, values in rows
+    ]
+    return Table(title, ["evidence", "size", *summary.features], cells)
+
+
+def _missed(missed: Missed) -> list[str]:
+    shares = (missed.samples, missed.derivations, missed.probability)
+    return ["-" if share is None else f"{share:.1%}" for share in shares]
+
+
+def _number(value: float | None, digits: int = 2) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def _last(curves: Sequence[Sequence[float] | None]) -> str:
+    """The mean of the last values."""
+    there = [curve[-1] for curve in curves if curve is not None]
+    return _number(float(np.mean(there)) if there else None, 3)

@@ -1,0 +1,1 @@
+"""Numbers about numbers: significance, intervals, instability over runs, comparisons of systems."""

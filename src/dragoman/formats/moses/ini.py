@@ -1,0 +1,283 @@
+"""Moses' configuration, `moses.ini`: which models there are, where their files lie, and the weights.
+
+Two versions are about. Version 2 has `[feature]` lines such as `KENLM name=LM0 path=lm.arpa order=3` and `[weight]`
+lines such as `LM0= 0.5`. Version 1 has a section for each kind of model and of weight; it is read as if it were
+version 2 (see `moses_ini_v1`), and version 2 is what we write.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from dragoman.core.errors import DataError
+from dragoman.core.files import PathLike, open_output, read_lines
+from dragoman.core.progress import SILENT, Progress
+from dragoman.formats.faults import shown
+from dragoman.formats.moses import ini_v1
+from dragoman.formats.moses.ini_lines import IniLine, Sections, number, whole_number, words
+
+_PENALTIES = frozenset({"Distortion", "PhrasePenalty", "UnknownWordPenalty", "WordPenalty"})
+_TABLES = frozenset(
+    {"PhraseDictionaryBinary", "PhraseDictionaryCompact", "PhraseDictionaryMemory", "PhraseDictionaryOnDisk"}
+)
+_REORDERING = frozenset({"LexicalReordering"})
+_LANGUAGE_MODELS = frozenset({"IRSTLM", "KENLM", "LazyKENLM", "SRILM"})
+_KNOWN = _PENALTIES | _TABLES | _REORDERING | _LANGUAGE_MODELS
+
+# What may be added to a path that a line gives: compression, or the main file of a binary table.
+_ENDINGS = ("", ".gz", ".bz2", ".xz", ".zst", ".binphr.idx", ".minphr", ".binlexr.idx", ".minlexr")
+
+
+@dataclass(frozen=True)
+class MosesFeature:
+    """One feature function: its kind, its name among the weights, and its other arguments as they were written.
+
+    `file` is where the argument `path` was found. A feature of a kind that we do not know is kept as it is.
+    """
+
+    kind: str
+    name: str
+    weights: tuple[float, ...] = ()
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    file: Path | None = None
+    line: int | None = field(default=None, compare=False)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether this is a feature of ordinary phrase-based models."""
+        return self.kind in _KNOWN
+
+    @property
+    def is_phrase_table(self) -> bool:
+        """Whether this is a phrase table."""
+        return self.kind in _TABLES
+
+    @property
+    def is_reordering(self) -> bool:
+        """Whether this is a lexicalised reordering table."""
+        return self.kind in _REORDERING
+
+    @property
+    def is_language_model(self) -> bool:
+        """Whether this is an n-gram language model."""
+        return self.kind in _LANGUAGE_MODELS
+
+
+@dataclass(frozen=True)
+class MosesIni:
+    """A configuration: the features with their weights, and the lines of all other sections as they are.
+
+    >>> ini = MosesIni((MosesFeature("WordPenalty", "WordPenalty0", (-1.0,)),), {"distortion-limit": ("6",)})
+    >>> ini.distortion_limit, ini.feature("WordPenalty0").weights
+    (6, (-1.0,))
+    """
+
+    features: tuple[MosesFeature, ...]
+    sections: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def feature(self, name: str) -> MosesFeature:
+        """Return the feature of that name."""
+        return next(feature for feature in self.features if feature.name == name)
+
+    @property
+    def distortion_limit(self) -> int | None:
+        """How far a phrase may jump, if the file says so; negative means without limit."""
+        return self._integer("distortion-limit")
+
+    @property
+    def table_limit(self) -> int | None:
+        """How many translations of a phrase are considered, if a section of its own says so."""
+        return self._integer("ttable-limit")
+
+    def _integer(self, section: str) -> int | None:
+        values = self.sections.get(section, ())
+        return int(values[0].split()[0]) if values else None
+
+
+def read_moses_ini(path: PathLike, progress: Progress = SILENT) -> MosesIni:
+    """Read a `moses.ini` of either version; files that it names are looked for beside it, then in the working folder.
+
+    Comments are left out. Features of unknown kinds are kept, with a warning.
+    """
+    sections = _read_sections(path)
+    for name in ("distortion-limit", "ttable-limit"):
+        for line in sections.get(name, []):
+            whole_number(path, line, line.text)
+    if ini_v1.is_version_1(sections):
+        sections = ini_v1.to_version_2(path, sections)
+    weights = _read_weights(path, sections.pop("weight", []))
+    features = [_read_feature(path, line) for line in _with_names(path, sections.pop("feature", []))]
+    result: list[MosesFeature] = []
+    for feature in features:
+        if any(feature.name == other.name for other in result):
+            raise DataError(f"found another feature {feature.name}", path=path, line=feature.line, expected="each once")
+        weight_line, values = weights.pop(feature.name, (None, ()))
+        _check_weights(path, feature, weight_line, len(values))
+        if not values and feature.kind == "UnknownWordPenalty":
+            values = (1.0,)  # the one weight that Moses does not ask for
+        if not feature.is_known:
+            progress.warn(f"{path}:{feature.line}: the feature {feature.kind} is not known here; it is kept as it is")
+        result.append(replace(feature, weights=values, file=_find(path, feature)))
+    for name, (weight_line, _) in weights.items():
+        raise DataError(
+            f"found weights for {name}", path=path, line=weight_line, expected="weights of features in [feature]"
+        )
+    if not result:
+        raise DataError("has no features", path=path, expected="a Moses configuration with [feature] or [ttable-file]")
+    return MosesIni(tuple(result), {name: tuple(line.text for line in lines) for name, lines in sections.items()})
+
+
+def _read_sections(path: PathLike) -> Sections:
+    sections: Sections = {}
+    current: list[IniLine] | None = None
+    for line_number, line in enumerate(read_lines(path), 1):
+        text = line.split("#", 1)[0].strip(" \t\r\f\v")
+        if text.startswith("["):
+            name, bracket, rest = text[1:].partition("]")
+            if not (bracket and name) or rest.strip():
+                raise DataError(f"found {shown(text)}", path=path, line=line_number, expected="[section]")
+            current = sections.setdefault(name, [])
+        elif text and current is None:
+            raise DataError(
+                f"found {shown(text)} before any section", path=path, line=line_number, expected="[section]"
+            )
+        elif text and current is not None:
+            current.append(IniLine(line_number, text))
+    return sections
+
+
+def _read_weights(path: PathLike, lines: Iterable[IniLine]) -> dict[str, tuple[int, tuple[float, ...]]]:
+    weights: dict[str, tuple[int, tuple[float, ...]]] = {}
+    for line in lines:
+        name, equals, values = line.text.partition("=")
+        name = name.strip()
+        if not equals or not re.fullmatch(r"\S+", name):
+            raise DataError(f"found {shown(line.text)}", path=path, line=line.number, expected="NAME= WEIGHT …")
+        if name in weights:
+            raise DataError(
+                f"found weights for {name} again",
+                path=path,
+                line=line.number,
+                expected=f"them on line {weights[name][0]} only",
+            )
+        weights[name] = (line.number, tuple(number(path, line, value) for value in words(values)))
+    return weights
+
+
+def _with_names(path: PathLike, lines: Iterable[IniLine]) -> list[IniLine]:
+    """Give features without a name the one that Moses gives them: the kind and a running number."""
+    nameless: dict[str, int] = {}
+    result = []
+    for line in lines:
+        kind, *arguments = words(line.text)
+        if not any(argument.startswith("name=") for argument in arguments):
+            count = nameless.get(kind, 0)
+            nameless[kind] = count + 1
+            arguments.append(f"name={kind}{count}")
+        result.append(IniLine(line.number, " ".join([kind, *arguments])))
+    return result
+
+
+def _read_feature(path: PathLike, line: IniLine) -> MosesFeature:
+    kind, *rest = words(line.text)
+    arguments: dict[str, str] = {}
+    for word in rest:
+        key, equals, value = word.partition("=")
+        if not (key and equals) or key in arguments:
+            raise DataError(
+                f"found {shown(word)} among the arguments of {kind}",
+                path=path,
+                line=line.number,
+                expected="KEY=VALUE, each once",
+            )
+        arguments[key] = value
+    name = arguments.pop("name")
+    return MosesFeature(kind, name, arguments=arguments, line=line.number)
+
+
+def _check_weights(path: PathLike, feature: MosesFeature, line: int | None, found: int) -> None:
+    stated = feature.arguments.get("num-features")
+    if stated is not None:
+        assert feature.line is not None
+        expected: int | None = whole_number(path, IniLine(feature.line, stated), stated)
+    else:
+        expected = 1 if feature.kind in _PENALTIES | _LANGUAGE_MODELS else None
+    if not found:
+        optional = not feature.is_known or feature.kind == "UnknownWordPenalty" or expected == 0
+        if not optional:
+            raise DataError(
+                f"the feature {feature.name} has no weights", path=path, line=feature.line, expected="them in [weight]"
+            )
+    elif expected is not None and found != expected:
+        raise DataError(
+            f"found {found} weights for {feature.name}",
+            path=path,
+            line=line,
+            expected=f"{expected}, for the feature on line {feature.line}",
+        )
+
+
+def _find(path: PathLike, feature: MosesFeature) -> Path | None:
+    """Find the file of a model that we know."""
+    if feature.kind not in _TABLES | _REORDERING | _LANGUAGE_MODELS:
+        return None
+    stated = feature.arguments.get("path")
+    if not stated:
+        raise DataError(f"the feature {feature.name} names no file", path=path, line=feature.line, expected="path=FILE")
+    for folder in (Path(path).parent, Path()):
+        found = _existing(folder, stated)
+        if found:
+            return found
+    raise DataError(
+        f"the feature {feature.name} names the file {stated}, which does not exist",
+        path=path,
+        line=feature.line,
+        expected=f"a file, perhaps compressed, relative to {Path(path).parent} or to the working folder",
+    )
+
+
+def _existing(folder: Path, stated: str) -> Path | None:
+    candidates = (folder / f"{stated}{ending}" for ending in _ENDINGS)
+    try:
+        return next((candidate for candidate in candidates if candidate.exists()), None)
+    except (OSError, ValueError):  # a name that no file can have
+        return None
+
+
+def write_moses_ini(path: PathLike, ini: MosesIni) -> None:
+    """Write a configuration as version 2.
+
+    Paths are written as they were if they lead to the same file from the new place, else relative to it.
+    """
+    lines = ["# Moses configuration", ""]
+    for name, values in ini.sections.items():
+        lines += [f"[{name}]", *values, ""]
+    lines += ["[feature]", *(_feature_line(path, feature) for feature in ini.features), ""]
+    lines += ["[weight]"]
+    lines += [
+        f"{feature.name}= {' '.join(_weight(weight) for weight in feature.weights)}"
+        for feature in ini.features
+        if feature.weights
+    ]
+    with open_output(path) as stream:
+        stream.write("".join(f"{line}\n" for line in lines).encode())
+
+
+def _feature_line(path: PathLike, feature: MosesFeature) -> str:
+    arguments = dict(feature.arguments)
+    if feature.file is not None:
+        folder = Path(path).parent
+        there = _existing(folder, arguments["path"])
+        if there is None or not there.samefile(feature.file):
+            arguments["path"] = os.path.relpath(feature.file, folder)
+    return " ".join([feature.kind, f"name={feature.name}", *(f"{key}={value}" for key, value in arguments.items())])
+
+
+def _weight(value: float) -> str:
+    assert math.isfinite(value)
+    return f"{value:.0f}" if value.is_integer() and abs(value) < 1e6 else repr(value)

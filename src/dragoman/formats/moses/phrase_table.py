@@ -1,0 +1,77 @@
+"""Moses' phrase tables: `source ||| target ||| scores ||| alignment ||| counts ||| …`, one phrase pair a line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dragoman.core.errors import DataError
+from dragoman.core.files import PathLike
+from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
+from dragoman.core.progress import SILENT, Progress
+from dragoman.core.vocab import Vocab
+from dragoman.formats.moses.table_lines import TableLines, first_of_each_pair, read_table_lines, write_table_lines
+
+_PHRASE_PENALTY = 2.718
+
+
+def read_phrase_table(
+    path: PathLike,
+    *,
+    source_vocab: Vocab | None = None,
+    target_vocab: Vocab | None = None,
+    score_names: Sequence[str] | None = None,
+    progress: Progress = SILENT,
+) -> PhrasePairs:
+    """Read a phrase table, compressed or not; its words are added to the vocabularies (new ones by default).
+
+    Pairs of one source phrase are brought together and of repeated pairs the first is kept. A constant fifth score
+    of 2.718, the phrase penalty of old tables, is dropped: every phrase-based model has that feature anyway.
+    """
+    table = read_table_lines(path, source_vocab=source_vocab, target_vocab=target_vocab, extras=True, progress=progress)
+    scores = table.scores
+    names = None if score_names is None else tuple(score_names)
+    if scores.shape[1] == 5 and (names is None or len(names) == 4) and _is_phrase_penalty(table):
+        scores = np.ascontiguousarray(scores[:, :4])
+        progress.note(f"{path}: dropped the fifth score, a phrase penalty of {_PHRASE_PENALTY} throughout")
+    if len(scores) == 0:
+        progress.warn(f"{path}: the phrase table is empty")
+        scores = np.empty((0, len(names or PHRASE_SCORES)), np.float32)
+    names = names or _default_names(scores.shape[1])
+    if len(names) != scores.shape[1]:
+        raise DataError(f"found {scores.shape[1]} scores", path=path, line=1, expected=f"{len(names)}")
+    if table.further_lines:
+        progress.warn(f"{path}: left out sparse scores or properties on {table.further_lines} lines")
+    with_counts = ~np.isnan(table.counts[:, 0])
+    if with_counts.any() and not with_counts.all():
+        progress.warn(f"{path}: left out the counts, for {np.sum(~with_counts)} lines do not have all three")
+    pairs = PhrasePairs(
+        table.source_vocab,
+        table.target_vocab,
+        table.sources,
+        table.targets,
+        table.source_ids,
+        table.target_ids,
+        scores,
+        names,
+        alignments=table.points if len(table.points.values) else None,
+        counts=table.counts if len(table.counts) and with_counts.all() else None,
+    )
+    rows, repeated = first_of_each_pair(table.source_ids, table.target_ids)
+    if repeated:
+        progress.warn(f"{path}: {repeated} phrase pairs are there more than once; the first of each is kept")
+    return pairs if rows is None else pairs.take(rows)
+
+
+def write_phrase_table(path: PathLike, pairs: PhrasePairs, progress: Progress = SILENT) -> None:
+    """Write a phrase table, compressed if its name says so, sorted as Moses' programs want it."""
+    write_table_lines(path, pairs, pairs.scores, extras=True, progress=progress)
+
+
+def _is_phrase_penalty(table: TableLines) -> bool:
+    return bool(np.all(np.abs(table.scores[:, 4] - _PHRASE_PENALTY) < 1e-3))
+
+
+def _default_names(columns: int) -> tuple[str, ...]:
+    return PHRASE_SCORES if columns == 4 else tuple(f"s{column}" for column in range(columns))

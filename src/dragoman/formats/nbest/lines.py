@@ -1,0 +1,349 @@
+"""What the formats with a hypothesis a line and `|||` between columns have in common."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman import kernels
+from dragoman.core.errors import DataError
+from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.files import PathLike, read_chunks
+from dragoman.core.nbest import Extras, NBest
+from dragoman.core.progress import SILENT, Progress, ShareDone
+from dragoman.core.ragged import Ragged
+from dragoman.core.vocab import Vocab
+from dragoman.formats.faults import Faults, check_fault, shown
+from dragoman.formats.nbest.format import NBestFormat, with_other_look
+
+_ROWS_A_BLOCK = 1 << 15
+#: Anything meant as a number, for telling formats apart; that it must be finite is said when it is read.
+NUMBER = r"-?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[nN]a[nN]|[iI]nf)"
+
+
+@dataclass(frozen=True)
+class BarSeparatedNBest(NBestFormat):
+    """Columns id, words, features and score; further ones are kept as they are and written back.
+
+    A hypothesis without a score has an empty column there.
+    """
+
+    #: How a line looks, for messages.
+    example: ClassVar[str]
+    #: Whether features are `name= v v …` (otherwise `name=v`), and whether the score comes before them.
+    grouped: ClassVar[bool] = False
+    score_first: ClassVar[bool] = False
+    #: Whether words are followed by two spaces, unless the file was read and had it otherwise.
+    padded: ClassVar[bool] = False
+
+    def read(
+        self, path: PathLike, *, sentences: int | None = None, vocab: Vocab | None = None, progress: Progress = SILENT
+    ) -> NBest:
+        """Read one hypothesis a line."""
+        lines = _Lines(vocab or Vocab.of())
+        with progress.stage(f"reading {path}"):
+            for chunk in read_chunks(path):
+                try:
+                    lines.add(chunk.data, self._faults(), path, chunk.first_line, self.grouped, self.score_first)
+                except DataError as error:
+                    raise with_other_look(error, path, self.name) from None
+            return lines.finish(self.name, path, sentences, progress)
+
+    def blocks(
+        self, nbest: NBest, path: PathLike = "-", progress: Progress = SILENT, done: ShareDone | None = None
+    ) -> Iterator[bytes]:
+        """Yield one line for each hypothesis."""
+        extras = nbest.extras if nbest.extras and nbest.extras.format == self.name else Extras(self.name, {})
+        style, rest = extras.style, extras.hypotheses
+        phrases = nbest.segmentations if self._with_segmentation(style) else None
+        features = self._features_to_write(nbest.features)
+        labels = _Labels.of(features.names, self.grouped, path)
+        _check_words(nbest, path)
+        if not np.isfinite(features.values).all() or np.isinf(nbest.scores).any():
+            raise DataError("a feature or score to write is not finite", path=path, expected="finite numbers")
+        ids = np.repeat(_numbers(nbest, path, progress), np.diff(nbest.sentences))
+        scores = _scores(nbest, path, progress)
+        for start in range(0, len(ids), _ROWS_A_BLOCK):
+            end = min(start + _ROWS_A_BLOCK, len(ids))
+            block = kernels.format_nbest(
+                start,
+                end,
+                ids,
+                nbest.hypotheses.values,
+                nbest.hypotheses.offsets,
+                nbest.vocab.blob,
+                nbest.vocab.offsets,
+                features.offsets,
+                features.ids,
+                features.values,
+                scores,
+                *(_NOTHING if phrases is None else (phrases.values, phrases.offsets)),
+                *(_NO_TEXT if rest is None else (rest.values, rest.offsets)),
+                labels.of_features,
+                labels.first,
+                *labels.text,
+                self.grouped,
+                self.score_first,
+                bool(style.get("tight", False)),
+                bool(style.get("padded", self.padded)),
+                bool(style.get("colon", False)),
+                style.get("decimals", -1),
+            )
+            yield block.tobytes()
+            if done is not None:
+                done(end / len(ids))
+
+    @classmethod
+    def looks_like(cls, lines: Sequence[str]) -> bool:
+        """Say whether these lines have at least four columns, and such as this format has."""
+        rows = [[field.strip() for field in line.split("|||")] for line in lines]
+        return all(len(row) >= 4 and row[0].isdigit() and cls._fits(*row[2:4]) for row in rows)
+
+    @classmethod
+    @abstractmethod
+    def _fits(cls, third: str, fourth: str) -> bool:
+        """Say whether the third and fourth column may be in this format."""
+
+    def _with_segmentation(self, style: Mapping[str, int]) -> bool:
+        return False
+
+    def _features_to_write(self, features: FeatureRows) -> FeatureRows:
+        return features
+
+    @classmethod
+    def _faults(cls) -> Faults:
+        """In step with NBestFault in kernels/nbest_text.cpp."""
+        pair = "'name= value …'" if cls.grouped else "'name=value'"
+        return {
+            1: ("the line is empty", cls.example),
+            2: ("found {}, which has fewer than four columns", cls.example),
+            3: ("found {} as the sentence's number", "a number from 0"),
+            4: ("found {} among the features, where a name belongs", pair),
+            5: ("the feature {} has no value", pair),
+            6: ("found {} among the features", "a number"),
+            7: ("found {} among the numbers", "a finite number"),
+            8: ("the feature {} has another number of values than before", "the same number in all hypotheses"),
+            9: ("the feature {} is there twice in one hypothesis", "each feature once"),
+            10: ("found {} as the score", "one number"),
+            11: ("the last words of {} have no segmentation mark", "a mark such as |0-1| after each phrase, or none"),
+            12: ("the segmentation mark {} ends before it begins", "the first and the last source word, from 0"),
+        }
+
+
+_NOTHING = np.empty(0, np.int32), np.empty(0, np.int64)
+_NO_TEXT = np.empty(0, np.uint8), np.empty(0, np.int64)
+
+
+class _Lines:
+    """What has been read of a file, chunk by chunk."""
+
+    def __init__(self, vocab: Vocab):
+        self.vocab = vocab
+        self._labels: tuple[NDArray[np.uint8], NDArray[np.int64]] = np.empty(0, np.uint8), np.zeros(1, np.int64)
+        self._counts = np.empty(0, np.int32)
+        self._ids = [np.empty(0, np.int64)]
+        self._hypotheses = [Ragged(np.empty(0, np.int32), np.zeros(1, np.int64))]
+        self._phrases = [Ragged(np.empty(0, np.int32), np.zeros(1, np.int64))]
+        self._rest = [Ragged(np.empty(0, np.uint8), np.zeros(1, np.int64))]
+        self._features = [Ragged(np.empty(0, np.int32), np.zeros(1, np.int64))]
+        self._values, self._scores = [np.empty(0)], [np.empty(0)]
+        self._styles: list[tuple[int, int, int, int, int]] = []
+
+    def add(
+        self, data: bytes, faults: Faults, path: PathLike, first_line: int, grouped: bool, score_first: bool
+    ) -> None:
+        ids, words, features, scores, phrases, rest, vocab, labels, self._counts, style, fault = kernels.parse_nbest(
+            np.frombuffer(data, np.uint8),
+            self.vocab.blob,
+            self.vocab.offsets,
+            *self._labels,
+            self._counts,
+            grouped,
+            score_first,
+        )
+        check_fault(fault, data, faults, path, first_line)
+        self.vocab = Vocab(*vocab)
+        self._labels = labels[:2]
+        self._ids.append(ids)
+        self._hypotheses.append(Ragged(*words))
+        self._features.append(Ragged(features[1], features[0]))
+        self._values.append(features[2])
+        self._scores.append(scores)
+        self._phrases.append(Ragged(*phrases))
+        self._rest.append(Ragged(*rest))
+        self._styles.append(style)
+
+    def finish(self, name: str, path: PathLike, sentences: int | None, progress: Progress) -> NBest:
+        bounds, numbers = group_by_number(np.concatenate(self._ids), path, sentences, progress)
+        hypotheses = Ragged.concatenate(self._hypotheses)
+        warn_of_empty(hypotheses, path, progress)
+        phrases, rest = Ragged.concatenate(self._phrases), Ragged.concatenate(self._rest)
+        features = Ragged.concatenate(self._features)
+        style = self._style()
+        if len(phrases.values):
+            style["segmentation"] = 1
+        return NBest(
+            vocab=self.vocab,
+            sentences=bounds,
+            hypotheses=hypotheses,
+            scores=np.concatenate(self._scores),
+            features=FeatureRows(self._names(path), features.offsets, features.values, np.concatenate(self._values)),
+            segmentations=phrases if len(phrases.values) else None,
+            ids=None if numbers == [*range(len(numbers))] else tuple(numbers),
+            extras=Extras(name, style, rest if len(rest.values) else None),
+        )
+
+    def _names(self, path: PathLike) -> tuple[str, ...]:
+        blob, bounds = self._labels[0].tobytes(), self._labels[1].tolist()
+        names: list[str] = []
+        for i, count in enumerate(self._counts.tolist()):
+            label = blob[bounds[i] : bounds[i + 1]].decode()
+            names += [label] if count == 1 else [f"{label}.{k}" for k in range(count)]
+        if len(set(names)) < len(names):
+            twice = next(name for name, times in Counter(names).items() if times > 1)
+            raise DataError(
+                f"'{twice}' is a feature, and also a value of the feature '{twice.rpartition('.')[0]}'", path=path
+            )
+        return tuple(names)
+
+    def _style(self) -> dict[str, int]:
+        """What can be said of all lines; the first that shows it decides."""
+        style: dict[str, int] = {}
+        decided = [next((value for value in values if value >= 0), 0) for values in zip(*self._styles, strict=True)]
+        if decided:
+            style = dict(zip(("tight", "padded", "colon"), decided[2:], strict=True))
+            fewest, most = min(part[0] for part in self._styles), max(part[1] for part in self._styles)
+            if fewest == most >= 0:
+                style["decimals"] = fewest
+        return style
+
+
+def group_by_number(
+    ids: NDArray[np.int64], path: PathLike, sentences: int | None, progress: Progress
+) -> tuple[NDArray[np.int64], list[int]]:
+    """Bring the hypotheses of each number together, which they must be in the file: bounds, and the numbers."""
+    starts = np.flatnonzero(np.append(True, np.diff(ids) != 0))[: len(ids)]
+    numbers = ids[starts]
+    back = np.flatnonzero(np.diff(numbers) < 0)
+    if len(back):
+        after, number = numbers[back[0]], numbers[back[0] + 1]
+        again = number in numbers[: back[0] + 1]
+        raise DataError(
+            f"sentence {number} comes {'again ' if again else ''}after sentence {after}",
+            path=path,
+            line=int(starts[back[0] + 1]) + 1,
+            expected="all hypotheses of a sentence together, and numbers that count up",
+        )
+    bounds = np.append(starts, len(ids)).astype(np.int64)
+    counted = np.arange(len(numbers)) if sentences is None else np.arange(sentences)
+    if sentences is not None and len(numbers) and numbers[-1] >= sentences:
+        late = np.searchsorted(numbers, sentences)
+        raise DataError(
+            f"found sentence {numbers[late]}",
+            path=path,
+            line=int(starts[late]) + 1,
+            expected=f"{sentences} sentences, numbered from 0",
+        )
+    if sentences is not None and len(numbers) < sentences:
+        missing = int(np.setdiff1d(counted, numbers, assume_unique=True)[0])
+        raise DataError(
+            f"{sentences - len(numbers)} of {sentences} sentences have no hypotheses, the first of them is {missing}",
+            path=path,
+            expected="hypotheses for every sentence",
+        )
+    if sentences is None and not len(numbers):
+        progress.warn(f"{path}: the n-best list is empty")
+    elif sentences is None and numbers[-1] >= len(numbers):
+        missing = int(np.flatnonzero(numbers != counted)[0])
+        gap = int(numbers[-1]) + 1 - len(numbers)
+        progress.warn(f"{path}: {gap} sentences have no hypotheses, the first of them is {missing}")
+    return bounds, numbers.tolist()
+
+
+def warn_of_empty(hypotheses: Ragged[np.int32], path: PathLike, progress: Progress) -> None:
+    """Say how many hypotheses have no words, if there are some."""
+    if empty := int(np.sum(hypotheses.lengths == 0)):
+        progress.warn(f"{path}: {empty} of {len(hypotheses)} hypotheses have no words")
+
+
+@dataclass(frozen=True, eq=False)
+class _Labels:
+    """Feature names as labels: the label of each feature, the first feature of each label, and the labels' text."""
+
+    of_features: NDArray[np.int32]
+    first: NDArray[np.int32]
+    text: tuple[NDArray[np.uint8], NDArray[np.int64]]
+
+    @classmethod
+    def of(cls, names: Sequence[str], grouped: bool, path: PathLike) -> _Labels:
+        for name in names:
+            if not name or re.search(r"[ \t\n\v\f\r]|\|\|\|", name):
+                raise DataError(
+                    f"a feature to write is called {shown(name)}", path=path, expected="a name without spaces or |||"
+                )
+        labels: list[bytes] = []
+        first: list[int] = []
+        of_features = np.empty(len(names), np.int32)
+        i = 0
+        while i < len(names):
+            size = _group_size(names, i) if grouped else 1
+            of_features[i : i + size] = len(labels)
+            labels.append((names[i].removesuffix(".0") if size > 1 else names[i]).encode())
+            first.append(i)
+            i += size
+        offsets = np.cumsum([0, *map(len, labels)], dtype=np.int64)
+        return cls(of_features, np.array(first, np.int32), (np.frombuffer(b"".join(labels), np.uint8), offsets))
+
+
+def _group_size(names: Sequence[str], start: int) -> int:
+    """How many names from `start` on are values of one label: name.0, name.1, …; 1 if it is a feature of its own."""
+    label = names[start].removesuffix(".0")
+    if label == names[start] or not label:
+        return 1
+    size = 1
+    while start + size < len(names) and names[start + size] == f"{label}.{size}":
+        size += 1
+    return size
+
+
+def _check_words(nbest: NBest, path: PathLike) -> None:
+    """Refuse words that would be taken for something else when the file is read."""
+    text = nbest.vocab.blob.tobytes()
+    if b"|||" in text or re.search(rb"\|[0-9]+-[0-9]+\|", text):
+        used = np.unique(nbest.hypotheses.values).tolist()
+        for word in map(nbest.vocab.__getitem__, used):
+            if "|||" in word or re.fullmatch(r"\|[0-9]+-[0-9]+\|", word):
+                raise DataError(
+                    f"a hypothesis to write has the word {shown(word)}",
+                    path=path,
+                    expected="words that are neither ||| nor segmentation marks",
+                )
+
+
+def _numbers(nbest: NBest, path: PathLike, progress: Progress) -> NDArray[np.int64]:
+    """The number of each sentence: its own, or where some have names, numbers from 0."""
+    if empty := int(np.sum(np.diff(nbest.sentences) == 0)):
+        progress.warn(f"{path}: {empty} sentences have no hypotheses, and will be missing")
+    ids = [name for name in nbest.sentence_ids if isinstance(name, int) and 0 <= name < 1 << 63]
+    if len(ids) == len(nbest) and all(a < b for a, b in itertools.pairwise(ids)):
+        return np.array(ids, np.int64)
+    progress.warn(f"{path}: the sentences' ids are no numbers that count up; they are numbered from 0 instead")
+    return np.arange(len(nbest), dtype=np.int64)
+
+
+def _scores(nbest: NBest, path: PathLike, progress: Progress) -> NDArray[np.float64]:
+    """The scores; where there is none, the log-probability."""
+    scores = np.ascontiguousarray(nbest.scores)
+    if nbest.logprobs is not None:
+        scores = np.where(np.isnan(scores), nbest.logprobs, scores)
+    if missing := int(np.sum(np.isnan(scores))):
+        progress.warn(f"{path}: {missing} of {len(scores)} hypotheses have no score; the column is left empty")
+    return scores

@@ -1,0 +1,1 @@
+"""Markov chains over phrase-based derivations. Only `sampling` enters here."""

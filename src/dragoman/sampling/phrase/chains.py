@@ -1,0 +1,274 @@
+"""Markov chains over the derivations of a batch of sentences, in the kernel."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman import kernels
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.options import Options, option
+from dragoman.core.progress import ShareDone
+from dragoman.core.ragged import Ragged
+from dragoman.core.weights import Weights
+from dragoman.sampling.global_features import GlobalFunctions
+from dragoman.search.phrase.batch import Batch, Found, PhraseArrays
+
+#: Scores beyond this are overflowing, or were infinite to begin with.
+_LARGEST = 1e100
+
+
+@dataclass(frozen=True)
+class Schedule(Options):
+    """What a chain does, and when."""
+
+    scan: Literal["systematic", "random"] = option(
+        "systematic", "visit all points in turn, or as many points drawn at random"
+    )
+    merge_split: float = option(
+        1.0, "merge and split phrases; 0 is never, other numbers matter to random scans", minimum=0
+    )
+    reorder: float = option(1.0, "exchange two phrases; likewise", minimum=0)
+    retranslate: float = option(1.0, "translate a phrase anew; likewise", minimum=0)
+    jump_every: int = option(
+        10, "after so many scans propose a derivation from the decoder's lattice; 0 is never", minimum=0
+    )
+    forward_share: float = option(
+        0.1, "share of the jumps that may lead anywhere, not just into the lattice", minimum=0, maximum=1
+    )
+    max_seconds: float | None = option(None, "stop a chain after so many seconds, with what it has", minimum=0)
+
+    @property
+    def rates(self) -> tuple[float, float, float]:
+        """How often each operator is used, in the kernel's order."""
+        return self.merge_split, self.reorder, self.retranslate
+
+
+@dataclass(frozen=True, eq=False)
+class Visited:
+    """Where chains have been: distinct derivations of each sentence, with counts, and the best that each chain saw.
+
+    The derivations (options in target order, numbered within their sentence) of sentence `s` are rows `sentences[s]` to
+    `sentences[s + 1]`. Columns of `steps` and `changes` are merging and splitting, reordering, retranslating; those of
+    `jumps` are how many were tried and how many accepted. Arrays by sentence and chain have these as their first axes.
+
+    `best_scores` are those of the sentences; features of documents have no part in them. `document_scores`, by document
+    and chain, have all features: where some see documents, the `best` derivations of a document are those that were
+    best together. Then, with a trace, `document_values` are their values by document, chain, sample and feature: at
+    sample i, when all sentences of the document are in the derivations that their traces have at i.
+    """
+
+    sentences: NDArray[np.int64]
+    derivations: Ragged[np.int32]
+    scores: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    trace: NDArray[np.int32] | None
+    best: Ragged[np.int32]
+    best_scores: NDArray[np.float64]
+    document_scores: NDArray[np.float64]
+    document_values: NDArray[np.float64] | None
+    steps: NDArray[np.int64]
+    changes: NDArray[np.int64]
+    jumps: NDArray[np.int64]
+    collected: NDArray[np.int64]
+    seconds: NDArray[np.float64]
+
+
+def run_chains(
+    batch: Batch,
+    schedule: Schedule,
+    *,
+    reordering_limit: int,
+    seed: int,
+    samples: int,
+    chains: int = 1,
+    burn_in: NDArray[np.float64],
+    temperature: float = 1.0,
+    thin: int = 1,
+    per_pass: bool = False,
+    trace: bool = False,
+    starts: Ragged[np.int32] | None = None,
+    lattices: Found | None = None,
+    proposal: Batch | None = None,
+    functions: GlobalFunctions | None = None,
+    documents: NDArray[np.int64] | None = None,
+    first_number: int = 0,
+    threads: int = 1,
+    progress: ShareDone | None = None,
+) -> Visited:
+    """Run chains from one derivation of each sentence, or from random ones where `starts` has none.
+
+    `burn_in` are the temperatures of the scans before the first sample. Jumps use the `lattices` of a search with
+    `lattice`; sentences without one (and all, if None) have jumps that may lead anywhere. Draws come from the
+    `proposal`, the same options under other weights, and are accepted so that the result follows `batch`. `documents`
+    are the bounds of groups of sentences that global features see together. Sentence `s` has random numbers of its own
+    that depend on the seed, on `first_number + s` and on the chain only.
+    """
+    count = len(batch.options.offsets) - 1
+    _check_schedule(schedule, per_pass, temperature, burn_in)
+    _check_scores(batch, first_number)
+    if starts is None:
+        starts = Ragged(np.empty(0, np.int32), np.zeros(count + 1, np.int64))
+    if len(starts) != count:
+        raise ValueError(f"{len(starts)} derivations to start from for {count} sentences")
+    if proposal is not None:
+        _check_scores(proposal, first_number)
+    bounds = np.arange(count + 1) if documents is None else documents
+    try:
+        out = kernels.gibbs_sample(
+            batch.arrays,
+            None if proposal is None else _without_idle_models(proposal.arrays),
+            None if lattices is None else _lattice_arrays(lattices),
+            [] if functions is None else functions.arrays(batch),
+            starts.values,
+            starts.offsets,
+            bounds,
+            reordering_limit=reordering_limit,
+            chains=chains,
+            seed=checked_seed(seed),
+            first_number=first_number,
+            rates=schedule.rates,
+            random=schedule.scan == "random",
+            per_pass=per_pass,
+            samples=samples,
+            thin=thin,
+            burn_in=burn_in,
+            temperature=temperature,
+            jump_every=schedule.jump_every,
+            forward_share=schedule.forward_share,
+            max_seconds=np.inf if schedule.max_seconds is None else schedule.max_seconds,
+            trace=trace,
+            threads=threads,
+            progress=progress,
+        )
+    except ValueError as error:
+        if functions is None:
+            raise
+        raise functions.failure(error) from None
+    for sentence in np.flatnonzero(out["found"] == 0).tolist():
+        raise DataError(
+            f"sentence {first_number + sentence + 1} ('{batch.options.source.line(sentence)}') has no derivation",
+            expected="options that cover each word, in an order that the reordering limit allows",
+        )
+    statistics = out["statistics"].reshape(count, chains, -1)
+    seen = 0 if functions is None else len(functions.of_documents)
+    values = out["document_values"].reshape(-1, chains, samples, seen) if trace and seen else None
+    return Visited(
+        sentences=out["rows"],
+        derivations=Ragged(out["derivations"], out["offsets"]),
+        scores=out["scores"],
+        counts=out["counts"].reshape(-1, chains),
+        trace=out["trace"].reshape(count, chains, samples) if trace else None,
+        best=Ragged(out["best"], out["best_offsets"]),
+        best_scores=out["best_scores"].reshape(count, chains),
+        document_scores=out["document_scores"].reshape(-1, chains),
+        document_values=values,
+        steps=statistics[:, :, :3],
+        changes=statistics[:, :, 3:6],
+        jumps=statistics[:, :, 6:8],
+        collected=statistics[:, :, 8],
+        seconds=out["seconds"].reshape(count, chains),
+    )
+
+
+def checked_seed(seed: int) -> int:
+    """Return the seed if the kernels can take it."""
+    if not 0 <= seed < 2**64:
+        raise UsageError(f"the seed is {seed}; expected a number from 0 to 2^64 - 1")
+    return seed
+
+
+def check_weights(weights: Weights) -> None:
+    """Refuse weights that are not finite."""
+    if not weights.finite:
+        name, value = next((name, value) for name, value in weights.items() if not math.isfinite(value))
+        raise UsageError(f"the weight of {name} is {value}; expected a finite number")
+
+
+def cooling(start: float, end: float, scans: int) -> NDArray[np.float64]:
+    """Temperatures that fall linearly from `start` towards `end`, which comes next.
+
+    >>> cooling(3.0, 1.0, 4).tolist()
+    [3.0, 2.5, 2.0, 1.5]
+    """
+    return start + (end - start) * np.arange(scans) / max(scans, 1)
+
+
+def _check_schedule(schedule: Schedule, per_pass: bool, temperature: float, burn_in: NDArray[np.float64]) -> None:
+    if not any(schedule.rates) and not schedule.jump_every:
+        raise UsageError("the chain has no operator and no jumps; expected merge-split, reorder, retranslate or jumps")
+    if not any(schedule.rates) and per_pass:
+        raise UsageError("a sample for each operator's pass was asked for, and no operator")
+    for value in (temperature, *burn_in.tolist()):
+        if not (np.isfinite(value) and value > 0):
+            raise UsageError(f"the temperature is {value}; expected a finite number above 0")
+
+
+def _check_scores(batch: Batch, first_number: int) -> None:
+    check_weights(batch.weights)
+    arrays = batch.arrays
+    worst = np.abs(batch.estimates)
+    if len(worst):
+        worst = worst + np.abs(arrays.reorder_from).max(axis=1) + np.abs(arrays.reorder_to).max(axis=1)
+    for option_number in np.flatnonzero(~(worst < _LARGEST)).tolist():
+        options = batch.options
+        sentence = int(options.sentence[option_number])
+        words = options.source.sentences[sentence][options.begin[option_number] : options.end[option_number]]
+        raise DataError(
+            f"sentence {first_number + sentence + 1}: the option '{options.source.vocab.text(words)}' → "
+            f"'{options.vocab.text(options.words[option_number])}' scores {batch.estimates[option_number]}",
+            expected="features and weights whose sum is finite",
+        )
+
+
+def _without_idle_models(arrays: PhraseArrays) -> PhraseArrays:
+    """Leave out language models that weigh nothing: their states would cost time for nothing."""
+    used = [k for k, automaton in enumerate(arrays.automata) if automaton[-1] != 0]
+    return arrays._replace(
+        automata=[arrays.automata[k] for k in used], lm_words=np.ascontiguousarray(arrays.lm_words[used])
+    )
+
+
+def _lattice_arrays(found: Found) -> tuple[NDArray[np.generic], ...]:
+    names = ("node_offsets", "first_edges", "edge_offsets", "tails", "edge_options", "edge_scores")
+    return tuple(found.arrays[name] for name in names)
+
+
+def document_parts(
+    lines: Iterable[str], labels: Iterable[object] | None, size: int, *, together: bool
+) -> Iterator[tuple[list[str], NDArray[np.int64]]]:
+    """Cut lines into batches of about `size` sentences, each with the bounds of its documents.
+
+    Without features that see documents (`together`), each sentence stands for itself, and lines are taken as they come.
+    """
+    if not together:
+        stream = iter(lines)
+        while part := list(itertools.islice(stream, size)):
+            yield part, np.arange(len(part) + 1)
+        return
+    everything = list(lines)
+    named = [0] * len(everything) if labels is None else list(labels)
+    if len(named) != len(everything):
+        raise DataError(f"there are {len(named)} labels of documents for {len(everything)} lines")
+    bounds = document_bounds(named)
+    first = 0
+    while first < len(bounds) - 1:
+        last = max(first + 1, int(np.searchsorted(bounds, bounds[first] + size, side="right")) - 1)
+        yield everything[bounds[first] : bounds[last]], bounds[first : last + 1] - bounds[first]
+        first = last
+
+
+def document_bounds(labels: Sequence[object]) -> NDArray[np.int64]:
+    """Where the documents begin in lines with these labels, and where the last one ends.
+
+    >>> document_bounds(["a", "a", "b", "a"]).tolist()
+    [0, 2, 3, 4]
+    """
+    changes = [i for i in range(1, len(labels)) if labels[i] != labels[i - 1]]
+    return np.array([0, *changes, len(labels)] if len(labels) else [0], np.int64)

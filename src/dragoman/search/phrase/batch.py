@@ -1,0 +1,241 @@
+"""One batch of sentences on its way through a search: options and weights in, derivations and hypergraphs out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman import kernels
+from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.progress import ShareDone
+from dragoman.core.ragged import Ragged
+from dragoman.core.vocab import BOS, EOS, SPECIAL
+from dragoman.core.weights import Weights
+from dragoman.model.bundle import Model
+from dragoman.model.features import reordering_features
+from dragoman.search.limits import ALGORITHMS, SearchLimits
+from dragoman.search.phrase.options import PhraseOptions, exit_classes
+
+
+class LocalFeature(Protocol):
+    """A feature of one option in its sentence: computed for all options of a batch at once, before the search."""
+
+    def __call__(self, options: PhraseOptions, /) -> FeatureRows:
+        """Return a row for each option."""
+        ...
+
+
+class BoundaryFeature(Protocol):
+    """A feature of two options that are neighbours in the target: of the first's right and the second's left symbol.
+
+    Symbol 0 is the sentence's start (as a right symbol) and its end (as a left symbol), and called `<s>` and `</s>`.
+    """
+
+    @property
+    def name(self) -> str:
+        """What the names of its values begin with."""
+
+    @property
+    def symbols(self) -> Sequence[str]:
+        """What an end of an option can look like."""
+
+    def __call__(self, options: PhraseOptions, /) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return the left and the right symbol of each option, as positions in `symbols`."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a search found: the outcome of each sentence (0 found, 1 no derivation, 2 too large), and derivations."""
+
+    outcomes: NDArray[np.uint8]
+    scores: NDArray[np.float64]
+    expansions: NDArray[np.int64]
+    derivations: Ragged[np.int32]
+    arrays: Mapping[str, NDArray[Any]]
+
+
+class PhraseArrays(NamedTuple):
+    """A batch as the kernels expect it, in this order; the options' columns run parallel."""
+
+    lengths: NDArray[np.int32]  #: of the sentences
+    option_offsets: NDArray[np.int64]  #: where the options of each sentence begin
+    begin: NDArray[np.int32]
+    end: NDArray[np.int32]
+    local: NDArray[np.float64]
+    reorder_from: NDArray[np.float64]  #: weighted score of each orientation towards the option before
+    reorder_to: NDArray[np.float64]  #: the same towards the option after
+    exit_class: NDArray[np.int32]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    word_offsets: NDArray[np.int64]
+    lm_words: NDArray[np.int32]  #: words of the options as ids of each language model, one row a model
+    automata: list[tuple[Any, ...]]  #: of the language models, each with order, state after <s>, and weight
+    distortion_weight: float
+    boundary: NDArray[np.float64]  #: weighted score of each right symbol (row) before each left symbol (column)
+
+
+class Batch:
+    """The options of a batch of sentences, scored with weights."""
+
+    def __init__(
+        self,
+        model: Model,
+        weights: Weights,
+        options: PhraseOptions,
+        lm_ids: Sequence[NDArray[np.int32]],
+        local_features: Sequence[LocalFeature] = (),
+        boundary_feature: BoundaryFeature | None = None,
+    ):
+        self.model = model
+        self.weights = weights
+        self.options = options
+        self._lm_ids = lm_ids
+        self._local_features = local_features
+        self._lm_names = list(model.language_models)
+        self._lm_words = _lm_words(model, options, lm_ids)
+        self.sparse = [feature(options) for feature in local_features]
+        self.boundary_feature = boundary_feature
+        none = np.zeros(len(options), np.int32)
+        self.left, self.right = boundary_feature(options) if boundary_feature else (none, none)
+
+    def reweighted(self, weights: Weights) -> Batch:
+        """Return the same options scored with other weights."""
+        return Batch(self.model, weights, self.options, self._lm_ids, self._local_features, self.boundary_feature)
+
+    @cached_property
+    def local(self) -> NDArray[np.float64]:
+        """The weighted sum of each option's local features."""
+        # Not a BLAS product: its threads would spin beside ours, and its sums depend on their number.
+        scores: NDArray[np.float64] = np.einsum(
+            "ij,j->i", self.options.dense, self.weights.vector(self.model.dense_features)
+        )
+        for rows in self.sparse:
+            scores = scores + rows.dot(self.weights)
+        return scores
+
+    @cached_property
+    def estimates(self) -> NDArray[np.float64]:
+        """Each option's local score and the language models' score of its words without context."""
+        total = self.local.copy()
+        rows = np.arange(len(self.options), dtype=np.int32)
+        for k, name in enumerate(self._lm_names):
+            total += self.weights.get(name, 0.0) * self.read(k, np.zeros(len(rows), np.int32), rows)
+        return total
+
+    @cached_property
+    def arrays(self) -> PhraseArrays:
+        """All that the kernels need to know of the batch."""
+        options = self.options
+        orientation = np.zeros((2, len(options), 3))
+        for r, name in enumerate(self.model.reorderings):
+            weights = self.weights.vector(reordering_features(name))
+            orientation[0] += options.reordering[r, :, :3] * weights[:3]
+            orientation[1] += options.reordering[r, :, 3:] * weights[3:]
+        return PhraseArrays(
+            lengths=options.source.sentences.lengths.astype(np.int32),
+            option_offsets=options.offsets,
+            begin=options.begin,
+            end=options.end,
+            local=self.local,
+            reorder_from=orientation[0],
+            reorder_to=orientation[1],
+            exit_class=exit_classes(options, self.right),
+            left=self.left,
+            right=self.right,
+            word_offsets=options.words.offsets,
+            lm_words=self._lm_words,
+            automata=[self._automaton(name) for name in self._lm_names],
+            distortion_weight=self.weights.get("distortion", 0.0),
+            boundary=self._boundary_scores(),
+        )
+
+    def search(
+        self,
+        limits: SearchLimits,
+        reordering_limit: int,
+        *,
+        targets: Ragged[np.int32] | None = None,
+        lattice: bool = False,
+        threads: int = 1,
+        progress: ShareDone | None = None,
+    ) -> Found:
+        """Search every sentence.
+
+        `targets` allows only these translations, in words of `options.vocab`; the search then misses no derivation.
+        """
+        options = self.options
+        forced = targets if targets is not None else Ragged(np.empty(0, np.int32), np.zeros(1, np.int64))
+        found = kernels.search_phrases(
+            self.arrays,
+            words=options.words.values,
+            targets=forced.values,
+            target_offsets=forced.offsets,
+            algorithm=ALGORITHMS[limits.algorithm if targets is None else "exhaustive"],
+            reordering_limit=reordering_limit,
+            stack_size=limits.stack_size,
+            threshold=np.inf if limits.beam_threshold is None else limits.beam_threshold,
+            pop_limit=limits.pop_limit,
+            max_size=limits.max_size,
+            keep_lattice=lattice,
+            threads=threads,
+            progress=progress,
+        )
+        derivations = Ragged(found.pop("derivations"), found.pop("derivation_offsets"))
+        return Found(found.pop("outcomes"), found.pop("scores"), found.pop("expansions"), derivations, found)
+
+    def _automaton(self, name: str) -> tuple[Any, ...]:
+        model = self.model.language_models[name]
+        return (*model.automaton, model.order, model.begin_state, self.weights.get(name, 0.0))
+
+    def _boundary_scores(self) -> NDArray[np.float64]:
+        if self.boundary_feature is None:
+            return np.empty((0, 0))
+        size = len(self.boundary_feature.symbols)
+        return self.weights.vector(boundary_names(self.boundary_feature)).reshape(size, size)
+
+    def read(self, k: int, states: NDArray[np.int32], rows: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Natural log-probability under language model k of each row (option) after its state; row -1 is </s>."""
+        automaton = self.model.language_models[self._lm_names[k]].automaton
+        return kernels.lm_read_rows(*automaton, EOS, states, rows, self._lm_words[k], self.options.words.offsets)
+
+    def read_sentences(self, k: int, options: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Natural log-probability under language model k of whole sentences, given as rows of options, with </s>."""
+        words = Ragged(self._lm_words[k], self.options.words.offsets).take(options)
+        bounds = words.offsets[offsets]
+        values = np.insert(words.values, bounds[1:], np.int32(EOS))
+        model = self.model.language_models[self._lm_names[k]]
+        rows = np.arange(len(offsets) - 1, dtype=np.int32)
+        starts = np.full(len(rows), model.begin_state, np.int32)
+        shifted = (bounds + np.arange(len(bounds))).astype(np.int64)
+        return kernels.lm_read_rows(*model.automaton, EOS, starts, rows, values, shifted)
+
+
+def boundary_names(feature: BoundaryFeature) -> tuple[str, ...]:
+    """Name the features of all pairs of symbols: right symbol of the first option, left symbol of the second."""
+    return _boundary_names(feature.name, tuple(feature.symbols[1:]))
+
+
+@lru_cache(maxsize=8)
+def _boundary_names(name: str, symbols: tuple[str, ...]) -> tuple[str, ...]:
+    lefts = (SPECIAL[EOS], *symbols)
+    return tuple(f"{name}.{right}:{left}" for right in (SPECIAL[BOS], *symbols) for left in lefts)
+
+
+def _lm_words(model: Model, options: PhraseOptions, lm_ids: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
+    """Words of all options as ids of each language model, one row a model."""
+    known = len(model.target_vocab)
+    rows = np.empty((len(lm_ids), len(options.words.values)), np.int32)
+    for k, (ids, language_model) in enumerate(zip(lm_ids, model.language_models.values(), strict=True)):
+        if len(options.vocab) > known:
+            new = np.arange(known, len(options.vocab), dtype=np.int32)
+            text = options.vocab.decode(new, np.arange(len(new) + 1))
+            found = language_model.vocab.encode(text)[0]
+            ids = np.concatenate([ids, language_model.ids_of(language_model.vocab)[found]])
+        rows[k] = ids[options.words.values]
+    return rows

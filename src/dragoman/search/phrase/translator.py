@@ -1,0 +1,292 @@
+"""Translating: lines in, translations, n-best lists or hypergraphs out."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.corpus import Corpus
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.hypergraph import Hypergraph
+from dragoman.core.nbest import NBest
+from dragoman.core.ragged import Ragged
+from dragoman.core.weights import Weights
+from dragoman.model.bundle import Model
+from dragoman.search.global_feature import GlobalFeature
+from dragoman.search.limits import SearchLimits, SpaceLimits
+from dragoman.search.markup import Given, parse_markup
+from dragoman.search.phrase.batch import Batch, BoundaryFeature, Found, LocalFeature
+from dragoman.search.phrase.greedy import HillClimbing, greedy_search
+from dragoman.search.phrase.lattice import Edges, derivation_features, hypergraph
+from dragoman.search.phrase.nbest import nbest
+from dragoman.search.phrase.options import OptionCollector, PhraseOptions
+
+#: Sentences that are searched together, for each thread: enough to keep threads busy, few enough to stream.
+BATCH = 16
+
+_TOO_LARGE = 2  # among the outcomes of the kernel
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """One step of a derivation: source words `source[0]:source[1]` became target words `target[0]:target[1]`."""
+
+    source: tuple[int, int]
+    target: tuple[int, int]
+    links: tuple[tuple[int, int], ...]
+    unknown: bool
+
+
+@dataclass(frozen=True)
+class Translation:
+    """The best derivation of a sentence. Shows as its text."""
+
+    source: str
+    text: str
+    score: float
+    phrases: tuple[Phrase, ...]
+    features: dict[str, float]
+
+    def __str__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        """Show source and translation phrase by phrase, for notebooks."""
+        source, target = self.source.split(), self.text.split()
+        cells = [
+            (" ".join(source[slice(*phrase.source)]), " ".join(target[slice(*phrase.target)]))
+            for phrase in self.phrases
+        ]
+        rows = ("".join(f"<td>{escape(cell[side])}</td>" for cell in cells) for side in (0, 1))
+        return f"<table><tr>{'</tr><tr>'.join(rows)}</tr></table><small>score {self.score:.4f}</small>"
+
+
+class Translator:
+    """Translates with a model.
+
+    `weights` replace the model's. `limits` say how hard to search, `space` which derivations there are. `climbing` is
+    greedy search in place of the beam, or after it. `local_features` and `boundary_feature` come beside those of the
+    model, which can have one boundary feature. With `markup`, sentences may fix translations of spans, see
+    `markup.py`.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        weights: Weights | None = None,
+        *,
+        limits: SearchLimits = SearchLimits(),
+        space: SpaceLimits = SpaceLimits(),
+        local_features: Sequence[LocalFeature] = (),
+        boundary_feature: BoundaryFeature | None = None,
+        climbing: HillClimbing | None = None,
+        markup: bool = False,
+        threads: int = 1,
+    ):
+        self.model = model
+        self.weights = model.weights if weights is None else weights
+        self.limits = limits
+        self.threads = threads
+        self._climbing = climbing
+        self._markup = markup
+        settings = model.settings
+        limit = space.reordering_limit
+        self.reordering_limit = settings.reordering_limit if limit is None else limit
+        self._table_limit = settings.table_limit if space.table_limit is None else space.table_limit
+        self._by_score = space.table_limit_by == "score"
+        self._collector = OptionCollector(
+            model,
+            table_limit=0 if self._by_score else self._table_limit,
+            drop_unknown=space.unknown_words == "drop",
+        )
+        self._local_features: tuple[LocalFeature, ...] = (*model.local_features, *local_features)
+        self._boundary_feature: BoundaryFeature | None = boundary_feature or model.boundary_feature
+        self._lm_ids = [model.lm_word_ids(name) for name in model.language_models]
+        if not model.tables:
+            raise UsageError("the model has no phrase table")
+        if boundary_feature is not None and model.boundary_feature is not None:
+            raise UsageError(f"the model has the boundary feature '{model.boundary_feature.name}' already")
+        for feature in (*self._local_features, boundary_feature):
+            if isinstance(feature, GlobalFeature):
+                raise UsageError(
+                    f"{feature.name} is a global feature, which no search by dynamic programming can score; "
+                    "give it to a Sampler"
+                )
+
+    def batch(self, lines: Sequence[str]) -> Batch:
+        """Collect and score the options of some tokenised sentences, which may have markup if that is on."""
+        given: list[list[Given]] = []
+        if self._markup:
+            parsed = [parse_markup(line) for line in lines]
+            lines, given = [words for words, _ in parsed], [row for _, row in parsed]
+        options = self._collector.collect(Corpus.from_lines(lines), given)
+        batch = self._scored(options)
+        if self._by_score and self._table_limit:
+            batch = self._scored(options.take(_best_of_spans(options, batch.estimates, self._table_limit)))
+        return batch
+
+    def _scored(self, options: PhraseOptions) -> Batch:
+        return Batch(self.model, self.weights, options, self._lm_ids, self._local_features, self._boundary_feature)
+
+    def searched(
+        self, lines: Iterable[str], *, lattice: bool = False, targets: Iterable[str] | None = None
+    ) -> Iterator[Searched]:
+        """Search tokenised sentences, in order, a batch at a time; `targets` allows only these translations."""
+        self.refuse_global_features()
+        stream, forced = iter(lines), None if targets is None else iter(targets)
+        while part := list(itertools.islice(stream, BATCH * self.threads)):
+            yield self.search_together(
+                part, lattice=lattice, targets=None if forced is None else list(itertools.islice(forced, len(part)))
+            )
+
+    def search_together(
+        self, part: Sequence[str], *, lattice: bool = False, targets: Sequence[str] | None = None
+    ) -> Searched:
+        """Search a batch of tokenised sentences, by dense and sparse features: global ones count for nothing."""
+        batch = self.batch(part)
+        wanted = None if targets is None else _encoded(batch, targets, part)
+        found = self._search(batch, targets=wanted, lattice=lattice)
+        for i in np.flatnonzero(found.outcomes == _TOO_LARGE).tolist():
+            raise DataError(
+                f"the search of '{_shortened(part[i])}' ({len(part[i].split())} words) needs more than "
+                f"{self.limits.max_size:,} hypotheses and arcs",
+                expected="a shorter sentence, tighter limits, or a larger max-size",
+            )
+        return Searched(batch, found)
+
+    def refuse_global_features(self) -> None:
+        """Refuse weights by which a global feature has a say in what is best: no dynamic program can score it."""
+        for name in self.model.global_features:
+            if self.weights.get(name, 0.0) != 0:
+                raise UsageError(
+                    f"the global feature {name} has the weight {self.weights[name]:g}, and only sampling can score it: "
+                    "translate with --anneal or --decision mbr --evidence samples, or set the weight to 0"
+                )
+
+    def translate(self, lines: Iterable[str], *, features: bool = False) -> Iterator[Translation]:
+        """Translate tokenised sentences, in order; an empty line gives an empty translation."""
+        for part in self.searched(lines):
+            yield from part.translations(features=features)
+
+    def nbest(self, lines: Iterable[str], k: int, *, distinct: bool = False) -> Iterator[NBest]:
+        """Yield the k best hypotheses of tokenised sentences, with features and segmentations, a batch at a time."""
+        for part in self.searched(lines, lattice=True):
+            yield part.nbest(k, distinct=distinct, threads=self.threads)
+
+    def search(self, line: str, *, features: bool = True) -> Hypergraph:
+        """Search one tokenised sentence and return all that was kept, as a hypergraph."""
+        (part,) = self.searched([line], lattice=True)
+        return part.hypergraph(0, features=features)
+
+    def force(self, line: str, target: str) -> Hypergraph | None:
+        """Return all derivations found of one translation of a sentence, or None where the model cannot reach it."""
+        (part,) = self.searched([line], lattice=True, targets=[target])
+        return part.hypergraph(0) if part.reached(0) else None
+
+    def _search(self, batch: Batch, *, targets: Ragged[np.int32] | None = None, lattice: bool) -> Found:
+        if self._climbing is None:
+            return batch.search(
+                self.limits, self.reordering_limit, targets=targets, lattice=lattice, threads=self.threads
+            )
+        if lattice or targets is not None:
+            raise UsageError("hill-climbing finds one derivation: no n-best lists, hypergraphs or forced translations")
+        return greedy_search(
+            batch, self._climbing, self.limits, reordering_limit=self.reordering_limit, threads=self.threads
+        )
+
+
+class Searched:
+    """A batch of sentences after the search, ready to be looked at in several ways."""
+
+    def __init__(self, batch: Batch, found: Found, global_values: FeatureRows | None = None):
+        self.batch = batch
+        self.found = found
+        self._global_values = global_values
+
+    def __len__(self) -> int:
+        return len(self.found.outcomes)
+
+    def reached(self, i: int) -> bool:
+        """Whether sentence i has a derivation; only a forced target can leave it without."""
+        return bool(self.found.outcomes[i] == 0)
+
+    def translations(self, *, features: bool = False) -> list[Translation]:
+        """Describe the best derivation of each sentence."""
+        rows = None
+        if features:
+            rows = derivation_features(self.batch, self.found.derivations, np.arange(len(self)))
+            rows = rows if self._global_values is None else FeatureRows.join([rows, self._global_values])
+        return [_describe(self.batch, self.found, rows, i) for i in range(len(self))]
+
+    def nbest(self, k: int, *, distinct: bool = False, threads: int = 1) -> NBest:
+        """Return the k best hypotheses of each sentence, after a search with `lattice`."""
+        return nbest(self.batch, self.found, k, distinct=distinct, threads=threads)
+
+    def hypergraph(self, i: int, *, features: bool = True) -> Hypergraph:
+        """Return all that the search kept of sentence i, after a search with `lattice`."""
+        edges = Edges.of(self.batch, self.found, i)
+        return hypergraph(self.batch, self.found, i, edges, features=features)
+
+
+def _encoded(batch: Batch, targets: Sequence[str], lines: Sequence[str]) -> Ragged[np.int32]:
+    if len(targets) != len(lines):
+        raise DataError("there are fewer targets than source sentences", expected="one for each")
+    return Ragged(*batch.options.vocab.encode("".join(f"{target}\n" for target in targets).encode()))
+
+
+def _shortened(line: str) -> str:
+    return line if len(line) <= 60 else f"{line[:57]}..."
+
+
+def _best_of_spans(options: PhraseOptions, estimates: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
+    """The options whose estimate is among the best `limit` of their span, in their old order."""
+    order = np.lexsort((-estimates, options.end, options.begin, options.sentence))
+    key = np.stack([options.sentence[order], options.begin[order], options.end[order]])
+    new = np.ones(len(order), bool)
+    new[1:] = (key[:, 1:] != key[:, :-1]).any(axis=0)
+    first = np.maximum.accumulate(np.where(new, np.arange(len(order)), 0))
+    rank = np.arange(len(order)) - first
+    return np.sort(order[rank < limit])
+
+
+def _describe(batch: Batch, found: Found, features: FeatureRows | None, i: int) -> Translation:
+    options = batch.options
+    chosen = found.derivations[i] + options.offsets[i]
+    phrases, position, words = [], 0, []
+    for option in chosen.tolist():
+        target = options.words[option]
+        words.append(target)
+        phrases.append(
+            Phrase(
+                source=(int(options.begin[option]), int(options.end[option])),
+                target=(position, position + len(target)),
+                links=_links(batch, option, position),
+                unknown=bool(options.unknown[option]),
+            )
+        )
+        position += len(target)
+    text = options.vocab.text(np.concatenate(words)) if words else ""
+    return Translation(
+        source=options.source.line(i),
+        text=text,
+        score=float(found.scores[i]),
+        phrases=tuple(phrases),
+        features={} if features is None else features.row(i),
+    )
+
+
+def _links(batch: Batch, option: int, position: int) -> tuple[tuple[int, int], ...]:
+    begin = int(batch.options.begin[option])
+    if batch.options.unknown[option]:
+        return ((begin, position),) if len(batch.options.words[option]) else ()
+    for table, row in zip(batch.model.tables.values(), batch.options.rows[option].tolist(), strict=True):
+        if row >= 0 and table.alignments is not None:
+            links = table.alignments[row].tolist()
+            return tuple((begin + (link >> 8), position + (link & 255)) for link in links)
+    return ()

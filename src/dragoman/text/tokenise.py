@@ -1,0 +1,99 @@
+"""Raw text to tokens and back, as Moses does it (through sacremoses), fast enough for whole corpora."""
+
+from __future__ import annotations
+
+import functools
+import multiprocessing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+
+from dragoman.core.options import Options, option
+from dragoman.core.progress import SILENT, Progress
+from dragoman.model.bundle import Settings
+
+_CHUNK_LINES = 10_000
+# Starting a process takes as long as tokenising some tens of thousands of lines.
+_LINES_TO_PAY_FOR_A_PROCESS = 100_000
+
+
+@dataclass(frozen=True)
+class Tokeniser(Options):
+    """How raw text becomes tokens."""
+
+    lowercase: bool = option(False, "turn all letters into lower case")
+    normalise_punctuation: bool = option(False, "make quotes, dashes and spaces uniform first")
+    split_dashes: bool = option(False, "split words at hyphens, marked by @-@")
+    escape: bool = option(False, "write &, |, <, >, quotes and square brackets as Moses escapes them")
+
+
+def tokenise_lines(
+    lines: Sequence[str],
+    language: str,
+    options: Tokeniser | None = None,
+    *,
+    threads: int = 1,
+    progress: Progress = SILENT,
+) -> list[str]:
+    """Tokenise lines of one language (`en`, `fr`, ...); one space between tokens.
+
+    More than one thread means processes, from so many lines on that starting them pays; a script that asks for them
+    needs the usual `if __name__ == "__main__"`. The result is the same for any number.
+
+    >>> tokenise_lines(["Hello, Mr. World! It's 5,300.", ""], "en")
+    ["Hello , Mr. World ! It 's 5,300 .", '']
+    """
+    options = options or Tokeniser()
+    chunks = [lines[start : start + _CHUNK_LINES] for start in range(0, len(lines), _CHUNK_LINES)]
+    tokenise = functools.partial(_tokenise_chunk, language=language, options=options)
+    tokenised: list[str] = []
+    workers = min(threads, len(lines) // _LINES_TO_PAY_FOR_A_PROCESS)
+    with progress.stage(f"tokenising {language}") as done:
+        if workers < 2:
+            for chunk in chunks:
+                tokenised += tokenise(chunk)
+                done(len(tokenised) / len(lines))
+        else:
+            # Not forked: the parent may have threads of its own.
+            with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+                for result in pool.map(tokenise, chunks):
+                    tokenised += result
+                    done(len(tokenised) / len(lines))
+    return tokenised
+
+
+def detokenise_lines(lines: Sequence[str], language: str) -> list[str]:
+    """Join tokens to text that a person would write.
+
+    >>> detokenise_lines(["Hello , Mr. World ! It 's 5,300 ."], "en")
+    ["Hello, Mr. World! It's 5,300."]
+    """
+    from sacremoses import MosesDetokenizer
+
+    detokeniser = MosesDetokenizer(lang=language)
+    return [detokeniser.detokenize(line.split(), unescape=False) for line in lines]
+
+
+def input_preparation(settings: Settings, *, prepared: bool = False) -> Callable[[Iterable[str]], Iterator[str]]:
+    """What turns input lines into what a model was trained on, a line at a time; nothing for prepared text."""
+    if prepared or not settings.tokenise:
+        return iter
+    options = Tokeniser(lowercase=settings.lowercase)
+    language = settings.source_language or "en"
+    return lambda lines: (tokenise_lines([line], language, options)[0] for line in lines)
+
+
+def _tokenise_chunk(lines: Sequence[str], language: str, options: Tokeniser) -> list[str]:
+    # Imported when needed: sacremoses takes nearly half a second, which `dragoman --help` should not.
+    from dragoman.text import moses_tokeniser
+
+    if options.normalise_punctuation:
+        normaliser = moses_tokeniser.normaliser(language)
+        lines = [normaliser.normalise(line) for line in lines]
+    line_tokeniser = moses_tokeniser.line_tokeniser(language, options.split_dashes)
+    lines = [line_tokeniser.tokenise(line) for line in lines]
+    if options.lowercase:
+        lines = [line.lower() for line in lines]
+    if options.escape:
+        lines = [line_tokeniser.moses.escape_xml(line) for line in lines]
+    return list(lines)

@@ -1,0 +1,86 @@
+"""Minimum risk annealing: what the risk methods share (Smith & Eisner 2006)."""
+
+from __future__ import annotations
+
+from abc import ABC
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.options import option
+from dragoman.core.progress import Progress
+from dragoman.tuning.methods.tuner import Optimum, Tuner
+from dragoman.tuning.optimise.lbfgs import TOLERANCE, Differentiable, maximise
+
+
+class Risk(Protocol):
+    """What is gained in expectation under p ∝ exp(gamma w · features), and a worth of entropy."""
+
+    def __call__(
+        self, weights: NDArray[np.float64], gamma: float, temperature: float
+    ) -> tuple[float, NDArray[np.float64]]:
+        """Return expected gain + temperature · mean entropy in nats, and the derivatives by the weights."""
+
+
+@dataclass(frozen=True)
+class Annealer(Tuner, ABC):
+    """Maximises an expected gain under a distribution that is warm at first and cold in the end.
+
+    Two phases, each step from the weights of the last: annealing, gamma = 1, in which the temperature T falls from
+    `temperature` to `coldest` by a factor `cooling` a step and w is free, so that T decides how sharp the distribution
+    is; and quenching, T = 0, in which the length of w stays what it is and gamma doubles, so that the distribution
+    closes in on the best candidates. The length of w is fixed there because gamma would be without effect else.
+    """
+
+    #: When a step of annealing has arrived, see `maximise`.
+    tolerance: ClassVar[float] = TOLERANCE
+
+    temperature: float = option(
+        10.0, "worth of a nat of entropy a sentence at first, in points of the metric", minimum=0
+    )
+    coldest: float = option(1.0, "worth of entropy at the end of annealing", minimum=0)
+    cooling: float = option(0.5, "factor by which the temperature falls", minimum=0.01, maximum=0.99)
+    doublings: int = option(8, "how often gamma is doubled after annealing", minimum=0)
+    iterations: int = option(100, "of L-BFGS, at most, for each temperature and gamma", minimum=1)
+
+    def schedule(self) -> list[tuple[float, float]]:
+        """The pairs of gamma and temperature to go through."""
+        temperatures, temperature = [], self.temperature
+        while temperature > self.coldest:
+            temperatures.append(temperature)
+            temperature *= self.cooling
+        annealing = [(1.0, temperature) for temperature in [*temperatures, self.coldest]]
+        return annealing + [(2.0**i, 0.0) for i in range(1, self.doublings + 1)]
+
+    def anneal(self, risk: Risk, start: NDArray[np.float64], progress: Progress) -> Optimum:
+        """Anneal, then quench."""
+        schedule = self.schedule()
+        weights, length, value = start.astype(np.float64), 0.0, 0.0
+        with progress.stage("annealing") as share_done:
+            for step, (gamma, temperature) in enumerate(schedule):
+                objective = partial(risk, gamma=gamma, temperature=temperature)
+                if gamma == 1:
+                    weights, value = maximise(objective, weights, self.iterations, self.tolerance)
+                    length = float(np.linalg.norm(weights))
+                elif length > 0:
+                    weights, value = maximise(_on_sphere(objective, length), weights, self.iterations, self.tolerance)
+                    weights *= length / np.linalg.norm(weights)
+                share_done((step + 1) / len(schedule))
+        if length == 0:
+            progress.warn("no direction of the weights improves the expected score; they stay 0")
+        return Optimum(weights, value)
+
+
+def _on_sphere(objective: Differentiable, length: float) -> Differentiable:
+    """The same function of the direction of weights alone, as if they had a given length."""
+
+    def directed(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        norm = float(np.linalg.norm(weights))
+        direction = weights / norm
+        value, gradient = objective(length * direction)
+        return value, length / norm * (gradient - (gradient @ direction) * direction)
+
+    return directed

@@ -1,0 +1,112 @@
+"""What a learner is: a method that samples derivations for itself and changes the weights as it goes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.errors import UsageError
+from dragoman.core.progress import SILENT, Progress
+from dragoman.core.weights import Weights
+from dragoman.metrics.combined import CombinedScorer
+from dragoman.metrics.metric import Scorer
+from dragoman.metrics.precomputed import PrecomputedScorer
+from dragoman.model.bundle import Model
+from dragoman.sampling.global_features import features_of
+from dragoman.search.limits import SearchLimits, SpaceLimits
+from dragoman.search.phrase.translator import Translator
+from dragoman.tuning.methods.method import TuningMethod
+from dragoman.tuning.problems.ranges import Ranges, no_sparse
+
+#: What a learner must know to go on, as arrays by name.
+State = Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """What is learnt from: a model, tokenised sentences, and a metric with their references.
+
+    The weights of the features `names` are learnt, and of others that occur those that `sparse` finds among them. Gains
+    are `sign` times the metric. Lines d[i] to d[i + 1] of `documents` d are a document; by default each line is one.
+    """
+
+    model: Model
+    lines: Sequence[str]
+    scorer: Scorer
+    names: Sequence[str]
+    sparse: Callable[[Iterable[str]], Ranges] = no_sparse
+    sign: int = 1
+    documents: NDArray[np.int64] | None = None
+    limits: SearchLimits = SearchLimits()
+    space: SpaceLimits = SpaceLimits()
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    @cached_property
+    def sees_documents(self) -> bool:
+        """Whether a feature of the model is of documents."""
+        return any(feature.level == "document" for feature in features_of(self.model.global_features))
+
+    @property
+    def units(self) -> NDArray[np.int64]:
+        """The bounds of what must stay together: documents if a feature of the model looks at them, else sentences."""
+        if self.documents is None or not self.sees_documents:
+            return np.arange(len(self) + 1)
+        return self.documents
+
+    def translator(self, weights: Weights, *, threads: int = 1) -> Translator:
+        """Whatever knows the derivations of the sentences, under some weights."""
+        return Translator(self.model, weights, limits=self.limits, space=self.space, threads=threads)
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """Where a learner has got to: weights worth judging, and all that it needs to go on from there.
+
+    `report` are numbers for whoever follows it: a temperature, an objective, how many updates there were. `stop` says
+    why this is the end, if it is.
+    """
+
+    weights: Weights
+    state: State
+    report: Mapping[str, float] = field(default_factory=dict)
+    stop: str | None = None
+
+
+@dataclass(frozen=True)
+class Learner(TuningMethod):
+    """A method that learns online, and its options.
+
+    What it does from a checkpoint on depends on the lesson, the seed, and that checkpoint's weights and state only.
+    """
+
+    def check(self, lesson: Lesson) -> None:
+        """Refuse what cannot be learnt from, before anything is begun; methods that have more to refuse add to it."""
+        if not len(lesson):
+            raise UsageError("there are no sentences to learn from")
+        scorer = lesson.scorer
+        parts = [one for _, one in scorer.terms] if isinstance(scorer, CombinedScorer) else [scorer]
+        if any(isinstance(part, PrecomputedScorer) for part in parts):
+            raise UsageError(
+                f"{self.name} needs a metric that can score new translations; precomputed knows those in its file only"
+            )
+
+    @abstractmethod
+    def learn(
+        self,
+        lesson: Lesson,
+        start: Weights,
+        state: State | None = None,
+        *,
+        seed: int = 1,
+        threads: int = 1,
+        progress: Progress = SILENT,
+    ) -> Iterator[Checkpoint]:
+        """Learn from `start`, or go on from a checkpoint with those weights and that state; yield checkpoints."""

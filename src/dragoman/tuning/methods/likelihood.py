@@ -1,0 +1,152 @@
+"""Conditional maximum likelihood: the references are to be probable (Och & Ney 2002; Blunsom, Cohn & Osborne 2008)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.corpus import Corpus
+from dragoman.core.errors import UsageError
+from dragoman.core.hypergraph import Hypergraph
+from dragoman.core.options import option
+from dragoman.core.progress import SILENT, Progress
+from dragoman.core.ragged import Ragged
+from dragoman.core.weights import Weights
+from dragoman.forest.batch import Batch
+from dragoman.forest.derivation import yields
+from dragoman.forest.intersection import intersection
+from dragoman.forest.kbest import kbest_many
+from dragoman.forest.log_linear import LogLinear
+from dragoman.forest.union import union
+from dragoman.tuning.methods.tuner import Optimum, Tuner
+from dragoman.tuning.optimise.lbfgs import maximise
+from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
+from dragoman.tuning.problems.problem import Problem, best_rows
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Likelihood(Tuner):
+    """Maximises the mean over sentences of ln p(target | source), with a Gaussian prior on the weights.
+
+    p(target) is the sum over all derivations of the target of exp(w · features), over the same sum for all derivations
+    of the hypergraph: a probability, as derivations of references are put into the hypergraph, and each is there once.
+    A sentence's targets are those of its references that the model can derive, by forced decoding; p is then their
+    sum. Where it can derive none, the target is a surrogate (Och & Ney 2002): of the `candidates` best strings of the
+    hypergraph under the weights at the start, the one with the best sentence score of the metric, whatever the metric
+    is. How many sentences have which is said, and stands in the run's events as `reached` and `surrogates`.
+
+    The objective is (Σ_s ln p(target_s) - |w|² / (2 deviation²)) / S for S sentences; its gradient is exact, expected
+    features of the target's derivations less those of all (Blunsom, Cohn & Osborne 2008), each step is L-BFGS, and
+    given the targets it has few local optima (none, if each target has one derivation). Cost: a gradient takes a pass
+    up and down the hypergraphs, linear in edges and feature values, in threads; any number of features. There is
+    nothing random.
+
+    Pruned hypergraphs stand for the whole space. While they lack what the new weights prefer, the likelihood rises by
+    going where nothing is known, and the first few iterations translate worse than the start: the references are often
+    outside the beam, and what sets them apart from it is that they score badly. It takes dense hypergraphs, hence
+    `density`, and some ten iterations until the evidence holds what there is; see `docs/theory.md`.
+    """
+
+    name: ClassVar[str] = "likelihood"
+    takes_lists: ClassVar[bool] = False
+    takes_hypergraphs: ClassVar[bool] = True
+    density: ClassVar[float] = 100.0
+    forces_references: ClassVar[bool] = True
+
+    deviation: float = option(1.0, "standard deviation of the prior; 0 is no prior", minimum=0)
+    candidates: int = option(100, "best strings of a hypergraph that a surrogate is chosen from", minimum=1)
+    iterations: int = option(200, "of L-BFGS, at most", minimum=1)
+
+    def optimise(
+        self,
+        problem: HypergraphProblem | Problem,
+        start: Vector,
+        *,
+        rng: np.random.Generator,
+        threads: int = 1,
+        progress: Progress = SILENT,
+    ) -> Optimum:
+        """Climb from the start."""
+        if isinstance(problem, Problem):
+            raise UsageError("likelihood works on hypergraphs, and this is a list of candidates")
+        graphs = problem.batch.graphs()
+        targets = reached_targets(problem, graphs)
+        missing = [i for i, target in enumerate(targets) if target is None]
+        details = {"reached": len(graphs) - len(missing), "surrogates": len(missing)}
+        progress.note(
+            f"{details['reached']:,} sentences have a reference that can be derived,"
+            f" {details['surrogates']:,} a surrogate"
+        )
+        for i, target in surrogates(problem, graphs, missing, start, self.candidates, threads=threads).items():
+            targets[i] = target
+        objective = LogLikelihood(
+            [target for target in targets if target is not None], graphs, self.deviation, threads=threads
+        )
+        with progress.stage("maximising the likelihood"):
+            weights, value = maximise(objective, start.astype(np.float64), self.iterations)
+        return Optimum(weights, value, details)
+
+
+class LogLikelihood:
+    """The mean log-probability of targets among all derivations, and the prior, with the gradient."""
+
+    def __init__(
+        self, targets: Sequence[Hypergraph], graphs: Sequence[Hypergraph], deviation: float, *, threads: int = 1
+    ):
+        sentences = len(graphs)
+        assert len(targets) == sentences
+        self._forests = LogLinear.of(Batch.of([*targets, *graphs]))
+        self._factors = np.repeat([1 / sentences, -1 / sentences], sentences)
+        self._precision = 1 / (deviation**2 * sentences) if deviation else 0.0
+        self._threads = threads
+
+    def __call__(self, weights: Vector) -> tuple[float, Vector]:
+        """Return the objective and its derivatives with respect to the weights."""
+        derivations = self._forests.at(weights, threads=self._threads)
+        # Not by BLAS: products of its threads may differ in the last place.
+        value = float((self._factors * derivations.log_totals).sum() - self._precision / 2 * (weights * weights).sum())
+        return value, derivations.expected_features(self._factors) - self._precision * weights
+
+
+def reached_targets(problem: HypergraphProblem, graphs: Sequence[Hypergraph]) -> list[Hypergraph | None]:
+    """For each sentence the derivations of all its targets as one hypergraph; None if it has no target."""
+    strings = problem.targets.strings
+    words = strings.vocab.map_to(problem.batch.joined.vocab)[strings.sentences.values]
+    found: list[dict[tuple[int, ...], Hypergraph]] = [{} for _ in graphs]
+    for sentence, row in zip(problem.targets.sentences.tolist(), Ragged(words, strings.sentences.offsets), strict=True):
+        # Two references may be the same string.
+        part = intersection(graphs[sentence], row)
+        if part is not None:
+            found[sentence][tuple(row.tolist())] = part
+    return [union(list(parts.values())) if parts else None for parts in found]
+
+
+def surrogates(
+    problem: HypergraphProblem,
+    graphs: Sequence[Hypergraph],
+    sentences: Sequence[int],
+    weights: Vector,
+    candidates: int,
+    *,
+    threads: int = 1,
+) -> dict[int, Hypergraph]:
+    """For some sentences the derivations of the best candidate by the metric, the more probable one of equals."""
+    if not sentences:
+        return {}
+    named = Weights(dict(zip(problem.names, weights.tolist(), strict=True)))
+    scored = [replace(graphs[i].reweighted(named), features=None) for i in sentences]
+    lists = kbest_many(scored, candidates, distinct=True, threads=threads)
+    strings = [yields(graph, best.derivations) for graph, best in zip(scored, lists, strict=True)]
+    bounds = np.cumsum([0, *map(len, strings)], dtype=np.int64)
+    listed = Ragged.concatenate(strings)
+    numbers = np.repeat(np.array(sentences, np.int64), np.diff(bounds))
+    statistics = problem.scorer.statistics(Corpus(problem.batch.joined.vocab, listed), numbers, threads=threads)
+    best = best_rows(problem.sign * problem.scorer.sentence_scores(statistics), bounds)
+    found = {i: intersection(graphs[i], listed[row]) for i, row in zip(sentences, best.tolist(), strict=True)}
+    return {i: graph for i, graph in found.items() if graph is not None}

@@ -1,0 +1,107 @@
+"""Local unimodal sampling: random steps from a box that shrinks whenever a step fails."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.options import option
+from dragoman.core.progress import SILENT, Progress, ShareDone
+from dragoman.tuning.methods.tuner import Optimum, Tuner, random_starts
+from dragoman.tuning.problems.evaluate import Evaluator
+from dragoman.tuning.problems.problem import Problem
+
+#: Samples are evaluated in batches, as if all but the last failed; batches grow while that is so.
+_SMALLEST_BATCH, _LARGEST_BATCH = 16, 128
+
+
+@dataclass(frozen=True)
+class Lus(Tuner):
+    """Maximises the metric itself by trying random weights near the best ones so far.
+
+    From weights w, a sample is w' = w + a with a uniform in the box ± d, which is at first as wide as the ranges of the
+    weights on each side. If the metric is better at w', that is the new w; otherwise d ← q d with q = 2^(-alpha/m) for
+    m features: m/alpha failures halve the box. Weights may leave their ranges. The best of several starts is returned,
+    the first if they are equal: never worse than the given one.
+
+    Cost: `samples` times `starts` evaluations of the metric. Most are cheap, as few candidates can win in a small box.
+
+    Pedersen, "Tuning & Simplifying Heuristical Optimization", 2010 (alpha = 1/3); Schuth, 2010, algorithm 5 (1/100,
+    also 0; 50,000 samples from each of 8 starts). No departure: sampling ends early only where no weights in the box
+    could change a translation any more.
+    """
+
+    name: ClassVar[str] = "lus"
+
+    alpha: float = option(0.01, "how fast the box shrinks: not at all (0) up to quickly (1/3)", minimum=0)
+    samples: int = option(50_000, "weights to try from each start", minimum=1)
+    starts: int = option(8, "the given weights and so many minus one random ones", minimum=1)
+
+    def optimise(
+        self,
+        problem: Problem,
+        start: NDArray[np.float64],
+        *,
+        rng: np.random.Generator,
+        threads: int = 1,
+        progress: Progress = SILENT,
+    ) -> Optimum:
+        """Sample from each start; return the best weights found."""
+        evaluator = Evaluator(problem, threads=threads)
+        starts = random_starts(problem, start, self.starts - 1, rng)
+        best = Optimum(start.copy(), -np.inf)
+        with progress.stage("sampling weights") as share_done:
+            for i, (weights, stream) in enumerate(zip(starts, rng.spawn(self.starts), strict=True)):
+                part = _Part(share_done, i, self.starts)
+                found = self._sample(evaluator, weights, stream, part)
+                if found.objective > best.objective:
+                    best = found
+        return best
+
+    def reach(self, width: NDArray[np.float64], failures: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The box after each number of failures: d = width · q^failures, one row each."""
+        shrunk: NDArray[np.float64] = np.exp2(-self.alpha / max(len(width), 1) * failures)
+        return width * shrunk[:, None]
+
+    def _sample(
+        self, evaluator: Evaluator, weights: NDArray[np.float64], rng: np.random.Generator, share_done: ShareDone
+    ) -> Optimum:
+        width = np.ptp(evaluator.problem.ranges, axis=1)
+        objective = float(evaluator.objectives(weights[None])[0])
+        noise = np.empty((0, len(weights)))
+        done, failures, batch = 0, 0, _SMALLEST_BATCH
+        while done < self.samples:
+            count = min(batch, self.samples - done)
+            # Sample k always gets the k-th row of noise, so that the size of batches does not matter.
+            if len(noise) < count:
+                noise = np.concatenate([noise, rng.uniform(-1, 1, (count - len(noise), len(weights)))])
+            reach = self.reach(width, np.arange(failures, failures + count))
+            evaluator.focus(weights - reach[0], weights + reach[0])
+            if evaluator.open_candidates() == 0:
+                break
+            tried = weights + reach * noise[:count]
+            objectives = evaluator.objectives(tried)
+            better = np.flatnonzero(objectives > objective)
+            used = count
+            if len(better):
+                used = int(better[0]) + 1
+                weights, objective = tried[used - 1], float(objectives[used - 1])
+            batch = _SMALLEST_BATCH if len(better) else min(2 * batch, _LARGEST_BATCH)
+            done, failures, noise = done + used, failures + used - min(len(better), 1), noise[used:]
+            share_done(done / self.samples)
+        return Optimum(weights, objective)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The share done of one of several equal parts."""
+
+    whole: ShareDone
+    part: int
+    parts: int
+
+    def __call__(self, share: float) -> None:
+        self.whole((self.part + share) / self.parts)

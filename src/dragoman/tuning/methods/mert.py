@@ -1,0 +1,163 @@
+"""Minimum error rate training (Och 2003)."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Event
+from typing import ClassVar, Literal, NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from dragoman.core.options import option
+from dragoman.core.progress import SILENT, Progress
+from dragoman.tuning.methods.tuner import Optimum, Tuner, random_starts
+from dragoman.tuning.optimise.line_search import Line, Lines, Point, prepare
+from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
+from dragoman.tuning.problems.problem import Problem
+
+Vector = NDArray[np.float64]
+
+#: Pieces narrower than this, in units of the largest weight, are no place to go: rounding might miss them.
+NARROWEST = 1e-9
+#: How far beyond the last break weights go into a piece without end, in units of the sum of absolute weights.
+REACH = 0.1
+
+
+class Place(NamedTuple):
+    """Where a climb is, and the objective there."""
+
+    weights: Vector
+    point: Point
+    objective: float
+
+
+class Move(NamedTuple):
+    """A step along a direction, and the objective where it leads."""
+
+    step: float
+    score: float
+
+
+@dataclass(frozen=True)
+class Mert(Tuner):
+    """Maximise the metric itself, by exact line searches from several starts.
+
+    Each round looks along every axis and along `random_directions` more, with normal coordinates. A line search knows
+    the metric at every t (see `line_search`) and would go to the middle of the best piece; of equally good pieces it
+    takes the one nearest to t = 0, of equally near ones the left one. Every such move is made at once, before the next
+    direction is looked along (`moves = cyclic`), or all start from one point and the best one is made (`best`, which is
+    what Moses does; it takes about twice as many searches). A start ends when no move gains more than `min_gain`, and
+    the best of all starts is returned.
+
+    With `smoothing`, the score of a piece is the minimum or the mean over the pieces around it, `window` to each side
+    (Cer, Jurafsky & Manning 2008), which passes over narrow peaks; the objective is then that of the last move's line.
+
+    Evidence is lists of candidates or hypergraphs (Macherey et al. 2008). One line search costs about a comparison for
+    each candidate along an axis, four along other directions, and a score of the metric for each break. Restarts run
+    in threads.
+    """
+
+    name: ClassVar[str] = "mert"
+    takes_hypergraphs: ClassVar[bool] = True
+
+    restarts: int = option(20, "random starts besides the given one", minimum=0)
+    random_directions: int = option(5, "random directions in each round, besides the axes", minimum=0)
+    moves: Literal["cyclic", "best"] = option("cyclic", "make every move as it is found, or only the best of a round")
+    smoothing: Literal["none", "minimum", "average"] = option("none", "what a piece of a line counts as")
+    window: int = option(3, "pieces to each side that smoothing looks at", minimum=1)
+    min_gain: float = option(1e-4, "smallest gain of a move, in units of the metric", minimum=0)
+    max_rounds: int = option(100, "most rounds from one start", minimum=1)
+    normalise: bool = option(True, "scale the weights so that their absolute values sum to 1")
+
+    def optimise(
+        self,
+        problem: Problem | HypergraphProblem,
+        start: Vector,
+        *,
+        rng: np.random.Generator,
+        threads: int = 1,
+        progress: Progress = SILENT,
+    ) -> Optimum:
+        """Return the weights with the highest metric that were found, never worse than `start` (unless smoothed)."""
+        starts = random_starts(problem, start, self.restarts, rng)
+        streams = rng.spawn(len(starts))
+        lines = prepare(problem, threads=max(1, threads // len(starts)))
+        stop = Event()
+
+        def climb(i: int) -> Optimum:
+            return self._climb(lines, starts[i], streams[i], stop)
+
+        found = []
+        with progress.stage("mert") as share, ThreadPoolExecutor(threads) as pool:
+            try:
+                for optimum in pool.map(climb, range(len(starts))):
+                    found.append(optimum)
+                    share(len(found) / len(starts))
+            finally:
+                stop.set()  # after an interruption the other starts end at their next round
+        best = max(found, key=lambda optimum: optimum.objective)
+        total = np.abs(best.weights).sum()
+        if not self.normalise or total == 0:
+            return best
+        return Optimum(best.weights / total, best.objective)
+
+    def _climb(self, lines: Lines, start: Vector, rng: np.random.Generator, stop: Event) -> Optimum:
+        """Move from one start until nothing gains any more."""
+        at = self._place(lines, start, -np.inf)
+        for _ in range(self.max_rounds):
+            before = at
+            directions = np.concatenate([np.eye(len(start)), rng.normal(size=(self.random_directions, len(start)))])
+            for group in [directions] if self.moves == "best" else directions[:, None]:
+                if not stop.is_set():
+                    at = self._move(at, group)
+            if at is before:
+                break
+            # What counts is the metric where rounding really led.
+            at = self._place(lines, at.weights, at.objective)
+            if self.smoothing == "none" and at.objective <= before.objective:
+                return Optimum(before.weights, before.objective)
+        return Optimum(at.weights, at.objective)
+
+    def _place(self, lines: Lines, weights: Vector, smoothed: float) -> Place:
+        point = lines.at(weights)
+        return Place(weights, point, point.objective if self.smoothing == "none" else smoothed)
+
+    def _move(self, at: Place, directions: Vector) -> Place:
+        """Make the best of the moves along some directions, if it gains enough."""
+        moves = [self._search(at.point.line(direction), at.weights, direction) for direction in directions]
+        chosen = max(range(len(moves)), key=lambda i: moves[i].score)
+        move, direction = moves[chosen], directions[chosen]
+        if move.score <= at.objective + self.min_gain:
+            return at
+        return Place(at.weights + move.step * direction, at.point.moved(move.step, direction), move.score)
+
+    def _search(self, line: Line, weights: Vector, direction: Vector) -> Move:
+        scores = line.scores if self.smoothing == "none" else smooth(line.scores, self.window, self.smoothing)
+        unit = float(np.abs(direction).max()) or 1.0
+        low, high = line.low, line.high
+        wide = high - low > NARROWEST * (np.abs(weights).max() or 1.0) / unit
+        best = np.where(wide, scores, -np.inf).max()
+        pieces = np.flatnonzero(wide & (scores == best))
+        nearest = pieces[np.argmin(np.maximum(0, np.maximum(low[pieces], -high[pieces])))]
+        step = middle(float(low[nearest]), float(high[nearest]), REACH * (float(np.abs(weights).sum()) or 1.0) / unit)
+        return Move(step, float(best))
+
+
+def middle(low: float, high: float, reach: float) -> float:
+    """Where to go in a piece: its middle, or `reach` into one without end; 0 if it has no ends at all."""
+    if np.isinf(low):
+        return 0.0 if np.isinf(high) else high - reach
+    return low + reach if np.isinf(high) else (low + high) / 2
+
+
+def smooth(scores: Vector, window: int, how: Literal["minimum", "average"]) -> Vector:
+    """The minimum or the mean of each score and of up to `window` scores on each side of it.
+
+    >>> smooth(np.array([1.0, 5.0, 3.0]), 1, "minimum").tolist()
+    [1.0, 1.0, 3.0]
+    """
+    around = sliding_window_view(np.pad(scores, window, constant_values=np.nan), 2 * window + 1)
+    return np.asarray(np.nanmin(around, axis=1) if how == "minimum" else np.nanmean(around, axis=1))

@@ -1,0 +1,84 @@
+"""Batch MIRA on n-best lists, with hope and fear (Cherry & Foster 2012)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman import kernels
+from dragoman.core.options import option
+from dragoman.core.progress import SILENT, Progress
+from dragoman.tuning.methods.tuner import Optimum, Tuner
+from dragoman.tuning.problems.problem import Problem
+from dragoman.tuning.problems.pseudo_document import Gains, checked_start
+
+
+@dataclass(frozen=True)
+class Mira(Tuner):
+    """Batch MIRA on n-best lists: C. Cherry and G. Foster, Batch Tuning Strategies for SMT (NAACL 2012), section 3.1.
+
+    Minimises a structured hinge loss by passes over the sentences. Each takes the candidate to hope for, the one with
+    the highest w·h + B, and the one to fear, with the highest w·h - B, where B is the score within a pseudo-document,
+    and if the hope is really better moves the weights towards it just as far as is needed to make the model prefer it
+    by that difference, but by no more than C:
+
+        w += min(C, (ΔB - w·Δh) / |Δh|²) Δh
+
+    After each pass the average of all weights so far is a proposal; of the start and all proposals the one that scores
+    best on these lists is returned, its score being the objective. The defaults are those of Moses' kbmira.
+
+    A pass costs one look at each feature value, twice; there may be any number of features. Departures: with metrics
+    other than BLEU the pseudo-document changes after each pass only, not after each sentence.
+    """
+
+    name = "mira"
+
+    C: float = option(0.01, "largest step of an update; smaller is more cautious", minimum=0)
+    decay: float = option(0.999, "how much of the pseudo-document is left after another sentence", minimum=0, maximum=1)
+    epochs: int = option(60, "passes over the sentences", minimum=1)
+    shuffle: bool = option(True, "visit sentences in another order in each pass")
+
+    def optimise(
+        self,
+        problem: Problem,
+        start: NDArray[np.float64],
+        *,
+        rng: np.random.Generator,
+        threads: int = 1,
+        progress: Progress = SILENT,
+    ) -> Optimum:
+        """Run all passes; see `Tuner`."""
+        weights = checked_start(problem, start)
+        gains = Gains.of(problem)
+        document = gains.begin(weights, self.decay)
+        drift = np.zeros_like(weights)
+        order = np.arange(len(problem.sentences) - 1)
+        best = Optimum(weights, problem.objective(weights))
+        with progress.stage("MIRA") as share:
+            for epoch in range(self.epochs):
+                weights, drift, document, updates, _ = kernels.mira_epoch(
+                    *gains.candidates,
+                    kinds=gains.kinds,
+                    kind_offsets=gains.kind_offsets,
+                    statistics=gains.statistics,
+                    bleu_columns=gains.bleu_columns,
+                    gains=np.empty(0) if len(gains.bleu_columns) else gains.within(document),
+                    order=rng.permutation(order) if self.shuffle else order,
+                    weights=weights,
+                    drift=drift,
+                    background=document,
+                    ticks=epoch * len(order),
+                    C=self.C,
+                    decay=self.decay,
+                )
+                average = weights - drift / ((epoch + 1) * len(order))
+                rows = kernels.best_rows(*gains.candidates, weights=average, threads=threads)
+                value = problem.sign * float(problem.scorer.score(problem.statistics[rows].sum(axis=0)))
+                if value > best.objective:
+                    best = Optimum(average, value)
+                share((epoch + 1) / self.epochs)
+                if updates == 0:
+                    break
+        return best

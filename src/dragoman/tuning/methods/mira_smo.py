@@ -1,0 +1,97 @@
+"""MIRA with several hypotheses a sentence, solved in batches (Chiang et al. 2008, Schuth 2010)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman import kernels
+from dragoman.core.options import option
+from dragoman.core.progress import SILENT, Progress
+from dragoman.core.ragged import Ragged
+from dragoman.tuning.methods.tuner import Optimum, Tuner
+from dragoman.tuning.problems.problem import Problem
+from dragoman.tuning.problems.pseudo_document import Gains, checked_start
+
+#: The dual is solved until it is so close to the primal, a sentence, in units of C · B.
+TOLERANCE = 1e-3
+MAX_SWEEPS = 1000
+
+
+@dataclass(frozen=True)
+class MiraSmo(Tuner):
+    """MIRA by SMO: D. Chiang, Y. Marton and P. Resnik, Online Large-Margin Training (EMNLP 2008), section 2.
+
+    For a batch of sentences takes the hypotheses of each that are best by the model (w·h), by hope (w·h + B; the first
+    is the oracle e*) and by fear (w·h - B), where B is the score within a pseudo-document O, and sets the weights to
+
+        argmin over w' of |w' - w|² / 2 + C Σ_i max_j (B(e*_i) - B(e_ij) - w'·(h(e*_i) - h(e_ij)))     (equation 1)
+
+    by sequential minimal optimisation of the dual. O ← decay · (O + c(ê)) with each 1-best translation ê. Returns the
+    average of the weights after each batch of the last pass; the objective is the metric on these lists.
+
+    A pass costs one look at each feature value, and for each sentence the products of all pairs of its hypotheses;
+    there may be any number of features. Departures: hypotheses come from n-best lists, not from forests, as in Schuth
+    (2010, section 4.2; with `batch_size` 0 the whole set is one batch, as there); the pseudo-document changes between
+    batches, not within them; the size of a sentence is that of the reference.
+    """
+
+    name = "mira-smo"
+
+    C: float = option(0.01, "most that one sentence may move the weights; smaller is more cautious", minimum=0)
+    decay: float = option(0.9, "how much of the pseudo-document is left after another sentence", minimum=0, maximum=1)
+    hypotheses: int = option(10, "hypotheses of each sort that a sentence contributes", minimum=1)
+    batch_size: int = option(20, "sentences that are solved together; 0 for all", minimum=0)
+    passes: int = option(8, "passes over the sentences", minimum=1)
+    shuffle: bool = option(True, "visit sentences in another order in each pass")
+
+    def optimise(
+        self,
+        problem: Problem,
+        start: NDArray[np.float64],
+        *,
+        rng: np.random.Generator,
+        threads: int = 1,
+        progress: Progress = SILENT,
+    ) -> Optimum:
+        """Run all passes; see `Tuner`."""
+        weights = checked_start(problem, start)
+        gains = Gains.of(problem)
+        document = gains.begin(weights, self.decay)
+        order = np.arange(len(problem.sentences) - 1)
+        kinds = Ragged(np.arange(len(gains.statistics)), gains.kind_offsets)
+        worth = np.zeros(len(gains.statistics))
+        unsolved = 0
+        with progress.stage("MIRA") as share:
+            for number in range(self.passes):
+                batches = _batches(rng.permutation(order) if self.shuffle else order, self.batch_size)
+                total = np.zeros_like(weights)
+                for done, batch in enumerate(batches):
+                    members = kinds.take(batch).values
+                    worth[members] = gains.within(document, members)
+                    weights, best, _, sweeps = kernels.mira_smo_batch(
+                        *gains.candidates,
+                        kinds=gains.kinds,
+                        gains=worth,
+                        batch=batch,
+                        weights=weights,
+                        hypotheses=self.hypotheses,
+                        C=self.C,
+                        tolerance=TOLERANCE,
+                        max_sweeps=MAX_SWEEPS,
+                    )
+                    unsolved += sweeps == MAX_SWEEPS
+                    total += weights
+                    translations = gains.statistics[gains.kinds[best]]
+                    document = kernels.decayed_sums(translations, document, self.decay, self.decay)[-1]
+                    share((number + (done + 1) / len(batches)) / self.passes)
+        if unsolved:
+            progress.warn(f"{unsolved:,} of MIRA's updates stopped before they were exact; a smaller C is easier")
+        average = total / len(batches)
+        return Optimum(average, problem.objective(average))
+
+
+def _batches(order: NDArray[np.int64], size: int) -> list[NDArray[np.int64]]:
+    return np.split(order, range(size, len(order), size)) if size else [order]

@@ -1,0 +1,216 @@
+"""Minimum risk training by sampling: what its two objectives share (Arun's thesis, chapter 7).
+
+Each update draws a minibatch, samples its derivations under the present weights, estimates the gradient of the expected
+gain plus temperature times entropy, and takes a step along it. Temperatures fall as it goes on: deterministic annealing
+(7.3.3).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.errors import UsageError
+from dragoman.core.options import option
+from dragoman.core.progress import SILENT, Progress
+from dragoman.core.ragged import Ragged
+from dragoman.core.samples import Samples
+from dragoman.core.weights import Weights
+from dragoman.metrics.metric import Scorer
+from dragoman.sampling.phrase.sampler import Sampler, Sampling
+from dragoman.tuning.methods.learner import Checkpoint, Learner, Lesson, State
+from dragoman.tuning.optimise.ascent import Ascent, AscentName, ascent_of
+from dragoman.tuning.problems.drawn import Drawn
+from dragoman.tuning.runs.kept import changed
+
+Vector = NDArray[np.float64]
+
+_DECAY = {"slow": 0.9, "fast": 0.5}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The expected gain of a minibatch, and what each sample's features contribute to the gradient of the objective."""
+
+    gain: float
+    shares: Vector
+
+
+@dataclass(frozen=True)
+class RiskSampling(Learner):
+    """Options of minimum risk training by sampling."""
+
+    start: Literal["zero", "given"] = option("zero", "begin with weights of 0, or with those that are given")
+    minibatch: int = option(100, "sentences for each update", minimum=1)
+    order: Literal["random", "sequence"] = option("random", "minibatches are drawn at random, or come in turn")
+    samples: int = option(50, "samples a sentence and chain", minimum=2)
+    chains: int = option(1, "independent chains a sentence", minimum=1)
+    burn_in: int = option(20, "scans before the first sample", minimum=0)
+    initial: Literal["gloss", "random", "beam"] = option("gloss", "where chains begin")
+    annealing: Literal["slow", "fast", "none"] = option(
+        "fast", "the temperature falls by a factor of 0.9 or 0.5, or is 0 all the time"
+    )
+    decay: float | None = option(None, "another factor by which it falls", minimum=0)
+    temperature: float = option(0.005, "the first: worth of a nat of entropy, in gain from 0 to 1", minimum=0)
+    coldest: float = option(1e-5, "stop when the temperature is below this", minimum=0)
+    updates_per_temperature: int = option(20, "updates before the temperature falls", minimum=1)
+    updates: int | None = option(None, "stop after so many updates (without annealing: 300)", minimum=1)
+    ascent: AscentName = option("adam", "Adam, approximated exponentiated gradient, or the plain gradient")
+    rate: float | None = option(None, "learning rate, of eg the first; adam: 0.1, others: 2", minimum=0)
+    meta_rate: float = option(2.0, "how fast eg changes its rates", minimum=0)
+    evaluate_every: int = option(20, "updates from one checkpoint to the next", minimum=1)
+    average: bool = option(True, "a checkpoint's weights are the mean over its updates, not those after the last")
+
+    @abstractmethod
+    def estimate(
+        self, drawn: Drawn, scorer: Scorer, sign: int, temperature: float, rng: np.random.Generator
+    ) -> Estimate:
+        """Estimate the gain and the gradient; the gain is `sign` times the metric's score divided by 100."""
+
+    def temperature_of(self, update: int) -> float:
+        """The temperature of an update, counted from 0."""
+        if self.annealing == "none":
+            return 0.0
+        return self.temperature * self._decay ** (update // self.updates_per_temperature)
+
+    @property
+    def _decay(self) -> float:
+        return self.decay if self.decay is not None else _DECAY.get(self.annealing, 1.0)
+
+    @property
+    def _rate(self) -> float:
+        return self.rate if self.rate is not None else 0.1 if self.ascent == "adam" else 2.0
+
+    @property
+    def _updates(self) -> int | None:
+        return self.updates or (300 if self.annealing == "none" else None)
+
+    def reason_to_stop(self, update: int) -> str | None:
+        """Why there is to be no such update, counted from 0."""
+        if self._updates is not None and update >= self._updates:
+            return f"{update} updates are done"
+        if self.annealing != "none" and self.temperature_of(update) < self.coldest:
+            return f"the temperature is below {self.coldest:g}"
+        return None
+
+    def learn(
+        self,
+        lesson: Lesson,
+        start: Weights,
+        state: State | None = None,
+        *,
+        seed: int = 1,
+        threads: int = 1,
+        progress: Progress = SILENT,
+    ) -> Iterator[Checkpoint]:
+        """Go uphill, a checkpoint every so many updates."""
+        self.check(lesson)
+        ascent = ascent_of(self.ascent, self._rate, self.meta_rate)
+        weights, update = self._first(start, lesson), 0
+        if state is not None:
+            ascent.restore(state)
+            names = [str(name) for name in state["names"]]
+            weights, update = Weights(zip(names, state["weights"].tolist(), strict=True)), int(state["update"])
+        stop = None
+        while stop is None:
+            gains, passed = [], []
+            with progress.stage("learning") as share:
+                for done in range(self.evaluate_every):
+                    weights, gain = self._updated(lesson, weights, ascent, update, seed, threads)
+                    gains.append(gain)
+                    passed.append(weights)
+                    update += 1
+                    stop = self.reason_to_stop(update)
+                    share((done + 1) / self.evaluate_every)
+                    if stop is not None or not weights.finite:
+                        break
+            report = {
+                "updates": update,
+                "temperature": self.temperature_of(update - 1),
+                "objective": 100 * float(np.mean(gains)),
+            }
+            now = {
+                "update": np.array(update),
+                "names": np.array(list(weights), np.str_),
+                "weights": weights.vector(list(weights)),
+            }
+            judged = _mean(passed if self.average else passed[-1:], lesson)
+            yield Checkpoint(judged, {**now, **ascent.state()}, report, stop)
+
+    def check(self, lesson: Lesson) -> None:
+        """Refuse schedules that never end, or never begin."""
+        super().check(lesson)
+        if self.annealing != "none" and self.updates is None:
+            if not self._decay < 1:
+                raise UsageError(f"the decay is {self._decay:g}, so that the temperature never falls; expected below 1")
+            if not self.coldest > 0:
+                raise UsageError("the temperature never falls to 0; expected a coldest above 0, or a number of updates")
+        if self.reason_to_stop(0):
+            raise UsageError(f"the temperature begins at {self.temperature:g}, below the coldest, {self.coldest:g}")
+
+    def _first(self, start: Weights, lesson: Lesson) -> Weights:
+        if self.start == "given":
+            return start
+        return start.updated(dict.fromkeys([*lesson.names, *lesson.sparse(start)], 0.0))
+
+    def _updated(
+        self, lesson: Lesson, weights: Weights, ascent: Ascent, update: int, seed: int, threads: int
+    ) -> tuple[Weights, float]:
+        """One step: the weights after it, and the expected gain before it."""
+        rng = np.random.default_rng([seed, update])
+        units = self.minibatch_of(lesson.units, update, rng)
+        drawn = self._draw(lesson, weights, units, int(rng.integers(2**63)), threads)
+        temperature = self.temperature_of(update)
+        estimate = self.estimate(drawn, lesson.scorer, lesson.sign, temperature, rng)
+        sparse = lesson.sparse(drawn.features.names)
+        names = [*lesson.names, *sparse]
+        gradient = drawn.weighted_features(names, estimate.shares)
+        values = weights.vector(names) + ascent.step(names, gradient, update + 1)
+        # Sparse weights that this minibatch lacks stay as they are, after the others.
+        return changed(
+            weights, names, values, dict.fromkeys(sorted({*sparse, *lesson.sparse(weights)}), (0, 0))
+        ), estimate.gain
+
+    def minibatch_of(self, units: NDArray[np.int64], update: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """The units of a minibatch, in order: as many as it takes to have so many sentences; `units` are all bounds."""
+        sizes = np.diff(units)
+        if self.order == "sequence":
+            first = int(np.searchsorted(units, update * self.minibatch % units[-1], side="right")) - 1
+            order = (first + np.arange(len(sizes))) % len(sizes)
+        else:
+            order = rng.permutation(len(sizes))
+        count = 1 + int(np.searchsorted(np.cumsum(sizes[order]), self.minibatch))
+        return np.sort(order[:count])
+
+    def _draw(self, lesson: Lesson, weights: Weights, units: NDArray[np.int64], seed: int, threads: int) -> Drawn:
+        translator = lesson.translator(weights, threads=threads)
+        sampling = Sampling(
+            samples=self.samples,
+            chains=self.chains,
+            burn_in=self.burn_in,
+            start_temperature=1.0,
+            initial=self.initial,
+            jump_every=0,
+        )
+        sizes = np.diff(lesson.units)[units]
+        sentences = Ragged(np.arange(len(lesson)), lesson.units).take(units).values
+        parts = Sampler(translator, sampling).sample(
+            [lesson.lines[i] for i in sentences.tolist()],
+            seed=seed,
+            documents=np.repeat(units, sizes).tolist(),
+            trace=lesson.sees_documents,
+            threads=threads,
+        )
+        return Drawn.of(Samples.concatenate(list(parts)), lesson.scorer, sentences, weights, threads=threads)
+
+
+def _mean(passed: Sequence[Weights], lesson: Lesson) -> Weights:
+    """The mean of some weights; sparse ones that are 0 are left out."""
+    sparse = lesson.sparse({name for weights in passed for name in weights})
+    names = [*lesson.names, *sparse]
+    return changed(passed[-1], names, np.mean([weights.vector(names) for weights in passed], axis=0), sparse)

@@ -1,0 +1,187 @@
+"""SampleRank: chains over derivations that change the weights whenever model and metric disagree on two neighbours.
+
+Haddow, Arun & Koehn, "SampleRank training for phrase-based machine translation", 2011.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.errors import DataError
+from dragoman.core.options import option
+from dragoman.core.progress import SILENT, Progress
+from dragoman.core.weights import Weights
+from dragoman.sampling.phrase.chains import checked_seed
+from dragoman.tuning.methods.learner import Checkpoint, Learner, Lesson, State
+from dragoman.tuning.rank_chains import Plan, RankChains, Ranked, RankSteps, check_steps
+
+
+@dataclass(frozen=True)
+class SampleRank(RankSteps, Learner):
+    """Learns online from neighbours of derivations, with a metric of whole batches as the judge.
+
+    A chain keeps a derivation of each sentence of a batch. Each step picks a sentence, an operator of the sampler and a
+    place for it, and lists the derivations that the operator can lead to there. One, e', is drawn by its probability;
+    the oracle e+ has the best sum of gain and score, where the gain is the metric of the batch with that derivation in
+    it. If the model prefers e' and the gain e+, the weights change: w += τ (h(e+) - h(e')), with
+    τ = min((M (gain+ - gain') - (score+ - score')) / |h(e+) - h(e')|², C), which is the smallest change that makes
+    score+ - score' at least M (gain+ - gain'), unless C clips it. The chain goes on from e'. Weights are averaged over
+    all steps after burn-in; chains work on different parts of the tuning set, and their weights are averaged after each
+    epoch.
+
+    Weights are used as they are given: their scale decides how close to each other in score derivations must be for a
+    gain to decide (`gain_scale` weighs gains against scores), and how far `C` lets a step go.
+
+    Cost: a step lists some hundred neighbours and takes some twenty microseconds for BLEU, whatever the number of
+    features; nothing in it depends on the size of the batch. Other metrics are called from Python once a step, which
+    takes about twenty times as long.
+    """
+
+    name: ClassVar[str] = "samplerank"
+
+    epochs: int = option(10, "passes over the tuning set", minimum=1)
+    chains: int = option(8, "chains, each with its own part of the tuning set and its own weights", minimum=1)
+    batch_size: int | None = option(None, "sentences that gains look at; by default all that a chain has", minimum=1)
+    average: Literal["all", "epoch", "none"] = option(
+        "all", "weights to report: averages of all steps so far, of those of the epoch, or the present ones"
+    )
+    initial: Literal["given", "zero"] = option("given", "begin with the given weights, or with 0")
+    evaluate_every: int | None = option(None, "sentences between checkpoints; by default an epoch", minimum=1)
+
+    def check(self, lesson: Lesson) -> None:
+        """Refuse steps without an operator, and options that depend on the weights."""
+        super().check(lesson)
+        check_steps(self, lesson)
+
+    def learn(
+        self,
+        lesson: Lesson,
+        start: Weights,
+        state: State | None = None,
+        *,
+        seed: int = 1,
+        threads: int = 1,
+        progress: Progress = SILENT,
+    ) -> Iterator[Checkpoint]:
+        """Learn from `start`, or go on from a checkpoint."""
+        self.check(lesson)
+        chains = RankChains(self, lesson, start)
+        course = _Course(self, lesson.units, checked_seed(seed))
+        table, given = chains.table, start.vector(chains.table.names)
+        now = course.begin(given[table.learnt]) if state is None else course.resume(state, int(table.learnt.sum()))
+        while now.epoch < self.epochs:
+            plan = course.plan(now.epoch)
+            stop = course.next_stop(plan, now.wave)
+            weights = np.tile(given, (course.chains, 1))
+            weights[:, table.learnt] = now.weights
+            with progress.stage(f"epoch {now.epoch + 1}") as share_done:
+                found = chains.run(
+                    [batches[now.wave : stop] for batches in plan],
+                    weights,
+                    seed=seed,
+                    first_batch=now.epoch << 32 | now.wave,
+                    threads=threads,
+                    progress=share_done,
+                )
+            last = stop == max(map(len, plan))
+            now = now.after(found, table.learnt, stop, last=last)
+            why = f"{self.epochs} epochs" if now.epoch == self.epochs else None
+            yield Checkpoint(table.changed(start, now.reported(self.average)), now.arrays(), _report(found), why)
+
+
+@dataclass(frozen=True, eq=False)
+class _Standing:
+    """How far chains have got: their weights, and sums over all steps so far and over those of the epoch.
+
+    Only weights that are learnt are here. `wave` batches of each chain are done in this epoch.
+    """
+
+    weights: NDArray[np.float64]
+    sums: NDArray[np.float64]  # two rows: of all steps, of the steps of the epoch
+    collected: NDArray[np.int64]  # likewise
+    epoch: int = 0
+    wave: int = 0
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        place = np.array([self.epoch, self.wave])
+        return {"weights": self.weights, "sums": self.sums, "collected": self.collected, "place": place}
+
+    def reported(self, average: Literal["all", "epoch", "none"]) -> NDArray[np.float64]:
+        if average == "none":
+            return np.asarray(self.weights.mean(axis=0))
+        row = 0 if average == "all" else 1
+        return np.asarray(self.sums[row] / self.collected[row])
+
+    def after(self, found: Ranked, learnt: NDArray[np.bool_], wave: int, *, last: bool) -> _Standing:
+        """What becomes of it when chains have run; after the last batches of an epoch, their weights are mixed."""
+        kept = np.array([True, self.wave > 0])
+        sums = self.sums * kept[:, None] + found.totals[:, learnt].sum(axis=0)
+        collected = self.collected * kept + found.collected.sum()
+        weights = found.weights[:, learnt]
+        if last:
+            mixed = np.tile(weights.mean(axis=0), (len(weights), 1))
+            return _Standing(mixed, sums, collected, self.epoch + 1)
+        return _Standing(weights, sums, collected, self.epoch, wave)
+
+
+class _Course:
+    """Which chain learns from what, and when."""
+
+    def __init__(self, options: SampleRank, units: NDArray[np.int64], seed: int):
+        self._options, self._units, self._seed = options, units, seed
+        self.chains = min(options.chains, len(units) - 1)
+
+    def begin(self, start: NDArray[np.float64]) -> _Standing:
+        weights = start if self._options.initial == "given" else np.zeros_like(start)
+        return _Standing(np.tile(weights, (self.chains, 1)), np.zeros((2, len(start))), np.zeros(2, np.int64))
+
+    def resume(self, state: State, learnt: int) -> _Standing:
+        if state["weights"].shape != (self.chains, learnt):
+            chains, weights = state["weights"].shape
+            raise DataError(
+                f"the saved state has {chains} chains and {weights} weights",
+                expected=f"{self.chains} chains and {learnt} weights",
+            )
+        epoch, wave = state["place"].tolist()
+        return _Standing(state["weights"], state["sums"], state["collected"], epoch, wave)
+
+    def plan(self, epoch: int) -> list[list[NDArray[np.int64]]]:
+        """The batches of each chain in an epoch: a random part of all units, cut into batches of about a size."""
+        order = np.random.default_rng([self._seed, epoch]).permutation(len(self._units) - 1)
+        plan = []
+        for part in np.array_split(order, self.chains):
+            lengths = np.diff(self._units)[part]
+            total = int(lengths.sum())
+            count = 1 if self._options.batch_size is None else max(1, -(-total // self._options.batch_size))
+            batch = (np.cumsum(lengths) - lengths) * count // max(total, 1)
+            plan.append([part[batch == i] for i in range(count) if (batch == i).any()])
+        return plan
+
+    def next_stop(self, plan: Plan, wave: int) -> int:
+        """How many batches of each chain will be done at the next checkpoint."""
+        waves = max(map(len, plan))
+        if self._options.evaluate_every is None:
+            return waves
+        lengths, done = np.diff(self._units), 0
+        for stop in range(wave, waves):
+            done += sum(int(lengths[batches[stop]].sum()) for batches in plan if stop < len(batches))
+            if done >= self._options.evaluate_every:
+                return stop + 1
+        return waves
+
+
+def _report(found: Ranked) -> dict[str, float]:
+    """For whoever follows: shares of steps with updates and of updates that C clips, how far weights went, the gain."""
+    steps, changes, updates, clipped, batches = found.counts.sum(axis=0).tolist()
+    return {
+        "updates": updates / max(int(found.collected.sum()), 1),
+        "clipped": clipped / max(updates, 1),
+        "changes": changes / max(steps, 1),
+        "moved": float(found.moved.mean()),
+        "gain": float(found.gains.sum()) / max(batches, 1),
+    }

@@ -1,0 +1,1 @@
+"""What methods of tuning go uphill with: line searches, quasi-Newton steps, stochastic ascent. Numbers only."""

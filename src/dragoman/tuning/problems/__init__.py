@@ -1,0 +1,1 @@
+"""What methods of tuning see: candidates, hypergraphs and samples with their features and statistics."""

@@ -1,0 +1,79 @@
+"""What decoding a tuning set gives: the candidates that an optimiser chooses among, in memory and in a run's folder."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Self
+
+from dragoman.core.corpus import Corpus
+from dragoman.core.options import Options, option
+from dragoman.metrics.metric import Scorer
+from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
+from dragoman.tuning.problems.problem import Problem
+
+NAMES = "features.txt"
+"""The file in which the names of features are, one a line."""
+
+
+@dataclass(frozen=True)
+class Decoding(Options):
+    """What is kept of each decoding of the tuning set."""
+
+    evidence: Literal["nbest", "hypergraph"] | None = option(
+        None, "lists, or whole search spaces, for mert, risk-forest and likelihood; by default lists, if the method can"
+    )
+    nbest: int = option(100, "hypotheses a sentence", minimum=1)
+    density: float | None = option(
+        None, "hypergraph edges for each word of the best translation; likelihood: 100, others: 20", minimum=1e-9
+    )
+
+
+class Decoded(ABC):
+    """What decoding the tuning set gave, under some weights or under several one after the other."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """How much there is: candidates, or edges of hypergraphs."""
+
+    @property
+    @abstractmethod
+    def unit(self) -> str:
+        """What `size` counts."""
+
+    @property
+    @abstractmethod
+    def names(self) -> Sequence[str]:
+        """The names of the features that occur."""
+
+    @abstractmethod
+    def first(self) -> Corpus:
+        """The best translation of each sentence."""
+
+    @abstractmethod
+    def after(self, earlier: Self) -> Self:
+        """All that was decoded earlier, and this."""
+
+    @abstractmethod
+    def problem(
+        self,
+        names: Sequence[str],
+        ranges: Mapping[str, tuple[float, float]],
+        scorer: Scorer,
+        *,
+        sign: int = 1,
+        threads: int = 1,
+    ) -> Problem | HypergraphProblem:
+        """The problem of choosing the weights `names`; features with other names keep out of it."""
+
+    @abstractmethod
+    def save(self, folder: Path) -> None:
+        """Write to a folder, whole or not at all."""
+
+    @classmethod
+    @abstractmethod
+    def load(cls, folder: Path) -> Self:
+        """Read what `save` wrote."""

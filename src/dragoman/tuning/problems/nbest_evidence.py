@@ -1,0 +1,104 @@
+"""N-best lists as evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.corpus import Corpus
+from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.files import output_folder
+from dragoman.core.nbest import NBest
+from dragoman.core.ragged import Ragged
+from dragoman.core.store import Arrays, load_arrays, save_arrays
+from dragoman.core.vocab import Vocab
+from dragoman.metrics.metric import Scorer
+from dragoman.tuning.problems.evidence import NAMES, Decoded
+from dragoman.tuning.problems.problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class DecodedLists(Decoded):
+    """N-best lists, one a sentence; of several decodings each hypothesis once."""
+
+    nbest: NBest
+
+    @property
+    def size(self) -> int:
+        """The number of hypotheses."""
+        return len(self.nbest.scores)
+
+    @property
+    def unit(self) -> str:
+        """What `size` counts."""
+        return "candidates"
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the features that occur."""
+        return self.nbest.features.names
+
+    def first(self) -> Corpus:
+        """The first hypothesis of each list."""
+        return Corpus(self.nbest.vocab, self.nbest.hypotheses.take(self.nbest.sentences[:-1]))
+
+    def after(self, earlier: DecodedLists) -> DecodedLists:
+        """The earlier lists, and behind them what is new in these."""
+        return DecodedLists(NBest.merge([earlier.nbest, self.nbest]))
+
+    def problem(
+        self,
+        names: Sequence[str],
+        ranges: Mapping[str, tuple[float, float]],
+        scorer: Scorer,
+        *,
+        sign: int = 1,
+        threads: int = 1,
+    ) -> Problem:
+        """The problem of choosing the weights `names`; features with other names keep out of it."""
+        nbest = self.nbest
+        sentences = np.repeat(np.arange(len(nbest)), np.diff(nbest.sentences))
+        return Problem(
+            sentences=nbest.sentences,
+            features=nbest.features.restricted(names),
+            statistics=scorer.statistics(Corpus(nbest.vocab, nbest.hypotheses), sentences, threads=threads),
+            scorer=scorer,
+            ranges=np.array([ranges[name] for name in names], np.float64).reshape(-1, 2),
+            sign=sign,
+        )
+
+    def save(self, folder: Path) -> None:
+        """Write what tuning needs of the lists: words, scores and features; whole or not at all."""
+        nbest = self.nbest
+        with output_folder(folder) as partial:
+            arrays: Arrays = {
+                "sentences": nbest.sentences,
+                "scores": nbest.scores,
+                "words": nbest.hypotheses.values,
+                "word_offsets": nbest.hypotheses.offsets,
+            }
+            save_arrays(partial, arrays | nbest.features.arrays())
+            save_arrays(partial / "vocab", nbest.vocab.arrays())
+            text = "".join(f"{name}\n" for name in nbest.features.names)
+            (partial / NAMES).write_text(text, encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: Path) -> DecodedLists:
+        """Read what `save` wrote."""
+        arrays = load_arrays(folder)
+        names = (folder / NAMES).read_text(encoding="utf-8").split("\n")[:-1]
+        words, bounds = cast(NDArray[np.int32], arrays["words"]), cast(NDArray[np.int64], arrays["word_offsets"])
+        return cls(
+            NBest(
+                vocab=Vocab.from_arrays(load_arrays(folder / "vocab")),
+                sentences=cast(NDArray[np.int64], arrays["sentences"]),
+                hypotheses=Ragged(words, bounds),
+                scores=cast(NDArray[np.float64], arrays["scores"]),
+                features=FeatureRows.from_arrays(names, arrays),
+            )
+        )

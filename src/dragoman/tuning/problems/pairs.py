@@ -1,0 +1,22 @@
+"""Pairs of candidates as examples for a classifier: the difference of their features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.tuning.problems.problem import Problem
+
+
+def differences(problem: Problem, better: NDArray[np.int64], worse: NDArray[np.int64]) -> Any:
+    """Return a sparse matrix (scipy CSR) with a row h(better) - h(worse) for each pair."""
+    from scipy.sparse import csr_matrix
+
+    features = problem.features
+    shape = (len(features), len(features.names))
+    matrix = csr_matrix((features.values, features.ids, features.offsets), shape=shape)
+    result = matrix[better] - matrix[worse]
+    result.sum_duplicates()
+    return result

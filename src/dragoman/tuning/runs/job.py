@@ -1,0 +1,289 @@
+"""A tuning job: a model and texts on disk, a method and a seed, all that `dragoman tune` is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.files import read_lines
+from dragoman.core.hypergraph import Hypergraph
+from dragoman.core.nbest import NBest
+from dragoman.core.progress import SILENT, Progress
+from dragoman.core.weights import Weights
+from dragoman.decision.settings import Decision
+from dragoman.forest.prune import prune_to_density
+from dragoman.formats.documents import read_documents
+from dragoman.metrics.combined import parse_metric
+from dragoman.metrics.metric import Scorer
+from dragoman.metrics.references import read_references
+from dragoman.model.bundle import Model
+from dragoman.sampling.phrase.chains import document_bounds
+from dragoman.search.limits import SearchLimits, SpaceLimits
+from dragoman.search.phrase.translator import Searched, Translator
+from dragoman.text.tokenise import input_preparation
+from dragoman.tuning.methods.learner import Learner, Lesson
+from dragoman.tuning.methods.method import TuningMethod
+from dragoman.tuning.methods.tuner import Tuner
+from dragoman.tuning.problems.evidence import Decoded, Decoding
+from dragoman.tuning.problems.hypergraph_evidence import DecodedGraphs
+from dragoman.tuning.problems.nbest_evidence import DecodedLists
+from dragoman.tuning.problems.ranges import tuned_names, weight_ranges
+from dragoman.tuning.runs.judge import Judge
+from dragoman.tuning.runs.learning import Course, learn
+from dragoman.tuning.runs.loop import Loop, Task, tune
+from dragoman.tuning.runs.run import Run
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Texts on which learners are judged, with a file of labels of documents if the model looks at these."""
+
+    source: Path
+    references: tuple[Path, ...]
+    documents: Path | None = None
+
+    def description(self) -> dict[str, Any]:
+        """The paths, for a run's folder."""
+        return {
+            "source": str(self.source),
+            "reference": [str(path) for path in self.references],
+            "documents": "" if self.documents is None else str(self.documents),
+        }
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to tune, on what, and how.
+
+    `loop` and `decoding` are for methods that optimise what is decoded, `course` and `held_out` for those that learn
+    from samples (`loop.keep` for both); without held-out text these are judged on the tuning set. `documents` is a file
+    of labels, for features of documents.
+    `fixed` are patterns (`lr.*`) of features whose weights stay as they are; `ranges` are patterns with the least and
+    the largest weight for random starts, in place of the usual ones.
+    """
+
+    model: Path
+    source: Path
+    references: tuple[Path, ...]
+    tuner: TuningMethod
+    metric: str = "bleu"
+    loop: Loop = Loop()
+    decoding: Decoding = Decoding()
+    course: Course = Course()
+    held_out: HeldOut | None = None
+    documents: Path | None = None
+    limits: SearchLimits = SearchLimits()
+    space: SpaceLimits = SpaceLimits()
+    start: Path | None = None
+    fixed: tuple[str, ...] = ()
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    prepared: bool = False
+    seed: int = 1
+
+    @property
+    def _decoding(self) -> Decoding:
+        """What is kept of each decoding: what was asked for, else lists if the method takes them, and its density."""
+        usual: dict[str, Any] = {}
+        if isinstance(self.tuner, Tuner):
+            usual = {"evidence": "nbest" if self.tuner.takes_lists else "hypergraph", "density": self.tuner.density}
+        return Decoding.from_dict(usual | self.decoding.to_dict())
+
+    def description(self) -> dict[str, Any]:
+        """What a run's folder says about it; two jobs with the same description give the same result."""
+        values = {
+            "method": self.tuner.name,
+            "seed": self.seed,
+            "metric": self.metric,
+            "model": str(self.model),
+            "source": str(self.source),
+            "reference": [str(path) for path in self.references],
+            "start": "" if self.start is None else str(self.start),
+            "fixed": list(self.fixed),
+            "prepared": self.prepared,
+            "ranges": {pattern: list(bounds) for pattern, bounds in self.ranges.items()},
+            "options": self.tuner.to_dict(),
+            "loop": self.loop.to_dict(),
+            "decoding": self._decoding.to_dict(),
+            "search": self.limits.to_dict(),
+            "space": self.space.to_dict(),
+        }
+        if isinstance(self.tuner, Learner):
+            del values["decoding"]
+            values |= {"loop": {"keep": self.loop.keep}, "course": self.course.to_dict()}
+            values["held_out"] = {} if self.held_out is None else self.held_out.description()
+            values["documents"] = "" if self.documents is None else str(self.documents)
+        return values
+
+    def run(self, out: Path, *, threads: int = 1, progress: Progress = SILENT) -> Run:
+        """Do the job in a folder, or go on with it; nothing is written before the input has been looked at."""
+        model = Model.load(self.model)
+        start = model.weights if self.start is None else model.read_weights(self.start, progress)
+        tuner = self.tuner
+        if isinstance(tuner, Learner):
+            lesson, judge = self._lesson(model, threads, progress)
+            tuner.check(lesson)
+            work: Callable[..., Weights] = partial(
+                learn, lesson=lesson, learner=tuner, judge=judge, course=self.course, keep=self.loop.keep
+            )
+        else:
+            assert isinstance(tuner, Tuner)
+            work = partial(tune, task=self._task(tuner, model, threads, progress), tuner=tuner, loop=self.loop)
+        run = Run.begin(out, self.description())
+        with run.claimed():
+            work(run, start=start, seed=self.seed, threads=threads, progress=progress)
+        return run
+
+    def _task(self, tuner: Tuner, model: Model, threads: int, progress: Progress) -> Task:
+        """What the loop of an optimiser needs."""
+        hypergraphs = self._decoding.evidence == "hypergraph"
+        if not (tuner.takes_hypergraphs if hypergraphs else tuner.takes_lists):
+            raise UsageError(f"{tuner.name} works on {'n-best lists' if hypergraphs else 'hypergraphs'} only")
+        lines, scorer = self._text(model, self.source, self.references, progress)
+        # Global features are in no evidence of a search, so that their weights stay as they are.
+        names = [name for name in self.tuned(model) if name not in model.global_features]
+        if not (names or model.sparse_prefixes):
+            raise UsageError("only weights of global features are not fixed, and no search can tune these")
+        targets = [corpus.lines() for corpus in read_references(self.references)] if tuner.forces_references else []
+        return Task(
+            decoder=_Decoder(model, lines, targets, self._decoding, self.limits, self.space, threads),
+            scorer=scorer,
+            names=names,
+            ranges=self._ranges(names, model.sparse_prefixes),
+            sign=self._sign,
+            evidence=DecodedGraphs if hypergraphs else DecodedLists,
+            sparse=partial(self._sparse, model.sparse_prefixes),
+        )
+
+    def _lesson(self, model: Model, threads: int, progress: Progress) -> tuple[Lesson, Judge]:
+        """What a learner needs, and who judges it."""
+        lines, scorer = self._text(model, self.source, self.references, progress)
+        labels = None if self.documents is None else read_documents(self.documents, len(lines))
+        lesson = Lesson(
+            model=model,
+            lines=lines,
+            scorer=scorer,
+            names=self.tuned(model),
+            sparse=partial(self._sparse, model.sparse_prefixes),
+            sign=self._sign,
+            documents=None if labels is None else document_bounds(labels),
+            limits=self.limits,
+            space=self.space,
+        )
+        judged, judging = lines, scorer
+        if self.held_out is None:
+            progress.note("without held-out text, weights are judged on the tuning set itself")
+        else:
+            judged, judging = self._text(model, self.held_out.source, self.held_out.references, progress)
+            file = self.held_out.documents
+            labels = None if file is None else read_documents(file, len(judged))
+            both = len(set(judged) & set(lines))
+            if both:
+                progress.warn(f"{both} of the held-out sentences are in the tuning set too: judging will flatter")
+        evidence = self.course.judge_evidence or ("samples" if model.global_features else None)
+        judge = Judge(
+            model=model,
+            lines=judged,
+            scorer=judging,
+            decision=Decision.of(self.course.judge_by, evidence=evidence),
+            samples=self.course.judge_samples,
+            documents=labels,
+            limits=self.limits,
+            space=self.space,
+            threads=threads,
+        )
+        return lesson, judge
+
+    def _text(
+        self, model: Model, source: Path, references: Sequence[Path], progress: Progress
+    ) -> tuple[list[str], Scorer]:
+        """Sentences as the model wants them, and the metric with their references."""
+        lines = list(input_preparation(model.settings, prepared=self.prepared)(read_lines(source)))
+        found = read_references(references, progress)
+        if len(found[0]) != len(lines):
+            raise DataError(
+                f"has {len(found[0])} lines, but {source} has {len(lines)}", path=references[0], expected="as many"
+            )
+        return lines, parse_metric(self.metric).scorer(found)
+
+    @property
+    def _sign(self) -> int:
+        return 1 if parse_metric(self.metric).higher_is_better else -1
+
+    def tuned(self, model: Model) -> list[str]:
+        """The features whose weights are chosen."""
+        names = tuned_names(model.feature_names)
+        for pattern in self.fixed:
+            known = any(fnmatchcase(name, pattern) for name in model.feature_names)
+            if not (known or pattern.startswith(model.sparse_prefixes)):
+                raise UsageError(f"no feature is called '{pattern}'; there are {', '.join(model.feature_names)}")
+        free = [name for name in names if not any(fnmatchcase(name, pattern) for pattern in self.fixed)]
+        if not (free or model.sparse_prefixes):
+            raise UsageError("all weights are fixed, so that there is nothing to tune")
+        return free
+
+    def _ranges(self, names: Sequence[str], sparse: tuple[str, ...]) -> dict[str, tuple[float, float]]:
+        for pattern in self.ranges:
+            if not (pattern.startswith(sparse) or any(fnmatchcase(name, pattern) for name in names)):
+                raise UsageError(f"the range of '{pattern}' is for no feature that is tuned")
+        return self._ranges_of(names)
+
+    def _ranges_of(self, names: Sequence[str]) -> dict[str, tuple[float, float]]:
+        ranges = weight_ranges(names)
+        for pattern, bounds in self.ranges.items():
+            ranges |= dict.fromkeys((name for name in names if fnmatchcase(name, pattern)), bounds)
+        return ranges
+
+    def _sparse(self, prefixes: tuple[str, ...], names: Iterable[str]) -> dict[str, tuple[float, float]]:
+        """Of names that occur those of sparse features whose weights are chosen, sorted, with their ranges."""
+        sparse = sorted(name for name in names if name.startswith(prefixes))
+        return self._ranges_of([n for n in sparse if not any(fnmatchcase(n, pattern) for pattern in self.fixed)])
+
+
+class _Decoder:
+    """Decodes the tuning set under any weights, and on request its references by force."""
+
+    def __init__(
+        self,
+        model: Model,
+        lines: Sequence[str],
+        targets: Sequence[Sequence[str]],
+        decoding: Decoding,
+        limits: SearchLimits,
+        space: SpaceLimits,
+        threads: int,
+    ):
+        self._model, self._lines, self._targets, self._decoding = model, lines, targets, decoding
+        self._limits, self._space, self._threads = limits, space, threads
+
+    def __call__(self, weights: Weights, progress: Progress) -> Decoded:
+        translator = Translator(self._model, weights, limits=self._limits, space=self._space, threads=self._threads)
+        lists: list[NBest] = []
+        graphs: list[Hypergraph] = []
+        done = 0
+        with progress.stage("translating the tuning set") as share:
+            for part in translator.searched(self._lines, lattice=True):
+                if self._decoding.evidence == "nbest":
+                    lists.append(part.nbest(self._decoding.nbest, threads=self._threads))
+                else:
+                    graphs += self._graphs(part)
+                done += len(part)
+                share(done / len(self._lines))
+        if lists:
+            return DecodedLists(NBest.concatenate(lists))
+        return DecodedGraphs(graphs, [self._forced(translator, targets, progress) for targets in self._targets])
+
+    def _forced(self, translator: Translator, targets: Sequence[str], progress: Progress) -> list[Hypergraph]:
+        with progress.stage("deriving the references"):
+            parts = translator.searched(self._lines, lattice=True, targets=targets)
+            return [graph for part in parts for graph in self._graphs(part)]
+
+    def _graphs(self, part: Searched) -> list[Hypergraph]:
+        """The pruned hypergraph of each sentence; one without edges where a target was not reached."""
+        graphs, density = [part.hypergraph(i) for i in range(len(part))], self._decoding.density
+        assert density is not None
+        return [prune_to_density(graph, density) if graph.edges else graph for graph in graphs]

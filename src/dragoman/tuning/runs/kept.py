@@ -1,0 +1,48 @@
+"""Which weights a run ends with, of all that it has been through."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.weights import Weights
+from dragoman.tuning.problems.ranges import Ranges
+from dragoman.tuning.runs.run import Run
+
+Keep = Literal["best", "last", "average"]
+
+
+def kept_weights(
+    run: Run,
+    events: Sequence[Mapping[str, Any]],
+    names: Sequence[str],
+    sparse: Callable[[Iterable[str]], Ranges],
+    sign: int,
+    keep: Keep,
+) -> Weights:
+    """What a run ends with after some events; an iteration measures the weights it begins with."""
+    last = len(events)
+    if keep == "last":
+        return run.weights(last)
+    if keep == "average":
+        later = [run.weights(i) for i in range(last // 2 + 1, last + 1)]
+        found = sparse({name for weights in later for name in weights})
+        names = [*names, *found]
+        vectors = np.array([weights.vector(names) for weights in later])
+        # Only the direction of weights matters, so that all get the same size first.
+        mean = (vectors / np.abs(vectors).sum(axis=1, keepdims=True)).mean(axis=0)
+        return changed(later[-1], names, mean, found)
+    best = max(events, key=lambda event: sign * event["score"])
+    return run.weights(best["iteration"] - 1)
+
+
+def changed(weights: Weights, names: Sequence[str], values: NDArray[np.float64], sparse: Ranges) -> Weights:
+    """The weights with new values; sparse ones come last, in order, and only those that are not 0."""
+    new = weights.updated(dict(zip(names, values.tolist(), strict=True)))
+    return Weights(
+        {name: value for name, value in new.items() if name not in sparse}
+        | {name: new[name] for name in sparse if new[name]}
+    )

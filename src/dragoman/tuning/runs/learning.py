@@ -1,0 +1,114 @@
+"""The loop around a learner: judge its weights, let it go on to the next checkpoint, until it is done.
+
+As in `loop.py`, each iteration ends with one line in the run's `events.jsonl`, with the score of the weights that it
+began with, and a run that was killed goes on as if nothing had happened.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from dragoman.core.options import Options, option
+from dragoman.core.progress import SILENT, Progress
+from dragoman.core.weights import Weights
+from dragoman.tuning.methods.learner import Checkpoint, Learner, Lesson
+from dragoman.tuning.runs.kept import Keep, kept_weights
+from dragoman.tuning.runs.run import Run
+
+#: A weight beyond this is on its way to infinity: features are logarithms of probabilities and counts.
+_LARGEST = 1e4
+
+
+@dataclass(frozen=True)
+class Course(Options):
+    """How what a learner learns is judged, and when it is enough."""
+
+    judge_by: str = option("max-derivation", "rule (or file of tune-decision) under which held-out text is translated")
+    judge_evidence: Literal["nbest", "hypergraph", "samples"] | None = option(
+        None, "what that rule sees; by default what suits it best, or samples if the model has global features"
+    )
+    judge_samples: int = option(200, "samples a chain, if that rule sees samples", minimum=1)
+    max_minutes: float | None = option(None, "stop after so many minutes", minimum=0)
+    patience: int | None = option(None, "stop after so many checkpoints without a better score", minimum=1)
+
+
+def learn(
+    run: Run,
+    lesson: Lesson,
+    learner: Learner,
+    judge: Callable[[Weights, Progress], float],
+    start: Weights,
+    course: Course = Course(),
+    *,
+    keep: Keep = "best",
+    seed: int = 1,
+    threads: int = 1,
+    progress: Progress = SILENT,
+) -> Weights:
+    """Learn, or go on learning, in the folder of `run`; returns the weights that it ends with."""
+    events = run.events()
+    if not events:
+        run.write_weights(start, 0)
+        run.write_weights(start)
+    weights, state = run.weights(len(events)), run.state(len(events)) if events else None
+    checkpoints = learner.learn(lesson, weights, state, seed=seed, threads=threads, progress=progress)
+    while not (events and events[-1]["stop"]):
+        iteration = len(events) + 1
+        clock = [time.monotonic()]
+        score = judge(weights, progress)
+        clock.append(time.monotonic())
+        event: dict[str, Any] = {"iteration": iteration, "score": score}
+        stop = _reason_to_stop([*events, event], lesson.sign, course)
+        checkpoint = Checkpoint(weights, {}) if stop else next(checkpoints, None)
+        if checkpoint is None:
+            stop, checkpoint = "there is nothing more to learn", Checkpoint(weights, {})
+        if diverged(checkpoint.weights):
+            stop, checkpoint = "the weights diverge; the last good ones are kept", Checkpoint(weights, {})
+            progress.warn(f"after iteration {iteration} weights are no numbers or larger than {_LARGEST:g}")
+        clock.append(time.monotonic())
+        event |= {name: float(value) for name, value in checkpoint.report.items()}
+        event |= {"ends": checkpoint.stop, "stop": stop}
+        event["seconds"] = {"judge": round(clock[1] - clock[0], 3), "learn": round(clock[2] - clock[1], 3)}
+        weights = checkpoint.weights
+        run.write_weights(weights, iteration)
+        run.write_state(checkpoint.state, iteration)
+        run.record(event)
+        run.drop_state(iteration - 1)
+        events.append(event)
+        run.write_weights(kept_weights(run, events, lesson.names, lesson.sparse, lesson.sign, keep))
+        progress.note(_told(event))
+    # Once more, for a run that was killed between its last event and this.
+    run.write_weights(kept_weights(run, events, lesson.names, lesson.sparse, lesson.sign, keep))
+    return run.weights()
+
+
+def diverged(weights: Weights) -> bool:
+    """Whether weights are no numbers any more, or so large that they soon will be none."""
+    values = np.array(list(weights.values()))
+    return not (np.isfinite(values).all() and (np.abs(values) <= _LARGEST).all())
+
+
+def _reason_to_stop(events: Sequence[Mapping[str, Any]], sign: int, course: Course) -> str | None:
+    """Why the last iteration, whose weights have been judged, is to learn no more."""
+    before = events[:-1]
+    if before and before[-1]["ends"]:
+        return str(before[-1]["ends"])
+    seconds = sum(sum(event["seconds"].values()) for event in before)
+    if course.max_minutes is not None and before and seconds >= 60 * course.max_minutes:
+        return "the time is over"
+    scores = [sign * event["score"] for event in events]
+    if course.patience is not None and len(scores) - 1 - int(np.argmax(scores)) >= course.patience:
+        return f"no better score at the last {course.patience} checkpoints"
+    return None
+
+
+def _told(event: Mapping[str, Any]) -> str:
+    numbers = {name: value for name, value in event.items() if isinstance(value, float) and name != "score"}
+    text = ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in numbers.items())
+    end = f" ({event['stop']})" if event["stop"] else ""
+    return f"iteration {event['iteration']}: {event['score']:.2f} held out{', ' + text if text else ''}{end}"

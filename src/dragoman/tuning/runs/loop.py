@@ -1,0 +1,199 @@
+"""The loop that every method shares: decode, merge, optimise, until nothing changes (Schuth 2010, algorithm 1).
+
+Each iteration ends with one line in the run's `events.jsonl`. Whatever an iteration needs is derived from the seed and
+from what is in the folder, so that a run that was killed goes on as if nothing had happened.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.corpus import Corpus
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.options import Options, option
+from dragoman.core.progress import SILENT, Progress
+from dragoman.core.weights import Weights
+from dragoman.metrics.metric import Scorer
+from dragoman.tuning.methods.tuner import Tuner
+from dragoman.tuning.problems.evidence import Decoded
+from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
+from dragoman.tuning.problems.nbest_evidence import DecodedLists
+from dragoman.tuning.problems.ranges import Ranges, no_sparse
+from dragoman.tuning.runs.kept import Keep, changed, kept_weights
+from dragoman.tuning.runs.run import Run
+
+Vector = NDArray[np.float64]
+
+
+class Decoder(Protocol):
+    """Whatever decodes the tuning set under some weights."""
+
+    def __call__(self, weights: Weights, progress: Progress) -> Decoded:
+        """Return what there is to choose from."""
+        ...
+
+
+@dataclass(frozen=True)
+class Loop(Options):
+    """How long to go on, and what to end with."""
+
+    iterations: int = option(15, "optimise at most so often; the last weights are measured once more", minimum=1)
+    minimum_change: float = option(1e-4, "stop when weights change by less than this share of the largest", minimum=0)
+    interpolation: float | None = option(
+        None, "share of the new weights to go on with, the rest from before; pro: 0.5, others: 1", minimum=0, maximum=1
+    )
+    keep: Keep = option(
+        "best", "weights to end with: best on the tuning set, the last, or the mean over the second half"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is tuned: a decoder and its kind of evidence, a metric with references, names and ranges of the weights.
+
+    `sparse` says which of the names that occur in the evidence are tuned beside `names`, in order and with ranges.
+    """
+
+    decoder: Decoder
+    scorer: Scorer
+    names: Sequence[str]
+    ranges: Ranges
+    sign: int = 1
+    evidence: type[Decoded] = DecodedLists
+    sparse: Callable[[Iterable[str]], Ranges] = no_sparse
+
+
+def tune(
+    run: Run,
+    task: Task,
+    tuner: Tuner,
+    start: Weights,
+    loop: Loop = Loop(),
+    *,
+    seed: int = 1,
+    threads: int = 1,
+    progress: Progress = SILENT,
+) -> Weights:
+    """Tune, or go on tuning, in the folder of `run`; returns the weights that it ends with."""
+    events = run.events()
+    if not events:
+        run.write_weights(start, 0)
+        run.write_weights(start)
+    pool: Decoded | None = None
+    for event in events:
+        pool = _added(pool, task.evidence.load(run.evidence(event["iteration"])))
+    weights = run.weights(len(events))
+    while not (events and events[-1]["stop"]):
+        iteration = len(events) + 1
+        decoded, pool, after, event = _iterate(task, tuner, weights, pool, loop, iteration, seed, threads, progress)
+        decoded.save(run.evidence(iteration))
+        run.write_weights(after, iteration)
+        run.record(event)
+        events.append(event)
+        run.write_weights(kept_weights(run, events, task.names, task.sparse, task.sign, loop.keep))
+        weights = after
+        progress.note(
+            f"iteration {iteration}: {event['score']:.2f} on the tuning set, {event['candidates']:,} {pool.unit}"
+            + (f" ({event['stop']})" if event["stop"] else "")
+        )
+    # Once more, for a run that was killed between its last event and this.
+    run.write_weights(kept_weights(run, events, task.names, task.sparse, task.sign, loop.keep))
+    return run.weights()
+
+
+def _added(pool: Decoded | None, decoded: Decoded) -> Decoded:
+    return decoded if pool is None else decoded.after(pool)
+
+
+def _iterate(
+    task: Task,
+    tuner: Tuner,
+    weights: Weights,
+    pool: Decoded | None,
+    loop: Loop,
+    iteration: int,
+    seed: int,
+    threads: int,
+    progress: Progress,
+) -> tuple[Decoded, Decoded, Weights, dict[str, Any]]:
+    clock = [time.monotonic()]
+    decoded = task.decoder(weights, progress)
+    clock.append(time.monotonic())
+    translations = decoded.first()
+    score = float(task.scorer.score(task.scorer.statistics(translations).sum(axis=0)))
+    _warn_of_odd_output(translations, score, progress)
+    before = 0 if pool is None else pool.size
+    pool = _added(pool, decoded)
+    event: dict[str, Any] = {
+        "iteration": iteration,
+        "score": score,
+        "candidates": pool.size,
+        "new": pool.size - before,
+    }
+    after, objective = weights, None
+    sparse = task.sparse(pool.names)
+    names = [*task.names, *sparse]
+    if event["new"] and iteration <= loop.iterations:
+        problem = pool.problem(names, {**task.ranges, **sparse}, task.scorer, sign=task.sign, threads=threads)
+        if isinstance(problem, HypergraphProblem) and not tuner.takes_hypergraphs:
+            raise UsageError(f"{tuner.name} works on n-best lists, not on hypergraphs")
+        rng = np.random.default_rng([seed, iteration])
+        begin = weights.vector(names)
+        optimum = tuner.optimise(problem, begin, rng=rng, threads=threads, progress=progress)
+        _check(optimum.weights, tuner.name)
+        share = tuner.interpolation if loop.interpolation is None else loop.interpolation
+        after = changed(weights, names, interpolated(begin, optimum.weights, share), sparse)
+        objective = optimum.objective
+        event |= optimum.details
+    clock.append(time.monotonic())
+    event["objective"] = objective
+    event["stop"] = _reason_to_stop(event, weights.vector(names), after.vector(names), loop)
+    event["seconds"] = {"decode": round(clock[1] - clock[0], 3), "optimise": round(clock[2] - clock[1], 3)}
+    return decoded, pool, after, event
+
+
+def interpolated(before: Vector, after: Vector, share: float) -> Vector:
+    """Weights between two: `share` of the new ones and the rest of those before, scaled to the size of the new ones.
+
+    >>> interpolated(np.array([0.0, 1.0]), np.array([2.0, 0.0]), 0.25).tolist()
+    [0.5, 1.5]
+    """
+    size = float(np.abs(before).sum())
+    if share == 1 or size == 0:
+        return after
+    return share * after + (1 - share) * before * (float(np.abs(after).sum()) / size)
+
+
+def _warn_of_odd_output(translations: Corpus, score: float, progress: Progress) -> None:
+    """Say when translations look as if something were wrong, whatever their score."""
+    lengths = translations.sentences.lengths
+    if (lengths == 0).any():
+        progress.warn(f"{int((lengths == 0).sum())} of {len(lengths)} translations are empty")
+    if len(lengths) > 1 and float(np.mean(lengths)) <= 1:
+        progress.warn("translations have one word or none on average: are the weights all right?")
+    if score == 0:
+        progress.warn("translations score 0: do the references belong to the source?")
+
+
+def _check(weights: Any, name: str) -> None:
+    if not np.isfinite(weights).all():
+        raise DataError(f"{name} gave weights that are not finite numbers")
+    if not np.any(weights):
+        raise DataError(f"{name} gave weights that are all zero")
+
+
+def _reason_to_stop(event: Mapping[str, Any], before: Any, after: Any, loop: Loop) -> str | None:
+    if event["iteration"] > loop.iterations:
+        return "all iterations are done"
+    if not event["new"]:
+        return "the lists do not change any more"
+    scale = np.abs(after).sum() / max(np.abs(before).sum(), 1e-300)
+    if np.abs(after / scale - before).max() <= loop.minimum_change * np.abs(before).max():
+        return "the weights do not change any more"
+    return None

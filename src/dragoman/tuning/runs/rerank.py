@@ -1,0 +1,83 @@
+"""Reranking anybody's n-best lists: their features, extra scores by name, and weights that choose among them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.errors import DataError
+from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.nbest import NBest
+from dragoman.core.weights import Weights
+from dragoman.tuning.problems.problem import MOST_DENSE, Problem, best_rows
+
+#: The names under which a list's own numbers become features.
+SCORE, LOGPROB = "score", "logprob"
+
+
+def with_features(nbest: NBest, extra: Mapping[str, NDArray[np.float64]]) -> NBest:
+    """Add features, one number for each hypothesis, under the given names.
+
+    A list without any features gets its score as one, and log-probabilities always become one, so that there is
+    something to weigh.
+    """
+    columns = dict(extra)
+    if nbest.logprobs is not None and not np.isnan(nbest.logprobs).any():
+        columns.setdefault(LOGPROB, nbest.logprobs)
+    if not nbest.features.names and not columns and not np.isnan(nbest.scores).any():
+        columns[SCORE] = nbest.scores
+    for name, values in columns.items():
+        if name in nbest.features.names:
+            raise DataError(f"the lists have a feature '{name}' already", expected="another name for the extra one")
+        if len(values) != len(nbest.scores):
+            raise DataError(f"'{name}' has {len(values)} numbers", expected=f"{len(nbest.scores)}, one a hypothesis")
+        if not np.isfinite(values).all():
+            raise DataError(f"'{name}' has a value that is not a finite number")
+    if not columns:
+        return nbest
+    added = FeatureRows.from_dense(list(columns), np.stack(list(columns.values()), axis=1))
+    return replace(nbest, features=FeatureRows.join([nbest.features, added]))
+
+
+def first_weights(nbest: NBest) -> Weights:
+    """Weights to begin with: those behind the lists' own scores if they are a weighted sum, or all alike."""
+    names = nbest.features.names
+    if not names:
+        raise DataError("the lists have neither features nor scores", expected="something to rerank by")
+    if len(names) <= MOST_DENSE and not np.isnan(nbest.scores).any():
+        matrix = nbest.features.dense()
+        found, *_ = np.linalg.lstsq(matrix, nbest.scores, rcond=None)
+        if np.allclose(matrix @ found, nbest.scores, rtol=1e-3, atol=1e-2) and np.any(found):
+            return Weights(dict(zip(names, found.tolist(), strict=True)))
+    return Weights(dict.fromkeys(names, 1.0 / len(names)))
+
+
+def reranked(nbest: NBest, weights: Weights) -> NBest:
+    """Return the lists with their scores replaced by the weighted sums, each sorted best first (stable)."""
+    scores = nbest.features.dot(weights)
+    sentence = np.repeat(np.arange(len(nbest)), np.diff(nbest.sentences))
+    return replace(nbest, scores=scores).reordered(np.lexsort((-scores, sentence)))
+
+
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """Which hypothesis (row) each sentence gets: the first, the best under weights, and by the metric itself."""
+
+    first: NDArray[np.int64]
+    tuned: NDArray[np.int64]
+    oracle: NDArray[np.int64]
+    worst: NDArray[np.int64]
+
+
+def choices(problem: Problem, weights: NDArray[np.float64]) -> Choices:
+    """Choose for a table of what was there to win; oracle and worst go by the metric of single sentences."""
+    gains = problem.sign * problem.scorer.sentence_scores(problem.statistics)
+    return Choices(
+        first=problem.sentences[:-1],
+        tuned=problem.best(weights),
+        oracle=best_rows(gains, problem.sentences),
+        worst=best_rows(-gains, problem.sentences),
+    )

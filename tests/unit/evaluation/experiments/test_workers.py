@@ -1,0 +1,78 @@
+"""Jobs in processes of their own: all are done, failures come back, and nobody is left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+from dragoman.core.errors import DataError
+from dragoman.evaluation.experiments.workers import run_all
+
+
+def note(path):
+    path.write_text(str(os.getpid()))
+
+
+def fail(text):
+    raise DataError(text, path="file", line=3)
+
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_all_jobs_are_done_whatever_happens_to_some(tmp_path):
+    jobs = {f"note{i}": partial(note, tmp_path / str(i)) for i in range(3)}
+    looks = []
+    failed = run_all({"fail": partial(fail, "wrong"), "die": die, **jobs}, 2, lambda: looks.append(1))
+    assert {name: str(error) for name, error in failed.items()} == {
+        "fail": "file:3: wrong",
+        "die": "a worker ended with code -9",
+    }
+    assert len({(tmp_path / str(i)).read_text() for i in range(3)}) == 3
+    assert looks
+
+
+LONG = """
+import sys, time
+from functools import partial
+from pathlib import Path
+from dragoman.evaluation.experiments.workers import run_all
+sys.path.insert(0, {here!r})
+import test_workers
+if __name__ == "__main__":
+    run_all({{"long": partial(test_workers.sleep, Path({path!r}))}}, 1, lambda: None)
+"""
+
+
+def sleep(path):
+    note(path)
+    time.sleep(60)
+
+
+def test_jobs_end_when_the_parent_is_killed(tmp_path):
+    path = tmp_path / "pid"
+    script = tmp_path / "script.py"
+    script.write_text(LONG.format(here=str(Path(__file__).parent), path=str(path)))
+    parent = subprocess.Popen([sys.executable, script])
+    while not (path.exists() and path.read_text()):
+        assert parent.poll() is None
+        time.sleep(0.02)
+    parent.kill()
+    parent.wait()
+    worker = int(path.read_text())
+    for _ in range(500):
+        if not alive(worker):
+            return
+        time.sleep(0.02)
+    raise AssertionError("the worker goes on")
+
+
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+    except FileNotFoundError:
+        return False

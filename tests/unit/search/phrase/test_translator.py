@@ -1,0 +1,274 @@
+"""What a translator gives: n-best lists, forced and given translations, sparse features, odd sentences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.weights import Weights
+from dragoman.forest.inside_outside import log_partition
+from dragoman.forest.kbest import kbest
+from dragoman.forest.probability import translation_log_probability
+from dragoman.search.limits import SearchLimits, SpaceLimits
+from dragoman.search.phrase.translator import Translator
+from oracles import forest, phrase_space
+
+EVERYTHING = SearchLimits(algorithm="exhaustive")
+
+
+def model_of(seed, **settings):
+    return phrase_space.random_model(np.random.default_rng(seed), **settings)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_nbest_lists_are_the_best_derivations_with_their_features(seed):
+    model = model_of(seed, language_models=2)
+    translator = Translator(model, limits=EVERYTHING)
+    sentence = phrase_space.random_sentence(np.random.default_rng(seed), 4)
+    listed = sorted(forest.derivations(translator.search(sentence)), key=lambda d: -d.score)
+    (found,) = translator.nbest([sentence], 20)
+    assert len(found.scores) == min(20, len(listed))
+    np.testing.assert_allclose(found.scores, [d.score for d in listed[:20]], atol=1e-9)
+    np.testing.assert_allclose(found.features.dot(model.weights), found.scores, atol=1e-9)
+    for h, segmentation in enumerate(found.segmentations):
+        rows = segmentation.reshape(-1, 4)
+        assert sorted(w for b, e in rows[:, :2].tolist() for w in range(b, e)) == list(range(len(sentence.split())))
+        assert rows[-1, 3] == len(found.hypotheses[h])
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_forced_translation_keeps_all_its_derivations_and_no_other(seed):
+    model = model_of(seed)
+    rng = np.random.default_rng(seed)
+    sentence = phrase_space.random_sentence(rng, 4)
+    translator = Translator(model, limits=EVERYTHING, space=SpaceLimits(reordering_limit=2))
+    graph = translator.search(sentence)
+    best = kbest(graph, 50, distinct=True)
+    pick = int(rng.integers(len(best)))
+    words = forest.derivations(graph)
+    text = next(d.words for d in sorted(words, key=lambda d: -d.score) if abs(d.score - best.scores[pick]) < 1e-12)
+    target = graph.vocab.text(text)
+    forced = translator.force(sentence, target)
+    assert forced is not None
+    expected = sorted(d.score for d in words if d.words == text)
+    np.testing.assert_allclose(sorted(d.score for d in forest.derivations(forced)), expected, atol=1e-9)
+    logz = np.logaddexp.reduce([d.score for d in words])
+    share = translation_log_probability(graph, np.array(text, np.int32))
+    assert share == pytest.approx(np.logaddexp.reduce(expected) - logz, abs=1e-9)
+
+
+def test_what_cannot_be_reached_is_none():
+    translator = Translator(model_of(3))
+    assert translator.force("f0 f1", "words that no table has") is None
+    assert translator.force("f0", "") is None
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0), (1, 0, 1, 0, 0), (1, 1)])
+def test_what_cannot_be_reached_leaves_the_others_alone(order):
+    translator = Translator(model_of(3))
+    (best,) = translator.translate(["f0 f1"])
+    targets = [best.text, "words that no table has"]
+    (found,) = translator.searched(["f0 f1"] * len(order), lattice=True, targets=[targets[i] for i in order])
+    alone = translator.force("f0 f1", best.text)
+    lists = found.nbest(3)
+    for i, which in enumerate(order):
+        graph = found.hypergraph(i)
+        graph.check()
+        assert found.reached(i) == (which == 0)
+        assert log_partition(graph) == (-np.inf if which else pytest.approx(log_partition(alone)))
+        assert (lists.sentences[i] == lists.sentences[i + 1]) == (which == 1)
+
+
+def test_empty_lines_stay_in_their_place():
+    texts = [t.text for t in Translator(model_of(1)).translate(["", "f0", "", " "])]
+    assert len(texts) == 4
+    assert [bool(text) for text in texts] == [False, True, False, False]
+
+
+def test_unknown_words_are_copied_or_dropped():
+    model = model_of(2)
+    (copied,) = Translator(model).translate(["f4"], features=True)
+    assert copied.text == "f4"
+    assert copied.phrases[0].unknown
+    assert copied.features["unknown_word"] == -100
+    (dropped,) = Translator(model, space=SpaceLimits(unknown_words="drop")).translate(["f4"])
+    assert dropped.text == ""
+
+
+@pytest.mark.parametrize("algorithm", ["cube", "stack"])
+@pytest.mark.parametrize("limit", [0, 3, 70, -1])
+def test_long_sentences(algorithm, limit):
+    model = model_of(4)
+    sentence = " ".join(np.random.default_rng(0).choice(phrase_space.SOURCE, 300 if limit != -1 else 80).tolist())
+    limits = SearchLimits(algorithm=algorithm, pop_limit=20, stack_size=10)
+    (found,) = Translator(model, limits=limits, space=SpaceLimits(reordering_limit=limit)).translate(
+        [sentence], features=True
+    )
+    covered = sorted(w for p in found.phrases for w in range(*p.source))
+    assert covered == list(range(len(sentence.split())))
+    jumps = [b.source[0] - a.source[1] for a, b in zip(found.phrases, found.phrases[1:], strict=False)]
+    assert found.features.get("distortion", 0.0) == -sum(map(abs, jumps)) - found.phrases[0].source[0]
+    assert limit < 0 or all(abs(jump) <= limit for jump in jumps)
+    assert sum(v * model.weights[n] for n, v in found.features.items()) == pytest.approx(found.score, abs=1e-6)
+
+
+def test_threads_and_batches_do_not_change_anything():
+    model = model_of(6, language_models=2)
+    rng = np.random.default_rng(6)
+    sentences = [phrase_space.random_sentence(rng, 9) for _ in range(100)]
+    results = [
+        [(t.text, t.score, t.phrases) for t in Translator(model, threads=threads).translate(iter(sentences))]
+        for threads in (1, 2, 3)
+    ]
+    assert results[0] == results[1] == results[2]
+    assert results[0][17][0] == next(Translator(model).translate([sentences[17]])).text
+
+
+def test_table_limits_by_probability_and_by_score():
+    model = model_of(7)
+    sentence = "f0 f1 f2 f3"
+    by_probability = Translator(model, space=SpaceLimits(table_limit=1)).batch([sentence]).options
+    expected = phrase_space.options(model, sentence, 1)
+    assert [(o.begin, o.end) for o in expected] == list(
+        zip(by_probability.begin.tolist(), by_probability.end.tolist(), strict=True)
+    )
+    everything = Translator(model, space=SpaceLimits(table_limit=0)).batch([sentence])
+    limited = Translator(model, space=SpaceLimits(table_limit=1, table_limit_by="score")).batch([sentence])
+    for i in range(len(limited.options)):
+        span = (limited.options.begin[i], limited.options.end[i])
+        rivals = [
+            everything.estimates[j]
+            for j in range(len(everything.options))
+            if (everything.options.begin[j], everything.options.end[j]) == span
+        ]
+        assert limited.estimates[i] == max(rivals)
+
+
+def test_given_translations_replace_what_touches_them():
+    model = model_of(8)
+    translator = Translator(model, markup=True)
+    line = 'f0 <x translation="green house||red house" prob="0.9||0.1">f1 f2</x> f3'
+    (found,) = translator.translate([line], features=True)
+    assert found.source == "f0 f1 f2 f3"
+    phrase = next(p for p in found.phrases if p.source == (1, 3))
+    assert found.text.split()[phrase.target[0] : phrase.target[1]] in (["green", "house"], ["red", "house"])
+    assert all(p.source[1] <= 1 or p.source[0] >= 3 or p is phrase for p in found.phrases)
+    assert not phrase.unknown
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '<x translation="a">f0',
+        "f0 </x>",
+        '<x translation="a"></x> f0',
+        "<x>f0</x>",
+        '<x translation="a" prob="2">f0</x>',
+        '<x translation="a||b" prob="1">f0</x>',
+        '<x translation="a"><y translation="b">f0</y></x>',
+    ],
+)
+def test_bad_markup_is_refused(line):
+    with pytest.raises(DataError, match="expected"):
+        list(Translator(model_of(8), markup=True).translate([line]))
+
+
+def test_a_search_that_would_grow_too_large_is_refused():
+    limits = SearchLimits(algorithm="exhaustive", max_size=1000)
+    with pytest.raises(DataError, match=r"more than 1,000 hypotheses"):
+        Translator(model_of(9), limits=limits, space=SpaceLimits(reordering_limit=-1)).search(
+            " ".join(["f0", "f1"] * 8)
+        )
+
+
+def word_length(options):
+    """A local feature: how long the first target word of an option is."""
+    lengths = [len(options.vocab[int(row[0])]) if len(row) else 0 for row in options.words]
+    return FeatureRows.from_dense(["length"], np.array(lengths, np.float64)[:, None])
+
+
+class LastDigit:
+    """A boundary feature: the digit of the last word and of the first word of the next phrase."""
+
+    name = "digit"
+    symbols = ("edge", "0", "1", "2", "3", "4")
+
+    def __call__(self, options):
+        digits = [[options.vocab[int(row[side])][-1] for side in (0, -1)] for row in options.words]
+        symbols = np.array([[self.symbols.index(d) for d in row] for row in digits], np.int32).reshape(-1, 2)
+        return np.ascontiguousarray(symbols[:, 0]), np.ascontiguousarray(symbols[:, 1])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_local_and_boundary_features_take_part(seed):
+    rng = np.random.default_rng(seed)
+    model = phrase_space.random_model(rng)
+    feature = LastDigit()
+    names = [f"digit.{r}:{left}" for r in ("<s>", *"01234") for left in ("</s>", *"01234")]
+    weights = model.weights.updated({"length": 0.7, **dict(zip(names, rng.normal(size=len(names)), strict=True))})
+    settings = {"local_features": [word_length], "boundary_feature": feature}
+    sentence = phrase_space.random_sentence(rng, 4)
+    translator = Translator(model, weights, limits=EVERYTHING, **settings)
+    graph = translator.search(sentence)
+    expected = []
+    for derivation in forest.derivations(graph):
+        words = [graph.vocab[w] for w in derivation.words]
+        phrases = [e for e in reversed(derivation.edges) if graph.spans[e, 1] > 0]
+        totals: dict[str, float] = {}
+        starts = []
+        position = 0
+        for edge in phrases:
+            count = len(graph.templates[int(graph.template_ids[edge])]) - 1
+            starts.append((position, position + count))
+            position += count
+        totals["length"] = sum(len(words[first]) for first, _ in starts)
+        ends = ["<s>", *(words[last - 1][-1] for _, last in starts)]
+        begins = [*(words[first][-1] for first, _ in starts), "</s>"]
+        for right, left in zip(ends, begins, strict=True):
+            totals[f"digit.{right}:{left}"] = totals.get(f"digit.{right}:{left}", 0) + 1
+        found: dict[str, float] = {}
+        for edge in derivation.edges:
+            for name, value in graph.features.row(edge).items():
+                found[name] = found.get(name, 0.0) + value
+        assert {n: v for n, v in found.items() if n in totals or n.startswith("digit")} == totals
+        score = sum(weights.get(name, 0.0) * value for name, value in found.items())
+        assert derivation.score == pytest.approx(score, abs=1e-9)
+        expected.append(score)
+    (best,) = translator.translate([sentence], features=True)
+    assert best.score == pytest.approx(max(expected), abs=1e-9)
+    assert sum(weights.get(n, 0.0) * v for n, v in best.features.items()) == pytest.approx(best.score, abs=1e-9)
+
+
+def test_weights_that_a_model_lacks_count_as_zero():
+    model = model_of(5)
+    (found,) = Translator(model, Weights({"lm": 1.0})).translate(["f0 f1"], features=True)
+    assert found.score == pytest.approx(found.features["lm"], abs=1e-9)
+
+
+def test_notebooks_show_phrases():
+    (found,) = Translator(model_of(1)).translate(["f0 <b>"])
+    shown = found._repr_html_()
+    assert "&lt;b&gt;" in shown
+    assert shown.count("<td>") == 2 * len(found.phrases)
+    assert repr(Translator(model_of(1)).search("f0")).startswith("Hypergraph(")
+
+
+def test_global_features_are_left_to_samplers():
+    model = model_of(1).with_global_features({"length_ratio": {}})
+    translator = Translator(model, model.weights.updated({"length_ratio": -0.5}))
+    for search in (
+        lambda: list(translator.translate(["f0"])),
+        lambda: list(translator.nbest(["f0"], 2)),
+        lambda: translator.search("f0"),
+        lambda: translator.force("f0", "e0"),
+        lambda: list(translator.searched([])),
+    ):
+        with pytest.raises(UsageError, match=r"length_ratio has the weight -0.5, and only sampling can score it: tr"):
+            search()
+    # What a sampler begins with and proposes knows nothing of them.
+    (there,) = translator.search_together(["f0 f1"]).translations(features=True)
+    (plain,) = Translator(model).translate(["f0 f1"], features=True)
+    assert there == plain
+    assert "length_ratio" not in there.features

@@ -1,0 +1,69 @@
+import random
+
+import pytest
+from sacremoses import MosesPunctNormalizer, MosesTokenizer
+
+from dragoman.text import tokenise
+from dragoman.text.tokenise import Tokeniser, detokenise_lines, tokenise_lines
+
+PIECES = """
+    a b Mr No etc é A 1 23 p s t U.S z.B l'été don't . . .. ... , , ' ' ` - " ( ) ? ! : | ||| $ % & < … ß
+    \u0301 汉 DOT MULTI DOTMULTI \x01 क ् \u0661 ² ½""".split()  # noqa: SIM905
+PIECES += [*" " * 8, "  ", "\u00a0", "\u2009", "\x1f"]
+
+
+@pytest.mark.parametrize("language", ["en", "fr", "de", "xx"])
+@pytest.mark.parametrize("split_dashes", [False, True])
+def test_same_tokens_as_sacremoses(language, split_dashes):
+    rng = random.Random(f"{language}{split_dashes}")
+    lines = ["".join(rng.choices(PIECES, k=rng.randrange(15))) for _ in range(600)]
+    moses = MosesTokenizer(language)
+    expected = [" ".join(moses.tokenize(line, escape=False, aggressive_dash_splits=split_dashes)) for line in lines]
+    # Twice: what is remembered must not differ from what is computed.
+    assert tokenise_lines(lines * 2, language, Tokeniser(split_dashes=split_dashes)) == expected * 2
+
+
+@pytest.mark.parametrize("language", ["en", "fr", "cs"])
+def test_same_punctuation_as_sacremoses(language):
+    pieces = [*PIECES, *'"«»„“”–—´…%:;)(0', "''", "\u2018", "\u2019", "\u00a0", "nº\u00a0", "``"]  # noqa: RUF001
+    rng = random.Random(language)
+    lines = ["".join(rng.choices(pieces, k=rng.randrange(15))) for _ in range(400)]
+    normaliser, moses = MosesPunctNormalizer(language), MosesTokenizer(language)
+    expected = [" ".join(moses.tokenize(normaliser.normalize(line), escape=False)) for line in lines]
+    assert tokenise_lines(lines, language, Tokeniser(normalise_punctuation=True)) == expected
+
+
+def test_languages_differ():
+    assert tokenise_lines(["l'été"], "fr") == ["l' été"]
+    assert tokenise_lines(["l'été"], "en") == ["l 'été"]
+    assert tokenise_lines(["Das ist z.B. gut bzw. Schlecht."], "de") == ["Das ist z.B. gut bzw. Schlecht ."]
+
+
+def test_options():
+    assert tokenise_lines(["“Ça” — VA ?"], "en", Tokeniser(lowercase=True)) == ["“ ça ” — va ?"]
+    assert tokenise_lines(["“Ça” — va ?"], "en", Tokeniser(normalise_punctuation=True)) == ['" Ça " - va ?']
+    assert tokenise_lines(["A & <B>"], "en", Tokeniser(escape=True, lowercase=True)) == ["a &amp; &lt; b &gt;"]
+
+
+def test_the_field_separator_never_comes_out():
+    assert tokenise_lines(["a ||| b|||c <s>"], "en") == ["a | | | b | | | c < s >"]
+
+
+def test_result_does_not_depend_on_processes_or_chunks(monkeypatch):
+    lines = [f"Word {n}, and so on... l'{n}." for n in range(97)]
+    alone = tokenise_lines(lines, "fr", Tokeniser(lowercase=True))
+    monkeypatch.setattr(tokenise, "_CHUNK_LINES", 20)
+    monkeypatch.setattr(tokenise, "_LINES_TO_PAY_FOR_A_PROCESS", 40)
+    assert tokenise_lines(lines, "fr", Tokeniser(lowercase=True)) == alone
+    assert tokenise_lines(lines, "fr", Tokeniser(lowercase=True), threads=2) == alone
+    assert len(alone) == len(lines)
+
+
+def test_nothing_in_nothing_out():
+    assert tokenise_lines([], "en") == []
+    assert tokenise_lines(["", " \t "], "en") == ["", ""]
+
+
+def test_detokenising_inverts_tokenising_of_ordinary_text():
+    for language, text in [("en", 'Well, Mr. Smith (60) isn\'t "here"; is he?'), ("fr", "L'été n'est pas là, dit-il.")]:
+        assert detokenise_lines(tokenise_lines([text], language), language) == [text]

@@ -1,0 +1,221 @@
+"""Minimum risk by sampling: gradients have no bias, schedules end, learning goes uphill and can be interrupted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dragoman.core.corpus import Corpus
+from dragoman.core.errors import UsageError
+from dragoman.core.ragged import Ragged
+from dragoman.metrics.bleu import Bleu
+from dragoman.metrics.ter import Ter
+from dragoman.search.limits import SpaceLimits
+from dragoman.search.phrase.lattice import derivation_features
+from dragoman.tuning.methods.learner import Lesson
+from dragoman.tuning.methods.risk_corpus import RiskCorpus, resampled, resampled_shares
+from dragoman.tuning.methods.risk_sentence import RiskSentence
+from oracles.lessons import reachable_lesson
+from oracles.phrase_documents import Document
+from oracles.risk import NAMES, TinyCorpus
+from oracles.sampler import probabilities
+
+WEIGHTS = np.array([0.7, -0.4, 0.2])
+
+
+def objective(corpus, method, temperature):
+    gain = corpus.sentence_gain if isinstance(method, RiskSentence) else corpus.corpus_gain
+    return lambda weights: gain(weights) + temperature * corpus.entropy(weights)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.1])
+@pytest.mark.parametrize("metric", [Bleu(), Ter()], ids=["bleu", "ter"])
+@pytest.mark.parametrize("method", [RiskSentence(), RiskCorpus(corpus_samples=5)], ids=lambda method: method.name)
+def test_gradients_have_no_bias(method, metric, temperature):
+    rng = np.random.default_rng(7)
+    corpus = TinyCorpus(metric, rng)
+    exact = corpus.gradient(objective(corpus, method, temperature), WEIGHTS)
+    assert np.abs(exact).max() > 1e-3
+    found = []
+    for _ in range(4000):
+        drawn = corpus.draw(WEIGHTS, 4, rng)
+        estimate = method.estimate(drawn, corpus.scorer, corpus.sign, temperature, rng)
+        found.append(drawn.weighted_features(NAMES, estimate.shares))
+    z = (np.mean(found, axis=0) - exact) / stats.sem(found)
+    assert np.abs(z).max() < 3.9  # three features, eight cases: exceeded in one of 400 runs of this file
+
+
+def test_corpora_alone_give_the_gradient_without_bias():
+    rng = np.random.default_rng(8)
+    corpus = TinyCorpus(Bleu(), rng)
+    exact = corpus.gradient(corpus.corpus_gain, WEIGHTS)
+    found = []
+    for _ in range(4000):
+        drawn = corpus.draw(WEIGHTS, 4, rng)
+        rows = resampled(drawn, 20, rng)
+        gains = corpus.scorer.score(drawn.statistics[rows].sum(axis=0)) / 100
+        found.append(drawn.weighted_features(NAMES, resampled_shares(drawn, rows, gains)))
+    z = (np.mean(found, axis=0) - exact) / stats.sem(found)
+    assert np.abs(z).max() < 3.9
+
+
+def test_many_samples_give_the_exact_gradient():
+    rng = np.random.default_rng(3)
+    corpus = TinyCorpus(Bleu(), rng)
+    exact = corpus.gradient(objective(corpus, RiskCorpus(), 0.05), WEIGHTS)
+    drawn = corpus.draw(WEIGHTS, 4_000_000, rng)
+    estimate = RiskCorpus(corpus_samples=200_000).estimate(drawn, corpus.scorer, 1, 0.05, rng)
+    assert drawn.weighted_features(NAMES, estimate.shares) == pytest.approx(exact, abs=5e-4)
+    assert estimate.gain == pytest.approx(corpus.corpus_gain(WEIGHTS), abs=1e-3)
+
+
+def test_the_linear_part_takes_most_of_the_noise_away():
+    rng = np.random.default_rng(5)
+    corpus = TinyCorpus(Bleu(), rng, sentences=30)
+    drawn = corpus.draw(WEIGHTS, 50, rng)
+    noisy, calm = [], []
+    for _ in range(50):
+        calm.append(drawn.weighted_features(NAMES, RiskCorpus().estimate(drawn, corpus.scorer, 1, 0.0, rng).shares))
+        rows = resampled(drawn, 200, rng)
+        gains = corpus.scorer.score(drawn.statistics[rows].sum(axis=0)) / 100
+        features = drawn.features.dense()[rows].sum(axis=0)
+        noisy.append(((gains - gains.mean())[:, None] * features).sum(axis=0) / 199)
+    assert np.std(calm, axis=0).max() * 5 < np.std(noisy, axis=0).min()
+
+
+def test_resampling_follows_the_counts():
+    rng = np.random.default_rng(1)
+    drawn = TinyCorpus(Bleu(), rng).draw(WEIGHTS, 20, rng)
+    rows = resampled(drawn, 20_000, rng)
+    for u in range(len(drawn)):
+        part = slice(drawn.bounds[u], drawn.bounds[u + 1])
+        found = np.bincount(rows[u] - part.start, minlength=part.stop - part.start)
+        assert stats.chisquare(found, drawn.probabilities[part] * 20_000).pvalue > 1e-4
+
+
+def test_temperatures_fall_and_end():
+    risk = RiskCorpus(temperature=8.0, coldest=1.0, updates_per_temperature=2)
+    assert [risk.temperature_of(update) for update in range(8)] == [8, 8, 4, 4, 2, 2, 1, 1]
+    assert risk.reason_to_stop(7) is None
+    assert risk.reason_to_stop(8) == "the temperature is below 1"
+    assert replace(risk, annealing="slow").temperature_of(2) == pytest.approx(7.2)
+    assert replace(risk, decay=0.8).temperature_of(4) == pytest.approx(8 * 0.64)
+    still = RiskCorpus(annealing="none")
+    assert (still.temperature_of(0), still.reason_to_stop(299), still.reason_to_stop(300)) == (
+        0.0,
+        None,
+        "300 updates are done",
+    )
+
+
+@pytest.fixture(scope="module")
+def lesson():
+    return reachable_lesson()
+
+
+QUICK = {"minibatch": 4, "samples": 40, "burn_in": 5, "updates": 12, "evaluate_every": 4, "annealing": "none"}
+
+
+@pytest.mark.parametrize("name", ["eg", "sgd", "adam"])
+@pytest.mark.parametrize("kind", [RiskSentence, RiskCorpus])
+def test_the_expected_gain_rises(kind, name, lesson):
+    learner = kind(**{**QUICK, "minibatch": 8, "updates": 32}, ascent=name)
+    checkpoints = list(learner.learn(lesson, lesson.model.weights))
+    gains = [checkpoint.report["objective"] for checkpoint in checkpoints]
+    assert len(gains) == 8
+    assert gains[-1] > gains[0] + 3
+    assert checkpoints[-1].stop == "32 updates are done"
+    assert set(checkpoints[-1].weights) == set(lesson.model.weights)
+
+
+@pytest.mark.parametrize("options", [{"ascent": "eg"}, {"order": "sequence"}, {"average": False, "start": "given"}])
+def test_going_on_from_a_checkpoint_is_as_if_nothing_had_happened(options, lesson):
+    learner = RiskCorpus(**QUICK, **options)
+    whole = list(learner.learn(lesson, lesson.model.weights, seed=3))
+    first = next(learner.learn(lesson, lesson.model.weights, seed=3))
+    rest = list(learner.learn(lesson, first.weights, first.state, seed=3))
+    assert [checkpoint.weights for checkpoint in [first, *rest]] == [checkpoint.weights for checkpoint in whole]
+
+
+def test_minibatches_come_in_turn_or_at_random():
+    rng = np.random.default_rng(0)
+    turn = RiskCorpus(minibatch=3, order="sequence")
+    assert [turn.minibatch_of(np.arange(8), update, rng).tolist() for update in range(3)] == [
+        [0, 1, 2],
+        [3, 4, 5],
+        [0, 1, 6],
+    ]
+    drawn = [RiskCorpus(minibatch=3).minibatch_of(np.arange(8), 0, rng) for _ in range(3000)]
+    assert all(len(set(batch.tolist())) == 3 for batch in drawn)
+    assert stats.chisquare(np.bincount(np.concatenate(drawn))).pvalue > 1e-4
+    documents = np.array([0, 2, 3, 7, 8])
+    assert [turn.minibatch_of(documents, update, rng).tolist() for update in range(3)] == [[0, 1], [2], [2]]
+    assert RiskCorpus(minibatch=30).minibatch_of(np.arange(8), 0, rng).tolist() == list(range(7))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"decay": 1.0}, "the decay is 1, so that the temperature never falls"),
+        ({"coldest": 0.0}, "the temperature never falls to 0"),
+        ({"temperature": 1e-9}, "the temperature begins at 1e-09, below the coldest, 1e-05"),
+    ],
+)
+def test_schedules_that_never_end_or_begin_are_refused(options, said, lesson):
+    with pytest.raises(UsageError, match=said):
+        next(RiskSentence(**options).learn(lesson, lesson.model.weights))
+    ends = RiskSentence(**{**QUICK, "annealing": "fast", "coldest": 0.0, "updates": 4})
+    assert next(ends.learn(lesson, lesson.model.weights)).stop == "4 updates are done"
+
+
+def test_gradients_of_document_features_are_those_of_whole_documents():
+    """Against finite differences of exact expectations over all derivations of a document."""
+    document = Document(3)
+    plain = document.cases[0].model
+    model = plain.with_global_features({"lexical_consistency": {"min_length": 1}})
+    weights = plain.weights.updated({"lexical_consistency": 2.0})
+    lines = [case.sentence for case in document.cases]
+    scorer = Bleu().scorer([Corpus.from_lines(["e0 e1 e2", "e1 e3", "e0 e4"])])
+    space = SpaceLimits(reordering_limit=document.limit, table_limit=0)
+    names = model.feature_names
+    lesson = Lesson(model, lines * 2, _Twice(scorer), names, documents=np.array([0, 3, 6]), space=space)
+    learner = RiskSentence(samples=20_000, burn_in=100)
+    drawn = learner._draw(lesson, weights, np.arange(2), seed=5, threads=1)
+    assert len(drawn) == 2
+    estimate = learner.estimate(drawn, scorer, 1, 0.02, np.random.default_rng(0))
+    found = drawn.weighted_features(names, estimate.shares)
+
+    features, gains = [], []
+    for rows in document.scores:
+        total = dict.fromkeys(names, 0.0)
+        for case, row in zip(document.cases, rows, strict=True):
+            derivation = Ragged.of([row], np.int32)
+            for name, value in derivation_features(case.batch, derivation, np.zeros(1, np.int64)).row(0).items():
+                total[name] += value
+        total["lexical_consistency"] = document.values(rows)["lexical_consistency"]
+        features.append([total[name] for name in names])
+        texts = Corpus.from_lines([" ".join(words) for words in document.words(rows)])
+        gains.append(scorer.sentence_scores(scorer.statistics(texts).sum(axis=0)) / 100)
+    matrix, gain = np.array(features), np.array(gains, float)
+
+    def objective(values):
+        p = probabilities(matrix @ values, 1.0)
+        return p @ gain - 0.02 * (p @ np.log(p))
+
+    start = weights.vector(names)
+    exact = np.array([(objective(start + 1e-4 * u) - objective(start - 1e-4 * u)) / 2e-4 for u in np.eye(len(start))])
+    assert abs(exact[names.index("lexical_consistency")]) > 0.004
+    assert found == pytest.approx(exact, abs=1.5e-3)
+
+
+class _Twice:
+    """A scorer that knows the references of one document for two copies of it."""
+
+    def __init__(self, scorer):
+        self._scorer = scorer
+
+    def statistics(self, hypotheses, sentences, *, threads=1):
+        return self._scorer.statistics(hypotheses, sentences % 3, threads=threads)

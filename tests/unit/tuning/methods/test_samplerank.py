@@ -1,0 +1,160 @@
+"""SampleRank as a learner: checkpoints, resuming, documents, and what it refuses."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dragoman.core.corpus import Corpus
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.weights import Weights
+from dragoman.metrics.bleu import Bleu
+from dragoman.metrics.combined import Combined
+from dragoman.metrics.precomputed import Precomputed
+from dragoman.sampling.global_features import GLOBAL_FEATURES
+from dragoman.search.limits import SpaceLimits
+from dragoman.search.phrase.translator import Translator
+from dragoman.tuning import TUNERS
+from dragoman.tuning.methods.learner import Lesson
+from dragoman.tuning.methods.samplerank import SampleRank
+from oracles import phrase_space
+from oracles.samplerank import Echo
+
+FEW = {"epochs": 3, "chains": 3, "samples": 10, "burn_in": 5, "aggressiveness": 0.05}
+
+
+def make_lesson(seed=1, lines=9, metric=None, longest=7, **settings):
+    rng = np.random.default_rng(seed)
+    model = phrase_space.random_model(rng, tables=2)
+    texts = [phrase_space.random_sentence(rng, longest) for _ in range(lines)]
+    given = {"space": SpaceLimits(reordering_limit=3, table_limit=3)} | settings
+    other = Weights({name: float(rng.normal()) for name in model.feature_names})
+    references = [str(one) for one in Translator(model, other, space=given["space"]).translate(texts)]
+    scorer = (metric or Bleu()).scorer([Corpus.from_lines(references)])
+    names = [name for name in model.feature_names if name not in ("unknown_word", "tm.bwd")]
+    return Lesson(model, texts, scorer, names, **given)
+
+
+def same(one, other):
+    assert dict(one.weights) == dict(other.weights)
+    assert one.report == other.report
+    assert one.stop == other.stop
+    assert {name: array.tobytes() for name, array in one.state.items()} == {
+        name: array.tobytes() for name, array in other.state.items()
+    }
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"batch_size": 1, "evaluate_every": 4}, {"batch_size": 2, "average": "epoch"}, {"average": "none"}],
+)
+def test_whatever_the_threads_and_wherever_it_stopped_the_result_is_the_same(options):
+    lesson, method = make_lesson(), SampleRank(**FEW | options)
+    start = lesson.model.weights
+    whole = list(method.learn(lesson, start, seed=5))
+    assert [checkpoint.stop for checkpoint in whole] == [None] * (len(whole) - 1) + ["3 epochs"]
+    assert len(whole) == (3 * 2 if "evaluate_every" in options else 3)
+    for one, other in zip(whole, method.learn(lesson, start, seed=5, threads=3), strict=True):
+        same(one, other)
+    for number, checkpoint in enumerate(whole):
+        rest = method.learn(lesson, checkpoint.weights, checkpoint.state, seed=5)
+        for one, other in zip(whole[number + 1 :], rest, strict=True):
+            same(one, other)
+    other_seed = next(method.learn(lesson, start, seed=6))
+    assert dict(other_seed.weights) != dict(whole[0].weights)
+
+
+def test_only_what_is_to_be_learnt_changes():
+    lesson = make_lesson()
+    start = lesson.model.weights
+    *_, last = SampleRank(**FEW).learn(lesson, start)
+    changed = {name for name in last.weights if last.weights[name] != start.get(name)}
+    assert changed
+    assert changed <= set(lesson.names)
+    *_, from_zero = SampleRank(**FEW, initial="zero").learn(lesson, start)
+    assert from_zero.weights["tm.bwd"] == start["tm.bwd"]
+    assert all(abs(from_zero.weights[name]) < 3 for name in lesson.names)
+
+
+def test_what_is_reported_are_averages_and_what_goes_on_are_mixed_weights():
+    lesson = make_lesson()
+    first = next(SampleRank(**FEW).learn(lesson, lesson.model.weights))
+    present = next(SampleRank(**FEW, average="none").learn(lesson, lesson.model.weights))
+    learnt = [name for name in lesson.model.feature_names if name in lesson.names]
+    assert first.state["weights"].tobytes() == present.state["weights"].tobytes()
+    assert (first.state["weights"] == first.state["weights"][0]).all()
+    assert present.weights.vector(learnt).tolist() == pytest.approx(present.state["weights"][0].tolist())
+    average = first.state["sums"][0] / first.state["collected"][0]
+    assert first.weights.vector(learnt).tolist() == average.tolist()
+    assert first.state["collected"].tolist() == [9 * 10] * 2
+
+
+def test_it_learns():
+    lesson = make_lesson(4, lines=30)
+    start = lesson.model.weights
+
+    def bleu(weights):
+        found = [str(one) for one in lesson.translator(weights).translate(lesson.lines)]
+        return float(lesson.scorer.score(lesson.scorer.statistics(Corpus.from_lines(found)).sum(axis=0)))
+
+    *_, last = SampleRank(epochs=5, samples=40, burn_in=10, chains=4, aggressiveness=0.02).learn(lesson, start)
+    assert bleu(last.weights) > bleu(start) + 10
+
+
+@pytest.fixture
+def with_globals(monkeypatch):
+    def made(lesson, feature=Echo):
+        monkeypatch.setitem(GLOBAL_FEATURES._classes, "echo", feature)
+        model = lesson.model.with_global_features({"length_ratio": {}, "echo": {}})
+        names = [*lesson.names, "length_ratio", "echo"]
+        return replace(lesson, model=model, names=names, documents=np.array([0, 4, 5, 9]))
+
+    return made
+
+
+def test_global_features_are_learnt_from_whole_documents(with_globals):
+    lesson = with_globals(make_lesson())
+    start = lesson.model.weights.updated({"length_ratio": 1.0, "echo": -0.1})
+    one, other = (list(SampleRank(**FEW).learn(lesson, start, threads=n)) for n in (1, 2))
+    same(one[-1], other[-1])
+    assert one[-1].weights["length_ratio"] != 1.0
+    assert one[-1].weights["echo"] != -0.1
+    assert one[-1].state["weights"].shape[0] == 3
+
+
+def test_what_goes_wrong_in_a_feature_is_told(with_globals):
+    lesson = with_globals(make_lesson(), type("Broken", (Echo,), {"value": lambda *_: math.nan}))
+    with pytest.raises(DataError, match="a global feature is not a finite number"):
+        next(SampleRank(**FEW).learn(lesson, lesson.model.weights.updated({"echo": 1.0})))
+
+
+def test_refusals(tmp_path):
+    lesson, start = make_lesson(), make_lesson().model.weights
+    path = tmp_path / "scores"
+    path.write_text("1\n" * 9)
+
+    def learn(lesson=lesson, start=start, state=None, **options):
+        next(SampleRank(**FEW | options).learn(lesson, start, state))
+
+    with pytest.raises(UsageError, match="precomputed knows those in its file only"):
+        learn(make_lesson(metric=Precomputed(path=path)))
+    with pytest.raises(UsageError, match="precomputed knows those in its file only"):
+        learn(make_lesson(metric=Combined(expression=f"bleu-precomputed(path={path})")))
+    with pytest.raises(UsageError, match="has no operator"):
+        learn(merge_split=0.0, reorder=0.0)
+    with pytest.raises(UsageError, match="table-limit-by"):
+        learn(replace(lesson, space=SpaceLimits(table_limit_by="score")))
+    with pytest.raises(UsageError, match="no sentence"):
+        learn(replace(lesson, lines=[]))
+    with pytest.raises(UsageError, match="weight of lm is inf"):
+        learn(start=start.updated({"lm": math.inf}))
+    state = next(SampleRank(**FEW).learn(lesson, start)).state
+    with pytest.raises(DataError, match=r"3 chains and .* weights; expected 2 chains"):
+        learn(state=state, chains=2)
+
+
+def test_the_registry_has_it():
+    assert TUNERS.get("samplerank") is SampleRank

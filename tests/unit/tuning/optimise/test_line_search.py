@@ -1,0 +1,114 @@
+import numpy as np
+import pytest
+
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.feature_rows import FeatureRows
+from dragoman.tuning.optimise.line_search import line_search, prepare
+from dragoman.tuning.problems.problem import Problem
+from oracles.tuning_mert import ToyBleu, crossings, random_problem
+
+
+def directions(rng, features):
+    """Axes, some with another length or sign, anything, and nowhere."""
+    axis = np.eye(features)[int(rng.integers(features))]
+    return [axis, -2 * axis, rng.normal(size=features), rng.integers(-1, 2, features).astype(float), np.zeros(features)]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_line_is_what_evaluating_every_piece_gives(seed):
+    rng = np.random.default_rng(seed)
+    features = int(rng.integers(1, 5))
+    problem = random_problem(rng, int(rng.integers(1, 8)), features)
+    weights = rng.integers(-2, 3, features).astype(float) if seed % 2 else rng.normal(size=features)
+    for direction in directions(rng, features):
+        line = line_search(problem, weights, direction)
+        assert (np.diff(line.breaks) > 0).all()
+        assert len(line.scores) == len(line.breaks) + 1
+        known = crossings(problem, weights, direction)
+        ends = np.concatenate([[-1e3], known, [1e3]])
+        # Between crossings no candidate overtakes another; pieces of rounding are left out.
+        for t in ((ends[1:] + ends[:-1]) / 2)[np.diff(ends) > 1e-9]:
+            # Candidates that are equal all along the line may differ by rounding, unless they are the same.
+            if not near_tie(problem, weights + t * direction):
+                assert line.at(float(t)) == pytest.approx(problem.objective(weights + t * direction), abs=1e-9)
+        for found in line.breaks:
+            assert np.abs(known - found).min() < 1e-9 * max(1, abs(found))
+
+
+def near_tie(problem, weights):
+    """Whether the best two different candidates of a sentence are told apart by rounding alone."""
+    scores, features = problem.model_scores(weights), problem.features.dense()
+    for begin, end, best in zip(problem.sentences[:-1], problem.sentences[1:], problem.best(weights), strict=True):
+        close = begin + np.flatnonzero(np.abs(scores[begin:end] - scores[best]) < 1e-10)
+        if (features[close] != features[best]).any():
+            return True
+    return False
+
+
+def test_large_problems_sort_their_breaks_as_small_ones_do():
+    rng = np.random.default_rng(5)
+    problem = random_problem(rng, 400, 3, most=30)
+    weights, direction = rng.normal(size=3), rng.normal(size=3)
+    line = line_search(problem, weights, direction)
+    assert len(line.breaks) > 500
+    ends = np.concatenate([line.breaks[:1] - 1, line.breaks, line.breaks[-1:] + 1])
+    middles = (ends[1:] + ends[:-1]) / 2
+    for i in np.flatnonzero(np.diff(ends) > 1e-9):
+        assert line.scores[i] == pytest.approx(problem.objective(weights + middles[i] * direction), abs=1e-9)
+
+
+def test_many_breaks_at_almost_the_same_place_are_put_in_order():
+    shifts = np.random.default_rng(1).permutation(3000) * 1e-12
+    features = np.zeros((6000, 2))
+    features[0::2, 0] = 1 + shifts
+    features[1::2, 1] = 1
+    statistics = np.tile([[1.0, 1.0, 1.0, 1.0], [0.0, 1.0, 1.0, 1.0]], (3000, 1))
+    problem = Problem(
+        np.arange(0, 6001, 2), FeatureRows.from_dense(["a", "b"], features), statistics, ToyBleu(), np.zeros((2, 2))
+    )
+    line = line_search(problem, np.array([1.0, 0.0]), np.array([0.0, 1.0]))
+    np.testing.assert_allclose(line.breaks, 1 + np.unique(shifts), rtol=0, atol=1e-15)
+    assert (np.diff(line.scores) < 0).all()
+
+
+def test_of_equal_candidates_the_first_one_counts():
+    features = FeatureRows.from_dense(["f"], np.array([[1.0], [2.0], [2.0], [1.0], [1.0]]))
+    statistics = np.array([[k, 10.0, 10.0, 10.0] for k in (1.0, 2.0, 3.0, 4.0, 5.0)])
+    problem = Problem(np.array([0, 5]), features, statistics, ToyBleu(), np.zeros((1, 2)))
+    line = line_search(problem, np.array([0.5]), np.array([1.0]))
+    assert line.breaks.tolist() == [-0.5]
+    assert line.scores.tolist() == [float(ToyBleu().score(statistics[row])) for row in (0, 1)]
+
+
+def test_breaks_where_statistics_stay_the_same_are_no_breaks():
+    features = FeatureRows.from_dense(["f"], np.array([[-1.0], [0.0], [1.0]]))
+    statistics = np.array([[1.0, 2.0, 3.0, 4.0]] * 3)
+    problem = Problem(np.array([0, 3]), features, statistics, ToyBleu(), np.zeros((1, 2)))
+    line = line_search(problem, np.array([1.0]), np.array([1.0]))
+    assert len(line.breaks) == 0
+    assert line.at(-5.0) == line.at(5.0) == problem.objective(np.array([1.0]))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_point_reached_by_a_step_is_the_point_of_its_weights(seed):
+    rng = np.random.default_rng(seed)
+    problem = random_problem(rng, 6, 3)
+    lines, weights = prepare(problem), rng.normal(size=3)
+    for direction in (np.array([0.0, 1.0, 0.0]), rng.normal(size=3)):
+        moved, anew = lines.at(weights).moved(0.3, direction), lines.at(weights + 0.3 * direction)
+        assert moved.objective == anew.objective == problem.objective(weights + 0.3 * direction)
+        expected = anew.line(direction)
+        for i in np.flatnonzero(np.isfinite(expected.low + expected.high) & (expected.high - expected.low > 1e-9)):
+            assert moved.line(direction).at((expected.low + expected.high)[i] / 2) == expected.scores[i]
+
+
+def test_vectors_of_another_size_are_refused():
+    problem = random_problem(np.random.default_rng(0), 2, 3)
+    with pytest.raises(UsageError, match="there are 2 weights and a direction of 3 for 3 features"):
+        line_search(problem, np.zeros(2), np.zeros(3))
+
+
+def test_weights_too_large_for_numbers_are_refused():
+    problem = random_problem(np.random.default_rng(0), 2, 3)
+    with pytest.raises(DataError, match="too large"), np.errstate(over="ignore"):
+        line_search(problem, np.full(3, 1e308) * 10, np.ones(3))

@@ -1,0 +1,127 @@
+"""The loop around a learner: it judges, keeps the best, stops for many reasons, and goes on after a kill."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from dragoman.core.progress import SILENT, Progress
+from dragoman.core.weights import Weights
+from dragoman.tuning.methods.learner import Checkpoint, Learner, Lesson
+from dragoman.tuning.runs.learning import Course, learn
+from dragoman.tuning.runs.run import Run
+
+START = Weights({"a": 0.0, "b": 1.0})
+SCORES = [1.0, 3.0, 2.0, 2.5, 2.0]
+
+
+@dataclass(frozen=True)
+class Counter(Learner):
+    """Adds 1 to a weight at each checkpoint."""
+
+    name: ClassVar[str] = "counter"
+    last: int = 4
+    grown: str = "1"
+
+    def learn(self, lesson, start, state=None, *, seed=1, threads=1, progress=SILENT):
+        at = 0 if state is None else int(state["at"])
+        weights = start
+        while at < self.last:
+            at += 1
+            weights = weights.updated({"a": (weights["a"] + 1) * float(self.grown)})
+            yield Checkpoint(weights, {"at": np.array(at)}, {"at": at}, "all is learnt" if at == self.last else None)
+
+
+class Voice(Progress):
+    """Remembers what it was told."""
+
+    def __init__(self):
+        self.said = []
+
+    def warn(self, text):
+        self.said.append(text)
+
+
+@pytest.fixture
+def lesson():
+    return Lesson(model=None, lines=["x"], scorer=None, names=["a"])
+
+
+def judge(weights, progress):
+    return SCORES[int(weights["a"])]
+
+
+def begun(tmp_path, name="run"):
+    return Run.begin(tmp_path / name, {"seed": 1})
+
+
+def contents(folder):
+    kept = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            kept[str(path.relative_to(folder))] = path.read_text() if path.suffix != ".npz" else ""
+    events = kept.pop("events.jsonl").splitlines()
+    return kept, [line.partition('"seconds"')[0] for line in events]
+
+
+def test_the_best_weights_are_kept(lesson, tmp_path):
+    run = begun(tmp_path)
+    assert learn(run, lesson, Counter(), judge, START)["a"] == 1
+    assert [event["score"] for event in run.events()] == SCORES
+    assert [event["stop"] for event in run.events()] == [None] * 4 + ["all is learnt"]
+    assert [run.weights(i)["a"] for i in range(5)] == [0, 1, 2, 3, 4]
+    assert [event.get("at") for event in run.events()] == [1, 2, 3, 4, None]
+    assert learn(begun(tmp_path, "last"), lesson, Counter(), judge, START, keep="last")["a"] == 4
+    assert learn(begun(tmp_path, "low"), Lesson(None, ["x"], None, ["a"], sign=-1), Counter(), judge, START)["a"] == 0
+
+
+@pytest.mark.parametrize("calls", [1, 2, 3, 4, 5])
+def test_a_run_that_was_interrupted_ends_like_one_that_was_not(calls, lesson, tmp_path):
+    whole = begun(tmp_path, "whole")
+    learn(whole, lesson, Counter(), judge, START)
+    left = calls
+
+    def interrupted(weights, progress):
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise KeyboardInterrupt
+        return judge(weights, progress)
+
+    run = begun(tmp_path)
+    if calls < 5:
+        with pytest.raises(KeyboardInterrupt):
+            learn(run, lesson, Counter(), interrupted, START)
+    learn(run, lesson, Counter(), judge, START)
+    assert contents(run.folder) == contents(whole.folder)
+    before = contents(run.folder)
+    learn(run, lesson, Counter(), judge, START)
+    assert contents(run.folder) == before
+
+
+def test_patience_and_time_end(lesson, tmp_path):
+    run = begun(tmp_path)
+    learn(run, lesson, Counter(), judge, START, Course(patience=2))
+    assert [event["stop"] for event in run.events()] == [None] * 3 + ["no better score at the last 2 checkpoints"]
+    run = begun(tmp_path, "time")
+    learn(run, lesson, Counter(), judge, START, Course(max_minutes=0.0))
+    assert [event["stop"] for event in run.events()] == [None, "the time is over"]
+
+
+@pytest.mark.parametrize("grown", ["1e5", "nan", "inf"])
+def test_weights_that_diverge_are_noticed(grown, lesson, tmp_path):
+    voice = Voice()
+    run = begun(tmp_path)
+    learn(run, lesson, Counter(grown=grown), judge, START, progress=voice)
+    assert [event["stop"] for event in run.events()] == ["the weights diverge; the last good ones are kept"]
+    assert run.weights() == START
+    assert voice.said == ["after iteration 1 weights are no numbers or larger than 10000"]
+
+
+def test_a_learner_that_has_nothing_to_say_ends_the_run(lesson, tmp_path):
+    run = begun(tmp_path)
+    assert learn(run, lesson, Counter(last=0), judge, START) == START
+    assert [event["stop"] for event in run.events()] == ["there is nothing more to learn"]

@@ -1,0 +1,200 @@
+"""The loop that all methods share: it improves, stops, keeps the best, and goes on after a kill to the same end."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from dragoman.core.errors import DataError
+from dragoman.core.progress import Progress
+from dragoman.core.weights import Weights
+from dragoman.tuning import TUNERS
+from dragoman.tuning.methods.tuner import Optimum, Tuner
+from dragoman.tuning.runs.loop import Loop, tune
+from dragoman.tuning.runs.run import Run
+from oracles.toy_decoder import NAMES, ToyDecoder, task_for, task_of
+
+START = Weights({"adequacy": 0.0, "length": -1.0, "noise": 1.0, "fixed": 7.0})
+LOOP = Loop(iterations=4)
+
+
+def begin(folder):
+    return Run.begin(folder, {"seed": 1})
+
+
+@pytest.mark.parametrize("name", [name for name in TUNERS.names() if issubclass(TUNERS.get(name), Tuner)])
+def test_every_method_learns_what_matters(name, tmp_path):
+    decoder = ToyDecoder()
+    options = {"samples": 2000, "starts": 2} if name == "lus" else {}
+    tuner = TUNERS.get(name)(**options)
+    found = tune(begin(tmp_path / "run"), task_for(decoder, tuner), tuner, START, LOOP)
+    assert found["fixed"] == 7.0
+    events = Run(tmp_path / "run").events()
+    assert max(e["score"] for e in events) > events[0]["score"] + 5
+    assert found["adequacy"] > abs(found["noise"])
+
+
+def test_what_it_ends_with_is_the_best_that_it_measured(tmp_path):
+    decoder = ToyDecoder()
+    run = begin(tmp_path / "run")
+    found = tune(run, task_of(decoder), TUNERS.get("pro")(), START, LOOP)
+    events = run.events()
+    best = max(events, key=lambda event: event["score"])
+    assert dict(found) == dict(run.weights(best["iteration"] - 1))
+    assert [event["iteration"] for event in events] == list(range(1, len(events) + 1))
+    assert events[-1]["stop"]
+    assert not any(event["stop"] for event in events[:-1])
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("moment", ["decoding", "recording", "weights"])
+def test_a_killed_run_goes_on_to_the_same_end(moment, tmp_path, monkeypatch):
+    whole = begin(tmp_path / "whole")
+    tune(whole, task_of(ToyDecoder()), TUNERS.get("mert")(), START, LOOP, seed=3)
+
+    for stop_at in range(1, 4):
+        run = begin(tmp_path / f"killed{stop_at}")
+        decoder = ToyDecoder()
+        with monkeypatch.context() as patch:
+            _die(patch, moment, stop_at, decoder)
+            with pytest.raises(Killed):
+                tune(run, task_of(decoder), TUNERS.get("mert")(), START, LOOP, seed=3)
+        again = begin(tmp_path / f"killed{stop_at}")
+        tune(again, task_of(ToyDecoder()), TUNERS.get("mert")(), START, LOOP, seed=3)
+        assert dict(again.weights()) == dict(whole.weights())
+        assert _without_times(again.events()) == _without_times(whole.events())
+
+
+def _die(patch, moment, stop_at, decoder):
+    """Let the run end as by kill -9 in its iteration number `stop_at`."""
+    if moment == "decoding":
+        decode = ToyDecoder.__call__
+
+        def dying(self, weights, progress):
+            if self.calls == stop_at - 1:
+                raise Killed
+            return decode(self, weights, progress)
+
+        patch.setattr(ToyDecoder, "__call__", dying)
+    else:
+        method = "record" if moment == "recording" else "write_weights"
+        real, counted = getattr(Run, method), []
+
+        def dying_write(self, *arguments):
+            counted.append(1)
+            if len(counted) == (stop_at if moment == "recording" else 2 + 2 * stop_at):
+                raise Killed
+            return real(self, *arguments)
+
+        patch.setattr(Run, method, dying_write)
+
+
+def _without_times(events):
+    return [{key: value for key, value in event.items() if key != "seconds"} for event in events]
+
+
+def test_other_options_do_not_go_on_with_a_run(tmp_path):
+    begin(tmp_path / "run")
+    with pytest.raises(DataError, match="seed = 1, not 2"):
+        Run.begin(tmp_path / "run", {"seed": 2})
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.tex").touch()
+    with pytest.raises(DataError, match="not a tuning run"):
+        begin(tmp_path / "other")
+
+
+@dataclass(frozen=True)
+class Broken(Tuner):
+    """Gives what no method should."""
+
+    name: ClassVar[str] = "broken"
+    value: float = 0.0
+
+    def optimise(self, problem, start, *, rng, threads=1, progress=None):
+        return Optimum(np.full(len(start), self.value if self.value else 0.0), 0.0)
+
+
+def test_degenerate_weights_are_noticed(tmp_path):
+    with pytest.raises(DataError, match="all zero"):
+        tune(begin(tmp_path / "run"), task_of(ToyDecoder()), Broken(), START, LOOP)
+    assert dict(Run(tmp_path / "run").weights()) == dict(START)
+
+
+class Listening(Progress):
+    def __init__(self):
+        self.said = []
+
+    def warn(self, text):
+        self.said.append(text)
+
+
+def test_odd_translations_are_said(tmp_path):
+    decoder = ToyDecoder()
+    decoder.references = ["nothing of the kind"] * 30
+    listening = Listening()
+    tune(begin(tmp_path / "run"), task_of(decoder), TUNERS.get("mert")(), START, LOOP, progress=listening)
+    assert any("score 0" in text for text in listening.said)
+
+
+def test_events_are_lines_of_json_and_half_a_line_does_not_count(tmp_path):
+    run = begin(tmp_path / "run")
+    run.record({"iteration": 1, "score": 1.5})
+    with (tmp_path / "run" / "events.jsonl").open("a", encoding="utf-8") as stream:
+        stream.write('{"iteration": 2, "sco')
+    assert run.events() == [{"iteration": 1, "score": 1.5}]
+    run.record({"iteration": 2, "score": 2.0})
+    lines = (tmp_path / "run" / "events.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["iteration"] for line in lines] == [1, 2]
+
+
+def test_lists_without_change_end_the_run(tmp_path):
+    decoder = ToyDecoder(size=100)
+    run = begin(tmp_path / "run")
+    tune(run, task_of(decoder), TUNERS.get("mert")(), START, Loop(iterations=10))
+    assert run.events()[-1]["stop"] == "the lists do not change any more"
+    assert decoder.calls == 2
+
+
+def test_the_average_is_of_the_second_half(tmp_path):
+    run = begin(tmp_path / "run")
+    found = tune(run, task_of(ToyDecoder()), TUNERS.get("pro")(), START, Loop(iterations=4, keep="average"))
+    count = len(run.events())
+    later = np.array([run.weights(i).vector(NAMES) for i in range(count // 2 + 1, count + 1)])
+    mean = (later / np.abs(later).sum(axis=1, keepdims=True)).mean(axis=0)
+    assert found.vector(NAMES) == pytest.approx(mean, rel=1e-12)
+    assert found["fixed"] == 7.0
+
+
+def test_weights_go_a_part_of_the_way(tmp_path):
+    run = begin(tmp_path / "run")
+    tune(run, task_of(ToyDecoder()), Half(), START, Loop(iterations=1))
+    assert run.weights(1).vector(NAMES).tolist() == [0.375, -0.375, 0.75]
+    whole = begin(tmp_path / "whole")
+    tune(whole, task_of(ToyDecoder()), Half(), START, Loop(iterations=1, interpolation=1.0))
+    assert whole.weights(1).vector(NAMES).tolist() == [0.75, 0.0, 0.75]
+
+
+@dataclass(frozen=True)
+class Half(Tuner):
+    """Always finds the same, and would go half the way there."""
+
+    name: ClassVar[str] = "half"
+    interpolation: ClassVar[float] = 0.5
+
+    def optimise(self, problem, start, *, rng, threads=1, progress=None):
+        return Optimum(np.array([0.75, 0.0, 0.75]), 0.0)
+
+
+def test_two_cannot_work_in_one_folder(tmp_path):
+    run = begin(tmp_path / "run")
+    with run.claimed(), pytest.raises(DataError, match="another process"), begin(tmp_path / "run").claimed():
+        pass
+    with begin(tmp_path / "run").claimed():
+        pass

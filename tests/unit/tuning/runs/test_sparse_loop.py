@@ -1,0 +1,77 @@
+"""Features whose names nobody knew before decoding are tuned as they occur."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dragoman.core.errors import UsageError
+from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.weights import Weights
+from dragoman.tuning import TUNERS
+from dragoman.tuning.problems.nbest_evidence import DecodedLists
+from dragoman.tuning.runs.loop import Loop, tune
+from dragoman.tuning.runs.run import Run
+from oracles.toy_decoder import ToyDecoder, task_of
+
+START = Weights({"adequacy": 0.0, "length": -1.0, "noise": 1.0, "fixed": 7.0, "x.kept": 2.0})
+LOOP = Loop(iterations=4)
+
+
+class SparseDecoder(ToyDecoder):
+    """Also tells which words a hypothesis has: `w.` names count, `x.` names are none of the tuner's business."""
+
+    def __call__(self, weights, progress):
+        nbest = super().__call__(weights, progress).nbest
+        words = FeatureRows(
+            tuple(f"w.{word}" for word in nbest.vocab),
+            nbest.hypotheses.offsets,
+            nbest.hypotheses.values,
+            np.full(len(nbest.hypotheses.values), 0.1),
+        ).used()
+        other = FeatureRows.from_dense(["x.new"], np.ones((len(nbest.scores), 1)))
+        return DecodedLists(replace(nbest, features=FeatureRows.join([nbest.features, words, other])))
+
+
+def sparse(names):
+    return {name: (-1.0, 1.0) for name in sorted(names) if name.startswith("w.")}
+
+
+def task():
+    return replace(task_of(SparseDecoder()), sparse=sparse)
+
+
+@pytest.mark.parametrize("name", ["mira", "pro", "risk-nbest"])
+def test_sparse_weights_are_found(name, tmp_path):
+    run = Run.begin(tmp_path / "run", {"seed": 1})
+    tune(run, task(), TUNERS.get(name)(), START, LOOP)
+    later = [run.weights(event["iteration"]) for event in run.events()]
+    assert max(event["score"] for event in run.events()) > run.events()[0]["score"] + 5
+    for weights in later:
+        names = list(weights)
+        assert names[:5] == ["adequacy", "length", "noise", "fixed", "x.kept"]
+        assert names[5:] == sorted(names[5:])
+        assert names[5:]
+        assert all(name.startswith("w.") and weights[name] for name in names[5:])
+        assert (weights["fixed"], weights["x.kept"]) == (7.0, 2.0)
+
+
+def test_averages_and_runs_that_go_on(tmp_path):
+    loop = replace(LOOP, keep="average")
+    run = Run.begin(tmp_path / "run", {"seed": 1})
+    found = tune(run, task(), TUNERS.get("mira")(), START, loop)
+    later = [run.weights(i) for i in range(len(run.events()) // 2 + 1, len(run.events()) + 1)]
+    names = ["adequacy", "length", "noise", *sparse({name for weights in later for name in weights})]
+    vectors = np.array([weights.vector(names) for weights in later])
+    expected = (vectors / np.abs(vectors).sum(axis=1, keepdims=True)).mean(axis=0)
+    np.testing.assert_array_equal(found.vector(names), expected)
+    again = tune(Run.begin(tmp_path / "run", {"seed": 1}), task(), TUNERS.get("mira")(), START, loop)
+    assert dict(again) == dict(found)
+
+
+def test_methods_that_do_not_scale_refuse(tmp_path, monkeypatch):
+    monkeypatch.setattr("dragoman.tuning.problems.problem.MOST_DENSE", 10)
+    with pytest.raises(UsageError, match="this method takes at most 10"):
+        tune(Run.begin(tmp_path / "run", {"seed": 1}), task(), TUNERS.get("mert")(), START, LOOP)
