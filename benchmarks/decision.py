@@ -36,8 +36,9 @@ from dragoman.forest.nbest import nbest
 from dragoman.forest.sample import sample
 from dragoman.metrics.bleu import Bleu
 from dragoman.model.bundle import Model
-from dragoman.sampling.phrase.sampler import Sampler, Sampling
-from dragoman.search.phrase.translator import Translator
+from dragoman.sampling.sampler import Sampler
+from dragoman.sampling.schedule import Sampling
+from dragoman.search.phrase.translator import PhraseTranslator
 
 PROJECT = Path(__file__).resolve().parent.parent
 TESTS = ["test_2016_flickr", "test_2017_mscoco"]
@@ -86,9 +87,9 @@ def samples_of(graph: Hypergraph, draws: int) -> Samples:
 
 
 def times(model: Model, weights: Weights, lines: Sequence[str], runs: int) -> None:
-    translator = Translator(model, weights, threads=1)
+    translator = PhraseTranslator(model, weights, threads=1)
     count = len(lines)
-    (*parts,) = translator.searched(lines, lattice=True)
+    (*parts,) = translator.searched(lines, forests=True)
     graphs = [part.hypergraph(i, features=False) for part in parts for i in range(len(part))]
     distinct, derivations = nbest(graphs, 1000, distinct=True), nbest(graphs, 1000)
     drawn = [samples_of(graph, 10_000) for graph in graphs[:20]]
@@ -143,8 +144,8 @@ def quality(model: Model, runs: Sequence[Weights], data: Path, held_out: int, th
         # The same size for all, so that scales of several runs can be compared.
         size = sum(abs(value) for name, value in weights.items() if name != "unknown_word")
         scaled = Weights({name: value / size if name != "unknown_word" else value for name, value in weights.items()})
-        translator = Translator(model, scaled, threads=threads)
-        sampler = Sampler(translator, Sampling(samples=500, chains=2, temperature=1 / SAMPLED))
+        translator = PhraseTranslator(model, scaled, threads=threads)
+        sampler = Sampler.of(translator, Sampling(samples=500, chains=2, temperature=1 / SAMPLED))
         draw = partial(sampler.sample, seed=number + 1, features=False, threads=threads)
         comparison = RuleComparison(translator, metric, val, tests, draw=draw, threads=threads)
         for found in comparison.compare(ROWS):

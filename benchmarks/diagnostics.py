@@ -24,7 +24,7 @@ from dragoman.evaluation.reports.sampler_report import (
 )
 from dragoman.sampling.diagnostics.diagnosis import Diagnosis, diagnose
 from dragoman.sampling.diagnostics.summary import Summary, summarise
-from dragoman.search.phrase.translator import Translator
+from dragoman.search.phrase.translator import PhraseTranslator
 from search import lines, load
 
 FEATURES = ("lm", "tm.bwd", "tm.bwd_lex", "tm.fwd", "tm.fwd_lex", "distortion", "word_penalty", "phrase_penalty")
@@ -57,7 +57,7 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=25_000)
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
-    translator = Translator(load(options.data, options.models, "fr-en"), threads=options.threads)
+    translator = PhraseTranslator(load(options.data, options.models, "fr-en"), threads=options.threads)
     shortest, longest = options.words
     text = enumerate(lines(options.data / "multi30k" / "test_2016_flickr.fr.gz"), 1)
     chosen = [(i, line) for i, line in text if shortest <= len(line.split()) <= longest][: options.sentences]

@@ -18,9 +18,10 @@ from dragoman.model.bundle import Model
 from dragoman.sampling.features.bracket_balance import BracketBalance
 from dragoman.sampling.features.lexical_consistency import LexicalConsistency
 from dragoman.sampling.global_features import GlobalFunctions
-from dragoman.sampling.phrase.chains import Schedule, Visited, run_chains
+from dragoman.sampling.phrase.chains import Visited, run_chains
+from dragoman.sampling.schedule import Schedule
 from dragoman.search.global_feature import GlobalFeature
-from dragoman.search.phrase.translator import Translator
+from dragoman.search.phrase.translator import PhraseTranslator
 
 PROJECT = Path(__file__).resolve().parent.parent
 
@@ -32,7 +33,12 @@ class DocumentBrackets(BracketBalance):
 
 
 def timed(
-    translator: Translator, lines: list[str], features: Sequence[GlobalFeature], weight: float, scans: int, runs: int
+    translator: PhraseTranslator,
+    lines: list[str],
+    features: Sequence[GlobalFeature],
+    weight: float,
+    scans: int,
+    runs: int,
 ) -> tuple[float, Visited]:
     """Least processor seconds of the scans of one document."""
     batch = translator.batch(lines)
@@ -66,7 +72,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with gzip.open(arguments.data / "multi30k/test_2016_flickr.fr.gz", "rt", encoding="utf-8") as file:
         lines = [line.strip().lower() for line in file]
-    translator = Translator(Model.load(arguments.model))
+    translator = PhraseTranslator(Model.load(arguments.model))
     features: dict[str, list[GlobalFeature]] = {
         "none": [],
         "lexical_consistency": [LexicalConsistency()],

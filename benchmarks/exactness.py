@@ -23,7 +23,7 @@ from dragoman.forest.inside_outside import expected_features, log_partition
 from dragoman.forest.kbest import kbest
 from dragoman.forest.probability import translation_log_probability
 from dragoman.search.limits import SearchLimits, SpaceLimits
-from dragoman.search.phrase.translator import Translator
+from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import phrase_space
 
 
@@ -48,8 +48,8 @@ def compare(seed: int, largest: dict[str, float]) -> int:
     for derivation, score in zip(derivations, scores.tolist(), strict=True):
         texts[" ".join(word for option in derivation for word in option.words)].append(score)
 
-    graph = Translator(model, limits=SearchLimits(algorithm="exhaustive"), space=space).search(sentence)
-    (stack,) = Translator(model, limits=SearchLimits(algorithm="stack", stack_size=0), space=space).translate(
+    graph = PhraseTranslator(model, limits=SearchLimits(algorithm="exhaustive"), space=space).search(sentence)
+    (stack,) = PhraseTranslator(model, limits=SearchLimits(algorithm="stack", stack_size=0), space=space).translate(
         [sentence]
     )
     found = kbest(graph, len(derivations) + 1)

@@ -20,7 +20,7 @@ from dragoman.formats.tagged_text import read_factored
 from dragoman.model.bundle import Model
 from dragoman.model.extra_features import EXTRA_FEATURES
 from dragoman.search.phrase.batch import boundary_names
-from dragoman.search.phrase.translator import Translator
+from dragoman.search.phrase.translator import PhraseTranslator
 
 PROJECT = Path(__file__).resolve().parent.parent
 
@@ -44,7 +44,7 @@ def feature_sets(tagged: Path | None) -> dict[str, list[str]]:
 
 
 def sparse_names(model: Model, lines: list[str]) -> list[str]:
-    translator = Translator(model)
+    translator = PhraseTranslator(model)
     names: dict[str, None] = {}
     for begin in range(0, len(lines), 64):
         for rows in translator.batch(lines[begin : begin + 64]).sparse:
@@ -69,10 +69,10 @@ def main() -> None:
     model = Model.load(options.model)
 
     def decode(given: Model, weights: Weights) -> float:
-        return best_of(options.runs, lambda: list(Translator(given, weights).translate(lines)))
+        return best_of(options.runs, lambda: list(PhraseTranslator(given, weights).translate(lines)))
 
     def lists(given: Model, weights: Weights) -> float:
-        return best_of(options.runs, lambda: list(Translator(given, weights).nbest(lines, 100)))
+        return best_of(options.runs, lambda: list(PhraseTranslator(given, weights).nbest(lines, 100)))
 
     plain = decode(model, model.weights), lists(model, model.weights)
     print(f"{len(lines)} sentences, one thread, {options.weights:,} weights; seconds of processor time\n")

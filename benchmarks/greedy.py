@@ -15,10 +15,10 @@ from typing import TypeVar
 import numpy as np
 
 from dragoman.model.bundle import Model
-from dragoman.search.limits import SearchLimits, SpaceLimits
+from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
 from dragoman.search.phrase.batch import Found
-from dragoman.search.phrase.greedy import HillClimbing, gloss, hill_climb
-from dragoman.search.phrase.translator import Translator
+from dragoman.search.phrase.greedy import gloss, hill_climb
+from dragoman.search.phrase.translator import PhraseTranslator
 
 PROJECT = Path(__file__).resolve().parent.parent
 Result = TypeVar("Result", bound=Found)
@@ -53,7 +53,7 @@ def main() -> None:
         lines = [line.strip() for line in file][: options.sentences]
     model = Model.load(options.model)
     limit = model.settings.reordering_limit if options.reordering_limit is None else options.reordering_limit
-    batch = Translator(model, space=SpaceLimits(reordering_limit=limit)).batch(lines)
+    batch = PhraseTranslator(model, space=SpaceLimits(reordering_limit=limit)).batch(lines)
     print(f"{len(lines)} sentences, {len(batch.options) / len(lines):.0f} options each, reordering limit {limit}\n")
     print("| | ms a sentence | score | climb, ms | steps | neighbours | score then | improved |")
     print("|---|---|---|---|---|---|---|---|")

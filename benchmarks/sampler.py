@@ -18,18 +18,19 @@ import numpy as np
 from dragoman.formats.arpa import read_arpa
 from dragoman.model.bundle import Model
 from dragoman.model.language_model import LanguageModel
-from dragoman.sampling.phrase.chains import Schedule, Visited, run_chains
-from dragoman.sampling.phrase.sampler import Sampler, Sampling
+from dragoman.sampling.phrase.chains import Visited, run_chains
+from dragoman.sampling.sampler import Sampler
+from dragoman.sampling.schedule import Sampling, Schedule
 from dragoman.search.limits import SpaceLimits
-from dragoman.search.phrase.batch import Batch
+from dragoman.search.phrase.batch import PhraseBatch
 from dragoman.search.phrase.greedy import gloss
-from dragoman.search.phrase.translator import Translator
+from dragoman.search.phrase.translator import PhraseTranslator
 
 PROJECT = Path(__file__).resolve().parent.parent
 NO_BURN_IN = np.empty(0)
 
 
-def options_a_phrase(batch: Batch) -> float:
+def options_a_phrase(batch: PhraseBatch) -> float:
     spans = {(b, e) for b, e in zip(batch.options.begin.tolist(), batch.options.end.tolist(), strict=True)}
     return len(batch.options) / len(spans)
 
@@ -39,18 +40,18 @@ def sentence_of(words: int, lines: list[str]) -> str:
     return " ".join(" ".join(lines).split()[:words])
 
 
-def closest_limit(model: Model, sentence: str, wanted: float) -> tuple[Translator, Batch]:
+def closest_limit(model: Model, sentence: str, wanted: float) -> tuple[PhraseTranslator, PhraseBatch]:
     """The table limit that comes closest to so many options a phrase."""
     found = []
     for limit in range(5, 60):
-        translator = Translator(model, space=SpaceLimits(table_limit=limit))
+        translator = PhraseTranslator(model, space=SpaceLimits(table_limit=limit))
         batch = translator.batch([sentence])
         found.append((abs(options_a_phrase(batch) - wanted), limit, translator, batch))
     return min(found, key=lambda row: row[:2])[2:]
 
 
 def timed(
-    batch: Batch,
+    batch: PhraseBatch,
     limit: int,
     schedule: Schedule,
     *,
@@ -130,7 +131,7 @@ def main() -> None:
                 f"| {len(visited.scores):,} |",
                 flush=True,
             )
-        sampler = Sampler(translator, Sampling(samples=arguments.scans, chains=1))
+        sampler = Sampler.of(translator, Sampling(samples=arguments.scans, chains=1))
         for features in (False, True):
             begin, used = time.perf_counter(), time.process_time()
             list(sampler.sample([sentence], features=features))

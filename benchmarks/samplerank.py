@@ -20,7 +20,7 @@ from dragoman.metrics.metric import Metric
 from dragoman.metrics.ter import Ter
 from dragoman.model.bundle import Model
 from dragoman.search.phrase.options import PhraseOptions
-from dragoman.search.phrase.translator import Translator
+from dragoman.search.phrase.translator import PhraseTranslator
 from dragoman.text.tokenise import input_preparation
 from dragoman.tuning.methods.learner import Lesson
 from dragoman.tuning.methods.samplerank import SampleRank
@@ -46,7 +46,7 @@ class SparseLesson(Lesson):
     """A lesson whose options have many sparse features."""
 
     def translator(self, weights, *, threads=1):  # type: ignore[no-untyped-def]
-        return Translator(self.model, weights, space=self.space, local_features=[ManyFeatures(100_000)])
+        return PhraseTranslator(self.model, weights, space=self.space, local_features=[ManyFeatures(100_000)])
 
 
 def lesson_of(model: Model, data: Path, source: str, target: str, metric: Metric) -> Lesson:

@@ -20,7 +20,7 @@ from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
 from dragoman.model.moses import import_moses
 from dragoman.search.limits import SearchLimits, SpaceLimits
-from dragoman.search.phrase.translator import Translator
+from dragoman.search.phrase.translator import PhraseTranslator
 
 # Moses' sentences a second with untuned weights, one thread, on a machine like this (README of the data).
 MOSES_SPEED = {("fr-en", "stack"): 8.4, ("fr-en", "cube"): 68.0, ("de-en", "stack"): 9.7, ("de-en", "cube"): 85.0}
@@ -68,7 +68,7 @@ def parity(model: Model, data: Path, pair: str) -> None:
     for name, limits in SETTINGS.items():
         file = data / "moses" / pair / f"test_2016_flickr.{FILES[name]}.1best.gz"
         theirs = [row.split(" ||| ") for row in lines(file)]
-        translator = Translator(model, limits=limits, space=space, threads=2)
+        translator = PhraseTranslator(model, limits=limits, space=space, threads=2)
         ours = list(translator.translate(source, features=True))
         scores = np.array([t.score for t in ours])
         moses = np.array([float(row[3]) for row in theirs])
@@ -100,7 +100,7 @@ def speed(model: Model, data: Path, pair: str, rule: str, runs: int) -> None:
         rates = {}
         expansions = 0
         for threads in (1, 2):
-            translator = Translator(model, weights, limits=limits, space=space, threads=threads)
+            translator = PhraseTranslator(model, weights, limits=limits, space=space, threads=threads)
             best = np.inf
             for _ in range(runs):
                 start = time.perf_counter()
@@ -115,7 +115,7 @@ def speed(model: Model, data: Path, pair: str, rule: str, runs: int) -> None:
         )
 
 
-def _translated(translator: Translator, source: list[str]):
+def _translated(translator: PhraseTranslator, source: list[str]):
     for part in translator.searched(source):
         part.translations()
         yield part
@@ -123,7 +123,7 @@ def _translated(translator: Translator, source: list[str]):
 
 def nbest(model: Model, data: Path, pair: str, runs: int) -> None:
     source = lines(data / "multi30k" / f"val.{pair[:2]}.gz")
-    translator = Translator(model)
+    translator = PhraseTranslator(model)
     times = {"1-best": np.inf, "100-best": np.inf}
     for _ in range(runs):
         for name, work in (

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from dragoman.evaluation.figures.figures import figure_svg
 from dragoman.model.bundle import Model
 from dragoman.search.limits import SearchLimits, SpaceLimits
-from dragoman.search.phrase.translator import Translator
+from dragoman.search.phrase.translator import PhraseTranslator
 from search import lines, load
 
 LENGTHS = (5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
@@ -32,7 +32,7 @@ def sentences(words: list[str], length: int, count: int) -> list[str]:
 
 def milliseconds(model: Model, text: list[str], pop_limit: int, table_limit: int, runs: int) -> float:
     limits, space = SearchLimits(pop_limit=pop_limit), SpaceLimits(table_limit=table_limit)
-    translator = Translator(model, limits=limits, space=space)
+    translator = PhraseTranslator(model, limits=limits, space=space)
     times = []
     for _ in range(runs):
         start = time.process_time()

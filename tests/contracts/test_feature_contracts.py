@@ -7,7 +7,7 @@ from dragoman.model.bundle import Model
 from dragoman.model.extra_features import EXTRA_FEATURES
 from dragoman.model.extra_features.feature import PairFeature
 from dragoman.search.phrase.batch import boundary_names
-from dragoman.search.phrase.translator import Translator
+from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import extra_features, phrase_space
 
 pytestmark = pytest.mark.filterwarnings("ignore:only .* target phrases occur")
@@ -23,7 +23,7 @@ def model_with(name, seed):
 
 def options_of(model, lines):
     plain = Model(model.source_vocab, model.target_vocab, model.tables, model.language_models, model.weights)
-    return Translator(plain).batch(lines).options
+    return PhraseTranslator(plain).batch(lines).options
 
 
 def test_prefixes_are_told_apart_from_each_other_and_from_dense_features():

@@ -6,9 +6,10 @@ import pytest
 from dragoman.core.samples import Samples
 from dragoman.core.vocab import Vocab
 from dragoman.sampling.global_features import GLOBAL_FEATURES
-from dragoman.sampling.phrase.sampler import Sampler, Sampling
+from dragoman.sampling.sampler import Sampler
+from dragoman.sampling.schedule import Sampling
 from dragoman.search.limits import SpaceLimits
-from dragoman.search.phrase.translator import Translator
+from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import phrase_space
 
 LINES = ["", "f0 f1 f2", "f0", "", "f3 f4 f1 f0", "f2 f2"]
@@ -21,8 +22,8 @@ def samples_of(name, weight, *, in_model=True, threads=1):
     if in_model:
         model = model.with_global_features({name: feature.to_dict()})
     space = SpaceLimits(reordering_limit=2, table_limit=0)
-    translator = Translator(model, model.weights.updated({name: weight}), space=space)
-    sampler = Sampler(translator, Sampling(samples=30, burn_in=3), global_features=[] if in_model else [feature])
+    translator = PhraseTranslator(model, model.weights.updated({name: weight}), space=space)
+    sampler = Sampler.of(translator, Sampling(samples=30, burn_in=3), global_features=[] if in_model else [feature])
     return Samples.concatenate(list(sampler.sample(LINES, documents=LABELS, trace=True, threads=threads)))
 
 

@@ -10,7 +10,7 @@ from dragoman.core.ragged import Ragged
 from dragoman.search.limits import SpaceLimits
 from dragoman.search.phrase.batch import boundary_names
 from dragoman.search.phrase.lattice import derivation_features
-from dragoman.search.phrase.translator import Translator
+from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import phrase_space
 
 
@@ -46,7 +46,7 @@ class Case:
         boundary = Boundaries() if rng.random() < 0.5 else None
         if boundary:
             weights = weights.updated({name: float(rng.normal()) for name in boundary_names(boundary)})
-        self.translator = Translator(self.model, weights, space=self.space, boundary_feature=boundary)
+        self.translator = PhraseTranslator(self.model, weights, space=self.space, boundary_feature=boundary)
         self.batch = self.translator.batch([self.sentence])
 
     @cached_property

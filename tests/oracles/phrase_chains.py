@@ -9,7 +9,8 @@ import numpy as np
 from dragoman.core.ragged import Ragged
 from dragoman.core.weights import Weights
 from dragoman.sampling.global_features import GlobalFunctions
-from dragoman.sampling.phrase.chains import Schedule, Visited, run_chains
+from dragoman.sampling.phrase.chains import Visited, run_chains
+from dragoman.sampling.schedule import Schedule
 from dragoman.search.limits import SearchLimits
 from oracles.phrase_case import Case
 from oracles.sampler import p_value, probabilities

@@ -12,14 +12,16 @@ from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 from dragoman.core.weights import Weights
-from dragoman.model.bundle import Model, Settings
+from dragoman.model.bundle import Model
 from dragoman.model.phrase_table import PhraseTable
+from dragoman.model.settings import Settings
 from dragoman.sampling.features.lexical_consistency import LexicalConsistency
 from dragoman.sampling.global_features import GlobalFunctions
-from dragoman.sampling.phrase.chains import Schedule, run_chains
+from dragoman.sampling.phrase.chains import run_chains
+from dragoman.sampling.schedule import Schedule
 from dragoman.search.global_feature import GlobalFeature
 from dragoman.search.limits import SpaceLimits
-from dragoman.search.phrase.translator import Translator
+from dragoman.search.phrase.translator import PhraseTranslator
 from oracles.lexical_consistency import lexical_consistency
 from oracles.phrase_case import Case
 from oracles.phrase_chains import NARROW, NO_BURN_IN
@@ -53,7 +55,7 @@ class _Sentence(Case):
     def __init__(self, model: Model, limit: int, sentence: str):
         self.model, self.limit, self.sentence = model, limit, sentence
         self.space = SpaceLimits(reordering_limit=limit, table_limit=0)
-        self.translator = Translator(model, space=self.space)
+        self.translator = PhraseTranslator(model, space=self.space)
         self.batch = self.translator.batch([sentence])
 
 

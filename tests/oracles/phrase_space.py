@@ -14,9 +14,10 @@ from dragoman.core.progress import Progress
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 from dragoman.core.weights import Weights
-from dragoman.model.bundle import Model, Settings
+from dragoman.model.bundle import Model
 from dragoman.model.language_model import LanguageModel
 from dragoman.model.phrase_table import LOG_ZERO, PhraseTable
+from dragoman.model.settings import Settings
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
 
 SOURCE = ("f0", "f1", "f2", "f3", "f4")

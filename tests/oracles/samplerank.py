@@ -12,7 +12,7 @@ import numpy as np
 from dragoman.core.ragged import Ragged
 from dragoman.core.weights import Weights
 from dragoman.search.global_feature import GlobalFeature
-from dragoman.search.phrase.batch import Batch
+from dragoman.search.phrase.batch import PhraseBatch
 from dragoman.search.phrase.lattice import derivation_features
 from oracles.sampler import Blocks, Point
 
@@ -55,7 +55,7 @@ class Placed:
 class NumberedBlocks(Blocks):
     """The blocks of one sentence of a batch; derivations are rows of options."""
 
-    def __init__(self, batch: Batch, sentence: int, limit: int):
+    def __init__(self, batch: PhraseBatch, sentence: int, limit: int):
         options = batch.options
         self.length = len(options.source.sentences[sentence])
         self.limit = limit
@@ -74,7 +74,7 @@ class NumberedBlocks(Blocks):
         return [tuple(placed.number for placed in one) for one in found]
 
 
-def features(batch: Batch, sentence: int, rows: Sequence[Row]) -> list[dict[str, float]]:
+def features(batch: PhraseBatch, sentence: int, rows: Sequence[Row]) -> list[dict[str, float]]:
     """The features of derivations of a sentence."""
     found = derivation_features(batch, Ragged.of(rows, np.int32), np.full(len(rows), sentence))
     return [found.row(i) for i in range(len(rows))]
@@ -85,7 +85,7 @@ def score(row: dict[str, float], weights: Weights) -> float:
     return math.fsum(value * weights.get(name, 0.0) for name, value in row.items())
 
 
-def words(batch: Batch, sentence: int, row: Row) -> list[str]:
+def words(batch: PhraseBatch, sentence: int, row: Row) -> list[str]:
     """The translation."""
     options = batch.options
     first = int(options.offsets[sentence])

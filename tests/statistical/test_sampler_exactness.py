@@ -11,7 +11,7 @@ from scipy import stats
 from dragoman.core.ragged import Ragged
 from dragoman.core.weights import Weights
 from dragoman.sampling.global_features import GlobalFunctions
-from dragoman.sampling.phrase.chains import Schedule
+from dragoman.sampling.schedule import Schedule
 from dragoman.search.global_feature import GlobalFeature
 from oracles.phrase_case import Case
 from oracles.phrase_chains import counts_of, other_weights, random_schedule, run, stationary_p_value

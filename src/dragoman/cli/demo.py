@@ -25,7 +25,7 @@ from dragoman.evaluation.reports.experiment_report import ExperimentReport
 from dragoman.evaluation.statistics.rule_comparison import Candidate, Compared, RuleComparison, TextSet
 from dragoman.metrics.bleu import Bleu
 from dragoman.model.bundle import Model
-from dragoman.search.phrase.translator import Translator
+from dragoman.search.translator import Translator
 from dragoman.text.tokenise import Tokeniser, tokenise_lines
 from dragoman.training.pipeline import Preparation, prepare, train
 
@@ -123,7 +123,7 @@ def register(app: typer.Typer) -> None:
         with progress.stage("comparing the methods"):
             compared.write()
         best = Results(experiment).best_run(experiment.plan.methods[0])
-        translator = Translator(model, best.weights(), threads=workers)
+        translator = Translator.of(model, best.weights(), threads=workers)
         with progress.stage("translating the test verses") as done:
             translations = []
             for part in translator.searched(test[0].lines()):

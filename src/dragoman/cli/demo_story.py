@@ -21,7 +21,8 @@ from dragoman.forest.nbest import nbest
 from dragoman.metrics.bleu import Bleu
 from dragoman.model.bundle import Model
 from dragoman.model.phrase_table import PhraseTable
-from dragoman.search.phrase.translator import Translation, Translator
+from dragoman.search.translation import Translation
+from dragoman.search.translator import Translator
 from dragoman.training.pipeline import Trained
 
 _TITLE = "Dragoman: King James English to modern English"

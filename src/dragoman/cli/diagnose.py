@@ -18,10 +18,9 @@ from dragoman.core.progress import Progress, available_cores
 from dragoman.model.bundle import Model
 from dragoman.sampling.diagnostics.diagnosis import Diagnosis, diagnose as diagnoses
 from dragoman.sampling.diagnostics.summary import summarise
-from dragoman.sampling.phrase.chains import Schedule
+from dragoman.sampling.schedule import Schedule
 from dragoman.search.limits import SearchLimits, SpaceLimits
-from dragoman.search.phrase.translator import Translator
-from dragoman.text.tokenise import input_preparation
+from dragoman.search.translator import Translator
 
 
 def register(app: typer.Typer) -> None:
@@ -64,21 +63,19 @@ def register(app: typer.Typer) -> None:
         refuse_existing(out, force)
         progress = terminal.progress()
         loaded = Model.load(model)
-        translator = Translator(
+        translator = Translator.of(
             loaded,
             None if weights is None else loaded.read_weights(weights, progress),
             limits=limits,
             space=space,
             threads=threads or available_cores(),
         )
-        prepare = input_preparation(loaded.settings, prepared=prepared)
-        lines = _chosen(prepare(read_lines(source)), limit_words, sentences, source, progress)
+        text = loaded.preparation(prepared=prepared)
+        lines = _chosen(text.source(read_lines(source)), limit_words, sentences, source, progress)
         found = []
         with output_folder(out) as folder:
             with progress.stage(f"diagnosing {len(lines):,} sentences") as done:
-                for one in diagnoses(
-                    translator, lines, options, schedule, seed=seed, threads=translator.threads, progress=progress
-                ):
+                for one in diagnoses(translator, lines, options, schedule, seed=seed, progress=progress):
                     found.append(one)
                     if not one.exact:
                         progress.warn(f"line {one.number} is too large for exact numbers ({one.words} words)")

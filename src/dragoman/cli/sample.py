@@ -23,10 +23,10 @@ from dragoman.formats.documents import read_documents
 from dragoman.formats.samples_jsonl import format_samples
 from dragoman.model.bundle import Model
 from dragoman.sampling.global_features import GLOBAL_FEATURES
-from dragoman.sampling.phrase.sampler import SampledBatch, Sampler, Sampling
+from dragoman.sampling.sampler import Sampled, Sampler
+from dragoman.sampling.schedule import Sampling
 from dragoman.search.limits import SearchLimits, SpaceLimits
-from dragoman.search.phrase.translator import Translator
-from dragoman.text.tokenise import input_preparation
+from dragoman.search.translator import Translator
 
 
 def register(app: typer.Typer) -> None:
@@ -73,14 +73,14 @@ def register(app: typer.Typer) -> None:
         progress = terminal.progress()
         chosen = loaded.weights if weights is None else loaded.read_weights(weights, progress)
         named = dict(_named_weight(text) for text in global_feature or [])
-        translator = Translator(
+        translator = Translator.of(
             loaded,
             chosen.updated(named),
             limits=limits,
             space=space,
             threads=threads or available_cores(),
         )
-        sampler = Sampler(
+        sampler = Sampler.of(
             translator,
             sampling,
             proposal_weights=None if proposal_weights is None else loaded.read_weights(proposal_weights, progress),
@@ -94,11 +94,10 @@ def register(app: typer.Typer) -> None:
         report = _Report()
         with open_output(out) as stream:
             for part in sampler.batches(
-                input_preparation(loaded.settings, prepared=prepared)(lines),
+                loaded.preparation(prepared=prepared).source(lines),
                 seed=seed,
                 documents=labels,
                 features=features,
-                threads=translator.threads,
                 progress=progress,
             ):
                 for i in range(len(part.samples)):
@@ -131,7 +130,7 @@ class _Report:
     jumps: int = 0
     accepted: int = 0
 
-    def add(self, part: SampledBatch) -> None:
+    def add(self, part: Sampled) -> None:
         """Add up a batch."""
         samples = part.samples
         self.sentences += len(samples)
@@ -141,7 +140,7 @@ class _Report:
             for first, last in zip(samples.sentences[:-1].tolist(), samples.sentences[1:].tolist(), strict=True)
         )
         self.disconnected += int((part.components > 1).sum())
-        tried, accepted = part.visited.jumps.sum(axis=(0, 1)).tolist()
+        tried, accepted = part.counts("jump")
         self.jumps += tried
         self.accepted += accepted
 

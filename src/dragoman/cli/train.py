@@ -14,7 +14,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.files import read_lines
 from dragoman.core.options import options_from
 from dragoman.core.progress import Progress, available_cores
-from dragoman.model.bundle import Settings
+from dragoman.model.settings import Settings
 from dragoman.text.tokenise import Tokeniser, tokenise_lines
 from dragoman.training.align import ALIGNERS
 from dragoman.training.clean import Cleaning

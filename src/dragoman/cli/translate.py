@@ -26,12 +26,14 @@ from dragoman.formats.documents import read_documents
 from dragoman.formats.hypergraph_jsonl import format_hypergraph
 from dragoman.formats.nbest.format import NBEST_FORMATS
 from dragoman.model.bundle import Model
-from dragoman.sampling.phrase.annealing import Annealing, annealed
-from dragoman.sampling.phrase.sampler import Sampler, Sampling
-from dragoman.search.limits import SearchLimits, SpaceLimits
-from dragoman.search.phrase.greedy import HillClimbing
-from dragoman.search.phrase.translator import Translation, Translator
-from dragoman.text.tokenise import detokenise_lines, input_preparation
+from dragoman.sampling.annealing import annealed
+from dragoman.sampling.sampler import Sampler
+from dragoman.sampling.schedule import Annealing, Sampling
+from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
+from dragoman.search.translation import Translation
+from dragoman.search.translator import Translator
+from dragoman.text.preparation import DEFAULT_LANGUAGE
+from dragoman.text.tokenise import detokenise_lines
 
 DecisionOptions = Annotated[
     list[str] | None, typer.Option("--decision-option", help="NAME=VALUE of one of the rule's options; repeatable.")
@@ -142,7 +144,7 @@ def register(app: typer.Typer) -> None:
             limits = replace(limits, algorithm="exhaustive")
         list_format = NBEST_FORMATS.get(nbest_format)()
         loaded = Model.load(model)
-        translator = Translator(
+        translator = Translator.of(
             loaded,
             None if weights is None else loaded.read_weights(weights, terminal.progress()),
             limits=limits,
@@ -151,13 +153,13 @@ def register(app: typer.Typer) -> None:
             markup=markup,
             threads=threads or available_cores(),
         )
-        settings = loaded.settings
+        preparation = loaded.preparation(prepared=prepared)
         sentences: Iterable[str] = read_lines(source)
         labels = None
         if documents is not None:
             sentences = list(sentences)
             labels = read_documents(documents, len(sentences))
-        sentences = input_preparation(settings, prepared=prepared)(sentences)
+        sentences = preparation.source(sentences)
         if rule is not None:
             draw = None
             if rule.evidence == "samples":
@@ -165,7 +167,7 @@ def register(app: typer.Typer) -> None:
             for batch in rule.gather(translator, sentences, draw=draw):
                 texts = rule.rule.decide(batch, threads=translator.threads).lines()
                 if detokenise:
-                    texts = detokenise_lines(texts, settings.target_language or "en")
+                    texts = detokenise_lines(texts, loaded.settings.target_language or DEFAULT_LANGUAGE)
                 print(*texts, sep="\n", flush=True)
             return
         with contextlib.ExitStack() as stack:
@@ -180,7 +182,7 @@ def register(app: typer.Typer) -> None:
                 if anneal
                 else translator.searched(
                     sentences,
-                    lattice=nbest_to is not None or graphs_to is not None,
+                    forests=nbest_to is not None or graphs_to is not None,
                     targets=None if force is None else read_lines(force),
                 )
             )
@@ -188,7 +190,7 @@ def register(app: typer.Typer) -> None:
                 translations = part.translations(features=details_to is not None)
                 texts = [translation.text for translation in translations]
                 if detokenise:
-                    texts = detokenise_lines(texts, settings.target_language or "en")
+                    texts = detokenise_lines(texts, loaded.settings.target_language or DEFAULT_LANGUAGE)
                 for i, (text, translation) in enumerate(zip(texts, translations, strict=True)):
                     print(text)
                     if show:
@@ -204,7 +206,7 @@ def register(app: typer.Typer) -> None:
                         graphs_to.write(format_hypergraph(part.hypergraph(i), number + i).encode() + b"\n")
                 sys.stdout.flush()
                 if nbest_to is not None and nbest_out is not None and nbest is not None:
-                    lists = part.nbest(nbest, distinct=distinct, threads=translator.threads)
+                    lists = part.nbest(nbest, distinct=distinct)
                     ids = tuple(range(number, number + len(part)))
                     for block in list_format.blocks(replace(lists, ids=ids), nbest_out, terminal.progress()):
                         nbest_to.write(block)
@@ -230,10 +232,8 @@ def sampler(
     documents: Sequence[str] | None = None,
 ) -> Draw:
     """What draws samples as evidence; `documents` are labels of the lines."""
-    chains = Sampler(translator, options_from(Sampling, options or []))
-    return partial(
-        chains.sample, seed=seed, documents=documents, features=False, threads=translator.threads, progress=progress
-    )
+    chains = Sampler.of(translator, options_from(Sampling, options or []))
+    return partial(chains.sample, seed=seed, documents=documents, features=False, progress=progress)
 
 
 def _links(translation: Translation) -> bytes:

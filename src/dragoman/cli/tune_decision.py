@@ -18,18 +18,17 @@ from dragoman.cli.translate import (
     sampler,
 )
 from dragoman.core.errors import DataError
-from dragoman.core.files import open_output, read_lines
+from dragoman.core.files import open_output
 from dragoman.core.progress import available_cores
 from dragoman.decision import RULES
 from dragoman.decision.grid import best_point, grid_density, grid_rules, search_grid
 from dragoman.decision.rule import Evidence
 from dragoman.decision.settings import Decision
 from dragoman.metrics.combined import parse_metric
-from dragoman.metrics.references import read_references
+from dragoman.metrics.texts import ReferencedText
 from dragoman.model.bundle import Model
 from dragoman.search.limits import SearchLimits, SpaceLimits
-from dragoman.search.phrase.translator import Translator
-from dragoman.text.tokenise import input_preparation
+from dragoman.search.translator import Translator
 
 
 def register(app: typer.Typer) -> None:
@@ -76,15 +75,11 @@ def register(app: typer.Typer) -> None:
         chosen = Decision.of(decision, decision_option or [], evidence, nbest_size)
         measure = parse_metric(metric)
         loaded = Model.load(model)
-        lines = list(input_preparation(loaded.settings, prepared=prepared)(read_lines(source)))
-        references = read_references(reference)
-        if len(references[0]) != len(lines):
-            raise DataError(
-                f"has {len(references[0])} lines, but {source} has {len(lines)}", path=reference[0], expected="as many"
-            )
+        text = ReferencedText.read(source, reference, loaded.preparation(prepared=prepared))
+        lines = text.lines
         if not lines:
             raise DataError("has no sentences", path=source, expected="some to decide about")
-        translator = Translator(
+        translator = Translator.of(
             loaded,
             None if weights is None else loaded.read_weights(weights),
             limits=limits,
@@ -99,7 +94,7 @@ def register(app: typer.Typer) -> None:
                 parts.append(part)
                 done += len(part)
                 share(done / len(lines))
-        points = search_grid(rules, parts, measure.scorer(references), threads=workers, progress=progress)
+        points = search_grid(rules, parts, measure.scorer(text.references), threads=workers, progress=progress)
         best = best_point(points, measure)
         found = Decision(best.rule, chosen.evidence, chosen.nbest_size)
         tuning = {"metric": metric, "score": round(best.score, 4), "source": str(source), "grid": grid}

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.errors import DataError
+from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import PathLike, open_output, read_lines
 
 
@@ -59,6 +59,12 @@ class Weights(Mapping[str, float]):
     def finite(self) -> bool:
         """Whether all of them are finite numbers."""
         return all(map(math.isfinite, self._values.values()))
+
+    def check_finite(self) -> None:
+        """Refuse weights that are not finite numbers."""
+        if not self.finite:
+            name, value = next((name, value) for name, value in self.items() if not math.isfinite(value))
+            raise UsageError(f"the weight of {name} is {value}; expected a finite number")
 
     @classmethod
     def read(cls, path: PathLike) -> Weights:

@@ -9,7 +9,7 @@ from dragoman.core.samples import Samples
 from dragoman.decision.rule import Evidence, EvidenceKind
 from dragoman.forest.nbest import nbest
 from dragoman.forest.prune import prune_to_density
-from dragoman.search.phrase.translator import Translator
+from dragoman.search.translator import Translator
 
 #: Draws samples of sentences, a batch at a time.
 Draw = Callable[[Iterable[str]], Iterator[Samples]]
@@ -35,7 +35,7 @@ def gather(
             raise UsageError("samples need a sampler")
         yield from draw(lines)
         return
-    for part in translator.searched(lines, lattice=True):
+    for part in translator.searched(lines, forests=True):
         graphs = [part.hypergraph(i, features=False) for i in range(len(part))]
         if kind == "nbest":
             yield nbest(graphs, size, distinct=distinct, threads=translator.threads)

@@ -13,7 +13,7 @@ from dragoman.core.toml import format_toml, read_toml
 from dragoman.decision import RULES
 from dragoman.decision.evidence import Draw, gather
 from dragoman.decision.rule import Evidence, EvidenceKind, Rule
-from dragoman.search.phrase.translator import Translator
+from dragoman.search.translator import Translator
 
 _KEYS = {"rule", "evidence", "nbest_size", "options", "tuning"}
 

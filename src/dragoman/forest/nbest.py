@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import common_vocab
-from dragoman.forest.derivation import derivation_features, segmentations, yields
+from dragoman.forest.derivation import segmentations, yields
 from dragoman.forest.kbest import kbest_many
+
+#: Gives the features of some edges of each hypergraph, all in one: those of the first, then those of the second, ...
+EdgeFeatures = Callable[[Sequence[NDArray[np.integer]]], FeatureRows]
 
 
 def nbest(
@@ -21,30 +25,48 @@ def nbest(
     *,
     distinct: bool = False,
     max_derivations: int = 1_000_000,
+    features: EdgeFeatures | None = None,
     threads: int = 1,
 ) -> NBest:
-    """Return the k best hypotheses of each hypergraph, with features (where it has them) and segmentations.
+    """Return the k best hypotheses of each hypergraph, with features and segmentations.
 
-    The options are those of `kbest`. A hypergraph without derivations has an empty list.
+    The options are those of `kbest`. A hypergraph without derivations has an empty list. `features` are asked for the
+    edges of these hypotheses only, a small part of all; by default they are those that the hypergraphs have.
     """
     lists = kbest_many(graphs, k, distinct=distinct, max_derivations=max_derivations, threads=threads)
     vocab, maps = common_vocab([graph.vocab for graph in graphs])
     pairs = list(zip(graphs, lists, strict=True))
     words = [yields(graph, found.derivations) for graph, found in pairs]
-    words = [Ragged(ids[row.values], row.offsets) for ids, row in zip(maps, words, strict=True)]
-    features = [
-        derivation_features(graph, found.derivations) if graph.features else FeatureRows.zeros(len(found))
-        for graph, found in pairs
-    ]
+    edges: list[NDArray[np.integer]] = []
+    rows: list[Ragged[np.int32]] = [_NO_ROWS]
+    first = 0
+    for found in lists:
+        used, numbers = np.unique(found.derivations.values, return_inverse=True)
+        edges.append(used)
+        rows.append(Ragged((numbers + first).astype(np.int32), found.derivations.offsets))
+        first += len(used)
+    of_edges = _own(graphs, edges) if features is None else features(edges)
     return NBest(
         vocab=vocab,
         sentences=np.cumsum([0, *map(len, lists)], dtype=np.int64),
-        hypotheses=Ragged.concatenate(words or [_NO_ROWS]),
+        hypotheses=Ragged.concatenate(
+            [_NO_ROWS, *(Ragged(ids[row.values], row.offsets) for ids, row in zip(maps, words, strict=True))]
+        ),
         scores=np.concatenate([np.empty(0), *(found.scores for found in lists)]),
-        features=FeatureRows.concatenate(features),
+        features=of_edges.sum_over(Ragged.concatenate(rows)),
         segmentations=Ragged.concatenate(
             [segmentations(graph, found.derivations) for graph, found in pairs] or [_NO_ROWS]
         ),
+    )
+
+
+def _own(graphs: Sequence[Hypergraph], edges: Sequence[NDArray[np.integer]]) -> FeatureRows:
+    """The features that hypergraphs have; none where they have none."""
+    return FeatureRows.concatenate(
+        [
+            graph.features.take(used) if graph.features else FeatureRows.zeros(len(used))
+            for graph, used in zip(graphs, edges, strict=True)
+        ]
     )
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ import dragoman
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import PathLike, output_folder
-from dragoman.core.options import Options, option
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.store import Arrays, load_arrays, save_arrays
 from dragoman.core.toml import format_toml, read_toml
@@ -27,31 +26,20 @@ from dragoman.model.extra_features import EXTRA_FEATURES
 from dragoman.model.extra_features.feature import ExtraFeature, ModelParts, NeighbourFeature, PairFeature
 from dragoman.model.features import CORE_FEATURES, phrase_features, reordering_features
 from dragoman.model.language_model import LanguageModel
+from dragoman.model.parts import KINDS, PARTS, Kind, load_parts
 from dragoman.model.phrase_table import PhraseTable
+from dragoman.model.settings import Settings
+from dragoman.text.preparation import TextPreparation
 
 #: Raised when a change makes older bundles unreadable.
 FORMAT = 1
 
 _CHECKED, _WEIGHTS = "checksums.toml", "weights.txt"
 
-Part = TypeVar("Part")
-
-
-@dataclass(frozen=True)
-class Settings(Options):
-    """How text is prepared for the model, and the limits of its space; kept with it so that all tools agree."""
-
-    source_language: str | None = option(None, "language of the source text, for tokenising")
-    target_language: str | None = option(None, "language of the target text, for tokenising")
-    tokenise: bool = option(False, "whether text must be tokenised before the model sees it")
-    lowercase: bool = option(False, "whether text must be lower-cased before the model sees it")
-    reordering_limit: int = option(6, "longest jump between phrases; -1 is no limit", minimum=-1)
-    table_limit: int = option(20, "options per source phrase, best p(e|f) first; 0 is no limit", minimum=0)
-
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A phrase-based model: vocabularies, any number of phrase tables and language models, and weights.
+    """A model: vocabularies, any number of phrase tables and language models, and weights.
 
     `history` is a record of how the model was made (options and counts), for people and for reports. `extra_features`
     are features beside the dense ones, each with what it has learnt. `global_features` are the names of features of
@@ -72,6 +60,20 @@ class Model:
         parts = [f"{name}: {len(table):,} phrase pairs" for name, table in self.tables.items()]
         parts += [f"{name}: order {lm.order}, {len(lm.vocab):,} words" for name, lm in self.language_models.items()]
         return f"Model({'; '.join(parts)})"
+
+    @property
+    def kind(self) -> Kind:
+        """Which search the model is for; its parts say so."""
+        return "phrase"
+
+    def preparation(self, *, prepared: bool = False) -> TextPreparation:
+        """What text goes through on its way to the model and back; nothing, if it is `prepared` already."""
+        settings = self.settings
+        if prepared:
+            return TextPreparation()
+        return TextPreparation(
+            settings.source_language, settings.target_language, settings.tokenise, settings.lowercase
+        )
 
     @property
     def reorderings(self) -> list[str]:
@@ -195,10 +197,9 @@ class Model:
         with output_folder(path) as folder:
             for vocab_name, vocab in (("source", self.source_vocab), ("target", self.target_vocab)):
                 save_arrays(folder / "vocab" / vocab_name, vocab.arrays())
-            for name, table in self.tables.items():
-                save_arrays(folder / "tables" / name, table.arrays())
-            for name, model in self.language_models.items():
-                save_arrays(folder / "language_models" / name, model.arrays())
+            for place, _ in PARTS.values():
+                for name, part in getattr(self, place).items():
+                    save_arrays(folder / place / name, part.arrays())
             for feature, learnt in self.extra_features.items():
                 save_arrays(folder / "extra_features" / feature.name, learnt)
             (folder / _WEIGHTS).write_text(self.weights.format(), encoding="utf-8")
@@ -209,16 +210,12 @@ class Model:
         return {
             "format": FORMAT,
             "dragoman": dragoman.__version__,
-            "kind": "phrase-based",
+            "kind": next(name for name, kind in KINDS.items() if kind == self.kind),
             "settings": self.settings.to_dict(),
-            "table": [
-                {"name": name, "scores": list(table.score_names), "pairs": len(table), "sources": len(table.sources)}
-                for name, table in self.tables.items()
-            ],
-            "language_model": [
-                {"name": name, "order": model.order, "words": len(model.vocab)}
-                for name, model in self.language_models.items()
-            ],
+            **{
+                heading: [{"name": name, **part.about()} for name, part in getattr(self, place).items()]
+                for heading, (place, _) in PARTS.items()
+            },
             "extra_feature": [{"name": feature.name, "options": feature.to_dict()} for feature in self.extra_features],
             "global_feature": [{"name": name, "options": dict(row)} for name, row in self.global_features.items()],
             "history": dict(self.history),
@@ -231,17 +228,11 @@ class Model:
         about = _read_description(folder)
         try:
             return cls(
-                source_vocab=_load_part(folder / "vocab" / "source", Vocab.from_arrays),
-                target_vocab=_load_part(folder / "vocab" / "target", Vocab.from_arrays),
-                tables={
-                    row["name"]: _load_part(
-                        folder / "tables" / row["name"], partial(PhraseTable.from_arrays, row["scores"])
-                    )
-                    for row in about.get("table", [])
-                },
-                language_models={
-                    row["name"]: _load_part(folder / "language_models" / row["name"], LanguageModel.from_arrays)
-                    for row in about.get("language_model", [])
+                source_vocab=_load_vocab(folder / "vocab" / "source"),
+                target_vocab=_load_vocab(folder / "vocab" / "target"),
+                **{
+                    place: load_parts(folder / place, about.get(heading, []), part)
+                    for heading, (place, part) in PARTS.items()
                 },
                 weights=Weights.read(folder / _WEIGHTS),
                 settings=Settings.from_dict(about["settings"]),
@@ -271,13 +262,15 @@ def _read_description(folder: Path) -> dict[str, Any]:
             path=file,
             expected=f"format {FORMAT}, which dragoman {dragoman.__version__} reads",
         )
+    if about.get("kind") not in KINDS:
+        raise DataError(f"has a model of the kind {about.get('kind')!r}", path=file, expected=" or ".join(KINDS))
     return about
 
 
-def _load_part(folder: Path, build: Callable[[Arrays], Part]) -> Part:
+def _load_vocab(folder: Path) -> Vocab:
     arrays = load_arrays(folder)
     try:
-        return build(arrays)
+        return Vocab.from_arrays(arrays)
     except DataError as error:
         raise DataError(str(error), path=folder) from None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,6 +104,15 @@ class LanguageModel:
                     raise DataError(f"the n-gram '{ngrams.vocab.text(table.words[duplicate])}' occurs twice")
                 duplicate -= len(table)
         return cls(ngrams.vocab, slots, states, unigrams, bounds, implied_slots, implied_words)
+
+    def about(self) -> dict[str, Any]:
+        """What a model's description says of the language model."""
+        return {"order": self.order, "words": len(self.vocab)}
+
+    @classmethod
+    def restored(cls, about: Mapping[str, Any], arrays: Arrays) -> Self:
+        """Rebuild a language model from its description, which it does not need, and arrays."""
+        return cls.from_arrays(arrays)
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Self:

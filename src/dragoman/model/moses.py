@@ -21,10 +21,11 @@ from dragoman.formats.arpa import read_arpa, write_arpa
 from dragoman.formats.moses.ini import MosesFeature, MosesIni, read_moses_ini, write_moses_ini
 from dragoman.formats.moses.phrase_table import read_phrase_table, write_phrase_table
 from dragoman.formats.moses.reordering import attach_reordering, read_reordering, write_reordering
-from dragoman.model.bundle import Model, Settings
+from dragoman.model.bundle import Model
 from dragoman.model.features import phrase_features, reordering_features
 from dragoman.model.language_model import LanguageModel
 from dragoman.model.phrase_table import PhraseTable
+from dragoman.model.settings import Settings
 
 _PENALTIES = {
     "UnknownWordPenalty": "unknown_word",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,6 +137,15 @@ class PhraseTable:
         if self.counts is not None:
             arrays["counts"] = self.counts
         return arrays | {f"{_REORDERING}{name}": scores for name, scores in self.log_reordering.items()}
+
+    def about(self) -> dict[str, Any]:
+        """What a model's description says of the table."""
+        return {"scores": list(self.score_names), "pairs": len(self), "sources": len(self.sources)}
+
+    @classmethod
+    def restored(cls, about: Mapping[str, Any], arrays: Arrays) -> PhraseTable:
+        """Rebuild a table from its description and arrays."""
+        return cls.from_arrays(about["scores"], arrays)
 
     @classmethod
     def from_arrays(cls, score_names: Sequence[str], arrays: Arrays) -> PhraseTable:

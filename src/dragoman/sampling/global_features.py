@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
+from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.ragged import Ragged
 from dragoman.core.registry import Registry
+from dragoman.core.vocab import Vocab
 from dragoman.core.weights import Weights
 from dragoman.search.global_feature import GlobalFeature
-from dragoman.search.phrase.batch import Batch
 
 GLOBAL_FEATURES: Registry[GlobalFeature] = Registry("global_feature", "dragoman.sampling.features", GlobalFeature)
 
@@ -58,9 +59,8 @@ class GlobalFunctions:
         """The names of the features of documents."""
         return tuple(feature.name for feature in self.features if feature.level == "document")
 
-    def arrays(self, batch: Batch) -> list[FeatureArrays]:
-        """Prepare a batch for the kernel."""
-        source, options = batch.options.source, batch.options
+    def arrays(self, source: Corpus, vocab: Vocab, words: NDArray[np.int32]) -> list[FeatureArrays]:
+        """Prepare sentences for the kernel: `words` of `vocab` are all that their translations are made of."""
         return [
             (
                 address or 0,
@@ -68,14 +68,15 @@ class GlobalFunctions:
                 weight,
                 feature.level == "document",
                 feature.symbols(source.vocab)[source.sentences.values],
-                feature.symbols(options.vocab)[options.words.values],
+                feature.symbols(vocab)[words],
             )
             for feature, weight, address in zip(self.features, self.weights, self._addresses, strict=True)
         ]
 
-    def values(self, batch: Batch, sentences: NDArray[np.int64], hypotheses: Ragged[np.int32]) -> FeatureRows:
+    def values(
+        self, source: Corpus, sentences: NDArray[np.int64], vocab: Vocab, hypotheses: Ragged[np.int32]
+    ) -> FeatureRows:
         """The values of the sentence features for translations; those of documents are no matter of one sentence."""
-        source, vocab = batch.options.source, batch.options.vocab
         chosen = [i for i, feature in enumerate(self.features) if feature.level == "sentence"]
         columns = [
             kernels.global_values(

@@ -1,1 +1,5 @@
-"""Sentence to hypergraph: phrase-based search by stacks, cube pruning or exhaustively, and greedy hill-climbing."""
+"""Sentence to hypergraph: the face that every search has, and a room for each kind of model.
+
+Callers see `Translator` and `Searched` of `translator.py`, and never a kind's own room (`phrase/`): `Translator.of`
+makes the one that a model is for.
+"""

@@ -1,4 +1,4 @@
-"""What a search looks at and keeps: the options of every phrase-based search."""
+"""What a search looks at and keeps, as options; each kind of search takes those that it knows, and refuses others."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dragoman.core.options import Options, option
-
-#: The numbers by which the kernel knows the algorithms.
-ALGORITHMS = {"stack": 0, "cube": 1, "exhaustive": 2}
 
 
 @dataclass(frozen=True)
@@ -38,3 +35,22 @@ class SpaceLimits(Options):
         "probability", "keep the options best by p(e|f), or by weighted score with LM estimate as Moses does"
     )
     unknown_words: Literal["copy", "drop"] = option("copy", "what becomes of source words without a translation")
+
+    @property
+    def depends_on_weights(self) -> bool:
+        """Whether other weights may mean other derivations."""
+        return self.table_limit_by == "score"
+
+
+@dataclass(frozen=True)
+class HillClimbing(Options):
+    """Greedy search in place of a beam, or after it: where a climb starts and which changes it tries."""
+
+    start: Literal["gloss", "beam"] = option(
+        "gloss", "start from the best monotone translation without a look at context, or from what the beam found"
+    )
+    retranslate: bool = option(True, "try other translations of a phrase")
+    merge_split: bool = option(True, "try one phrase for two neighbours, two for one, and other translations of both")
+    reorder: bool = option(True, "try to exchange two phrases")
+    move: bool = option(True, "try to move a phrase")
+    max_steps: int | None = option(None, "stop after so many changes; by default only when none helps", minimum=0)

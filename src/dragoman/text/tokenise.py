@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import functools
 import multiprocessing
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 from dragoman.core.options import Options, option
 from dragoman.core.progress import SILENT, Progress
-from dragoman.model.bundle import Settings
 
 _CHUNK_LINES = 10_000
 # Starting a process takes as long as tokenising some tens of thousands of lines.
@@ -72,15 +71,6 @@ def detokenise_lines(lines: Sequence[str], language: str) -> list[str]:
 
     detokeniser = MosesDetokenizer(lang=language)
     return [detokeniser.detokenize(line.split(), unescape=False) for line in lines]
-
-
-def input_preparation(settings: Settings, *, prepared: bool = False) -> Callable[[Iterable[str]], Iterator[str]]:
-    """What turns input lines into what a model was trained on, a line at a time; nothing for prepared text."""
-    if prepared or not settings.tokenise:
-        return iter
-    options = Tokeniser(lowercase=settings.lowercase)
-    language = settings.source_language or "en"
-    return lambda lines: (tokenise_lines([line], language, options)[0] for line in lines)
 
 
 def _tokenise_chunk(lines: Sequence[str], language: str, options: Tokeniser) -> list[str]:

@@ -21,10 +21,11 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import BOS, EOS
 from dragoman.formats.arpa import read_arpa
 from dragoman.formats.pharaoh import read_links
-from dragoman.model.bundle import Model, Settings
+from dragoman.model.bundle import Model
 from dragoman.model.features import initial_weights
 from dragoman.model.language_model import LanguageModel
 from dragoman.model.phrase_table import PhraseTable
+from dragoman.model.settings import Settings
 from dragoman.text.tokenise import Tokeniser, tokenise_lines
 from dragoman.training import prune
 from dragoman.training.align.base import Aligner

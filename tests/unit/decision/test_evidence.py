@@ -14,7 +14,7 @@ from dragoman.decision.settings import Decision
 from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.ter import Ter
 from dragoman.search.limits import SearchLimits
-from dragoman.search.phrase.translator import Translator
+from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import decision as oracle, phrase_space
 from oracles.forest import derivations
 
@@ -22,7 +22,7 @@ from oracles.forest import derivations
 @pytest.fixture(scope="module")
 def translator():
     model = phrase_space.random_model(np.random.default_rng(4))
-    return Translator(model, limits=SearchLimits(algorithm="exhaustive"))
+    return PhraseTranslator(model, limits=SearchLimits(algorithm="exhaustive"))
 
 
 LINES = [phrase_space.random_sentence(np.random.default_rng(seed), 4) for seed in range(5)] + [""]

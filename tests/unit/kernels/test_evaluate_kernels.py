@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from dragoman import kernels
-from dragoman.tuning.evaluate import Evaluator
+from dragoman.tuning.problems.evaluate import Evaluator
 from oracles.tuning_sampling_opt import random_problem
 
 

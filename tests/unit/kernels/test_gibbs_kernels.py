@@ -8,12 +8,12 @@ import pytest
 
 from dragoman.core.ragged import Ragged
 from dragoman.core.weights import Weights
-from dragoman.sampling.chains import run_chains
 from dragoman.sampling.features.length_ratio import LengthRatio
 from dragoman.sampling.global_features import GlobalFunctions
-from dragoman.search.greedy import HillClimbing, hill_climb
-from dragoman.search.limits import SearchLimits, SpaceLimits
-from dragoman.search.translator import Translator
+from dragoman.sampling.phrase.chains import run_chains
+from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
+from dragoman.search.phrase.greedy import hill_climb
+from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import phrase_space
 from oracles.phrase_chains import random_schedule
 
@@ -27,7 +27,7 @@ def test_chains_are_safe_and_report_derivations(seed):
     limit = int(rng.integers(-1, 5))
     space = SpaceLimits(reordering_limit=limit, table_limit=0, unknown_words="drop" if seed % 2 else "copy")
     lines = ["", *(phrase_space.random_sentence(rng, 12) for _ in range(4))]
-    batch = Translator(model, weights, space=space).batch(lines)
+    batch = PhraseTranslator(model, weights, space=space).batch(lines)
     visited = run_chains(
         batch,
         random_schedule(rng),

@@ -10,9 +10,9 @@ import pytest
 
 from dragoman.core.ragged import Ragged
 from dragoman.core.weights import Weights
-from dragoman.search.greedy import HillClimbing, hill_climb, neighbours
-from dragoman.search.limits import SpaceLimits
-from dragoman.search.translator import Translator
+from dragoman.search.limits import HillClimbing, SpaceLimits
+from dragoman.search.phrase.greedy import hill_climb, neighbours
+from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import phrase_space
 
 
@@ -25,7 +25,7 @@ def test_climbs_are_safe_and_never_lead_down(seed, size):
     limit = int(rng.integers(-1, 5))
     space = SpaceLimits(reordering_limit=limit, table_limit=0, unknown_words="drop" if seed % 2 else "copy")
     lines = ["", *(phrase_space.random_sentence(rng, 15) for _ in range(5))]
-    batch = Translator(model, weights, space=space).batch(lines)
+    batch = PhraseTranslator(model, weights, space=space).batch(lines)
     climbed = hill_climb(batch, None, HillClimbing(), reordering_limit=limit, threads=2)
     assert not (climbed.scores < climbed.start_scores).any()
     for sentence, top in enumerate(climbed.derivations):
@@ -38,7 +38,7 @@ def test_climbs_are_safe_and_never_lead_down(seed, size):
 def test_rows_of_any_options_are_derivations_or_refused(seed):
     rng = np.random.default_rng(seed)
     model = phrase_space.random_model(rng, language_models=1)
-    batch = Translator(model).batch([phrase_space.random_sentence(rng, 3)])
+    batch = PhraseTranslator(model).batch([phrase_space.random_sentence(rng, 3)])
     accepted = 0
     for _ in range(200):
         row = rng.integers(-1, len(batch.options) + 1, int(rng.integers(1, 4))).astype(np.int32)

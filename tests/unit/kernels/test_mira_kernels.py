@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dragoman import kernels
-from dragoman.tuning.problem import Problem
+from dragoman.tuning.problems.problem import Problem
 from oracles.tuning_margin import bleu_statistics, chosen_hypotheses, mira_primal, random_problem, solve_mira
 
 

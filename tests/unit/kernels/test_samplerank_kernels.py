@@ -16,11 +16,12 @@ from dragoman.metrics.chrf import Chrf
 from dragoman.metrics.ter import Ter
 from dragoman.model.extra_features import EXTRA_FEATURES
 from dragoman.sampling.global_features import GLOBAL_FEATURES
-from dragoman.search.greedy import gloss
+from dragoman.sampling.phrase.rank_chains import RankChains
+from dragoman.sampling.ranking import RankSteps
 from dragoman.search.limits import SpaceLimits
-from dragoman.search.translator import Translator
-from dragoman.tuning.learner import Lesson
-from dragoman.tuning.rank_chains import RankChains, RankSteps
+from dragoman.search.phrase.greedy import gloss
+from dragoman.search.phrase.translator import PhraseTranslator
+from dragoman.tuning.methods.learner import Lesson
 from oracles import extra_features, phrase_case, phrase_space, samplerank
 from oracles.sampler import p_value, probabilities
 
@@ -56,7 +57,7 @@ class Case:
         self.limit = int(rng.integers(-1, 5))
         lines = ["", *(phrase_space.random_sentence(rng, 9) for _ in range(5))]
         space = SpaceLimits(reordering_limit=self.limit, table_limit=int(rng.integers(2, 5)))
-        reachable = Translator(model, space=space).batch(lines)
+        reachable = PhraseTranslator(model, space=space).batch(lines)
         self.references = [_some_translations(reachable, rng) for _ in range(int(rng.integers(1, 4)))]
         scorer = (metric or Bleu()).scorer([Corpus.from_lines(texts) for texts in self.references])
         names = [name for name in model.feature_names if name != "unknown_word"]

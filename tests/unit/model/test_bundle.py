@@ -5,10 +5,11 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.phrases import PHRASE_SCORES
 from dragoman.core.weights import Weights
-from dragoman.model.bundle import Model, Settings, verify
+from dragoman.model.bundle import Model, verify
 from dragoman.model.features import initial_weights
 from dragoman.model.language_model import LanguageModel
 from dragoman.model.phrase_table import PhraseTable
+from dragoman.model.settings import Settings
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
 from oracles.phrase_pairs import phrase_pairs
 

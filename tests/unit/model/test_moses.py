@@ -5,10 +5,11 @@ import pytest
 
 from dragoman.core.errors import DataError
 from dragoman.core.progress import DragomanWarning, Progress
-from dragoman.model.bundle import Model, Settings
+from dragoman.model.bundle import Model
 from dragoman.model.features import initial_weights
 from dragoman.model.moses import export_moses, import_moses
 from dragoman.model.phrase_table import PhraseTable
+from dragoman.model.settings import Settings
 from oracles.phrase_pairs import as_dict, phrase_pairs
 from oracles.phrase_space import random_model
 

@@ -10,13 +10,15 @@ import pytest
 from dragoman.core.errors import DataError
 from dragoman.core.ragged import Ragged
 from dragoman.core.samples import Samples
+from dragoman.sampling.documents import document_parts
 from dragoman.sampling.features.length_ratio import LengthRatio
 from dragoman.sampling.global_features import GLOBAL_FEATURES
-from dragoman.sampling.phrase.annealing import Annealing, anneal, annealed
-from dragoman.sampling.phrase.chains import Schedule, document_parts, run_chains
-from dragoman.sampling.phrase.sampler import Sampler, Sampling
+from dragoman.sampling.phrase.annealing import anneal, annealed
+from dragoman.sampling.phrase.chains import run_chains
+from dragoman.sampling.sampler import Sampler
+from dragoman.sampling.schedule import Annealing, Sampling, Schedule
 from dragoman.search.limits import SpaceLimits
-from dragoman.search.phrase.translator import Translator
+from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import phrase_space
 from oracles.lexical_consistency import lexical_consistency
 from oracles.phrase_documents import Document
@@ -30,7 +32,7 @@ def model_with(**options):
 
 
 def translator_of(model, **weights):
-    return Translator(model, model.weights.updated(weights), space=SpaceLimits(reordering_limit=2, table_limit=0))
+    return PhraseTranslator(model, model.weights.updated(weights), space=SpaceLimits(reordering_limit=2, table_limit=0))
 
 
 def sentences(count, seed=5):
@@ -111,23 +113,23 @@ def test_a_sampler_uses_the_features_of_its_model():
     assert list(model.global_features) == model.feature_names[-2:] == ["length_ratio", "lexical_consistency"]
     plain = replace(model, global_features={})
     weights = {"length_ratio": 3.0, "lexical_consistency": 2.0}
-    (one,) = Sampler(translator_of(model, **weights), FEW).sample(lines, trace=True)
+    (one,) = Sampler.of(translator_of(model, **weights), FEW).sample(lines, trace=True)
     features = [LengthRatio(), GLOBAL_FEATURES.get("lexical_consistency")(min_length=1)]
-    (two,) = Sampler(translator_of(plain, **weights), FEW, global_features=features).sample(lines, trace=True)
+    (two,) = Sampler.of(translator_of(plain, **weights), FEW, global_features=features).sample(lines, trace=True)
     assert one.trace.tobytes() == two.trace.tobytes()
     assert one.scores.tobytes() == two.scores.tobytes()
     assert one.documents.values.tobytes() == two.documents.values.tobytes()
     assert one.documents.names == ("lexical_consistency",)
     assert "length_ratio" in one.features.names
-    (other,) = Sampler(translator_of(plain), FEW).sample(lines, trace=True)
+    (other,) = Sampler.of(translator_of(plain), FEW).sample(lines, trace=True)
     assert other.trace.tobytes() != one.trace.tobytes()
     assert other.documents is None
 
 
 def test_features_without_a_weight_change_nothing_and_have_values():
     model, lines = model_with(length_ratio={}, lexical_consistency={"min_length": 1}), sentences(9)
-    (plain,) = Sampler(translator_of(replace(model, global_features={})), FEW).sample(lines, trace=True, threads=2)
-    sampler = Sampler(translator_of(model), FEW)
+    (plain,) = Sampler.of(translator_of(replace(model, global_features={})), FEW).sample(lines, trace=True, threads=2)
+    sampler = Sampler.of(translator_of(model), FEW)
     (samples,) = sampler.sample(lines, trace=True, threads=2)
     assert samples.trace.tobytes() == plain.trace.tobytes()
     assert samples.documents.values.min() < 0
@@ -139,7 +141,7 @@ def test_features_without_a_weight_change_nothing_and_have_values():
 def test_samples_of_documents_put_together():
     model, lines = model_with(lexical_consistency={"min_length": 1}), sentences(12)
     labels = ["a"] * 3 + ["b"] * 6 + ["c"] * 3
-    sampler = Sampler(translator_of(model, lexical_consistency=1.0), FEW)
+    sampler = Sampler.of(translator_of(model, lexical_consistency=1.0), FEW)
     parts = list(sampler.sample(lines, documents=labels, trace=True))
     assert [len(part) for part in parts] == [3, 6, 3]
     samples = Samples.concatenate(parts)
@@ -161,7 +163,7 @@ def test_samples_of_documents_put_together():
 @pytest.mark.filterwarnings("ignore:the time was over")
 def test_time_over_leaves_gaps():
     model = model_with(lexical_consistency={"min_length": 1})
-    sampler = Sampler(translator_of(model), Sampling(samples=100_000, max_seconds=0.01, chains=1, burn_in=0))
+    sampler = Sampler.of(translator_of(model), Sampling(samples=100_000, max_seconds=0.01, chains=1, burn_in=0))
     (part,) = sampler.batches(sentences(3), trace=True)
     collected = part.visited.collected[:, 0].tolist()
     assert len(set(collected)) == 1

@@ -17,10 +17,11 @@ from dragoman.core.weights import Weights
 from dragoman.sampling.features.bracket_balance import BracketBalance
 from dragoman.sampling.features.length_ratio import LengthRatio
 from dragoman.sampling.global_features import GLOBAL_FEATURES, GlobalFunctions
-from dragoman.sampling.phrase.sampler import Sampler, Sampling
+from dragoman.sampling.sampler import Sampler
+from dragoman.sampling.schedule import Sampling
 from dragoman.search.global_feature import GlobalFeature
 from dragoman.search.limits import SpaceLimits
-from dragoman.search.phrase.translator import Translator
+from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import phrase_space
 
 FEW = Sampling(samples=50, burn_in=3, chains=1)
@@ -43,9 +44,9 @@ def sampled(features, weight=3.0, seed=1, lines=6, **settings):
     rng = np.random.default_rng(seed)
     model = phrase_space.random_model(rng, language_models=1)
     weights = model.weights.updated({feature.name: weight for feature in features})
-    translator = Translator(model, weights, space=SpaceLimits(reordering_limit=2, table_limit=0))
+    translator = PhraseTranslator(model, weights, space=SpaceLimits(reordering_limit=2, table_limit=0))
     texts = [phrase_space.random_sentence(rng, 6) for _ in range(lines)]
-    parts = list(Sampler(translator, FEW, global_features=features).sample(texts, **settings))
+    parts = list(Sampler.of(translator, FEW, global_features=features).sample(texts, **settings))
     return translator, texts, parts
 
 
@@ -173,7 +174,7 @@ def test_names_and_refusals():
         GlobalFunctions([LengthRatio()], Weights())
     model = phrase_space.random_model(np.random.default_rng(1))
     with pytest.raises(UsageError, match="length_ratio is a global feature, which no search by dynamic programming"):
-        Translator(model, local_features=[LengthRatio()])
+        PhraseTranslator(model, local_features=[LengthRatio()])
 
     class Nothing(GlobalFeature):
         name = "nothing"

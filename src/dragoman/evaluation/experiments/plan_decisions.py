@@ -24,8 +24,9 @@ from dragoman.decision.max_derivation import MaxDerivation
 from dragoman.decision.rule import Evidence, EvidenceKind
 from dragoman.decision.settings import Decision
 from dragoman.evaluation.experiments.folder_name import folder_name
-from dragoman.sampling.phrase.sampler import Sampler, Sampling
-from dragoman.search.phrase.translator import Translator
+from dragoman.sampling.sampler import Sampler
+from dragoman.sampling.schedule import Sampling
+from dragoman.search.translator import Translator
 
 _KEYS = ("name", "use", "evidence", "nbest_size", "options", "sampling", "scales", "scale_lines")
 
@@ -84,8 +85,8 @@ class PlannedDecision:
         """Yield what the rule is to see about some sentences, a batch at a time."""
         draw = None
         if self.by_samples:
-            sampler = Sampler(translator, self.sampling)
-            draw = partial(sampler.sample, seed=seed, features=False, threads=translator.threads)
+            sampler = Sampler.of(translator, self.sampling)
+            draw = partial(sampler.sample, seed=seed, features=False)
         return self.decision.gather(translator, lines, density=density, draw=draw)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,12 +24,8 @@ from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.metric import Metric, Scorer
 from dragoman.metrics.references import read_references
 from dragoman.model.bundle import Model
-from dragoman.tuning.problems.evidence import Decoded
-from dragoman.tuning.problems.hypergraph_evidence import DecodedGraphs
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
-from dragoman.tuning.problems.nbest_evidence import DecodedLists
 from dragoman.tuning.problems.problem import MOST_DENSE, Problem
-from dragoman.tuning.problems.ranges import weight_ranges
 from dragoman.tuning.runs.run import Run
 
 UNTUNED = "untuned"
@@ -195,20 +191,10 @@ class Results:
         """Whether a run kept what it decoded; methods that learn sentence by sentence do not."""
         return all(run.evidence(event["iteration"]).exists() for event in run.events())
 
-    def evidence(self, run: Run) -> Decoded:
-        """All that a run decoded."""
-        kind: type[Decoded] = DecodedLists if run.options["decoding"]["evidence"] == "nbest" else DecodedGraphs
-        parts: list[Any] = [kind.load(run.evidence(event["iteration"])) for event in run.events()]
-        pool = parts[0]
-        for part in parts[1:]:
-            pool = part.after(pool)
-        return pool  # type: ignore[no-any-return]
-
-    def problem(self, run: Run) -> Problem | HypergraphProblem:
+    def problem(self, method: Method, run: Run) -> Problem | HypergraphProblem:
         """What the optimiser saw last."""
-        scorer = parse_metric(self.plan.metrics[0]).scorer(read_references(self.plan.job.references))
-        names = self.tuned_names
-        return self.evidence(run).problem(names, weight_ranges(names), scorer, sign=self.sign, threads=self._threads)
+        job = replace(self.plan.job, tuner=method.tuner)
+        return job.problem(self._model, run, threads=self._threads)
 
     def _statistics(
         self, folder: Path, test: TestSet, decision: PlannedDecision, name: str, scorer: Scorer

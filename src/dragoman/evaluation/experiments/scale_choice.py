@@ -13,8 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dragoman.core.errors import DataError
-from dragoman.core.files import open_output, read_lines
+from dragoman.core.files import open_output
 from dragoman.core.toml import read_toml
 from dragoman.core.weights import Weights
 from dragoman.decision.grid import GridPoint, best_point, grid_density, search_grid
@@ -22,10 +21,8 @@ from dragoman.decision.rule import Rule
 from dragoman.evaluation.experiments.plan_decisions import PlannedDecision
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.metric import Metric
-from dragoman.metrics.references import read_references
+from dragoman.metrics.texts import ReferencedText
 from dragoman.model.bundle import Model
-from dragoman.search.phrase.translator import Translator
-from dragoman.text.tokenise import input_preparation
 from dragoman.tuning.runs.job import Job
 
 Options = tuple[tuple[str, str], ...]
@@ -66,15 +63,9 @@ def _points(
     job: Job, decisions: Sequence[PlannedDecision], weights: Weights, threads: int
 ) -> dict[PlannedDecision, dict[float, GridPoint]]:
     model = Model.load(job.model)
-    lines = list(input_preparation(model.settings, prepared=job.prepared)(read_lines(job.source)))
-    references = read_references(job.references)
-    if len(references[0]) != len(lines):
-        raise DataError(
-            f"has {len(references[0])} lines, but {job.source} has {len(lines)}",
-            path=job.references[0],
-            expected="as many",
-        )
-    translator = Translator(model, weights, limits=job.limits, space=job.space, threads=threads)
+    text = ReferencedText.read(job.source, job.references, model.preparation(prepared=job.prepared))
+    lines, references = text.lines, text.references
+    translator = job.translator(model, weights, threads=threads)
     groups: dict[tuple[int, tuple[object, ...]], list[tuple[PlannedDecision, float]]] = {}
     for decision in decisions:
         count = min(decision.scale_lines or len(lines), len(lines))

@@ -13,8 +13,6 @@ from dragoman.evaluation.experiments.plan import TestSet
 from dragoman.evaluation.experiments.plan_decisions import PlannedDecision
 from dragoman.evaluation.experiments.scale_choice import choose_scales
 from dragoman.model.bundle import Model
-from dragoman.search.phrase.translator import Translator
-from dragoman.text.tokenise import input_preparation
 from dragoman.tuning.runs.job import Job
 
 FINAL = "final.txt"
@@ -78,7 +76,7 @@ class Translations:
     ) -> dict[PlannedDecision, bytes]:
         """Translate some lines by several decisions; those that see the same evidence share it."""
         job = self.job
-        translator = Translator(self._model, weights, limits=job.limits, space=job.space, threads=self.threads)
+        translator = job.translator(self._model, weights, threads=self.threads)
         groups: dict[tuple[object, ...], list[PlannedDecision]] = {}
         for decision in decisions:
             groups.setdefault(decision.sees, []).append(decision)
@@ -98,4 +96,4 @@ class Translations:
         return Model.load(self.job.model)
 
     def _lines(self, test: TestSet) -> list[str]:
-        return list(input_preparation(self._model.settings, prepared=self.job.prepared)(read_lines(test.source)))
+        return list(self._model.preparation(prepared=self.job.prepared).source(read_lines(test.source)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dragoman.search.phrase.translator import Phrase
+from dragoman.search.translation import Phrase
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

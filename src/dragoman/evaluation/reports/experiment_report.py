@@ -266,7 +266,7 @@ class ExperimentReport:
         run = results.best_run(method)
         if not results.has_evidence(run):
             return
-        problem = results.problem(run)
+        problem = results.problem(method, run)
         weights = results.scaled(run.weights())
         point = prepare(problem, threads=self._threads).at(weights)
         lines = [point.line(axis) for axis in np.eye(len(weights))]

@@ -14,7 +14,7 @@ from dragoman.decision.grid import GridPoint, best_point, grid_rules, search_gri
 from dragoman.decision.rule import Decisions, Evidence, EvidenceKind
 from dragoman.decision.settings import Decision
 from dragoman.metrics.metric import Metric, Scorer
-from dragoman.search.phrase.translator import Translator
+from dragoman.search.translator import Translator
 
 _DENSITY = 50.0
 

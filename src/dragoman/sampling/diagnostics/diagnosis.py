@@ -23,12 +23,6 @@ from dragoman.sampling.diagnostics.convergence import (
     split_r_hat,
 )
 from dragoman.sampling.diagnostics.divergence import round_sizes, sample_counts
-from dragoman.sampling.diagnostics.lattices import (
-    Lattice,
-    exhaustive_lattice,
-    translation_log_scores,
-    weighted_features,
-)
 from dragoman.sampling.diagnostics.results import (
     Curve,
     Curves,
@@ -37,9 +31,11 @@ from dragoman.sampling.diagnostics.results import (
     RunDiagnostics,
     SentenceDiagnostics,
 )
-from dragoman.sampling.phrase.chains import Schedule
-from dragoman.sampling.phrase.sampler import SampledBatch, Sampler, Sampling
-from dragoman.search.phrase.translator import Translator
+from dragoman.sampling.forest import Forest, weighted_features
+from dragoman.sampling.sampler import Sampled, Sampler
+from dragoman.sampling.schedule import Sampling, Schedule
+from dragoman.search.limits import SearchLimits
+from dragoman.search.translator import Translator
 
 #: Sizes of samples and n-best lists whose expectations are compared: those of the thesis's table 7.1.
 EXPECTATION_SIZES = (200, 1000, 2000, 5000, 10_000, 20_000)
@@ -101,7 +97,6 @@ def diagnose(
     schedule: Schedule = Schedule(),
     *,
     seed: int = 1,
-    threads: int = 1,
     progress: Progress = SILENT,
 ) -> Iterator[SentenceDiagnostics]:
     """Sample tokenised sentences, given with their numbers, and compare what comes out with everything else.
@@ -110,15 +105,15 @@ def diagnose(
     on the seed, the sentence's number and the way to begin.
     """
     translator.refuse_global_features()
-    samplers = [Sampler(translator, options.sampling(schedule, name)) for name in options.start_points]
+    samplers = [Sampler.of(translator, options.sampling(schedule, name)) for name in options.start_points]
     for number, line in lines:
         seeds = np.random.SeedSequence([seed, number]).generate_state(len(samplers) + 1, np.uint64).tolist()
         parts = [
             part
             for sampler, own in zip(samplers, seeds, strict=False)
-            for part in sampler.batches([line], seed=own, trace=True, threads=threads, progress=progress)
+            for part in sampler.batches([line], seed=own, trace=True, progress=progress)
         ]
-        yield _Sentence(translator, options, number, line, parts, threads).diagnosed(seeds[-1])
+        yield _Sentence(samplers[0], options, number, line, parts).diagnosed(seeds[-1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,34 +128,23 @@ class _Drawn:
 class _Sentence:
     """One sentence that was sampled, on its way through the diagnosis."""
 
-    def __init__(
-        self,
-        translator: Translator,
-        options: Diagnosis,
-        number: int,
-        line: str,
-        parts: list[SampledBatch],
-        threads: int,
-    ):
-        self._translator, self._options, self._threads = translator, options, threads
+    def __init__(self, sampler: Sampler, options: Diagnosis, number: int, line: str, parts: list[Sampled]):
+        self._sampler, self._options = sampler, options
         self._number, self._line, self._parts = number, line, parts
         # Chains may have run out of time; what all of them have is compared.
-        self._samples = min(int(part.visited.collected.min()) for part in parts)
+        self._samples = min(int(part.collected.min()) for part in parts)
         if self._samples < 4:
             raise DataError(f"line {number} has {self._samples} samples a chain; expected at least 4 in the time given")
         self._drawn = [_sampled(part, options.temperature, self._samples) for part in parts]
-        batch = translator.batch([line])
-        found = batch.search(translator.limits, translator.reordering_limit, lattice=True, threads=threads)
-        if found.outcomes[0] != 0:
+        limits = sampler.translator.limits
+        found = sampler.forest(line, limits)
+        if found is None:
             raise DataError(
-                f"line {number} needs more than {translator.limits.max_size:,} hypotheses and arcs",
+                f"line {number} needs more than {limits.max_size:,} hypotheses and arcs",
                 expected="a shorter sentence, tighter limits, or a larger max-size",
             )
-        temperature = options.temperature
-        self._lattice = Lattice.of(batch, found, temperature)
-        self._exact = exhaustive_lattice(
-            translator, batch, max_size=options.exhaustive_size, temperature=temperature, threads=threads
-        )
+        self._lattice = found
+        self._exact = sampler.forest(line, SearchLimits(algorithm="exhaustive", max_size=options.exhaustive_size))
         most = max(len(drawn.scores) for drawn in self._drawn)
         self._best = self._lattice.best(max(options.nbest, most))
 
@@ -168,7 +152,9 @@ class _Sentence:
         """Put all numbers together; the seed is for independent draws."""
         exact, drawn = self._exact, list(self._drawn)
         if exact is not None and self._options.independent:
-            drawn.append(_independent(exact, self._options.chains, self._samples, seed, self._threads))
+            drawn.append(
+                _independent(exact, self._options.chains, self._samples, seed, self._sampler.translator.threads)
+            )
         sizes = round_sizes(self._samples, self._options.chains)
         curves = self._curves(drawn, sizes)
         scores = [one.scores[one.trace] for one in self._drawn]
@@ -186,7 +172,7 @@ class _Sentence:
             runs=[self._run(*run) for run in runs],
             independent=curves[-1] if len(curves) > len(self._parts) else None,
             r_hat=split_r_hat(rank_normalised(np.concatenate(scores))),
-            features=tuple(self._translator.model.dense_features),
+            features=tuple(self._sampler.translator.model.dense_features),
             expectations=self._expectations(),
         )
 
@@ -197,13 +183,7 @@ class _Sentence:
         exact = self._exact
         of_translations = None
         if exact is not None:
-            of_translations = -exact.log_partition + translation_log_scores(
-                self._translator,
-                self._line,
-                Ragged(words, offsets),
-                temperature=self._options.temperature,
-                threads=self._threads,
-            )
+            of_translations = self._sampler.log_scores(self._line, Ragged(words, offsets)) - exact.log_partition
         curves = []
         for one, own in zip(drawn, np.split(numbers, np.cumsum([len(one.scores) for one in drawn])[:-1]), strict=True):
             of_derivations = None if exact is None else one.scores - exact.log_partition
@@ -212,9 +192,9 @@ class _Sentence:
             )
         return curves
 
-    def _run(self, initial: str, part: SampledBatch, scores: NDArray[np.float64], curves: Curves) -> RunDiagnostics:
+    def _run(self, initial: str, part: Sampled, scores: NDArray[np.float64], curves: Curves) -> RunDiagnostics:
         ranked = rank_normalised(scores)
-        derivations, counts = part.visited.derivations, part.samples.counts.sum(axis=1)
+        derivations, counts = part.derivations, part.samples.counts.sum(axis=1)
         size = len(counts)
         best = self._best.derivations.take(np.arange(min(size, len(self._best))))
         covered = [self._lattice.log_partition, np.logaddexp.reduce(self._best.scores[:size])]
@@ -229,7 +209,7 @@ class _Sentence:
             )
             for there, mass in zip(inside, covered, strict=True)
         )
-        tried, accepted = part.visited.jumps[0].sum(axis=0).tolist()
+        tried, accepted = part.counts("jump")
         return RunDiagnostics(
             initial=initial,
             curves=curves,
@@ -242,7 +222,7 @@ class _Sentence:
         )
 
     def _expectations(self) -> list[Expectation]:
-        names = self._translator.model.dense_features
+        names = self._sampler.translator.model.dense_features
         rows = [
             Expectation(evidence, None, lattice.log_size, lattice.expected_features().tolist())
             for evidence, lattice in (("exact", self._exact), ("lattice", self._lattice))
@@ -261,13 +241,13 @@ class _Sentence:
         return rows
 
 
-def _sampled(part: SampledBatch, temperature: float, samples: int) -> _Drawn:
+def _sampled(part: Sampled, temperature: float, samples: int) -> _Drawn:
     trace = part.samples.trace
     assert trace is not None
     return _Drawn(trace[0, :, :samples], part.samples.scores / temperature, part.samples.hypotheses)
 
 
-def _independent(exact: Lattice, chains: int, samples: int, seed: int, threads: int) -> _Drawn:
+def _independent(exact: Forest, chains: int, samples: int, seed: int, threads: int) -> _Drawn:
     draws = sample(exact.graph, chains * samples, seed, threads=threads)
     numbers, edges, offsets = kernels.intern_sequences(draws.values, draws.offsets)
     distinct = Ragged(edges, offsets)

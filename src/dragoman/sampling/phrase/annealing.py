@@ -1,42 +1,27 @@
-"""Simulated annealing: the best derivation by chains that cool down until they hardly move."""
+"""Simulated annealing of phrase-based derivations."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.options import option
 from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
+from dragoman.sampling.documents import document_parts
 from dragoman.sampling.global_features import GlobalFunctions, features_of
-from dragoman.sampling.phrase.chains import Schedule, document_parts, run_chains
-from dragoman.search.phrase.batch import Batch, Found
+from dragoman.sampling.phrase.chains import run_chains
+from dragoman.sampling.schedule import Annealing
+from dragoman.search.phrase.batch import Found, PhraseBatch
 from dragoman.search.phrase.greedy import gloss
-from dragoman.search.phrase.translator import BATCH, Searched, Translator
-
-
-@dataclass(frozen=True)
-class Annealing(Schedule):
-    """How chains cool down."""
-
-    scans: int = option(200, "scans a chain", minimum=1)
-    start_temperature: float = option(3.0, "temperature of the first scan", minimum=1e-6)
-    end_temperature: float = option(
-        0.01, "temperature of the last scan; it falls by the same factor each time", minimum=1e-6
-    )
-    chains: int = option(1, "chains a sentence, of which the best counts", minimum=1)
-
-    @property
-    def temperatures(self) -> NDArray[np.float64]:
-        """The temperature of each scan."""
-        return np.geomspace(self.start_temperature, self.end_temperature, self.scans)
+from dragoman.search.phrase.translator import PhraseSearched, PhraseTranslator
+from dragoman.search.translator import BATCH
 
 
 def anneal(
-    batch: Batch,
+    batch: PhraseBatch,
     options: Annealing = Annealing(),
     *,
     reordering_limit: int,
@@ -81,26 +66,20 @@ def anneal(
 
 
 def annealed(
-    translator: Translator,
+    translator: PhraseTranslator,
     lines: Iterable[str],
     options: Annealing = Annealing(),
     *,
     seed: int = 1,
     documents: Iterable[object] | None = None,
-) -> Iterator[Searched]:
-    """Translate tokenised sentences by annealing from what the beam finds, in order, a batch at a time.
-
-    The best derivation of a sentence is never worse than the beam's. Sentence i of the lines has random numbers of its
-    own, whatever the batches. The model's global features take part, of which the beam knows nothing. Those of
-    documents see lines in a row with the same label in `documents`, by default all, and the best is that of a document
-    as a whole.
-    """
+) -> Iterator[PhraseSearched]:
+    """Translate by annealing from what the beam finds; see `sampling.annealing`."""
     number = 0
     features = [f for f in features_of(translator.model.global_features) if translator.weights.get(f.name, 0.0) != 0]
     functions = GlobalFunctions(features, translator.weights) if features else None
     together = functions is not None and functions.see_documents
     for part, bounds in document_parts(lines, documents, BATCH * translator.threads, together=together):
-        searched = translator.search_together(part, lattice=bool(options.jump_every))
+        searched = translator.search_together(part, forests=bool(options.jump_every))
         batch, found = searched.batch, searched.found
         derivations, scores = anneal(
             batch,
@@ -116,12 +95,21 @@ def annealed(
         )
         number += len(part)
         values = (
-            None if functions is None else functions.values(batch, np.arange(len(part)), _words(batch, derivations))
+            None
+            if functions is None
+            else functions.values(
+                batch.options.source, np.arange(len(part)), batch.options.vocab, _words(batch, derivations)
+            )
         )
-        yield Searched(batch, replace(found, scores=scores, derivations=derivations), values)
+        yield PhraseSearched(
+            batch,
+            replace(found, scores=scores, derivations=derivations),
+            global_values=values,
+            threads=translator.threads,
+        )
 
 
-def _words(batch: Batch, derivations: Ragged[np.int32]) -> Ragged[np.int32]:
+def _words(batch: PhraseBatch, derivations: Ragged[np.int32]) -> Ragged[np.int32]:
     """The target words of a derivation of each sentence."""
     placed = derivations.values + np.repeat(batch.options.offsets[:-1], derivations.lengths)
     words = batch.options.words.take(placed)

@@ -2,52 +2,21 @@
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.options import Options, option
 from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
-from dragoman.core.weights import Weights
 from dragoman.sampling.global_features import GlobalFunctions
-from dragoman.search.phrase.batch import Batch, Found, PhraseArrays
+from dragoman.sampling.schedule import Schedule, checked_seed
+from dragoman.search.phrase.batch import Found, PhraseArrays, PhraseBatch
 
 #: Scores beyond this are overflowing, or were infinite to begin with.
 _LARGEST = 1e100
-
-
-@dataclass(frozen=True)
-class Schedule(Options):
-    """What a chain does, and when."""
-
-    scan: Literal["systematic", "random"] = option(
-        "systematic", "visit all points in turn, or as many points drawn at random"
-    )
-    merge_split: float = option(
-        1.0, "merge and split phrases; 0 is never, other numbers matter to random scans", minimum=0
-    )
-    reorder: float = option(1.0, "exchange two phrases; likewise", minimum=0)
-    retranslate: float = option(1.0, "translate a phrase anew; likewise", minimum=0)
-    jump_every: int = option(
-        10, "after so many scans propose a derivation from the decoder's lattice; 0 is never", minimum=0
-    )
-    forward_share: float = option(
-        0.1, "share of the jumps that may lead anywhere, not just into the lattice", minimum=0, maximum=1
-    )
-    max_seconds: float | None = option(None, "stop a chain after so many seconds, with what it has", minimum=0)
-
-    @property
-    def rates(self) -> tuple[float, float, float]:
-        """How often each operator is used, in the kernel's order."""
-        return self.merge_split, self.reorder, self.retranslate
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +50,7 @@ class Visited:
 
 
 def run_chains(
-    batch: Batch,
+    batch: PhraseBatch,
     schedule: Schedule,
     *,
     reordering_limit: int,
@@ -95,7 +64,7 @@ def run_chains(
     trace: bool = False,
     starts: Ragged[np.int32] | None = None,
     lattices: Found | None = None,
-    proposal: Batch | None = None,
+    proposal: PhraseBatch | None = None,
     functions: GlobalFunctions | None = None,
     documents: NDArray[np.int64] | None = None,
     first_number: int = 0,
@@ -110,7 +79,7 @@ def run_chains(
     are the bounds of groups of sentences that global features see together. Sentence `s` has random numbers of its own
     that depend on the seed, on `first_number + s` and on the chain only.
     """
-    count = len(batch.options.offsets) - 1
+    options, count = batch.options, len(batch.options.offsets) - 1
     _check_schedule(schedule, per_pass, temperature, burn_in)
     _check_scores(batch, first_number)
     if starts is None:
@@ -125,7 +94,7 @@ def run_chains(
             batch.arrays,
             None if proposal is None else _without_idle_models(proposal.arrays),
             None if lattices is None else _lattice_arrays(lattices),
-            [] if functions is None else functions.arrays(batch),
+            [] if functions is None else functions.arrays(options.source, options.vocab, options.words.values),
             starts.values,
             starts.offsets,
             bounds,
@@ -153,7 +122,7 @@ def run_chains(
         raise functions.failure(error) from None
     for sentence in np.flatnonzero(out["found"] == 0).tolist():
         raise DataError(
-            f"sentence {first_number + sentence + 1} ('{batch.options.source.line(sentence)}') has no derivation",
+            f"sentence {first_number + sentence + 1} ('{options.source.line(sentence)}') has no derivation",
             expected="options that cover each word, in an order that the reordering limit allows",
         )
     statistics = out["statistics"].reshape(count, chains, -1)
@@ -177,29 +146,6 @@ def run_chains(
     )
 
 
-def checked_seed(seed: int) -> int:
-    """Return the seed if the kernels can take it."""
-    if not 0 <= seed < 2**64:
-        raise UsageError(f"the seed is {seed}; expected a number from 0 to 2^64 - 1")
-    return seed
-
-
-def check_weights(weights: Weights) -> None:
-    """Refuse weights that are not finite."""
-    if not weights.finite:
-        name, value = next((name, value) for name, value in weights.items() if not math.isfinite(value))
-        raise UsageError(f"the weight of {name} is {value}; expected a finite number")
-
-
-def cooling(start: float, end: float, scans: int) -> NDArray[np.float64]:
-    """Temperatures that fall linearly from `start` towards `end`, which comes next.
-
-    >>> cooling(3.0, 1.0, 4).tolist()
-    [3.0, 2.5, 2.0, 1.5]
-    """
-    return start + (end - start) * np.arange(scans) / max(scans, 1)
-
-
 def _check_schedule(schedule: Schedule, per_pass: bool, temperature: float, burn_in: NDArray[np.float64]) -> None:
     if not any(schedule.rates) and not schedule.jump_every:
         raise UsageError("the chain has no operator and no jumps; expected merge-split, reorder, retranslate or jumps")
@@ -210,8 +156,8 @@ def _check_schedule(schedule: Schedule, per_pass: bool, temperature: float, burn
             raise UsageError(f"the temperature is {value}; expected a finite number above 0")
 
 
-def _check_scores(batch: Batch, first_number: int) -> None:
-    check_weights(batch.weights)
+def _check_scores(batch: PhraseBatch, first_number: int) -> None:
+    batch.weights.check_finite()
     arrays = batch.arrays
     worst = np.abs(batch.estimates)
     if len(worst):
@@ -238,37 +184,3 @@ def _without_idle_models(arrays: PhraseArrays) -> PhraseArrays:
 def _lattice_arrays(found: Found) -> tuple[NDArray[np.generic], ...]:
     names = ("node_offsets", "first_edges", "edge_offsets", "tails", "edge_options", "edge_scores")
     return tuple(found.arrays[name] for name in names)
-
-
-def document_parts(
-    lines: Iterable[str], labels: Iterable[object] | None, size: int, *, together: bool
-) -> Iterator[tuple[list[str], NDArray[np.int64]]]:
-    """Cut lines into batches of about `size` sentences, each with the bounds of its documents.
-
-    Without features that see documents (`together`), each sentence stands for itself, and lines are taken as they come.
-    """
-    if not together:
-        stream = iter(lines)
-        while part := list(itertools.islice(stream, size)):
-            yield part, np.arange(len(part) + 1)
-        return
-    everything = list(lines)
-    named = [0] * len(everything) if labels is None else list(labels)
-    if len(named) != len(everything):
-        raise DataError(f"there are {len(named)} labels of documents for {len(everything)} lines")
-    bounds = document_bounds(named)
-    first = 0
-    while first < len(bounds) - 1:
-        last = max(first + 1, int(np.searchsorted(bounds, bounds[first] + size, side="right")) - 1)
-        yield everything[bounds[first] : bounds[last]], bounds[first : last + 1] - bounds[first]
-        first = last
-
-
-def document_bounds(labels: Sequence[object]) -> NDArray[np.int64]:
-    """Where the documents begin in lines with these labels, and where the last one ends.
-
-    >>> document_bounds(["a", "a", "b", "a"]).tolist()
-    [0, 2, 3, 4]
-    """
-    changes = [i for i in range(1, len(labels)) if labels[i] != labels[i - 1]]
-    return np.array([0, *changes, len(labels)] if len(labels) else [0], np.int64)

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.search.phrase.batch import Batch
+from dragoman.search.phrase.batch import PhraseBatch
 
 #: Counting stops here.
 MOST_COMPONENTS = 1000
 
 
-def segmentation_components(batch: Batch, *, threads: int = 1) -> NDArray[np.int64]:
+def segmentation_components(batch: PhraseBatch, *, threads: int = 1) -> NDArray[np.int64]:
     """The number of connected parts of each sentence's segmentation graph; 1 if all is well, 1000 also for more.
 
     A segmentation is a path over the positions between words, a merge or split replaces two of its edges by the one

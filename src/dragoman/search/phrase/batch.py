@@ -18,8 +18,11 @@ from dragoman.core.vocab import BOS, EOS, SPECIAL
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
 from dragoman.model.features import reordering_features
-from dragoman.search.limits import ALGORITHMS, SearchLimits
+from dragoman.search.limits import SearchLimits
 from dragoman.search.phrase.options import PhraseOptions, exit_classes
+
+#: The numbers by which the kernel knows the algorithms.
+ALGORITHMS = {"stack": 0, "cube": 1, "exhaustive": 2}
 
 
 class LocalFeature(Protocol):
@@ -80,7 +83,7 @@ class PhraseArrays(NamedTuple):
     boundary: NDArray[np.float64]  #: weighted score of each right symbol (row) before each left symbol (column)
 
 
-class Batch:
+class PhraseBatch:
     """The options of a batch of sentences, scored with weights."""
 
     def __init__(
@@ -104,9 +107,9 @@ class Batch:
         none = np.zeros(len(options), np.int32)
         self.left, self.right = boundary_feature(options) if boundary_feature else (none, none)
 
-    def reweighted(self, weights: Weights) -> Batch:
+    def reweighted(self, weights: Weights) -> PhraseBatch:
         """Return the same options scored with other weights."""
-        return Batch(self.model, weights, self.options, self._lm_ids, self._local_features, self.boundary_feature)
+        return PhraseBatch(self.model, weights, self.options, self._lm_ids, self._local_features, self.boundary_feature)
 
     @cached_property
     def local(self) -> NDArray[np.float64]:

@@ -9,39 +9,18 @@ that it mends what a beam could not foresee, and its time hardly depends on the 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.options import Options, option
 from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
-from dragoman.search.limits import SearchLimits
-from dragoman.search.phrase.batch import Batch, Found
+from dragoman.search.limits import HillClimbing, SearchLimits
+from dragoman.search.phrase.batch import Found, PhraseBatch
 
 #: The numbers by which the kernel knows the operators.
 OPERATORS = {"retranslate": 1, "merge_split": 2, "reorder": 4, "move": 8}
-
-
-@dataclass(frozen=True)
-class HillClimbing(Options):
-    """Where a climb starts and which changes it tries."""
-
-    start: Literal["gloss", "beam"] = option(
-        "gloss", "start from the best monotone translation without a look at context, or from what the beam found"
-    )
-    retranslate: bool = option(True, "try other translations of a phrase")
-    merge_split: bool = option(True, "try one phrase for two neighbours, two for one, and other translations of both")
-    reorder: bool = option(True, "try to exchange two phrases")
-    move: bool = option(True, "try to move a phrase")
-    max_steps: int | None = option(None, "stop after so many changes; by default only when none helps", minimum=0)
-
-    @property
-    def operators(self) -> int:
-        """The operators to use, as the kernel knows them."""
-        return sum(number for name, number in OPERATORS.items() if getattr(self, name))
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +32,7 @@ class Climbed(Found):
 
 
 def greedy_search(
-    batch: Batch,
+    batch: PhraseBatch,
     options: HillClimbing,
     limits: SearchLimits,
     *,
@@ -72,7 +51,7 @@ def greedy_search(
 
 
 def hill_climb(
-    batch: Batch,
+    batch: PhraseBatch,
     starts: Ragged[np.int32] | None,
     options: HillClimbing,
     *,
@@ -94,7 +73,7 @@ def hill_climb(
         batch.arrays,
         starts.values,
         starts.offsets,
-        options.operators,
+        _operators(options),
         np.iinfo(np.int64).max if options.max_steps is None else options.max_steps,
         reordering_limit,
         threads,
@@ -103,16 +82,21 @@ def hill_climb(
     return Climbed(outcomes, scores, looked_at, Ragged(derivations, offsets), {}, start_scores, steps)
 
 
-def gloss(batch: Batch, *, threads: int = 1) -> Ragged[np.int32]:
+def gloss(batch: PhraseBatch, *, threads: int = 1) -> Ragged[np.int32]:
     """The best monotone derivation of each sentence by what its options are worth alone: the start of a climb."""
     return hill_climb(batch, None, HillClimbing(max_steps=0), reordering_limit=0, threads=threads).derivations
 
 
 def neighbours(
-    batch: Batch, sentence: int, derivation: NDArray[np.int32], options: HillClimbing, *, reordering_limit: int
+    batch: PhraseBatch, sentence: int, derivation: NDArray[np.int32], options: HillClimbing, *, reordering_limit: int
 ) -> tuple[Ragged[np.int32], NDArray[np.float64]]:
     """All derivations that one step could lead to, and by how much they score more; some may come twice."""
     found, offsets, differences = kernels.derivation_neighbours(
-        batch.arrays, sentence, derivation, options.operators, reordering_limit
+        batch.arrays, sentence, derivation, _operators(options), reordering_limit
     )
     return Ragged(found, offsets), differences
+
+
+def _operators(options: HillClimbing) -> int:
+    """The operators to use, as the kernel knows them."""
+    return sum(number for name, number in OPERATORS.items() if getattr(options, name))

@@ -12,7 +12,7 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
 from dragoman.model.features import reordering_features
-from dragoman.search.phrase.batch import Batch, Found, boundary_names
+from dragoman.search.phrase.batch import Found, PhraseBatch, boundary_names
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class Edges:
     lm_states: NDArray[np.int32]
 
     @classmethod
-    def of(cls, batch: Batch, found: Found, sentence: int) -> Edges:
+    def of(cls, batch: PhraseBatch, found: Found, sentence: int) -> Edges:
         """Return the edges that a search with `lattice` kept."""
         arrays = found.arrays
         nodes = _part(arrays["node_offsets"], sentence)
@@ -52,7 +52,7 @@ class Edges:
         columns = ("tails", "option", "previous", "lm_states")
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in columns))
 
-    def features(self, batch: Batch) -> FeatureRows:
+    def features(self, batch: PhraseBatch) -> FeatureRows:
         """Return the features of the edges."""
         moves = self.tails >= 0
         lm_scores = np.zeros(self.lm_states.shape)
@@ -66,7 +66,7 @@ def _part(offsets: NDArray[np.int64], sentence: int) -> slice:
     return slice(int(offsets[sentence]), int(offsets[sentence + 1]))
 
 
-def hypergraph(batch: Batch, found: Found, sentence: int, edges: Edges, *, features: bool = True) -> Hypergraph:
+def hypergraph(batch: PhraseBatch, found: Found, sentence: int, edges: Edges, *, features: bool = True) -> Hypergraph:
     """Return the lattice of one sentence, given its edges; without a derivation, it is a root and nothing else."""
     nodes = _part(found.arrays["node_offsets"], sentence)
     # Each lattice has one more bound than nodes; sentences without a derivation have neither.
@@ -102,7 +102,7 @@ def _templates(words: Ragged[np.int32], first: int, last: int) -> Ragged[np.int3
 
 
 def edge_features(
-    batch: Batch,
+    batch: PhraseBatch,
     option: NDArray[np.int64],
     previous: NDArray[np.int64],
     moves: NDArray[np.bool_],
@@ -145,7 +145,7 @@ def edge_features(
     return FeatureRows.join(parts)
 
 
-def derivation_features(batch: Batch, derivations: Ragged[np.int32], sentences: NDArray[np.int64]) -> FeatureRows:
+def derivation_features(batch: PhraseBatch, derivations: Ragged[np.int32], sentences: NDArray[np.int64]) -> FeatureRows:
     """Features of whole derivations, given as options (numbered within their sentence) in target order."""
     lengths = derivations.lengths
     first = np.repeat(batch.options.offsets[sentences], lengths)

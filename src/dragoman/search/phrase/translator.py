@@ -1,11 +1,8 @@
-"""Translating: lines in, translations, n-best lists or hypergraphs out."""
+"""Translating with phrase tables: options are collected, scored and searched, a batch of sentences at a time."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from html import escape
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,63 +14,26 @@ from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
 from dragoman.core.ragged import Ragged
 from dragoman.core.weights import Weights
+from dragoman.forest.nbest import nbest
 from dragoman.model.bundle import Model
 from dragoman.search.global_feature import GlobalFeature
-from dragoman.search.limits import SearchLimits, SpaceLimits
+from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
 from dragoman.search.markup import Given, parse_markup
-from dragoman.search.phrase.batch import Batch, BoundaryFeature, Found, LocalFeature
-from dragoman.search.phrase.greedy import HillClimbing, greedy_search
+from dragoman.search.phrase.batch import BoundaryFeature, Found, LocalFeature, PhraseBatch
+from dragoman.search.phrase.greedy import greedy_search
 from dragoman.search.phrase.lattice import Edges, derivation_features, hypergraph
-from dragoman.search.phrase.nbest import nbest
 from dragoman.search.phrase.options import OptionCollector, PhraseOptions
-
-#: Sentences that are searched together, for each thread: enough to keep threads busy, few enough to stream.
-BATCH = 16
+from dragoman.search.translation import Phrase, Translation
+from dragoman.search.translator import Searched, Translator
 
 _TOO_LARGE = 2  # among the outcomes of the kernel
 
 
-@dataclass(frozen=True)
-class Phrase:
-    """One step of a derivation: source words `source[0]:source[1]` became target words `target[0]:target[1]`."""
+class PhraseTranslator(Translator):
+    """Translates with a phrase-based model.
 
-    source: tuple[int, int]
-    target: tuple[int, int]
-    links: tuple[tuple[int, int], ...]
-    unknown: bool
-
-
-@dataclass(frozen=True)
-class Translation:
-    """The best derivation of a sentence. Shows as its text."""
-
-    source: str
-    text: str
-    score: float
-    phrases: tuple[Phrase, ...]
-    features: dict[str, float]
-
-    def __str__(self) -> str:
-        return self.text
-
-    def _repr_html_(self) -> str:
-        """Show source and translation phrase by phrase, for notebooks."""
-        source, target = self.source.split(), self.text.split()
-        cells = [
-            (" ".join(source[slice(*phrase.source)]), " ".join(target[slice(*phrase.target)]))
-            for phrase in self.phrases
-        ]
-        rows = ("".join(f"<td>{escape(cell[side])}</td>" for cell in cells) for side in (0, 1))
-        return f"<table><tr>{'</tr><tr>'.join(rows)}</tr></table><small>score {self.score:.4f}</small>"
-
-
-class Translator:
-    """Translates with a model.
-
-    `weights` replace the model's. `limits` say how hard to search, `space` which derivations there are. `climbing` is
-    greedy search in place of the beam, or after it. `local_features` and `boundary_feature` come beside those of the
-    model, which can have one boundary feature. With `markup`, sentences may fix translations of spans, see
-    `markup.py`.
+    `local_features` and `boundary_feature` come beside those of the model, which can have one boundary feature; for
+    the other arguments see `Translator.of`.
     """
 
     def __init__(
@@ -89,10 +49,7 @@ class Translator:
         markup: bool = False,
         threads: int = 1,
     ):
-        self.model = model
-        self.weights = model.weights if weights is None else weights
-        self.limits = limits
-        self.threads = threads
+        super().__init__(model, weights, limits, space, threads)
         self._climbing = climbing
         self._markup = markup
         settings = model.settings
@@ -100,14 +57,8 @@ class Translator:
         self.reordering_limit = settings.reordering_limit if limit is None else limit
         self._table_limit = settings.table_limit if space.table_limit is None else space.table_limit
         self._by_score = space.table_limit_by == "score"
-        self._collector = OptionCollector(
-            model,
-            table_limit=0 if self._by_score else self._table_limit,
-            drop_unknown=space.unknown_words == "drop",
-        )
         self._local_features: tuple[LocalFeature, ...] = (*model.local_features, *local_features)
         self._boundary_feature: BoundaryFeature | None = boundary_feature or model.boundary_feature
-        self._lm_ids = [model.lm_word_ids(name) for name in model.language_models]
         if not model.tables:
             raise UsageError("the model has no phrase table")
         if boundary_feature is not None and model.boundary_feature is not None:
@@ -118,8 +69,14 @@ class Translator:
                     f"{feature.name} is a global feature, which no search by dynamic programming can score; "
                     "give it to a Sampler"
                 )
+        self._collector = OptionCollector(
+            model,
+            table_limit=0 if self._by_score else self._table_limit,
+            drop_unknown=space.unknown_words == "drop",
+        )
+        self._lm_ids = [model.lm_word_ids(name) for name in model.language_models]
 
-    def batch(self, lines: Sequence[str]) -> Batch:
+    def batch(self, lines: Sequence[str]) -> PhraseBatch:
         """Collect and score the options of some tokenised sentences, which may have markup if that is on."""
         given: list[list[Given]] = []
         if self._markup:
@@ -131,65 +88,27 @@ class Translator:
             batch = self._scored(options.take(_best_of_spans(options, batch.estimates, self._table_limit)))
         return batch
 
-    def _scored(self, options: PhraseOptions) -> Batch:
-        return Batch(self.model, self.weights, options, self._lm_ids, self._local_features, self._boundary_feature)
-
-    def searched(
-        self, lines: Iterable[str], *, lattice: bool = False, targets: Iterable[str] | None = None
-    ) -> Iterator[Searched]:
-        """Search tokenised sentences, in order, a batch at a time; `targets` allows only these translations."""
-        self.refuse_global_features()
-        stream, forced = iter(lines), None if targets is None else iter(targets)
-        while part := list(itertools.islice(stream, BATCH * self.threads)):
-            yield self.search_together(
-                part, lattice=lattice, targets=None if forced is None else list(itertools.islice(forced, len(part)))
-            )
+    def _scored(self, options: PhraseOptions) -> PhraseBatch:
+        return PhraseBatch(
+            self.model, self.weights, options, self._lm_ids, self._local_features, self._boundary_feature
+        )
 
     def search_together(
-        self, part: Sequence[str], *, lattice: bool = False, targets: Sequence[str] | None = None
-    ) -> Searched:
+        self, part: Sequence[str], *, forests: bool = False, targets: Sequence[str] | None = None
+    ) -> PhraseSearched:
         """Search a batch of tokenised sentences, by dense and sparse features: global ones count for nothing."""
         batch = self.batch(part)
-        wanted = None if targets is None else _encoded(batch, targets, part)
-        found = self._search(batch, targets=wanted, lattice=lattice)
+        wanted = None if targets is None else _encoded(batch, targets)
+        found = self._search(batch, targets=wanted, lattice=forests)
         for i in np.flatnonzero(found.outcomes == _TOO_LARGE).tolist():
             raise DataError(
                 f"the search of '{_shortened(part[i])}' ({len(part[i].split())} words) needs more than "
                 f"{self.limits.max_size:,} hypotheses and arcs",
                 expected="a shorter sentence, tighter limits, or a larger max-size",
             )
-        return Searched(batch, found)
+        return PhraseSearched(batch, found, threads=self.threads)
 
-    def refuse_global_features(self) -> None:
-        """Refuse weights by which a global feature has a say in what is best: no dynamic program can score it."""
-        for name in self.model.global_features:
-            if self.weights.get(name, 0.0) != 0:
-                raise UsageError(
-                    f"the global feature {name} has the weight {self.weights[name]:g}, and only sampling can score it: "
-                    "translate with --anneal or --decision mbr --evidence samples, or set the weight to 0"
-                )
-
-    def translate(self, lines: Iterable[str], *, features: bool = False) -> Iterator[Translation]:
-        """Translate tokenised sentences, in order; an empty line gives an empty translation."""
-        for part in self.searched(lines):
-            yield from part.translations(features=features)
-
-    def nbest(self, lines: Iterable[str], k: int, *, distinct: bool = False) -> Iterator[NBest]:
-        """Yield the k best hypotheses of tokenised sentences, with features and segmentations, a batch at a time."""
-        for part in self.searched(lines, lattice=True):
-            yield part.nbest(k, distinct=distinct, threads=self.threads)
-
-    def search(self, line: str, *, features: bool = True) -> Hypergraph:
-        """Search one tokenised sentence and return all that was kept, as a hypergraph."""
-        (part,) = self.searched([line], lattice=True)
-        return part.hypergraph(0, features=features)
-
-    def force(self, line: str, target: str) -> Hypergraph | None:
-        """Return all derivations found of one translation of a sentence, or None where the model cannot reach it."""
-        (part,) = self.searched([line], lattice=True, targets=[target])
-        return part.hypergraph(0) if part.reached(0) else None
-
-    def _search(self, batch: Batch, *, targets: Ragged[np.int32] | None = None, lattice: bool) -> Found:
+    def _search(self, batch: PhraseBatch, *, targets: Ragged[np.int32] | None = None, lattice: bool) -> Found:
         if self._climbing is None:
             return batch.search(
                 self.limits, self.reordering_limit, targets=targets, lattice=lattice, threads=self.threads
@@ -201,13 +120,14 @@ class Translator:
         )
 
 
-class Searched:
-    """A batch of sentences after the search, ready to be looked at in several ways."""
+class PhraseSearched(Searched):
+    """A batch of sentences after the search; `global_values` are of features that a search cannot see."""
 
-    def __init__(self, batch: Batch, found: Found, global_values: FeatureRows | None = None):
+    def __init__(self, batch: PhraseBatch, found: Found, *, global_values: FeatureRows | None = None, threads: int = 1):
         self.batch = batch
         self.found = found
         self._global_values = global_values
+        self._threads = threads
 
     def __len__(self) -> int:
         return len(self.found.outcomes)
@@ -224,19 +144,24 @@ class Searched:
             rows = rows if self._global_values is None else FeatureRows.join([rows, self._global_values])
         return [_describe(self.batch, self.found, rows, i) for i in range(len(self))]
 
-    def nbest(self, k: int, *, distinct: bool = False, threads: int = 1) -> NBest:
-        """Return the k best hypotheses of each sentence, after a search with `lattice`."""
-        return nbest(self.batch, self.found, k, distinct=distinct, threads=threads)
+    def nbest(self, k: int, *, distinct: bool = False) -> NBest:
+        """Return the k best hypotheses of each sentence; only their edges' features are computed."""
+        lattices = [Edges.of(self.batch, self.found, i) for i in range(len(self))]
+        graphs = [hypergraph(self.batch, self.found, i, edges, features=False) for i, edges in enumerate(lattices)]
+
+        def features(used: Sequence[NDArray[np.integer]]) -> FeatureRows:
+            parts = [edges.take(rows) for edges, rows in zip(lattices, used, strict=True)]
+            return Edges.concatenate(parts).features(self.batch)
+
+        return nbest(graphs, k, distinct=distinct, features=features, threads=self._threads)
 
     def hypergraph(self, i: int, *, features: bool = True) -> Hypergraph:
-        """Return all that the search kept of sentence i, after a search with `lattice`."""
+        """Return all that the search kept of sentence i."""
         edges = Edges.of(self.batch, self.found, i)
         return hypergraph(self.batch, self.found, i, edges, features=features)
 
 
-def _encoded(batch: Batch, targets: Sequence[str], lines: Sequence[str]) -> Ragged[np.int32]:
-    if len(targets) != len(lines):
-        raise DataError("there are fewer targets than source sentences", expected="one for each")
+def _encoded(batch: PhraseBatch, targets: Sequence[str]) -> Ragged[np.int32]:
     return Ragged(*batch.options.vocab.encode("".join(f"{target}\n" for target in targets).encode()))
 
 
@@ -255,7 +180,7 @@ def _best_of_spans(options: PhraseOptions, estimates: NDArray[np.float64], limit
     return np.sort(order[rank < limit])
 
 
-def _describe(batch: Batch, found: Found, features: FeatureRows | None, i: int) -> Translation:
+def _describe(batch: PhraseBatch, found: Found, features: FeatureRows | None, i: int) -> Translation:
     options = batch.options
     chosen = found.derivations[i] + options.offsets[i]
     phrases, position, words = [], 0, []
@@ -281,7 +206,7 @@ def _describe(batch: Batch, found: Found, features: FeatureRows | None, i: int) 
     )
 
 
-def _links(batch: Batch, option: int, position: int) -> tuple[tuple[int, int], ...]:
+def _links(batch: PhraseBatch, option: int, position: int) -> tuple[tuple[int, int], ...]:
     begin = int(batch.options.begin[option])
     if batch.options.unknown[option]:
         return ((begin, position),) if len(batch.options.words[option]) else ()

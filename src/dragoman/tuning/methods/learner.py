@@ -17,10 +17,8 @@ from dragoman.core.weights import Weights
 from dragoman.metrics.combined import CombinedScorer
 from dragoman.metrics.metric import Scorer
 from dragoman.metrics.precomputed import PrecomputedScorer
-from dragoman.model.bundle import Model
 from dragoman.sampling.global_features import features_of
-from dragoman.search.limits import SearchLimits, SpaceLimits
-from dragoman.search.phrase.translator import Translator
+from dragoman.search.translator import Translator
 from dragoman.tuning.methods.method import TuningMethod
 from dragoman.tuning.problems.ranges import Ranges, no_sparse
 
@@ -30,29 +28,31 @@ State = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True, eq=False)
 class Lesson:
-    """What is learnt from: a model, tokenised sentences, and a metric with their references.
+    """What is learnt from: tokenised sentences, what translates them, and a metric with their references.
 
     The weights of the features `names` are learnt, and of others that occur those that `sparse` finds among them. Gains
     are `sign` times the metric. Lines d[i] to d[i + 1] of `documents` d are a document; by default each line is one.
     """
 
-    model: Model
+    translator: Translator
     lines: Sequence[str]
     scorer: Scorer
     names: Sequence[str]
     sparse: Callable[[Iterable[str]], Ranges] = no_sparse
     sign: int = 1
     documents: NDArray[np.int64] | None = None
-    limits: SearchLimits = SearchLimits()
-    space: SpaceLimits = SpaceLimits()
 
     def __len__(self) -> int:
         return len(self.lines)
 
+    def learnt(self, names: Sequence[str]) -> set[str]:
+        """Of names that occur those whose weights are learnt."""
+        return {*self.names, *self.sparse(names)}
+
     @cached_property
     def sees_documents(self) -> bool:
         """Whether a feature of the model is of documents."""
-        return any(feature.level == "document" for feature in features_of(self.model.global_features))
+        return any(feature.level == "document" for feature in features_of(self.translator.model.global_features))
 
     @property
     def units(self) -> NDArray[np.int64]:
@@ -60,10 +60,6 @@ class Lesson:
         if self.documents is None or not self.sees_documents:
             return np.arange(len(self) + 1)
         return self.documents
-
-    def translator(self, weights: Weights, *, threads: int = 1) -> Translator:
-        """Whatever knows the derivations of the sentences, under some weights."""
-        return Translator(self.model, weights, limits=self.limits, space=self.space, threads=threads)
 
 
 @dataclass(frozen=True, eq=False)

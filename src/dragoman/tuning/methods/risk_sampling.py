@@ -22,7 +22,8 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.samples import Samples
 from dragoman.core.weights import Weights
 from dragoman.metrics.metric import Scorer
-from dragoman.sampling.phrase.sampler import Sampler, Sampling
+from dragoman.sampling.sampler import Sampler
+from dragoman.sampling.schedule import Sampling
 from dragoman.tuning.methods.learner import Checkpoint, Learner, Lesson, State
 from dragoman.tuning.optimise.ascent import Ascent, AscentName, ascent_of
 from dragoman.tuning.problems.drawn import Drawn
@@ -188,7 +189,7 @@ class RiskSampling(Learner):
         return np.sort(order[:count])
 
     def _draw(self, lesson: Lesson, weights: Weights, units: NDArray[np.int64], seed: int, threads: int) -> Drawn:
-        translator = lesson.translator(weights, threads=threads)
+        translator = lesson.translator.reweighted(weights, threads=threads)
         sampling = Sampling(
             samples=self.samples,
             chains=self.chains,
@@ -199,12 +200,11 @@ class RiskSampling(Learner):
         )
         sizes = np.diff(lesson.units)[units]
         sentences = Ragged(np.arange(len(lesson)), lesson.units).take(units).values
-        parts = Sampler(translator, sampling).sample(
+        parts = Sampler.of(translator, sampling).sample(
             [lesson.lines[i] for i in sentences.tolist()],
             seed=seed,
             documents=np.repeat(units, sizes).tolist(),
             trace=lesson.sees_documents,
-            threads=threads,
         )
         return Drawn.of(Samples.concatenate(list(parts)), lesson.scorer, sentences, weights, threads=threads)
 

@@ -16,9 +16,9 @@ from dragoman.core.errors import DataError
 from dragoman.core.options import option
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.weights import Weights
-from dragoman.sampling.phrase.chains import checked_seed
+from dragoman.sampling.ranking import Plan, RankChains, Ranked, RankedSentences, RankSteps, check_steps
+from dragoman.sampling.schedule import checked_seed
 from dragoman.tuning.methods.learner import Checkpoint, Learner, Lesson, State
-from dragoman.tuning.rank_chains import Plan, RankChains, Ranked, RankSteps, check_steps
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class SampleRank(RankSteps, Learner):
     def check(self, lesson: Lesson) -> None:
         """Refuse steps without an operator, and options that depend on the weights."""
         super().check(lesson)
-        check_steps(self, lesson)
+        check_steps(self, lesson.translator.space)
 
     def learn(
         self,
@@ -70,15 +70,16 @@ class SampleRank(RankSteps, Learner):
     ) -> Iterator[Checkpoint]:
         """Learn from `start`, or go on from a checkpoint."""
         self.check(lesson)
-        chains = RankChains(self, lesson, start)
+        sentences = RankedSentences(lesson.lines, lesson.scorer, lesson.units, lesson.learnt, lesson.sign)
+        chains = RankChains.of(self, lesson.translator.reweighted(start), sentences)
         course = _Course(self, lesson.units, checked_seed(seed))
-        table, given = chains.table, start.vector(chains.table.names)
-        now = course.begin(given[table.learnt]) if state is None else course.resume(state, int(table.learnt.sum()))
+        learnt, given = chains.learnt, start.vector(chains.names)
+        now = course.begin(given[learnt]) if state is None else course.resume(state, int(learnt.sum()))
         while now.epoch < self.epochs:
             plan = course.plan(now.epoch)
             stop = course.next_stop(plan, now.wave)
             weights = np.tile(given, (course.chains, 1))
-            weights[:, table.learnt] = now.weights
+            weights[:, learnt] = now.weights
             with progress.stage(f"epoch {now.epoch + 1}") as share_done:
                 found = chains.run(
                     [batches[now.wave : stop] for batches in plan],
@@ -89,9 +90,9 @@ class SampleRank(RankSteps, Learner):
                     progress=share_done,
                 )
             last = stop == max(map(len, plan))
-            now = now.after(found, table.learnt, stop, last=last)
+            now = now.after(found, learnt, stop, last=last)
             why = f"{self.epochs} epochs" if now.epoch == self.epochs else None
-            yield Checkpoint(table.changed(start, now.reported(self.average)), now.arrays(), _report(found), why)
+            yield Checkpoint(chains.changed(start, now.reported(self.average)), now.arrays(), _report(found), why)
 
 
 @dataclass(frozen=True, eq=False)

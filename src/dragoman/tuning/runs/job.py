@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.files import read_lines
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
 from dragoman.core.progress import SILENT, Progress
@@ -21,21 +20,23 @@ from dragoman.formats.documents import read_documents
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.metric import Scorer
 from dragoman.metrics.references import read_references
+from dragoman.metrics.texts import ReferencedText
 from dragoman.model.bundle import Model
-from dragoman.sampling.phrase.chains import document_bounds
+from dragoman.sampling.documents import document_bounds
 from dragoman.search.limits import SearchLimits, SpaceLimits
-from dragoman.search.phrase.translator import Searched, Translator
-from dragoman.text.tokenise import input_preparation
+from dragoman.search.translator import Searched, Translator
 from dragoman.tuning.methods.learner import Learner, Lesson
 from dragoman.tuning.methods.method import TuningMethod
 from dragoman.tuning.methods.tuner import Tuner
 from dragoman.tuning.problems.evidence import Decoded, Decoding
 from dragoman.tuning.problems.hypergraph_evidence import DecodedGraphs
+from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
 from dragoman.tuning.problems.nbest_evidence import DecodedLists
+from dragoman.tuning.problems.problem import Problem
 from dragoman.tuning.problems.ranges import tuned_names, weight_ranges
 from dragoman.tuning.runs.judge import Judge
 from dragoman.tuning.runs.learning import Course, learn
-from dragoman.tuning.runs.loop import Loop, Task, tune
+from dragoman.tuning.runs.loop import Loop, Task, pooled, tune
 from dragoman.tuning.runs.run import Run
 
 
@@ -143,72 +144,80 @@ class Job:
         hypergraphs = self._decoding.evidence == "hypergraph"
         if not (tuner.takes_hypergraphs if hypergraphs else tuner.takes_lists):
             raise UsageError(f"{tuner.name} works on {'n-best lists' if hypergraphs else 'hypergraphs'} only")
-        lines, scorer = self._text(model, self.source, self.references, progress)
+        text = self._text(model, self.source, self.references, progress)
         # Global features are in no evidence of a search, so that their weights stay as they are.
         names = [name for name in self.tuned(model) if name not in model.global_features]
         if not (names or model.sparse_prefixes):
             raise UsageError("only weights of global features are not fixed, and no search can tune these")
-        targets = [corpus.lines() for corpus in read_references(self.references)] if tuner.forces_references else []
+        targets = [corpus.lines() for corpus in text.references] if tuner.forces_references else []
         return Task(
-            decoder=_Decoder(model, lines, targets, self._decoding, self.limits, self.space, threads),
-            scorer=scorer,
+            decoder=_Decoder(self.translator(model, threads=threads), text.lines, targets, self._decoding),
+            scorer=self._scorer(text),
             names=names,
             ranges=self._ranges(names, model.sparse_prefixes),
             sign=self._sign,
-            evidence=DecodedGraphs if hypergraphs else DecodedLists,
+            evidence=self._evidence,
             sparse=partial(self._sparse, model.sparse_prefixes),
         )
 
     def _lesson(self, model: Model, threads: int, progress: Progress) -> tuple[Lesson, Judge]:
         """What a learner needs, and who judges it."""
-        lines, scorer = self._text(model, self.source, self.references, progress)
-        labels = None if self.documents is None else read_documents(self.documents, len(lines))
+        text = self._text(model, self.source, self.references, progress)
+        labels = None if self.documents is None else read_documents(self.documents, len(text))
+        translator = self.translator(model, threads=threads)
         lesson = Lesson(
-            model=model,
-            lines=lines,
-            scorer=scorer,
+            translator=translator,
+            lines=text.lines,
+            scorer=self._scorer(text),
             names=self.tuned(model),
             sparse=partial(self._sparse, model.sparse_prefixes),
             sign=self._sign,
             documents=None if labels is None else document_bounds(labels),
-            limits=self.limits,
-            space=self.space,
         )
-        judged, judging = lines, scorer
+        judged = text
         if self.held_out is None:
             progress.note("without held-out text, weights are judged on the tuning set itself")
         else:
-            judged, judging = self._text(model, self.held_out.source, self.held_out.references, progress)
+            judged = self._text(model, self.held_out.source, self.held_out.references, progress)
             file = self.held_out.documents
             labels = None if file is None else read_documents(file, len(judged))
-            both = len(set(judged) & set(lines))
+            both = len(set(judged.lines) & set(text.lines))
             if both:
                 progress.warn(f"{both} of the held-out sentences are in the tuning set too: judging will flatter")
         evidence = self.course.judge_evidence or ("samples" if model.global_features else None)
         judge = Judge(
-            model=model,
-            lines=judged,
-            scorer=judging,
+            translator=translator,
+            lines=judged.lines,
+            scorer=self._scorer(judged),
             decision=Decision.of(self.course.judge_by, evidence=evidence),
             samples=self.course.judge_samples,
             documents=labels,
-            limits=self.limits,
-            space=self.space,
-            threads=threads,
         )
         return lesson, judge
 
-    def _text(
-        self, model: Model, source: Path, references: Sequence[Path], progress: Progress
-    ) -> tuple[list[str], Scorer]:
-        """Sentences as the model wants them, and the metric with their references."""
-        lines = list(input_preparation(model.settings, prepared=self.prepared)(read_lines(source)))
-        found = read_references(references, progress)
-        if len(found[0]) != len(lines):
-            raise DataError(
-                f"has {len(found[0])} lines, but {source} has {len(lines)}", path=references[0], expected="as many"
-            )
-        return lines, parse_metric(self.metric).scorer(found)
+    def translator(self, model: Model, weights: Weights | None = None, *, threads: int = 1) -> Translator:
+        """What translates for this job."""
+        return Translator.of(model, weights, limits=self.limits, space=self.space, threads=threads)
+
+    def problem(self, model: Model, run: Run, *, threads: int = 1) -> Problem | HypergraphProblem:
+        """What an optimiser of decoded evidence saw last in a run of this job, of dense features."""
+        pool = pooled(run, self._evidence)
+        if pool is None:
+            raise DataError("has no iteration", path=run.folder, expected="a run that has begun")
+        names = self.tuned(model)
+        scorer = parse_metric(self.metric).scorer(read_references(self.references))
+        return pool.problem(names, weight_ranges(names), scorer, sign=self._sign, threads=threads)
+
+    @property
+    def _evidence(self) -> type[Decoded]:
+        return DecodedGraphs if self._decoding.evidence == "hypergraph" else DecodedLists
+
+    def _text(self, model: Model, source: Path, references: Sequence[Path], progress: Progress) -> ReferencedText:
+        """Sentences as the model wants them, with their references."""
+        return ReferencedText.read(source, references, model.preparation(prepared=self.prepared), progress)
+
+    def _scorer(self, text: ReferencedText) -> Scorer:
+        return parse_metric(self.metric).scorer(text.references)
 
     @property
     def _sign(self) -> int:
@@ -248,27 +257,19 @@ class _Decoder:
     """Decodes the tuning set under any weights, and on request its references by force."""
 
     def __init__(
-        self,
-        model: Model,
-        lines: Sequence[str],
-        targets: Sequence[Sequence[str]],
-        decoding: Decoding,
-        limits: SearchLimits,
-        space: SpaceLimits,
-        threads: int,
+        self, translator: Translator, lines: Sequence[str], targets: Sequence[Sequence[str]], decoding: Decoding
     ):
-        self._model, self._lines, self._targets, self._decoding = model, lines, targets, decoding
-        self._limits, self._space, self._threads = limits, space, threads
+        self._translator, self._lines, self._targets, self._decoding = translator, lines, targets, decoding
 
     def __call__(self, weights: Weights, progress: Progress) -> Decoded:
-        translator = Translator(self._model, weights, limits=self._limits, space=self._space, threads=self._threads)
+        translator = self._translator.reweighted(weights)
         lists: list[NBest] = []
         graphs: list[Hypergraph] = []
         done = 0
         with progress.stage("translating the tuning set") as share:
-            for part in translator.searched(self._lines, lattice=True):
+            for part in translator.searched(self._lines, forests=True):
                 if self._decoding.evidence == "nbest":
-                    lists.append(part.nbest(self._decoding.nbest, threads=self._threads))
+                    lists.append(part.nbest(self._decoding.nbest))
                 else:
                     graphs += self._graphs(part)
                 done += len(part)
@@ -279,7 +280,7 @@ class _Decoder:
 
     def _forced(self, translator: Translator, targets: Sequence[str], progress: Progress) -> list[Hypergraph]:
         with progress.stage("deriving the references"):
-            parts = translator.searched(self._lines, lattice=True, targets=targets)
+            parts = translator.searched(self._lines, forests=True, targets=targets)
             return [graph for part in parts for graph in self._graphs(part)]
 
     def _graphs(self, part: Searched) -> list[Hypergraph]:

@@ -12,10 +12,9 @@ from dragoman.core.weights import Weights
 from dragoman.decision.rule import Decisions
 from dragoman.decision.settings import Decision
 from dragoman.metrics.metric import Scorer
-from dragoman.model.bundle import Model
-from dragoman.sampling.phrase.sampler import Sampler, Sampling
-from dragoman.search.limits import SearchLimits, SpaceLimits
-from dragoman.search.phrase.translator import Translator
+from dragoman.sampling.sampler import Sampler
+from dragoman.sampling.schedule import Sampling
+from dragoman.search.translator import Translator
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,24 +24,23 @@ class Judge:
     `documents` are labels of the sentences, for global features of documents.
     """
 
-    model: Model
+    translator: Translator
     lines: Sequence[str]
     scorer: Scorer
     decision: Decision
     samples: int = 200
     documents: Sequence[object] | None = None
-    limits: SearchLimits = SearchLimits()
-    space: SpaceLimits = SpaceLimits()
-    threads: int = 1
 
     def __call__(self, weights: Weights, progress: Progress = SILENT) -> float:
         """Return the metric's score of the translations under these weights."""
         with progress.stage("translating the held-out text") as share:
             translations = self._translations(weights, share)
-        return float(self.scorer.score(self.scorer.statistics(translations, threads=self.threads).sum(axis=0)))
+        return float(
+            self.scorer.score(self.scorer.statistics(translations, threads=self.translator.threads).sum(axis=0))
+        )
 
     def _translations(self, weights: Weights, share: ShareDone) -> Corpus:
-        translator = Translator(self.model, weights, limits=self.limits, space=self.space, threads=self.threads)
+        translator = self.translator.reweighted(weights)
         if self.decision.rule.name == "max-derivation" and self.decision.evidence != "samples":
             texts = []
             for translation in translator.translate(self.lines):
@@ -51,10 +49,10 @@ class Judge:
             return Corpus.from_lines(texts)
         draw = None
         if self.decision.evidence == "samples":
-            sampler = Sampler(translator, Sampling(samples=self.samples))
-            draw = partial(sampler.sample, documents=self.documents, features=False, threads=self.threads)
+            sampler = Sampler.of(translator, Sampling(samples=self.samples))
+            draw = partial(sampler.sample, documents=self.documents, features=False)
         decided = []
         for evidence in self.decision.gather(translator, self.lines, draw=draw):
-            decided.append(self.decision.rule.decide(evidence, threads=self.threads))
+            decided.append(self.decision.rule.decide(evidence, threads=translator.threads))
             share(sum(map(len, decided)) / len(self.lines))
         return Decisions.concatenate(decided).corpus

@@ -85,9 +85,7 @@ def tune(
     if not events:
         run.write_weights(start, 0)
         run.write_weights(start)
-    pool: Decoded | None = None
-    for event in events:
-        pool = _added(pool, task.evidence.load(run.evidence(event["iteration"])))
+    pool = pooled(run, task.evidence)
     weights = run.weights(len(events))
     while not (events and events[-1]["stop"]):
         iteration = len(events) + 1
@@ -105,6 +103,14 @@ def tune(
     # Once more, for a run that was killed between its last event and this.
     run.write_weights(kept_weights(run, events, task.names, task.sparse, task.sign, loop.keep))
     return run.weights()
+
+
+def pooled(run: Run, evidence: type[Decoded]) -> Decoded | None:
+    """All that a run has decoded, or None before its first iteration."""
+    pool: Decoded | None = None
+    for event in run.events():
+        pool = _added(pool, evidence.load(run.evidence(event["iteration"])))
+    return pool
 
 
 def _added(pool: Decoded | None, decoded: Decoded) -> Decoded:

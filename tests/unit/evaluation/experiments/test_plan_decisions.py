@@ -8,7 +8,7 @@ from dragoman.decision.max_translation import MaxTranslation
 from dragoman.decision.mbr import Mbr
 from dragoman.decision.settings import Decision
 from dragoman.evaluation.experiments.plan_decisions import AS_DECODED, PlannedDecision
-from dragoman.sampling.phrase.sampler import Sampling
+from dragoman.sampling.schedule import Sampling
 
 
 def test_a_scale_is_the_rules_or_the_temperature_of_samples():

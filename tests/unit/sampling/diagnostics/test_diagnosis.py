@@ -11,11 +11,11 @@ import pytest
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import DragomanWarning
 from dragoman.sampling.diagnostics.diagnosis import Diagnosis, diagnose
-from dragoman.sampling.diagnostics.lattices import Lattice
 from dragoman.sampling.diagnostics.summary import summarise
-from dragoman.sampling.phrase.chains import Schedule
+from dragoman.sampling.phrase.lattices import Lattice
+from dragoman.sampling.schedule import Schedule
 from dragoman.search.limits import SearchLimits
-from dragoman.search.phrase.translator import Translator
+from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import phrase_space
 from oracles.phrase_case import Case
 
@@ -30,7 +30,7 @@ def case():
 
 @pytest.fixture(scope="module")
 def narrow(case):
-    return Translator(
+    return PhraseTranslator(
         case.model, case.translator.weights, limits=SearchLimits(pop_limit=20), space=case.space,
         boundary_feature=case.batch.boundary_feature,
     )  # fmt: skip
@@ -235,6 +235,6 @@ def test_options_that_make_no_sense(settings, message):
 
 
 def test_a_beam_that_gives_up(case):
-    tight = Translator(case.model, case.translator.weights, limits=SearchLimits(max_size=1), space=case.space)
+    tight = PhraseTranslator(case.model, case.translator.weights, limits=SearchLimits(max_size=1), space=case.space)
     with pytest.raises(DataError, match="line 4 needs more than 1 hypotheses"):
         next(diagnose(tight, [(4, case.sentence)], replace(OPTIONS, samples=10)))

@@ -9,7 +9,7 @@ import pytest
 
 from dragoman.core.ragged import Ragged
 from dragoman.sampling.diagnostics import lattices
-from dragoman.sampling.diagnostics.lattices import Lattice, exhaustive_lattice, translation_log_scores
+from dragoman.sampling.phrase.lattices import Lattice, exhaustive_lattice, translation_log_scores
 from dragoman.search.limits import SearchLimits
 from oracles import phrase_space
 from oracles.phrase_case import Case

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import UsageError
-from dragoman.sampling.phrase.annealing import Annealing, anneal
+from dragoman.sampling.phrase.annealing import anneal
+from dragoman.sampling.schedule import Annealing
 from oracles.phrase_case import Case
 
 

@@ -14,11 +14,12 @@ import pytest
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.ragged import Ragged
 from dragoman.core.weights import Weights
-from dragoman.sampling.phrase.chains import Schedule, cooling, run_chains
+from dragoman.sampling.phrase.chains import run_chains
+from dragoman.sampling.schedule import Schedule, cooling
 from dragoman.search.limits import SpaceLimits
-from dragoman.search.phrase.batch import Batch
+from dragoman.search.phrase.batch import PhraseBatch
 from dragoman.search.phrase.lattice import derivation_features
-from dragoman.search.phrase.translator import Translator
+from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import phrase_space
 from oracles.phrase_case import Case
 from oracles.phrase_chains import NARROW, NO_BURN_IN, run
@@ -29,7 +30,7 @@ NO_JUMPS = Schedule(jump_every=0)
 def random_batch(seed, sentences=12, limit=3):
     rng = np.random.default_rng(seed)
     model = phrase_space.random_model(rng, tables=2, language_models=2)
-    translator = Translator(model, space=SpaceLimits(reordering_limit=limit, table_limit=0))
+    translator = PhraseTranslator(model, space=SpaceLimits(reordering_limit=limit, table_limit=0))
     return translator.batch(["", *(phrase_space.random_sentence(rng, 9) for _ in range(sentences - 1))])
 
 
@@ -67,7 +68,7 @@ def test_a_sentence_has_the_same_samples_in_any_batch():
     batch = random_batch(3)
     together = sampled(batch, trace=True)
     lines = [batch.options.source.line(i) for i in range(12)]
-    translator = Translator(batch.model, space=SpaceLimits(reordering_limit=3, table_limit=0))
+    translator = PhraseTranslator(batch.model, space=SpaceLimits(reordering_limit=3, table_limit=0))
     alone = sampled(translator.batch(lines[7:]), first_number=7, trace=True)
     assert alone.trace.tobytes() == together.trace[7:].tobytes()
 
@@ -148,7 +149,7 @@ def test_time_is_over_with_what_there_is():
 def test_a_long_run_can_be_interrupted():
     rng = np.random.default_rng(8)
     model = phrase_space.random_model(rng, language_models=2)
-    batch = Translator(model).batch([" ".join(rng.choice(phrase_space.SOURCE[:-1], 3000))])
+    batch = PhraseTranslator(model).batch([" ".join(rng.choice(phrase_space.SOURCE[:-1], 3000))])
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     begin = time.perf_counter()
     timer.start()
@@ -171,7 +172,7 @@ def test_steep_distributions_are_safe(size):
     rng = np.random.default_rng(10)
     model = phrase_space.random_model(rng, language_models=1)
     weights = Weights({name: value * size for name, value in model.weights.items()})
-    batch = Translator(model, weights).batch(["f0 f1 f2 f3 f0 f1", "f4 f4"])
+    batch = PhraseTranslator(model, weights).batch(["f0 f1 f2 f3 f0 f1", "f4 f4"])
     lattices = batch.search(NARROW, 6, lattice=True)
     visited = sampled(batch, Schedule(jump_every=1), lattices=lattices, reordering_limit=6)
     assert np.isfinite(visited.scores).all()
@@ -199,8 +200,8 @@ def test_what_is_refused():
 
 def test_a_sentence_without_an_option_for_a_word_is_named():
     model = phrase_space.random_model(np.random.default_rng(6), language_models=1)
-    options = Translator(model).batch(["f4 f4", "f4"]).options
+    options = PhraseTranslator(model).batch(["f4 f4", "f4"]).options
     lm_ids = [model.lm_word_ids(name) for name in model.language_models]
-    batch = Batch(model, model.weights, options.take(np.array([0, 2])), lm_ids)
+    batch = PhraseBatch(model, model.weights, options.take(np.array([0, 2])), lm_ids)
     with pytest.raises(DataError, match=r"sentence 1 \('f4 f4'\) has no derivation"):
         sampled(batch)

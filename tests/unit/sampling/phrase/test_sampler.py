@@ -9,9 +9,10 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import DragomanWarning
 from dragoman.core.samples import Samples
 from dragoman.core.weights import Weights
-from dragoman.sampling.phrase.sampler import Sampler, Sampling
+from dragoman.sampling.sampler import Sampler
+from dragoman.sampling.schedule import Sampling
 from dragoman.search.limits import SpaceLimits
-from dragoman.search.phrase.translator import Translator
+from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import phrase_space
 
 FEW = Sampling(samples=20, burn_in=3)
@@ -20,7 +21,7 @@ FEW = Sampling(samples=20, burn_in=3)
 def translator_and_lines(seed, lines=20, **settings):
     rng = np.random.default_rng(seed)
     model = phrase_space.random_model(rng, language_models=2)
-    translator = Translator(model, space=SpaceLimits(reordering_limit=3, table_limit=0), **settings)
+    translator = PhraseTranslator(model, space=SpaceLimits(reordering_limit=3, table_limit=0), **settings)
     return translator, ["", *(phrase_space.random_sentence(rng, 7) for _ in range(lines - 1))]
 
 
@@ -28,7 +29,7 @@ def translator_and_lines(seed, lines=20, **settings):
 def test_samples_fit_together(initial):
     translator, lines = translator_and_lines(1)
     samples = Samples.concatenate(
-        list(Sampler(translator, Sampling(samples=20, burn_in=3, initial=initial)).sample(lines))
+        list(Sampler.of(translator, Sampling(samples=20, burn_in=3, initial=initial)).sample(lines))
     )
     assert len(samples) == 20
     assert samples.chains == 2
@@ -44,7 +45,7 @@ def test_samples_fit_together(initial):
 
 def test_batches_do_not_matter():
     translator, lines = translator_and_lines(2)
-    sampler = Sampler(translator, FEW)
+    sampler = Sampler.of(translator, FEW)
     one, two = (Samples.concatenate(list(sampler.sample(lines, threads=n, seed=9))) for n in (1, 2))
     assert one.scores.tobytes() == two.scores.tobytes()
     assert one.counts.tobytes() == two.counts.tobytes()
@@ -54,7 +55,7 @@ def test_batches_do_not_matter():
 
 def test_features_can_be_left_out():
     translator, lines = translator_and_lines(3)
-    with_features, without = (next(Sampler(translator, FEW).sample(lines, features=flag)) for flag in (True, False))
+    with_features, without = (next(Sampler.of(translator, FEW).sample(lines, features=flag)) for flag in (True, False))
     assert with_features.scores.tobytes() == without.scores.tobytes()
     assert without.features.names == ()
     assert len(without.features) == len(without.scores)
@@ -63,13 +64,13 @@ def test_features_can_be_left_out():
 def test_a_proposal_gives_other_samples_of_the_same_scores():
     translator, lines = translator_and_lines(4)
     proposal = translator.weights.updated({"lm2": 0.0})
-    samples = next(Sampler(translator, FEW, proposal_weights=proposal).sample(lines))
+    samples = next(Sampler.of(translator, FEW, proposal_weights=proposal).sample(lines))
     assert samples.scores == pytest.approx(samples.features.dot(translator.weights), abs=1e-9)
 
 
 def test_the_time_that_was_over_is_told():
     translator, lines = translator_and_lines(5)
-    sampler = Sampler(translator, Sampling(samples=10**8, burn_in=0, max_seconds=0.001, chains=1))
+    sampler = Sampler.of(translator, Sampling(samples=10**8, burn_in=0, max_seconds=0.001, chains=1))
     with pytest.warns(DragomanWarning, match="the time was over for"):
         samples = next(sampler.sample(lines[:4]))
     assert (np.diff(samples.sentences) > 0).all()
@@ -77,8 +78,8 @@ def test_the_time_that_was_over_is_told():
 
 def test_nothing_to_sample():
     translator, _ = translator_and_lines(6)
-    assert list(Sampler(translator, FEW).sample([])) == []
-    (samples,) = Sampler(translator, FEW).sample([""])
+    assert list(Sampler.of(translator, FEW).sample([])) == []
+    (samples,) = Sampler.of(translator, FEW).sample([""])
     assert samples.counts.tolist() == [[20, 20]]
     assert samples.line(0) == ""
 
@@ -90,9 +91,9 @@ def test_what_is_refused():
     with pytest.raises(UsageError, match="temperature is 0"):
         Sampling(temperature=0.0)
     with pytest.raises(UsageError, match="weight of lm is nan"):
-        Sampler(Translator(translator.model, Weights({"lm": float("nan")})))
+        Sampler.of(PhraseTranslator(translator.model, Weights({"lm": float("nan")})))
     with pytest.raises(UsageError, match="weight of lm is inf"):
-        Sampler(translator, proposal_weights=Weights({"lm": float("inf")}))
-    infinite = Translator(translator.model, translator.weights.updated({"word_penalty": 1e300}))
+        Sampler.of(translator, proposal_weights=Weights({"lm": float("inf")}))
+    infinite = PhraseTranslator(translator.model, translator.weights.updated({"word_penalty": 1e300}))
     with pytest.raises(DataError, match="expected features and weights whose sum is finite"):
-        list(Sampler(infinite, FEW).sample(lines))
+        list(Sampler.of(infinite, FEW).sample(lines))

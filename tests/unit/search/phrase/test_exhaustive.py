@@ -9,7 +9,7 @@ import pytest
 
 from dragoman.core.weights import Weights
 from dragoman.search.limits import SearchLimits, SpaceLimits
-from dragoman.search.phrase.translator import Translator
+from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import forest, phrase_space
 
 EVERYTHING = SearchLimits(algorithm="exhaustive")
@@ -54,7 +54,7 @@ def test_the_exhaustive_lattice_is_the_whole_space(seed):
     space = SpaceLimits(reordering_limit=int(rng.integers(-1, 5)), table_limit=int(rng.integers(0, 4)))
     sentence = phrase_space.random_sentence(rng, 4)
     expected = enumerated(model, sentence, space)
-    graph = Translator(model, limits=EVERYTHING, space=space).search(sentence)
+    graph = PhraseTranslator(model, limits=EVERYTHING, space=space).search(sentence)
     graph.check()
     found = listed(graph)
     assert found.keys() == expected.keys()
@@ -72,14 +72,14 @@ def test_beams_that_never_prune_find_the_best(seed):
     limit = int(rng.integers(-1, 4))
     sentence = phrase_space.random_sentence(rng, 5)
     space = SpaceLimits(reordering_limit=limit, table_limit=3)
-    exhaustive = Translator(model, limits=EVERYTHING, space=space)
+    exhaustive = PhraseTranslator(model, limits=EVERYTHING, space=space)
     best = max(score for score, _ in listed(exhaustive.search(sentence)).values())
     (found,) = exhaustive.translate([sentence], features=True)
     assert found.score == pytest.approx(best, abs=1e-9)
     assert sum(v * model.weights[n] for n, v in found.features.items()) == pytest.approx(best, abs=1e-9)
     # A beam keeps away from excursions that it could not come back from in one jump; without a limit there are none.
     for limits in (HUGE_STACKS, SearchLimits(pop_limit=100_000)):
-        (beam,) = Translator(model, limits=limits, space=space).translate([sentence])
+        (beam,) = PhraseTranslator(model, limits=limits, space=space).translate([sentence])
         assert beam.score <= best + 1e-9
         if limit < 0 or limit >= len(sentence.split()):
             assert beam.score == pytest.approx(best, abs=1e-9)
@@ -88,9 +88,9 @@ def test_beams_that_never_prune_find_the_best(seed):
 def test_reweighted_lattices_score_as_if_searched_again():
     rng = np.random.default_rng(5)
     model = phrase_space.random_model(rng, language_models=2)
-    graph = Translator(model, limits=EVERYTHING).search("f0 f1 f2")
+    graph = PhraseTranslator(model, limits=EVERYTHING).search("f0 f1 f2")
     other = Weights({name: value * -0.7 + 0.1 for name, value in model.weights.items()})
-    again = Translator(model, other, limits=EVERYTHING).search("f0 f1 f2")
+    again = PhraseTranslator(model, other, limits=EVERYTHING).search("f0 f1 f2")
     scores = {key: score for key, (score, _) in listed(graph.reweighted(other)).items()}
     for key, (score, _) in listed(again).items():
         assert scores[key] == pytest.approx(score, abs=1e-9)

@@ -12,11 +12,11 @@ import pytest
 
 from dragoman.core.errors import UsageError
 from dragoman.core.ragged import Ragged
-from dragoman.search.limits import SearchLimits, SpaceLimits
-from dragoman.search.phrase.batch import Batch
-from dragoman.search.phrase.greedy import OPERATORS, HillClimbing, gloss, greedy_search, hill_climb, neighbours
+from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
+from dragoman.search.phrase.batch import PhraseBatch
+from dragoman.search.phrase.greedy import OPERATORS, gloss, greedy_search, hill_climb, neighbours
 from dragoman.search.phrase.lattice import derivation_features
-from dragoman.search.phrase.translator import Translator
+from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import neighbourhood, phrase_space
 from oracles.phrase_case import Case
 
@@ -94,7 +94,7 @@ def test_what_is_remembered_from_step_to_step_is_true(seed):
     weights = type(model.weights)({**model.weights, "lm": 3.0, "lm2": 3.0})  # all depends on context
     limit = int(rng.integers(0, 3))
     space = SpaceLimits(reordering_limit=limit, table_limit=0)
-    batch = Translator(model, weights, space=space).batch([" ".join(rng.choice(phrase_space.SOURCE, 40))])
+    batch = PhraseTranslator(model, weights, space=space).batch([" ".join(rng.choice(phrase_space.SOURCE, 40))])
     start, at = [], 0
     while at < 40:
         start.append(int(rng.choice(np.flatnonzero(batch.options.begin == at))))
@@ -141,7 +141,7 @@ def test_what_is_too_large_for_the_beam_starts_as_a_gloss():
 def test_threads_and_neighbours_in_the_batch_change_nothing(seed):
     rng = np.random.default_rng(seed)
     model = phrase_space.random_model(rng, language_models=2)
-    translator = Translator(model, space=SpaceLimits(reordering_limit=3, table_limit=0))
+    translator = PhraseTranslator(model, space=SpaceLimits(reordering_limit=3, table_limit=0))
     lines = [phrase_space.random_sentence(rng, 12) for _ in range(30)]
     lines[7] = ""
     batch = translator.batch(lines)
@@ -157,7 +157,7 @@ def test_threads_and_neighbours_in_the_batch_change_nothing(seed):
 
 def test_empty_sentences_and_single_words():
     model = phrase_space.random_model(np.random.default_rng(3), language_models=1)
-    translator = Translator(model)
+    translator = PhraseTranslator(model)
     batch = translator.batch(["", "f4", "f0"])
     climbed = hill_climb(batch, None, HillClimbing(), reordering_limit=6)
     beam = batch.search(SearchLimits(algorithm="exhaustive"), 6)
@@ -168,7 +168,7 @@ def test_empty_sentences_and_single_words():
 
 def test_dropped_words_leave_the_language_model_where_it_was():
     model = phrase_space.random_model(np.random.default_rng(4), language_models=2)
-    batch = Translator(model, space=SpaceLimits(unknown_words="drop")).batch(["f4 f4 f0 f4"])
+    batch = PhraseTranslator(model, space=SpaceLimits(unknown_words="drop")).batch(["f4 f4 f0 f4"])
     climbed = hill_climb(batch, None, HillClimbing(), reordering_limit=6)
     rows = derivation_features(batch, climbed.derivations, np.zeros(1, np.int64))
     assert climbed.scores[0] == pytest.approx(float(rows.dot(model.weights)[0]), abs=1e-9)
@@ -176,7 +176,7 @@ def test_dropped_words_leave_the_language_model_where_it_was():
 
 def test_starts_that_are_no_derivations_are_refused():
     model = phrase_space.random_model(np.random.default_rng(5), language_models=1)
-    batch = Translator(model, space=SpaceLimits(table_limit=1)).batch(["f4 f4 f4"])
+    batch = PhraseTranslator(model, space=SpaceLimits(table_limit=1)).batch(["f4 f4 f4"])
     assert len(batch.options) == 3
     for row, limit, wrong in [
         ([0, 1, 3], 0, "no such option"),
@@ -196,9 +196,9 @@ def test_starts_that_are_no_derivations_are_refused():
 
 def test_a_sentence_without_a_gloss_is_reported():
     model = phrase_space.random_model(np.random.default_rng(6), language_models=1)
-    options = Translator(model).batch(["f4 f4", "f4"]).options
+    options = PhraseTranslator(model).batch(["f4 f4", "f4"]).options
     lm_ids = [model.lm_word_ids(name) for name in model.language_models]
-    batch = Batch(model, model.weights, options.take(np.array([0, 2])), lm_ids)
+    batch = PhraseBatch(model, model.weights, options.take(np.array([0, 2])), lm_ids)
     climbed = hill_climb(batch, None, HillClimbing(), reordering_limit=6)
     assert climbed.outcomes.tolist() == [1, 0]
     assert climbed.derivations.lengths.tolist() == [0, 1]
@@ -209,7 +209,7 @@ def test_weights_without_bounds_do_not_lead_in_circles():
         for seed in range(20):
             case = Case(5000 + seed, longest=6)
             wild = type(case.model.weights)({name: value * size for name, value in case.translator.weights.items()})
-            batch = Translator(case.model, wild, space=case.space).batch([case.sentence])
+            batch = PhraseTranslator(case.model, wild, space=case.space).batch([case.sentence])
             climbed = hill_climb(batch, None, HillClimbing(), reordering_limit=case.limit)
             assert not climbed.scores[0] < climbed.start_scores[0]
 
@@ -217,7 +217,7 @@ def test_weights_without_bounds_do_not_lead_in_circles():
 def test_a_long_climb_can_be_interrupted():
     rng = np.random.default_rng(8)
     model = phrase_space.random_model(rng, language_models=2)
-    batch = Translator(model).batch([" ".join(rng.choice(phrase_space.SOURCE[:-1], 4000))])
+    batch = PhraseTranslator(model).batch([" ".join(rng.choice(phrase_space.SOURCE[:-1], 4000))])
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     begin = time.perf_counter()
     timer.start()

@@ -12,7 +12,7 @@ from dragoman.core.errors import UsageError
 from dragoman.model.bundle import Model
 from dragoman.model.extra_features import EXTRA_FEATURES
 from dragoman.search.limits import SearchLimits, SpaceLimits
-from dragoman.search.phrase.translator import Translator
+from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import extra_features, forest, phrase_space
 
 pytestmark = pytest.mark.filterwarnings("ignore:only .* target phrases occur")
@@ -61,7 +61,7 @@ class Case:
         self.space = SpaceLimits(reordering_limit=self.limit, table_limit=3)
 
     def translator(self, **settings):
-        return Translator(self.model, self.weights, space=self.space, **settings)
+        return PhraseTranslator(self.model, self.weights, space=self.space, **settings)
 
 
 def sparse_part(values):
@@ -107,7 +107,7 @@ def test_models_keep_their_features_on_disk(tmp_path):
     loaded = Model.load(tmp_path / "m")
     assert list(loaded.extra_features) == list(case.model.extra_features)
     before, after = (
-        Translator(model, case.weights, space=case.space).search(case.sentence) for model in (case.model, loaded)
+        PhraseTranslator(model, case.weights, space=case.space).search(case.sentence) for model in (case.model, loaded)
     )
     np.testing.assert_array_equal(after.scores, before.scores)
     loaded.save(tmp_path / "again")
@@ -116,20 +116,20 @@ def test_models_keep_their_features_on_disk(tmp_path):
     corpus_file = tmp_path / "text"
     corpus_file.write_text(f"{case.sentence}\n", encoding="utf-8")
     filtered = loaded.filtered(loaded.encode(corpus_file))
-    small = Translator(filtered, case.weights, space=case.space).search(case.sentence)
+    small = PhraseTranslator(filtered, case.weights, space=case.space).search(case.sentence)
     # A table's logarithms are made anew from probabilities, in single precision.
     np.testing.assert_allclose(np.sort(small.scores), np.sort(before.scores), atol=1e-6)
 
 
 def test_given_translations_and_dropped_words_have_no_links():
     case = Case(2)
-    translator = Translator(case.model, case.weights, markup=True)
+    translator = PhraseTranslator(case.model, case.weights, markup=True)
     (found,) = translator.translate(['f9 <x translation="e0 new e0">f0 f1</x>'], features=True)
     sparse = sparse_part(found.features)
     longest = case.cutoffs.longest
     assert not [name for name in sparse if name.startswith(("twi.", "swd.", "wp."))]
     assert sparse[f"pl.s{min(2, longest)}t{min(3, longest)}"] == 1
-    dropping = Translator(case.model, case.weights, space=SpaceLimits(unknown_words="drop"))
+    dropping = PhraseTranslator(case.model, case.weights, space=SpaceLimits(unknown_words="drop"))
     (found,) = dropping.translate(["f9"], features=True)
     assert sparse_part(found.features) == {"pl.s1t0": 1, "pb.<s>:<unk>": 1, "pb.<unk>:</s>": 1}
 
@@ -137,4 +137,4 @@ def test_given_translations_and_dropped_words_have_no_links():
 def test_a_second_boundary_feature_is_refused():
     case = Case(1)
     with pytest.raises(UsageError, match="has the boundary feature 'pb' already"):
-        Translator(case.model, boundary_feature=case.model.boundary_feature)
+        PhraseTranslator(case.model, boundary_feature=case.model.boundary_feature)

@@ -12,7 +12,7 @@ from dragoman.forest.inside_outside import log_partition
 from dragoman.forest.kbest import kbest
 from dragoman.forest.probability import translation_log_probability
 from dragoman.search.limits import SearchLimits, SpaceLimits
-from dragoman.search.phrase.translator import Translator
+from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import forest, phrase_space
 
 EVERYTHING = SearchLimits(algorithm="exhaustive")
@@ -25,7 +25,7 @@ def model_of(seed, **settings):
 @pytest.mark.parametrize("seed", range(60))
 def test_nbest_lists_are_the_best_derivations_with_their_features(seed):
     model = model_of(seed, language_models=2)
-    translator = Translator(model, limits=EVERYTHING)
+    translator = PhraseTranslator(model, limits=EVERYTHING)
     sentence = phrase_space.random_sentence(np.random.default_rng(seed), 4)
     listed = sorted(forest.derivations(translator.search(sentence)), key=lambda d: -d.score)
     (found,) = translator.nbest([sentence], 20)
@@ -43,7 +43,7 @@ def test_a_forced_translation_keeps_all_its_derivations_and_no_other(seed):
     model = model_of(seed)
     rng = np.random.default_rng(seed)
     sentence = phrase_space.random_sentence(rng, 4)
-    translator = Translator(model, limits=EVERYTHING, space=SpaceLimits(reordering_limit=2))
+    translator = PhraseTranslator(model, limits=EVERYTHING, space=SpaceLimits(reordering_limit=2))
     graph = translator.search(sentence)
     best = kbest(graph, 50, distinct=True)
     pick = int(rng.integers(len(best)))
@@ -60,17 +60,17 @@ def test_a_forced_translation_keeps_all_its_derivations_and_no_other(seed):
 
 
 def test_what_cannot_be_reached_is_none():
-    translator = Translator(model_of(3))
+    translator = PhraseTranslator(model_of(3))
     assert translator.force("f0 f1", "words that no table has") is None
     assert translator.force("f0", "") is None
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0), (1, 0, 1, 0, 0), (1, 1)])
 def test_what_cannot_be_reached_leaves_the_others_alone(order):
-    translator = Translator(model_of(3))
+    translator = PhraseTranslator(model_of(3))
     (best,) = translator.translate(["f0 f1"])
     targets = [best.text, "words that no table has"]
-    (found,) = translator.searched(["f0 f1"] * len(order), lattice=True, targets=[targets[i] for i in order])
+    (found,) = translator.searched(["f0 f1"] * len(order), forests=True, targets=[targets[i] for i in order])
     alone = translator.force("f0 f1", best.text)
     lists = found.nbest(3)
     for i, which in enumerate(order):
@@ -82,18 +82,18 @@ def test_what_cannot_be_reached_leaves_the_others_alone(order):
 
 
 def test_empty_lines_stay_in_their_place():
-    texts = [t.text for t in Translator(model_of(1)).translate(["", "f0", "", " "])]
+    texts = [t.text for t in PhraseTranslator(model_of(1)).translate(["", "f0", "", " "])]
     assert len(texts) == 4
     assert [bool(text) for text in texts] == [False, True, False, False]
 
 
 def test_unknown_words_are_copied_or_dropped():
     model = model_of(2)
-    (copied,) = Translator(model).translate(["f4"], features=True)
+    (copied,) = PhraseTranslator(model).translate(["f4"], features=True)
     assert copied.text == "f4"
     assert copied.phrases[0].unknown
     assert copied.features["unknown_word"] == -100
-    (dropped,) = Translator(model, space=SpaceLimits(unknown_words="drop")).translate(["f4"])
+    (dropped,) = PhraseTranslator(model, space=SpaceLimits(unknown_words="drop")).translate(["f4"])
     assert dropped.text == ""
 
 
@@ -103,7 +103,7 @@ def test_long_sentences(algorithm, limit):
     model = model_of(4)
     sentence = " ".join(np.random.default_rng(0).choice(phrase_space.SOURCE, 300 if limit != -1 else 80).tolist())
     limits = SearchLimits(algorithm=algorithm, pop_limit=20, stack_size=10)
-    (found,) = Translator(model, limits=limits, space=SpaceLimits(reordering_limit=limit)).translate(
+    (found,) = PhraseTranslator(model, limits=limits, space=SpaceLimits(reordering_limit=limit)).translate(
         [sentence], features=True
     )
     covered = sorted(w for p in found.phrases for w in range(*p.source))
@@ -119,23 +119,23 @@ def test_threads_and_batches_do_not_change_anything():
     rng = np.random.default_rng(6)
     sentences = [phrase_space.random_sentence(rng, 9) for _ in range(100)]
     results = [
-        [(t.text, t.score, t.phrases) for t in Translator(model, threads=threads).translate(iter(sentences))]
+        [(t.text, t.score, t.phrases) for t in PhraseTranslator(model, threads=threads).translate(iter(sentences))]
         for threads in (1, 2, 3)
     ]
     assert results[0] == results[1] == results[2]
-    assert results[0][17][0] == next(Translator(model).translate([sentences[17]])).text
+    assert results[0][17][0] == next(PhraseTranslator(model).translate([sentences[17]])).text
 
 
 def test_table_limits_by_probability_and_by_score():
     model = model_of(7)
     sentence = "f0 f1 f2 f3"
-    by_probability = Translator(model, space=SpaceLimits(table_limit=1)).batch([sentence]).options
+    by_probability = PhraseTranslator(model, space=SpaceLimits(table_limit=1)).batch([sentence]).options
     expected = phrase_space.options(model, sentence, 1)
     assert [(o.begin, o.end) for o in expected] == list(
         zip(by_probability.begin.tolist(), by_probability.end.tolist(), strict=True)
     )
-    everything = Translator(model, space=SpaceLimits(table_limit=0)).batch([sentence])
-    limited = Translator(model, space=SpaceLimits(table_limit=1, table_limit_by="score")).batch([sentence])
+    everything = PhraseTranslator(model, space=SpaceLimits(table_limit=0)).batch([sentence])
+    limited = PhraseTranslator(model, space=SpaceLimits(table_limit=1, table_limit_by="score")).batch([sentence])
     for i in range(len(limited.options)):
         span = (limited.options.begin[i], limited.options.end[i])
         rivals = [
@@ -148,7 +148,7 @@ def test_table_limits_by_probability_and_by_score():
 
 def test_given_translations_replace_what_touches_them():
     model = model_of(8)
-    translator = Translator(model, markup=True)
+    translator = PhraseTranslator(model, markup=True)
     line = 'f0 <x translation="green house||red house" prob="0.9||0.1">f1 f2</x> f3'
     (found,) = translator.translate([line], features=True)
     assert found.source == "f0 f1 f2 f3"
@@ -172,13 +172,13 @@ def test_given_translations_replace_what_touches_them():
 )
 def test_bad_markup_is_refused(line):
     with pytest.raises(DataError, match="expected"):
-        list(Translator(model_of(8), markup=True).translate([line]))
+        list(PhraseTranslator(model_of(8), markup=True).translate([line]))
 
 
 def test_a_search_that_would_grow_too_large_is_refused():
     limits = SearchLimits(algorithm="exhaustive", max_size=1000)
     with pytest.raises(DataError, match=r"more than 1,000 hypotheses"):
-        Translator(model_of(9), limits=limits, space=SpaceLimits(reordering_limit=-1)).search(
+        PhraseTranslator(model_of(9), limits=limits, space=SpaceLimits(reordering_limit=-1)).search(
             " ".join(["f0", "f1"] * 8)
         )
 
@@ -210,7 +210,7 @@ def test_local_and_boundary_features_take_part(seed):
     weights = model.weights.updated({"length": 0.7, **dict(zip(names, rng.normal(size=len(names)), strict=True))})
     settings = {"local_features": [word_length], "boundary_feature": feature}
     sentence = phrase_space.random_sentence(rng, 4)
-    translator = Translator(model, weights, limits=EVERYTHING, **settings)
+    translator = PhraseTranslator(model, weights, limits=EVERYTHING, **settings)
     graph = translator.search(sentence)
     expected = []
     for derivation in forest.derivations(graph):
@@ -243,21 +243,21 @@ def test_local_and_boundary_features_take_part(seed):
 
 def test_weights_that_a_model_lacks_count_as_zero():
     model = model_of(5)
-    (found,) = Translator(model, Weights({"lm": 1.0})).translate(["f0 f1"], features=True)
+    (found,) = PhraseTranslator(model, Weights({"lm": 1.0})).translate(["f0 f1"], features=True)
     assert found.score == pytest.approx(found.features["lm"], abs=1e-9)
 
 
 def test_notebooks_show_phrases():
-    (found,) = Translator(model_of(1)).translate(["f0 <b>"])
+    (found,) = PhraseTranslator(model_of(1)).translate(["f0 <b>"])
     shown = found._repr_html_()
     assert "&lt;b&gt;" in shown
     assert shown.count("<td>") == 2 * len(found.phrases)
-    assert repr(Translator(model_of(1)).search("f0")).startswith("Hypergraph(")
+    assert repr(PhraseTranslator(model_of(1)).search("f0")).startswith("Hypergraph(")
 
 
 def test_global_features_are_left_to_samplers():
     model = model_of(1).with_global_features({"length_ratio": {}})
-    translator = Translator(model, model.weights.updated({"length_ratio": -0.5}))
+    translator = PhraseTranslator(model, model.weights.updated({"length_ratio": -0.5}))
     for search in (
         lambda: list(translator.translate(["f0"])),
         lambda: list(translator.nbest(["f0"], 2)),
@@ -269,6 +269,6 @@ def test_global_features_are_left_to_samplers():
             search()
     # What a sampler begins with and proposes knows nothing of them.
     (there,) = translator.search_together(["f0 f1"]).translations(features=True)
-    (plain,) = Translator(model).translate(["f0 f1"], features=True)
+    (plain,) = PhraseTranslator(model).translate(["f0 f1"], features=True)
     assert there == plain
     assert "length_ratio" not in there.features

@@ -16,7 +16,7 @@ from dragoman.metrics.combined import Combined
 from dragoman.metrics.precomputed import Precomputed
 from dragoman.sampling.global_features import GLOBAL_FEATURES
 from dragoman.search.limits import SpaceLimits
-from dragoman.search.phrase.translator import Translator
+from dragoman.search.phrase.translator import PhraseTranslator
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.learner import Lesson
 from dragoman.tuning.methods.samplerank import SampleRank
@@ -32,7 +32,7 @@ def make_lesson(seed=1, lines=9, metric=None, longest=7, **settings):
     texts = [phrase_space.random_sentence(rng, longest) for _ in range(lines)]
     given = {"space": SpaceLimits(reordering_limit=3, table_limit=3)} | settings
     other = Weights({name: float(rng.normal()) for name in model.feature_names})
-    references = [str(one) for one in Translator(model, other, space=given["space"]).translate(texts)]
+    references = [str(one) for one in PhraseTranslator(model, other, space=given["space"]).translate(texts)]
     scorer = (metric or Bleu()).scorer([Corpus.from_lines(references)])
     names = [name for name in model.feature_names if name not in ("unknown_word", "tm.bwd")]
     return Lesson(model, texts, scorer, names, **given)

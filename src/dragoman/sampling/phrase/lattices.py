@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
-from dragoman.forest.inside_outside import edge_posteriors, entropy, log_partition
+from dragoman.forest.inside_outside import edge_posteriors
 from dragoman.forest.kbest import kbest
+from dragoman.sampling.forest import BestDerivations, Forest, weighted_features
 from dragoman.search.limits import SearchLimits
-from dragoman.search.phrase.batch import Batch, Found
+from dragoman.search.phrase.batch import Found, PhraseBatch
 from dragoman.search.phrase.lattice import Edges, hypergraph
-from dragoman.search.phrase.translator import Translator
+from dragoman.search.phrase.translator import PhraseTranslator
 
 #: Edges whose features are computed at once: they need some hundred bytes each.
 _EDGES = 1 << 18
@@ -27,39 +23,23 @@ _EDGES = 1 << 18
 _FORCED = 256
 
 
-@dataclass(frozen=True, eq=False)
-class Lattice:
-    """What a search kept of a sentence, with p(derivation) ∝ exp(score); scores are divided by a temperature.
+class Lattice(Forest):
+    """What a search kept of a sentence; scores are divided by a temperature.
 
     From a node, an option leads to one node at most: derivations, as options in target order (numbered within the
     sentence), are the words that an automaton accepts.
     """
 
-    batch: Batch
-    edges: Edges
-    graph: Hypergraph
+    def __init__(self, batch: PhraseBatch, edges: Edges, graph: Hypergraph):
+        super().__init__(graph)
+        self.batch, self.edges = batch, edges
 
     @classmethod
-    def of(cls, batch: Batch, found: Found, temperature: float = 1.0) -> Lattice:
+    def of(cls, batch: PhraseBatch, found: Found, temperature: float = 1.0) -> Lattice:
         """Return the lattice of a batch of one sentence, after a search with `lattice`."""
         edges = Edges.of(batch, found, 0)
         graph = hypergraph(batch, found, 0, edges, features=False)
         return cls(batch, edges, graph.scaled(1 / temperature))
-
-    @cached_property
-    def log_partition(self) -> float:
-        """The logarithm of the sum of exp(score) over all derivations."""
-        return log_partition(self.graph)
-
-    @cached_property
-    def log_size(self) -> float:
-        """The logarithm of the number of derivations, which may be too large for a number."""
-        return log_partition(self.graph.scaled(0))
-
-    @cached_property
-    def entropy(self) -> float:
-        """The entropy of the distribution over derivations, in nats."""
-        return max(entropy(self.graph), 0.0)
 
     def expected_features(self) -> NDArray[np.float64]:
         """The expected features of a derivation, in the order of the model's names; some edges at a time."""
@@ -104,42 +84,8 @@ class Lattice:
         return BestDerivations(rows, found.scores, summed)
 
 
-@dataclass(frozen=True, eq=False)
-class BestDerivations:
-    """An n-best list of one sentence: derivations as options in target order, scores (best first), features."""
-
-    derivations: Ragged[np.int32]
-    scores: NDArray[np.float64]
-    features: FeatureRows
-
-    def __len__(self) -> int:
-        return len(self.scores)
-
-    def expected_features(self, size: int, names: Sequence[str]) -> NDArray[np.float64]:
-        """The expected features over the first `size`, as if there were no other derivations."""
-        scores = self.scores[:size]
-        shares = np.exp(scores - np.logaddexp.reduce(scores))
-        return weighted_features(self.features.take(np.arange(len(scores))), shares, names)
-
-
-def weighted_features(rows: FeatureRows, shares: NDArray[np.float64], names: Sequence[str]) -> NDArray[np.float64]:
-    """The sum of rows of features, each times its share, in the order of `names`; others are left out."""
-    sums = np.bincount(rows.ids, np.repeat(shares, np.diff(rows.offsets)) * rows.values, minlength=len(rows.names))
-    place = {name: i for i, name in enumerate(rows.names)}
-    return np.array([sums[place[name]] if name in place else 0.0 for name in names])
-
-
-def exhaustive_lattice(
-    translator: Translator, batch: Batch, *, max_size: int, temperature: float = 1.0, threads: int = 1
-) -> Lattice | None:
-    """Return the lattice of all derivations of a batch of one sentence; None if it is larger than that."""
-    limits = SearchLimits(algorithm="exhaustive", max_size=max_size)
-    found = batch.search(limits, translator.reordering_limit, lattice=True, threads=threads)
-    return Lattice.of(batch, found, temperature) if found.outcomes[0] == 0 else None
-
-
 def translation_log_scores(
-    translator: Translator,
+    translator: PhraseTranslator,
     line: str,
     translations: Ragged[np.int32],
     *,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -9,10 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.feature_rows import FeatureRows
-from dragoman.core.weights import Weights
 from dragoman.model.features import reordering_features
-from dragoman.search.phrase.batch import Batch, boundary_names
-from dragoman.tuning.methods.learner import Lesson
+from dragoman.search.phrase.batch import PhraseBatch, boundary_names
 
 
 class FeatureArrays(NamedTuple):
@@ -42,13 +41,13 @@ class FeatureTable:
     global_ids: NDArray[np.int32]
 
     @classmethod
-    def of(cls, batch: Batch, lesson: Lesson) -> FeatureTable:
-        """Number the features of a batch."""
+    def of(cls, batch: PhraseBatch, chosen: Callable[[Sequence[str]], Collection[str]]) -> FeatureTable:
+        """Number the features of a batch; `chosen` are those whose weights are learnt."""
         dense, global_names = batch.model.dense_features, tuple(batch.model.global_features)
         sparse = FeatureRows.join([FeatureRows.zeros(len(batch.options)), *batch.sparse]).used()
         boundaries = () if batch.boundary_feature is None else boundary_names(batch.boundary_feature)
         names = (*dense, *sparse.names, *boundaries, *global_names)
-        learnt = {*lesson.names, *lesson.sparse(names)}
+        learnt = chosen(names)
         column = {name: i for i, name in enumerate(dense)}
         options, models = batch.options, batch.model
         arrays = FeatureArrays(
@@ -68,13 +67,3 @@ class FeatureTable:
             arrays,
             np.arange(len(names) - len(global_names), len(names), dtype=np.int32),
         )
-
-    @property
-    def learnt_names(self) -> list[str]:
-        """The features whose weights are learnt."""
-        return [self.names[i] for i in np.flatnonzero(self.learnt).tolist()]
-
-    def changed(self, start: Weights, values: NDArray[np.float64]) -> Weights:
-        """The weights with other values of those that are learnt; what is 0 and was not there before stays away."""
-        pairs = zip(self.learnt_names, values.tolist(), strict=True)
-        return start.updated({name: value for name, value in pairs if value or name in start})

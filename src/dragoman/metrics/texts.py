@@ -1,0 +1,38 @@
+"""Texts to translate and to score: sentences as a model wants them, with references beside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dragoman.core.corpus import Corpus
+from dragoman.core.errors import DataError
+from dragoman.core.files import read_lines
+from dragoman.core.progress import Progress
+from dragoman.metrics.references import read_references
+from dragoman.text.preparation import TextPreparation
+
+
+@dataclass(frozen=True, eq=False)
+class ReferencedText:
+    """Prepared source sentences, and references that run parallel to them."""
+
+    lines: list[str]
+    references: list[Corpus]
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    @classmethod
+    def read(
+        cls, source: Path, references: Sequence[Path], text: TextPreparation, progress: Progress | None = None
+    ) -> ReferencedText:
+        """Read a source text and its references; if somebody listens, says what looks odd."""
+        lines = list(text.source(read_lines(source)))
+        found = read_references(references, progress)
+        if len(found[0]) != len(lines):
+            raise DataError(
+                f"has {len(found[0])} lines, but {source} has {len(lines)}", path=references[0], expected="as many"
+            )
+        return cls(lines, found)

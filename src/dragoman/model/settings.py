@@ -1,0 +1,19 @@
+"""The settings of a model: how text is prepared for it, and the limits of its space."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dragoman.core.options import Options, option
+
+
+@dataclass(frozen=True)
+class Settings(Options):
+    """How text is prepared for the model, and the limits of its space; kept with it so that all tools agree."""
+
+    source_language: str | None = option(None, "language of the source text, for tokenising")
+    target_language: str | None = option(None, "language of the target text, for tokenising")
+    tokenise: bool = option(False, "whether text must be tokenised before the model sees it")
+    lowercase: bool = option(False, "whether text must be lower-cased before the model sees it")
+    reordering_limit: int = option(6, "longest jump between phrases; -1 is no limit", minimum=-1)
+    table_limit: int = option(20, "options per source phrase, best p(e|f) first; 0 is no limit", minimum=0)

@@ -1,0 +1,104 @@
+"""Chains of SampleRank over phrase-based derivations, in the kernel."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman import kernels
+from dragoman.core.errors import DataError
+from dragoman.core.progress import ShareDone
+from dragoman.core.weights import Weights
+from dragoman.sampling.global_features import GlobalFunctions, features_of
+from dragoman.sampling.phrase.batch_gain import MetricGain, bleu_arrays
+from dragoman.sampling.phrase.feature_table import FeatureTable
+from dragoman.sampling.ranking import Plan, RankChains, Ranked, RankedSentences, RankSteps
+from dragoman.search.phrase.translator import PhraseTranslator
+
+
+class PhraseRankChains(RankChains):
+    """Sentences in the kernel's terms."""
+
+    def __init__(self, steps: RankSteps, translator: PhraseTranslator, sentences: RankedSentences):
+        self._steps, self._sentences = steps, sentences
+        self.reordering_limit = translator.reordering_limit
+        self.batch = translator.batch(sentences.lines)
+        model = translator.model
+        features = features_of(model.global_features)
+        given = Weights(dict.fromkeys(model.global_features, 0.0)).updated(translator.weights)
+        self._functions = GlobalFunctions(features, given) if features else None
+        self.table = FeatureTable.of(self.batch, sentences.learnt)
+        self.names, self.learnt = self.table.names, self.table.learnt
+        options = self.batch.options
+        self._bleu = bleu_arrays(sentences.scorer, options, steps.smoothing)
+        self._gain = None
+        if self._bleu is None:
+            self._gain = MetricGain(sentences.scorer, options.vocab, sign=sentences.sign, smoothing=steps.smoothing)
+
+    def run(
+        self,
+        plan: Plan,
+        weights: NDArray[np.float64],
+        *,
+        seed: int,
+        first_batch: int,
+        trace: bool = False,
+        threads: int = 1,
+        progress: ShareDone | None = None,
+    ) -> Ranked:
+        """Run chains in the kernel."""
+        steps, options = self._steps, self.batch.options
+        batches = [batch for chain in plan for batch in chain]
+        try:
+            found = kernels.samplerank(
+                self.batch.arrays,
+                self.table.arrays,
+                []
+                if self._functions is None
+                else self._functions.arrays(options.source, options.vocab, options.words.values),
+                self.table.global_ids,
+                self._bleu,
+                self._gain,
+                options.words.values,
+                options.source.sentences.offsets,
+                self._sentences.units,
+                self.table.learnt.astype(np.uint8),
+                weights,
+                np.concatenate([np.empty(0, np.int64), *batches]),
+                np.cumsum([0, *(len(batch) for batch in batches)]),
+                np.cumsum([0, *(len(chain) for chain in plan)]),
+                reordering_limit=self.reordering_limit,
+                seed=seed,
+                first_batch=first_batch,
+                rates=(steps.merge_split, steps.reorder, steps.retranslate),
+                burn_in=steps.burn_in,
+                samples=steps.samples,
+                temperature=steps.temperature,
+                gain_scale=steps.gain_scale,
+                margin=steps.margin or -1.0,
+                bound=steps.aggressiveness,
+                constraints=steps.constraints if steps.update == "hildreth" else 1,
+                by_margin=steps.violation == "margin",
+                sign=float(self._sentences.sign),
+                trace=trace,
+                threads=threads,
+                progress=progress,
+            )
+        except ValueError as error:
+            if self._functions is None:
+                raise
+            raise self._functions.failure(error) from None
+        for sentence in found["missing"][found["missing"] >= 0].tolist():
+            raise DataError(
+                f"sentence {sentence + 1} ('{self._sentences.lines[sentence]}') has no derivation",
+                expected="options that cover each word, in an order that the reordering limit allows",
+            )
+        return Ranked(
+            weights=found["weights"],
+            totals=found["totals"],
+            collected=found["counts"][:, 0],
+            counts=found["counts"][:, 1:],
+            gains=found["measures"][:, 0],
+            moved=found["measures"][:, 1],
+            traces=found["traces"],
+        )

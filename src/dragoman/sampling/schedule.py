@@ -1,0 +1,89 @@
+"""What chains do, and when, as options: sampling, annealing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.errors import UsageError
+from dragoman.core.options import Options, option
+
+
+@dataclass(frozen=True)
+class Schedule(Options):
+    """What a chain does, and when."""
+
+    scan: Literal["systematic", "random"] = option(
+        "systematic", "visit all points in turn, or as many points drawn at random"
+    )
+    merge_split: float = option(
+        1.0, "merge and split phrases; 0 is never, other numbers matter to random scans", minimum=0
+    )
+    reorder: float = option(1.0, "exchange two phrases; likewise", minimum=0)
+    retranslate: float = option(1.0, "translate a phrase anew; likewise", minimum=0)
+    jump_every: int = option(
+        10, "after so many scans propose a derivation from the decoder's lattice; 0 is never", minimum=0
+    )
+    forward_share: float = option(
+        0.1, "share of the jumps that may lead anywhere, not just into the lattice", minimum=0, maximum=1
+    )
+    max_seconds: float | None = option(None, "stop a chain after so many seconds, with what it has", minimum=0)
+
+    @property
+    def rates(self) -> tuple[float, float, float]:
+        """How often each operator is used, in the kernel's order."""
+        return self.merge_split, self.reorder, self.retranslate
+
+
+@dataclass(frozen=True)
+class Sampling(Schedule):
+    """How many samples there are and how chains come to them."""
+
+    samples: int = option(1000, "samples a chain", minimum=1)
+    chains: int = option(2, "independent chains a sentence", minimum=1)
+    burn_in: int = option(100, "scans before the first sample", minimum=0)
+    start_temperature: float = option(
+        3.0, "temperature of the first scan; it falls to the last during burn-in", minimum=1e-6
+    )
+    temperature: float = option(1.0, "the score of a derivation is divided by this", minimum=1e-6)
+    thin: int = option(1, "keep every so-manieth sample", minimum=1)
+    collect: Literal["scan", "pass"] = option("scan", "a sample for each scan, or for each operator's pass in it")
+    initial: Literal["gloss", "random", "beam"] = option(
+        "beam", "begin with the best monotone gloss, a random derivation, or what the decoder finds"
+    )
+
+
+@dataclass(frozen=True)
+class Annealing(Schedule):
+    """How chains cool down."""
+
+    scans: int = option(200, "scans a chain", minimum=1)
+    start_temperature: float = option(3.0, "temperature of the first scan", minimum=1e-6)
+    end_temperature: float = option(
+        0.01, "temperature of the last scan; it falls by the same factor each time", minimum=1e-6
+    )
+    chains: int = option(1, "chains a sentence, of which the best counts", minimum=1)
+
+    @property
+    def temperatures(self) -> NDArray[np.float64]:
+        """The temperature of each scan."""
+        return np.geomspace(self.start_temperature, self.end_temperature, self.scans)
+
+
+def checked_seed(seed: int) -> int:
+    """Return the seed if the kernels can take it."""
+    if not 0 <= seed < 2**64:
+        raise UsageError(f"the seed is {seed}; expected a number from 0 to 2^64 - 1")
+    return seed
+
+
+def cooling(start: float, end: float, scans: int) -> NDArray[np.float64]:
+    """Temperatures that fall linearly from `start` towards `end`, which comes next.
+
+    >>> cooling(3.0, 1.0, 4).tolist()
+    [3.0, 2.5, 2.0, 1.5]
+    """
+    return start + (end - start) * np.arange(scans) / max(scans, 1)
