@@ -146,7 +146,7 @@ def quality(model: Model, runs: Sequence[Weights], data: Path, held_out: int, th
         scaled = Weights({name: value / size if name != "unknown_word" else value for name, value in weights.items()})
         translator = PhraseTranslator(model, scaled, threads=threads)
         sampler = Sampler.of(translator, Sampling(samples=500, chains=2, temperature=1 / SAMPLED))
-        draw = partial(sampler.sample, seed=number + 1, features=False, threads=threads)
+        draw = partial(sampler.sample, seed=number + 1, features=False)
         comparison = RuleComparison(translator, metric, val, tests, draw=draw, threads=threads)
         for found in comparison.compare(ROWS):
             chosen.setdefault(found.candidate, []).append(" ".join(value for _, value in found.point.options))

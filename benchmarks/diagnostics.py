@@ -64,7 +64,7 @@ def main() -> None:
     for temperature in options.temperatures:
         start = time.perf_counter()
         settings = Diagnosis(temperature=temperature, samples=options.samples)
-        found = list(diagnose(translator, chosen, settings, threads=options.threads))
+        found = list(diagnose(translator, chosen, settings))
         summary = summarise(found)
         print(f"\n## Temperature {temperature:g} ({time.perf_counter() - start:.0f} s)\n")
         print(

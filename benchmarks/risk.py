@@ -16,6 +16,7 @@ from dragoman.core.weights import Weights
 from dragoman.metrics.bleu import Bleu
 from dragoman.model.bundle import Model
 from dragoman.model.extra_features import EXTRA_FEATURES
+from dragoman.search.translator import Translator
 from dragoman.tuning.methods.learner import Lesson
 from dragoman.tuning.methods.risk_corpus import RiskCorpus
 from dragoman.tuning.methods.risk_sampling import RiskSampling
@@ -48,7 +49,7 @@ def main() -> None:
     weights = model.read_weights(options.weights)
     lines = list(read_lines(options.data / f"multi30k/val.{options.source}.gz"))
     references = Corpus.from_lines(read_lines(options.data / "multi30k/val.en.gz"))
-    plain = Lesson(model, lines, Bleu().scorer([references]), tuned_names(model.feature_names))
+    plain = Lesson(Translator.of(model), lines, Bleu().scorer([references]), tuned_names(model.feature_names))
     names = ["phrase-length", "word-insertion", "word-deletion", "word-pair"]
     settings = {"word-pair": {"source_words": 0, "target_words": 0}}
     richer = model.with_features([EXTRA_FEATURES.get(name)(**settings.get(name, {})) for name in names])
@@ -63,7 +64,7 @@ def main() -> None:
     print("|---|---|---|---|")
     for learner in (RiskSentence(), RiskCorpus()):
         dense, _ = seconds(learner, plain, weights, options.runs)
-        lesson = replace(plain, model=richer, sparse=sparse)
+        lesson = replace(plain, translator=Translator.of(richer), sparse=sparse)
         found, count = seconds(learner, lesson, weights, options.runs)
         all_of_them, _ = seconds(learner, lesson, many, options.runs)
         one = f"{found:.2f} s ({found / dense:.2f} times, {count:,} weights)"

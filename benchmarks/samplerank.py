@@ -21,7 +21,6 @@ from dragoman.metrics.ter import Ter
 from dragoman.model.bundle import Model
 from dragoman.search.phrase.options import PhraseOptions
 from dragoman.search.phrase.translator import PhraseTranslator
-from dragoman.text.tokenise import input_preparation
 from dragoman.tuning.methods.learner import Lesson
 from dragoman.tuning.methods.samplerank import SampleRank
 from dragoman.tuning.problems.ranges import tuned_names
@@ -42,19 +41,14 @@ class ManyFeatures:
         return FeatureRows(self._names, offsets, numbers.astype(np.int32), np.ones(len(numbers)))
 
 
-class SparseLesson(Lesson):
-    """A lesson whose options have many sparse features."""
-
-    def translator(self, weights, *, threads=1):  # type: ignore[no-untyped-def]
-        return PhraseTranslator(self.model, weights, space=self.space, local_features=[ManyFeatures(100_000)])
-
-
 def lesson_of(model: Model, data: Path, source: str, target: str, metric: Metric) -> Lesson:
-    prepare = input_preparation(model.settings, prepared=False)
-    lines = list(prepare(read_lines(data / f"multi30k/val.{source}.gz")))
-    references = Corpus.from_lines(prepare(read_lines(data / f"multi30k/val.{target}.gz")))
+    prepare = model.preparation()
+    lines = list(prepare.source(read_lines(data / f"multi30k/val.{source}.gz")))
+    references = Corpus.from_lines(prepare.source(read_lines(data / f"multi30k/val.{target}.gz")))
     sign = 1 if metric.higher_is_better else -1
-    return Lesson(model, lines, metric.scorer([references]), tuned_names(model.feature_names), sign=sign)
+    return Lesson(
+        PhraseTranslator(model), lines, metric.scorer([references]), tuned_names(model.feature_names), sign=sign
+    )
 
 
 def epoch_seconds(lesson: Lesson, method: SampleRank, threads: int, repeats: int = 2) -> float:
@@ -80,7 +74,11 @@ def main() -> None:
     arguments = parser.parse_args()
     model = Model.load(arguments.model)
     lesson = lesson_of(model, arguments.data, arguments.source, arguments.target, Bleu())
-    sparse = SparseLesson(**vars(lesson) | {"sparse": lambda names: {n: (0, 0) for n in names if "sparse." in n}})
+    sparse = replace(
+        lesson,
+        translator=PhraseTranslator(lesson.model, local_features=[ManyFeatures(100_000)]),
+        sparse=lambda names: {n: (0, 0) for n in names if "sparse." in n},
+    )
     method = SampleRank(samples=arguments.steps, burn_in=arguments.steps)
     print("| | seconds an epoch | µs a step and thread |")
     print("|---|---|---|")

@@ -1,5 +1,65 @@
-"""Dragoman: log-linear translation models — train, tune, sample, decode, compare."""
+"""Dragoman: log-linear translation models — train, tune, sample, decode, compare.
 
-from importlib.metadata import version
+    import dragoman as dm
 
-__version__ = version("dragoman")
+    model = dm.train("train.fr", "train.en", out="model")          # or dm.load("model"), dm.load_moses("moses.ini")
+    model.translate("Un homme dort.")                              # raw text in, text out
+    run = model.tune("dev.fr", "dev.en", method="mert", out="run")
+    best = model.with_weights(run)
+    best.translate(lines, decision="mbr"), best.nbest(line, 10), best.sample(line, 1000), best.hypergraph(line)
+    dm.score(outputs, references), dm.compare({"a": outputs, "b": others}, references)
+    dm.rerank(candidates, weights), dm.mbr(candidates)
+
+These names are imported when they are first used; all of them are thin over the rooms below, which any program may
+enter: see the architecture page of the documentation.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dragoman.front.candidates import mbr, rerank, tune_reranker
+    from dragoman.front.run import TuningRun
+    from dragoman.front.scoring import Comparison, Score, compare, score
+    from dragoman.front.system import System, load, load_moses, train
+
+__all__ = [
+    "Comparison",
+    "Score",
+    "System",
+    "TuningRun",
+    "compare",
+    "load",
+    "load_moses",
+    "mbr",
+    "rerank",
+    "score",
+    "train",
+    "tune_reranker",
+]
+
+_HOMES = {
+    "candidates": ("mbr", "rerank", "tune_reranker"),
+    "scoring": ("Comparison", "Score", "compare", "score"),
+    "run": ("TuningRun",),
+    "system": ("System", "load", "load_moses", "train"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for; the version comes from the installed package."""
+    from importlib import import_module
+
+    if name == "__version__":
+        return import_module("dragoman.core.version").version()
+    for home, names in _HOMES.items():
+        if name in names:
+            globals()[name] = getattr(import_module(f"dragoman.front.{home}"), name)
+            return globals()[name]
+    raise AttributeError(f"module 'dragoman' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    """All that the front door offers."""
+    return sorted([*globals(), *__all__, "__version__"])

@@ -22,9 +22,9 @@ def samples_of(name, weight, *, in_model=True, threads=1):
     if in_model:
         model = model.with_global_features({name: feature.to_dict()})
     space = SpaceLimits(reordering_limit=2, table_limit=0)
-    translator = PhraseTranslator(model, model.weights.updated({name: weight}), space=space)
+    translator = PhraseTranslator(model, model.weights.updated({name: weight}), space=space, threads=threads)
     sampler = Sampler.of(translator, Sampling(samples=30, burn_in=3), global_features=[] if in_model else [feature])
-    return Samples.concatenate(list(sampler.sample(LINES, documents=LABELS, trace=True, threads=threads)))
+    return Samples.concatenate(list(sampler.sample(LINES, documents=LABELS, trace=True)))
 
 
 @pytest.mark.parametrize("name", GLOBAL_FEATURES.names())

@@ -68,7 +68,7 @@ def test_only_what_is_learnt_changes(name, lesson):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("metric", [Ter(), Chrf(), Bleu(order=2)], ids=["ter", "chrf", "bleu2"])
 def test_any_metric_with_statistics_will_do(name, metric, lesson):
-    references = [translation.text for translation in lesson.translator(lesson.model.weights).translate(lesson.lines)]
+    references = [translation.text for translation in lesson.translator.translate(lesson.lines)]
     scorer = metric.scorer([Corpus.from_lines(references)])
     sign = 1 if metric.higher_is_better else -1
     *_, last = learner(name).learn(replace(lesson, scorer=scorer, sign=sign), lesson.model.weights)

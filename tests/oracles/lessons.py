@@ -9,6 +9,7 @@ import numpy as np
 from dragoman.core.corpus import Corpus
 from dragoman.core.weights import Weights
 from dragoman.metrics.bleu import Bleu
+from dragoman.search.translator import Translator
 from dragoman.tuning.methods.learner import Lesson
 from dragoman.tuning.problems.ranges import tuned_names
 from oracles import phrase_space
@@ -20,6 +21,7 @@ def reachable_lesson(seed: int = 11, lines: int = 8, longest: int = 4) -> Lesson
     model = phrase_space.random_model(rng, tables=1, language_models=1, reordering=True)
     sources = [phrase_space.random_sentence(rng, longest) for _ in range(lines)]
     goal = Weights({name: float(rng.normal()) for name in model.feature_names})
-    known = Lesson(model, sources, Bleu().scorer([Corpus.from_lines(sources)]), tuned_names(model.feature_names))
-    references = [translation.text for translation in known.translator(goal).translate(sources)]
+    translator = Translator.of(model)
+    known = Lesson(translator, sources, Bleu().scorer([Corpus.from_lines(sources)]), tuned_names(model.feature_names))
+    references = [translation.text for translation in translator.reweighted(goal).translate(sources)]
     return replace(known, scorer=Bleu().scorer([Corpus.from_lines(references)]))

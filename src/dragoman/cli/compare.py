@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from dragoman.cli import terminal
 from dragoman.cli.flags import Threads, command
-from dragoman.cli.score import Metrics, ReferenceFiles, Seed, full_signature, measure, read_hypotheses
+from dragoman.cli.score import Metrics, ReferenceFiles, Seed, read_hypotheses
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
 from dragoman.core.progress import available_cores
 from dragoman.evaluation.statistics.comparison import Resampling, compare_systems
+from dragoman.evaluation.statistics.measured import full_signature, measure
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.metric import Metric, Scorer
 from dragoman.metrics.references import read_references

@@ -11,10 +11,10 @@ from typing import Annotated
 
 import typer
 
-import dragoman
 from dragoman.cli.flags import paragraphs
 from dragoman.core.errors import DragomanError
 from dragoman.core.files import write_error
+from dragoman.core.version import version
 
 _NOT_COMMANDS = {"demo_story", "main", "flags", "terminal"}
 
@@ -59,7 +59,7 @@ def build_app() -> typer.Typer:
 
 def _version(wanted: bool) -> None:
     if wanted:
-        print(f"dragoman {dragoman.__version__}")
+        print(f"dragoman {version()}")
         raise typer.Exit
 
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
-from numpy.typing import NDArray
 
 from dragoman.cli import terminal
 from dragoman.cli.flags import Threads, command
@@ -18,10 +16,9 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output
 from dragoman.core.progress import available_cores
-from dragoman.evaluation.statistics.significance import bootstrap_scores, confidence_interval
+from dragoman.evaluation.statistics.measured import Measured, measure
 from dragoman.metrics import METRICS
 from dragoman.metrics.combined import parse_metric
-from dragoman.metrics.metric import Metric, Scorer
 from dragoman.metrics.references import read_references
 
 ReferenceFiles = Annotated[
@@ -88,35 +85,6 @@ def register(app: typer.Typer) -> None:
             _print(results, f"{', '.join(map(str, reference))}")
 
 
-@dataclass(frozen=True, eq=False)
-class Measured:
-    """One system's statistics under one metric; `label` is the metric as the user wrote it."""
-
-    system: str
-    label: str
-    metric: Metric
-    scorer: Scorer
-    statistics: NDArray[np.float64]
-
-    def summary(self, references: int, resamples: int, seed: int) -> dict[str, object]:
-        """Return the score, its interval, and how it was made."""
-        result: dict[str, object] = {
-            "system": self.system,
-            "metric": self.label,
-            "score": float(self.scorer.score(self.statistics.sum(axis=0))),
-        }
-        if resamples and len(self.statistics):
-            resampled = bootstrap_scores(self.scorer, [self.statistics], resamples=resamples, seed=seed)
-            result["interval"] = list(confidence_interval(resampled[0]))
-        return {**result, "signature": full_signature(self.metric, references, resamples, seed)}
-
-
-def full_signature(metric: Metric, references: int, resamples: int, seed: int) -> str:
-    """Return a metric's signature with the number of references and the resampling in it."""
-    name, _, rest = metric.signature().partition("|")
-    return f"{name}|nrefs:{references}|{rest}" + (f"|bs:{resamples}|seed:{seed}" if resamples else "")
-
-
 def read_hypotheses(path: Path, references: Sequence[Corpus], reference_path: Path) -> Corpus:
     """Read the translations of one system."""
     hypotheses = Corpus.read(path)
@@ -127,15 +95,6 @@ def read_hypotheses(path: Path, references: Sequence[Corpus], reference_path: Pa
             expected="as many",
         )
     return hypotheses
-
-
-def measure(
-    metric: Metric, label: str, references: Sequence[Corpus], system: str, hypotheses: Corpus, *, threads: int
-) -> Measured:
-    """Compute the statistics of one system's translations."""
-    chosen = metric.for_system(system)
-    scorer = chosen.scorer(references)
-    return Measured(system, label, chosen, scorer, scorer.statistics(hypotheses, threads=threads))
 
 
 def _write_sentences(path: Path, scored: Sequence[Measured]) -> None:

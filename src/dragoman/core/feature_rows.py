@@ -81,6 +81,11 @@ class FeatureRows:
         np.add.at(matrix, (np.repeat(np.arange(len(self)), np.diff(self.offsets)), self.ids), self.values)
         return matrix
 
+    def columns(self) -> dict[str, NDArray[np.float64]]:
+        """Return a column for each name that occurs, for frames."""
+        used = self.used()
+        return dict(zip(used.names, used.dense().T, strict=True))
+
     def take(self, rows: NDArray[np.integer]) -> FeatureRows:
         """Return the given rows, in that order."""
         picked = Ragged(np.arange(len(self.ids)), self.offsets).take(rows)

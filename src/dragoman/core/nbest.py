@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
+from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.ragged import Ragged
+from dragoman.core.shown import frame, html_table
 from dragoman.core.vocab import Vocab, common_vocab
 
 T = TypeVar("T")
@@ -63,6 +66,31 @@ class NBest:
     def sentence_ids(self) -> tuple[int | str, ...]:
         """The number or name of each sentence."""
         return tuple(range(len(self))) if self.ids is None else self.ids
+
+    def frame(self, *, features: bool = True) -> Any:
+        """Return a pandas frame: a row a hypothesis, with its sentence, rank, text, score, and features by name."""
+        sizes = np.diff(self.sentences)
+        columns: dict[str, Any] = {
+            "sentence": np.repeat(np.array(self.sentence_ids, object), sizes),
+            "rank": np.arange(len(self.scores)) - np.repeat(self.sentences[:-1], sizes) + 1,
+            "text": self.texts(),
+            "score": self.scores,
+        }
+        if self.logprobs is not None:
+            columns["logprob"] = self.logprobs
+        return frame(columns | (self.features.columns() if features else {}))
+
+    def _repr_html_(self) -> str:
+        """Show the first hypotheses, for notebooks."""
+        sizes = np.diff(self.sentences)
+        sentences = np.repeat(np.array(self.sentence_ids, object), sizes)[:20].tolist()
+        rows = [(sentence, self.line(h), float(self.scores[h])) for h, sentence in enumerate(sentences)]
+        more = f" of {len(self.scores):,}" if len(self.scores) > len(rows) else ""
+        return html_table(["sentence", "text", "score"], rows, f"{len(rows)}{more} hypotheses")
+
+    def texts(self) -> builtins.list[str]:
+        """Return all hypotheses as text."""
+        return Corpus(self.vocab, self.hypotheses).lines()
 
     def list(self, i: int) -> NBest:
         """Return the list of one sentence, as an n-best list of its own."""

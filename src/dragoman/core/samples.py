@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.ragged import Ragged
+from dragoman.core.shown import frame, html_table
 from dragoman.core.vocab import Vocab, common_vocab
 
 
@@ -73,6 +76,25 @@ class Samples:
         together = self.counts.sum(axis=1).astype(np.float64)
         totals = np.add.reduceat(together, self.sentences[:-1]) if len(self) else together
         return np.asarray(together / np.repeat(totals, np.diff(self.sentences)))
+
+    def frame(self, *, features: bool = False) -> Any:
+        """Return a pandas frame: a row a derivation, with its sentence, text, count, probability and score."""
+        columns: dict[str, Any] = {
+            "sentence": np.repeat(np.arange(len(self)), np.diff(self.sentences)),
+            "text": Corpus(self.vocab, self.hypotheses).lines(),
+            "count": self.counts.sum(axis=1),
+            "probability": self.probabilities,
+            "score": self.scores,
+        }
+        return frame(columns | (self.features.columns() if features else {}))
+
+    def _repr_html_(self) -> str:
+        """Show the most frequent derivations of the first sentences, for notebooks."""
+        sentence = np.repeat(np.arange(len(self)), np.diff(self.sentences))
+        shown = np.lexsort((-self.probabilities, sentence))[:20].tolist()
+        rows = [(int(sentence[h]), self.line(h), float(self.probabilities[h])) for h in shown]
+        caption = f"{len(self.scores):,} distinct derivations in {int(self.counts.sum()):,} samples"
+        return html_table(["sentence", "text", "share"], rows, caption)
 
     def line(self, h: int) -> str:
         """Return the words of one row as text."""

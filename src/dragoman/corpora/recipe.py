@@ -10,11 +10,11 @@ from typing import ClassVar
 
 import numpy as np
 
-import dragoman
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, open_output, output_folder
 from dragoman.core.options import Options, option
 from dragoman.core.progress import SILENT, Progress
+from dragoman.core.version import version
 from dragoman.corpora.manifest import Manifest, Package
 from dragoman.corpora.select import DEV, TEST, TRAIN, hold_out, select_pairs
 from dragoman.corpora.text import normalise
@@ -98,7 +98,7 @@ class Recipe(Options, ABC):
             target=material.target,
             references=material.references,
             seed=seed,
-            dragoman=dragoman.__version__,
+            dragoman=version(),
             # Where packages lie on this machine says nothing about the corpus.
             options={name: value for name, value in self.to_dict().items() if not isinstance(value, Path)},
             counts={

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
+from importlib import metadata
 
-import dragoman
+from dragoman.core.version import version
 
-SACREBLEU = f"sacrebleu-{version('sacrebleu')}"
+SACREBLEU = f"sacrebleu-{metadata.version('sacrebleu')}"
 """Named in signatures of settings whose scores equal sacreBLEU's."""
 
 
@@ -17,7 +17,7 @@ def signature(metric: str, **settings: object) -> str:
     'wer|case:mixed'
     """
     shown = [f"{key}:{_text(value)}" for key, value in settings.items() if value is not None]
-    return "|".join([metric, *shown, f"version:dragoman-{dragoman.__version__}"])
+    return "|".join([metric, *shown, f"version:dragoman-{version()}"])
 
 
 def _text(value: object) -> str:

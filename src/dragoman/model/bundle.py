@@ -12,13 +12,13 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-import dragoman
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import PathLike, output_folder
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.store import Arrays, load_arrays, save_arrays
 from dragoman.core.toml import format_toml, read_toml
+from dragoman.core.version import version
 from dragoman.core.vocab import Vocab
 from dragoman.core.weights import Weights
 from dragoman.formats.tagged_text import TaggedText
@@ -173,6 +173,10 @@ class Model:
             progress.warn(f"{file}: the model has no features for {len(idle):,} of the weights: {_some(idle)}")
         return weights
 
+    def can_weigh(self, name: str) -> bool:
+        """Whether the model has a feature of this name, or may have one as it occurs."""
+        return name in self.feature_names or self._can_have(name)
+
     def _can_have(self, name: str) -> bool:
         """Whether one of the extra features can give a value of this name."""
         prefix, _, rest = name.partition(".")
@@ -209,7 +213,7 @@ class Model:
     def _description(self) -> dict[str, Any]:
         return {
             "format": FORMAT,
-            "dragoman": dragoman.__version__,
+            "dragoman": version(),
             "kind": next(name for name, kind in KINDS.items() if kind == self.kind),
             "settings": self.settings.to_dict(),
             **{
@@ -260,7 +264,7 @@ def _read_description(folder: Path) -> dict[str, Any]:
         raise DataError(
             f"has format {about.get('format')!r}, written by dragoman {about.get('dragoman', '?')}",
             path=file,
-            expected=f"format {FORMAT}, which dragoman {dragoman.__version__} reads",
+            expected=f"format {FORMAT}, which dragoman {version()} reads",
         )
     if about.get("kind") not in KINDS:
         raise DataError(f"has a model of the kind {about.get('kind')!r}", path=file, expected=" or ".join(KINDS))

@@ -16,8 +16,7 @@ from dragoman.metrics.chrf import Chrf
 from dragoman.metrics.ter import Ter
 from dragoman.model.extra_features import EXTRA_FEATURES
 from dragoman.sampling.global_features import GLOBAL_FEATURES
-from dragoman.sampling.phrase.rank_chains import RankChains
-from dragoman.sampling.ranking import RankSteps
+from dragoman.sampling.ranking import RankChains, RankedSentences, RankSteps
 from dragoman.search.limits import SpaceLimits
 from dragoman.search.phrase.greedy import gloss
 from dragoman.search.phrase.translator import PhraseTranslator
@@ -36,6 +35,11 @@ def _some_translations(batch, rng):
     other = batch.reweighted(Weights({name: float(rng.normal()) for name in batch.weights}))
     texts = [samplerank.words(batch, s, row.tolist()) for s, row in enumerate(gloss(other))]
     return [" ".join([*text, str(rng.choice(phrase_space.TARGET))]) for text in texts]
+
+
+def chains_of(steps, lesson):
+    sentences = RankedSentences(lesson.lines, lesson.scorer, lesson.units, lesson.learnt, lesson.sign)
+    return RankChains.of(steps, lesson.translator, sentences)
 
 
 class Case:
@@ -67,19 +71,18 @@ class Case:
             weights = weights.updated({"length_ratio": 1.0, "echo": -0.2})
             names += ["length_ratio", "echo"]
         self.lesson = Lesson(
-            model,
+            PhraseTranslator(model, weights, space=space),
             lines,
             scorer,
             names,
             lambda names: {name: (0.0, 0.0) for name in names if name.startswith(prefixes)} if prefixes else {},
             documents=np.array([0, 1, 3, 6]),
             sign=-1 if isinstance(metric, Ter) else 1,
-            space=space,
         )
         settings = {"samples": 8, "burn_in": 2, "retranslate": 0.5, "aggressiveness": 0.05, "margin": 0.0} | options
         self.steps = RankSteps(**settings)
-        self.chains = RankChains(self.steps, self.lesson, weights)
-        self.start = weights.vector(self.chains.table.names)
+        self.chains = chains_of(self.steps, self.lesson)
+        self.start = weights.vector(self.chains.names)
         self.units = [list(range(*bounds)) for bounds in itertools.pairwise(self.lesson.units.tolist())]
         plan = [rng.permutation(len(self.units))[: -(-2 * len(self.units) // 3)], rng.permutation(len(self.units))]
         self.batches = [[s for unit in units for s in self.units[unit]] for units in plan]
@@ -92,7 +95,7 @@ class Case:
         return [samplerank.NumberedBlocks(self.chains.batch, s, self.limit) for s in range(len(self.lesson))]
 
     def named(self, weights):
-        return Weights(zip(self.chains.table.names, weights.tolist(), strict=True))
+        return Weights(zip(self.chains.names, weights.tolist(), strict=True))
 
     def replay(self):
         """Every step, with its whole block as the definitions have it: where it was, and what it had to choose from."""
@@ -152,13 +155,13 @@ def test_steps_are_those_of_the_definition(seed, violation):
 def test_global_features_are_part_of_it(seed):
     case = Case(seed, documents=True, temperature=3.0, samples=12)
     check_steps(case, "margin")
-    names = list(case.chains.table.names)
+    names = list(case.chains.names)
     for name in ("length_ratio", "echo"):
         assert len(set(case.weights[:, names.index(name)].tolist())) > 1
 
 
 def check_steps(case, violation):
-    learnt, updates = set(case.chains.table.learnt_names), 0
+    learnt, updates = {name for name, flag in zip(case.chains.names, case.chains.learnt, strict=True) if flag}, 0
     for step in case.replay():
         if not step.size:
             assert step.drawn == step.present[step.sentence]
@@ -188,7 +191,7 @@ def check_steps(case, violation):
         if best_gain > gain and wrong:
             size = samplerank.closed_form(vector, lack, case.steps.aggressiveness)
             assert dual == pytest.approx(size, rel=1e-9, abs=1e-12)
-            expected = expected + size * np.array([vector.get(name, 0.0) for name in case.chains.table.names])
+            expected = expected + size * np.array([vector.get(name, 0.0) for name in case.chains.names])
             updates += size > 0
         assert step.after == pytest.approx(expected, abs=1e-9)
     assert updates == case.found.counts[0, 2] > 0
@@ -235,10 +238,11 @@ def test_hildreth_satisfies_all_constraints_that_it_can(seed):
 def test_without_updates_chains_draw_from_the_model(seed):
     case, copies = phrase_case.Case(seed), 2000
     scorer = Bleu().scorer([Corpus.from_lines(["a"] * copies)])
-    lesson = Lesson(case.model, [case.sentence] * copies, scorer, case.model.feature_names, space=case.space)
+    translator = PhraseTranslator(case.model, case.translator.weights, space=case.space)
+    lesson = Lesson(translator, [case.sentence] * copies, scorer, case.model.feature_names)
     steps = RankSteps(samples=1, burn_in=80, retranslate=1.0, aggressiveness=0.0)
-    chains = RankChains(steps, lesson, case.translator.weights)
-    weights = case.translator.weights.vector(chains.table.names)[None]
+    chains = chains_of(steps, lesson)
+    weights = case.translator.weights.vector(chains.names)[None]
     trace, phrases, offsets, *_ = chains.run(
         [[np.arange(copies)]], weights, seed=seed, first_batch=0, trace=True
     ).traces[0]

@@ -31,8 +31,9 @@ def model_with(**options):
     return model.with_global_features(options)
 
 
-def translator_of(model, **weights):
-    return PhraseTranslator(model, model.weights.updated(weights), space=SpaceLimits(reordering_limit=2, table_limit=0))
+def translator_of(model, threads=1, **weights):
+    space = SpaceLimits(reordering_limit=2, table_limit=0)
+    return PhraseTranslator(model, model.weights.updated(weights), space=space, threads=threads)
 
 
 def sentences(count, seed=5):
@@ -128,9 +129,9 @@ def test_a_sampler_uses_the_features_of_its_model():
 
 def test_features_without_a_weight_change_nothing_and_have_values():
     model, lines = model_with(length_ratio={}, lexical_consistency={"min_length": 1}), sentences(9)
-    (plain,) = Sampler.of(translator_of(replace(model, global_features={})), FEW).sample(lines, trace=True, threads=2)
+    (plain,) = Sampler.of(translator_of(replace(model, global_features={}), threads=2), FEW).sample(lines, trace=True)
     sampler = Sampler.of(translator_of(model), FEW)
-    (samples,) = sampler.sample(lines, trace=True, threads=2)
+    (samples,) = Sampler.of(translator_of(model, threads=2), FEW).sample(lines, trace=True)
     assert samples.trace.tobytes() == plain.trace.tobytes()
     assert samples.documents.values.min() < 0
     # Where no values are asked for, sentences need not wait for the rest of their document.
@@ -147,7 +148,8 @@ def test_samples_of_documents_put_together():
     samples = Samples.concatenate(parts)
     assert samples.documents.bounds.tolist() == [0, 3, 9, 12]
     assert samples.documents.values.shape == (3, 2, 30, 1)
-    (together,) = sampler.sample(lines, documents=labels, trace=True, threads=2)
+    pair = Sampler.of(translator_of(model, threads=2, lexical_consistency=1.0), FEW)
+    (together,) = pair.sample(lines, documents=labels, trace=True)
     assert together.trace.tobytes() == samples.trace.tobytes()
     assert together.documents.values.tobytes() == samples.documents.values.tobytes()
     assert together.documents.bounds.tolist() == [0, 3, 9, 12]
@@ -165,7 +167,7 @@ def test_time_over_leaves_gaps():
     model = model_with(lexical_consistency={"min_length": 1})
     sampler = Sampler.of(translator_of(model), Sampling(samples=100_000, max_seconds=0.01, chains=1, burn_in=0))
     (part,) = sampler.batches(sentences(3), trace=True)
-    collected = part.visited.collected[:, 0].tolist()
+    collected = part.collected[:, 0].tolist()
     assert len(set(collected)) == 1
     values = part.samples.documents.values[0, 0, :, 0]
     assert not np.isnan(values[: collected[0]]).any()

@@ -137,4 +137,4 @@ class _Watch:
 def _translate_untuned(translations: Translations) -> None:
     job = translations.job
     model = Model.load(job.model)
-    translations.write(model.weights if job.start is None else model.read_weights(job.start), {})
+    translations.write(job.start_weights(model), {})

@@ -17,6 +17,7 @@ from dragoman.core.weights import Weights
 from dragoman.metrics.combined import CombinedScorer
 from dragoman.metrics.metric import Scorer
 from dragoman.metrics.precomputed import PrecomputedScorer
+from dragoman.model.bundle import Model
 from dragoman.sampling.global_features import features_of
 from dragoman.search.translator import Translator
 from dragoman.tuning.methods.method import TuningMethod
@@ -45,6 +46,11 @@ class Lesson:
     def __len__(self) -> int:
         return len(self.lines)
 
+    @property
+    def model(self) -> Model:
+        """The model that translates."""
+        return self.translator.model
+
     def learnt(self, names: Sequence[str]) -> set[str]:
         """Of names that occur those whose weights are learnt."""
         return {*self.names, *self.sparse(names)}
@@ -52,7 +58,7 @@ class Lesson:
     @cached_property
     def sees_documents(self) -> bool:
         """Whether a feature of the model is of documents."""
-        return any(feature.level == "document" for feature in features_of(self.translator.model.global_features))
+        return any(feature.level == "document" for feature in features_of(self.model.global_features))
 
     @property
     def units(self) -> NDArray[np.int64]:

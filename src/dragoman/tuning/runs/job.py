@@ -80,7 +80,7 @@ class Job:
     documents: Path | None = None
     limits: SearchLimits = SearchLimits()
     space: SpaceLimits = SpaceLimits()
-    start: Path | None = None
+    start: Path | Weights | None = None
     fixed: tuple[str, ...] = ()
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     prepared: bool = False
@@ -103,7 +103,7 @@ class Job:
             "model": str(self.model),
             "source": str(self.source),
             "reference": [str(path) for path in self.references],
-            "start": "" if self.start is None else str(self.start),
+            "start": self._start,
             "fixed": list(self.fixed),
             "prepared": self.prepared,
             "ranges": {pattern: list(bounds) for pattern, bounds in self.ranges.items()},
@@ -123,7 +123,7 @@ class Job:
     def run(self, out: Path, *, threads: int = 1, progress: Progress = SILENT) -> Run:
         """Do the job in a folder, or go on with it; nothing is written before the input has been looked at."""
         model = Model.load(self.model)
-        start = model.weights if self.start is None else model.read_weights(self.start, progress)
+        start = self.start_weights(model, progress)
         tuner = self.tuner
         if isinstance(tuner, Learner):
             lesson, judge = self._lesson(model, threads, progress)
@@ -195,6 +195,12 @@ class Job:
         )
         return lesson, judge
 
+    def start_weights(self, model: Model, progress: Progress = SILENT) -> Weights:
+        """The weights that runs of this job begin with."""
+        if self.start is None:
+            return model.weights
+        return self.start if isinstance(self.start, Weights) else model.read_weights(self.start, progress)
+
     def translator(self, model: Model, weights: Weights | None = None, *, threads: int = 1) -> Translator:
         """What translates for this job."""
         return Translator.of(model, weights, limits=self.limits, space=self.space, threads=threads)
@@ -218,6 +224,13 @@ class Job:
 
     def _scorer(self, text: ReferencedText) -> Scorer:
         return parse_metric(self.metric).scorer(text.references)
+
+    @property
+    def _start(self) -> str | dict[str, float]:
+        """What a run's folder says about the weights that it begins with."""
+        if self.start is None:
+            return ""
+        return str(self.start) if isinstance(self.start, Path) else dict(self.start)
 
     @property
     def _sign(self) -> int:

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import dragoman
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, open_output
 from dragoman.core.toml import format_toml, read_toml
+from dragoman.core.version import version
 from dragoman.core.weights import Weights
 
 _OPTIONS, _EVENTS, _WEIGHTS = "run.toml", "events.jsonl", "weights.txt"
@@ -32,7 +32,7 @@ class Run:
         """Begin a run, or go on with one that was begun with the same options."""
         run = cls(folder)
         run.folder.mkdir(parents=True, exist_ok=True)
-        wanted = {"dragoman": dragoman.__version__, **options}
+        wanted = {"dragoman": version(), **options}
         file = run.folder / _OPTIONS
         if not file.exists():
             if any(run.folder.iterdir()):

@@ -152,7 +152,9 @@ def test_too_large_for_exact_numbers(case, narrow, diagnosed):
 def test_seeds_and_threads(case, narrow, diagnosed):
     small = replace(OPTIONS, samples=200, initial="random")
     one, two, three = (
-        next(diagnose(narrow, [(number, case.sentence)], small, seed=seed, threads=threads)).to_dict()
+        next(
+            diagnose(narrow.reweighted(narrow.weights, threads=threads), [(number, case.sentence)], small, seed=seed)
+        ).to_dict()
         for number, seed, threads in ((1, 5, 1), (1, 5, 2), (2, 5, 1))
     )
     assert one == two

@@ -46,7 +46,8 @@ def test_samples_fit_together(initial):
 def test_batches_do_not_matter():
     translator, lines = translator_and_lines(2)
     sampler = Sampler.of(translator, FEW)
-    one, two = (Samples.concatenate(list(sampler.sample(lines, threads=n, seed=9))) for n in (1, 2))
+    more = Sampler.of(translator.reweighted(translator.weights, threads=2), FEW)
+    one, two = (Samples.concatenate(list(chains.sample(lines, seed=9))) for chains in (sampler, more))
     assert one.scores.tobytes() == two.scores.tobytes()
     assert one.counts.tobytes() == two.counts.tobytes()
     other = Samples.concatenate(list(sampler.sample(lines, seed=10)))

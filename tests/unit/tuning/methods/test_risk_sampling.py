@@ -15,6 +15,7 @@ from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.ter import Ter
 from dragoman.search.limits import SpaceLimits
 from dragoman.search.phrase.lattice import derivation_features
+from dragoman.search.phrase.translator import PhraseTranslator
 from dragoman.tuning.methods.learner import Lesson
 from dragoman.tuning.methods.risk_corpus import RiskCorpus, resampled, resampled_shares
 from dragoman.tuning.methods.risk_sentence import RiskSentence
@@ -181,7 +182,8 @@ def test_gradients_of_document_features_are_those_of_whole_documents():
     scorer = Bleu().scorer([Corpus.from_lines(["e0 e1 e2", "e1 e3", "e0 e4"])])
     space = SpaceLimits(reordering_limit=document.limit, table_limit=0)
     names = model.feature_names
-    lesson = Lesson(model, lines * 2, _Twice(scorer), names, documents=np.array([0, 3, 6]), space=space)
+    translator = PhraseTranslator(model, space=space)
+    lesson = Lesson(translator, lines * 2, _Twice(scorer), names, documents=np.array([0, 3, 6]))
     learner = RiskSentence(samples=20_000, burn_in=100)
     drawn = learner._draw(lesson, weights, np.arange(2), seed=5, threads=1)
     assert len(drawn) == 2

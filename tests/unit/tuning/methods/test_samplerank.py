@@ -30,12 +30,13 @@ def make_lesson(seed=1, lines=9, metric=None, longest=7, **settings):
     rng = np.random.default_rng(seed)
     model = phrase_space.random_model(rng, tables=2)
     texts = [phrase_space.random_sentence(rng, longest) for _ in range(lines)]
-    given = {"space": SpaceLimits(reordering_limit=3, table_limit=3)} | settings
+    given = dict(settings)
+    translator = PhraseTranslator(model, space=given.pop("space", SpaceLimits(reordering_limit=3, table_limit=3)))
     other = Weights({name: float(rng.normal()) for name in model.feature_names})
-    references = [str(one) for one in PhraseTranslator(model, other, space=given["space"]).translate(texts)]
+    references = [str(one) for one in translator.reweighted(other).translate(texts)]
     scorer = (metric or Bleu()).scorer([Corpus.from_lines(references)])
     names = [name for name in model.feature_names if name not in ("unknown_word", "tm.bwd")]
-    return Lesson(model, texts, scorer, names, **given)
+    return Lesson(translator, texts, scorer, names, **given)
 
 
 def same(one, other):
@@ -97,7 +98,7 @@ def test_it_learns():
     start = lesson.model.weights
 
     def bleu(weights):
-        found = [str(one) for one in lesson.translator(weights).translate(lesson.lines)]
+        found = [str(one) for one in lesson.translator.reweighted(weights).translate(lesson.lines)]
         return float(lesson.scorer.score(lesson.scorer.statistics(Corpus.from_lines(found)).sum(axis=0)))
 
     *_, last = SampleRank(epochs=5, samples=40, burn_in=10, chains=4, aggressiveness=0.02).learn(lesson, start)
@@ -110,7 +111,8 @@ def with_globals(monkeypatch):
         monkeypatch.setitem(GLOBAL_FEATURES._classes, "echo", feature)
         model = lesson.model.with_global_features({"length_ratio": {}, "echo": {}})
         names = [*lesson.names, "length_ratio", "echo"]
-        return replace(lesson, model=model, names=names, documents=np.array([0, 4, 5, 9]))
+        translator = PhraseTranslator(model, space=lesson.translator.space)
+        return replace(lesson, translator=translator, names=names, documents=np.array([0, 4, 5, 9]))
 
     return made
 
@@ -146,7 +148,7 @@ def test_refusals(tmp_path):
     with pytest.raises(UsageError, match="has no operator"):
         learn(merge_split=0.0, reorder=0.0)
     with pytest.raises(UsageError, match="table-limit-by"):
-        learn(replace(lesson, space=SpaceLimits(table_limit_by="score")))
+        learn(make_lesson(space=SpaceLimits(table_limit_by="score")))
     with pytest.raises(UsageError, match="no sentence"):
         learn(replace(lesson, lines=[]))
     with pytest.raises(UsageError, match="weight of lm is inf"):

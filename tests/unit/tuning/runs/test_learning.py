@@ -47,7 +47,7 @@ class Voice(Progress):
 
 @pytest.fixture
 def lesson():
-    return Lesson(model=None, lines=["x"], scorer=None, names=["a"])
+    return Lesson(translator=None, lines=["x"], scorer=None, names=["a"])
 
 
 def judge(weights, progress):

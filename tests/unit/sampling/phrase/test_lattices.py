@@ -8,13 +8,20 @@ import numpy as np
 import pytest
 
 from dragoman.core.ragged import Ragged
-from dragoman.sampling.diagnostics import lattices
-from dragoman.sampling.phrase.lattices import Lattice, exhaustive_lattice, translation_log_scores
+from dragoman.sampling.phrase import lattices
+from dragoman.sampling.phrase.lattices import Lattice, translation_log_scores
+from dragoman.sampling.sampler import Sampler
+from dragoman.sampling.schedule import Sampling
 from dragoman.search.limits import SearchLimits
 from oracles import phrase_space
 from oracles.phrase_case import Case
 
 NARROW = SearchLimits(pop_limit=2)
+
+
+def exhaustive(case, temperature=1.0, max_size=10**6):
+    limits = SearchLimits(algorithm="exhaustive", max_size=max_size)
+    return Sampler.of(case.translator, Sampling(temperature=temperature)).forest(case.sentence, limits)
 
 
 def rows_of(ragged):
@@ -25,7 +32,7 @@ def rows_of(ragged):
 def test_exact_numbers(seed):
     case = Case(seed)
     temperature = float(case.rng.uniform(0.3, 3))
-    lattice = exhaustive_lattice(case.translator, case.batch, max_size=10**6, temperature=temperature)
+    lattice = exhaustive(case, temperature)
     scores = np.array(list(case.scores.values())) / temperature
     log_z = np.logaddexp.reduce(scores)
     p = np.exp(scores - log_z)
@@ -40,7 +47,7 @@ def test_exact_numbers(seed):
 
 def test_features_of_edges_in_parts(monkeypatch):
     case = Case(3)
-    lattice = exhaustive_lattice(case.translator, case.batch, max_size=10**6)
+    lattice = exhaustive(case)
     whole = lattice.expected_features()
     monkeypatch.setattr(lattices, "_EDGES", 5)
     assert lattice.expected_features() == pytest.approx(whole, abs=1e-9)
@@ -73,7 +80,7 @@ def test_some_case_prunes():
 @pytest.mark.parametrize("seed", [1, 2, 5])
 def test_expected_features_of_lists(seed):
     case = Case(seed)
-    lattice = exhaustive_lattice(case.translator, case.batch, max_size=10**6)
+    lattice = exhaustive(case)
     best = lattice.best(4)
     names = case.model.feature_names
     by_row = {case.row(d): phrase_space.features(case.model, d) for d in case.derivations}
@@ -105,4 +112,4 @@ def test_translations_have_the_mass_of_their_derivations(seed, monkeypatch):
 
 def test_too_large():
     case = Case(1)
-    assert exhaustive_lattice(case.translator, case.batch, max_size=1) is None
+    assert exhaustive(case, max_size=1) is None

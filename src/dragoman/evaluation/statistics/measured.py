@@ -1,0 +1,56 @@
+"""One system's translations under one metric: statistics, score, interval and signature."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.corpus import Corpus
+from dragoman.evaluation.statistics.significance import bootstrap_scores, confidence_interval
+from dragoman.metrics.metric import Metric, Scorer
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """One system's statistics under one metric; `label` is the metric as the user wrote it."""
+
+    system: str
+    label: str
+    metric: Metric
+    scorer: Scorer
+    statistics: NDArray[np.float64]
+
+    @property
+    def score(self) -> float:
+        """The metric of the whole text."""
+        return float(self.scorer.score(self.statistics.sum(axis=0)))
+
+    def summary(self, references: int, resamples: int, seed: int) -> dict[str, object]:
+        """Return the score, its interval, and how it was made."""
+        result: dict[str, object] = {
+            "system": self.system,
+            "metric": self.label,
+            "score": self.score,
+        }
+        if resamples and len(self.statistics):
+            resampled = bootstrap_scores(self.scorer, [self.statistics], resamples=resamples, seed=seed)
+            result["interval"] = list(confidence_interval(resampled[0]))
+        return {**result, "signature": full_signature(self.metric, references, resamples, seed)}
+
+
+def full_signature(metric: Metric, references: int, resamples: int, seed: int) -> str:
+    """Return a metric's signature with the number of references and the resampling in it."""
+    name, _, rest = metric.signature().partition("|")
+    return f"{name}|nrefs:{references}|{rest}" + (f"|bs:{resamples}|seed:{seed}" if resamples else "")
+
+
+def measure(
+    metric: Metric, label: str, references: Sequence[Corpus], system: str, hypotheses: Corpus, *, threads: int
+) -> Measured:
+    """Compute the statistics of one system's translations."""
+    chosen = metric.for_system(system)
+    scorer = chosen.scorer(references)
+    return Measured(system, label, chosen, scorer, scorer.statistics(hypotheses, threads=threads))

@@ -1,0 +1,175 @@
+"""Scores of translations, and comparisons of systems, from files or lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.corpus import Corpus
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.progress import available_cores
+from dragoman.core.shown import frame, html_table
+from dragoman.evaluation.statistics.comparison import Resampling, compare_systems
+from dragoman.evaluation.statistics.measured import Measured, full_signature, measure
+from dragoman.front.texts import Text, lines_of
+from dragoman.metrics.combined import parse_metric
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """What a metric says of translations; counts as the number.
+
+    `interval` is where 95 % of the scores of resampled test sets lie, `sentences` are the scores of single sentences.
+    """
+
+    metric: str
+    value: float
+    interval: tuple[float, float] | None
+    signature: str
+    sentences: NDArray[np.float64]
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __str__(self) -> str:
+        shown = "" if self.interval is None else f" ({self.interval[0]:.2f} to {self.interval[1]:.2f})"
+        return f"{self.metric} {self.value:.2f}{shown}"
+
+    def __repr__(self) -> str:
+        return f"Score({self}, {self.signature})"
+
+    def _repr_html_(self) -> str:
+        return html_table(["metric", "score", "signature"], [(self.metric, str(self), self.signature)])
+
+
+def score(
+    outputs: Text,
+    references: Text | Sequence[Text],
+    metric: str = "bleu",
+    *,
+    resamples: int = 1000,
+    seed: int = 0,
+    threads: int | None = None,
+) -> Score:
+    """Score translations against references: files by name, or lists of lines; several references are a list of these.
+
+    >>> print(score(["the cat sat down", "a dog"], ["the cat sat down", "the dog"], resamples=0))
+    bleu 81.65
+    """
+    known = _references(references)
+    measured = _measured(metric, outputs, known, "outputs", threads)
+    summary = measured.summary(len(known), resamples, seed)
+    interval = summary.get("interval")
+    return Score(
+        metric,
+        float(measured.score),
+        (float(interval[0]), float(interval[1])) if isinstance(interval, list) else None,
+        str(summary["signature"]),
+        measured.scorer.sentence_scores(measured.statistics),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Systems side by side, and for each pair whether the difference means anything.
+
+    `order` puts the systems in a row: `>` is significantly better, `≥` better on this test set only.
+    """
+
+    metric: str
+    systems: list[dict[str, Any]]
+    pairs: list[dict[str, Any]]
+    order: str
+    signature: str
+
+    def frame(self) -> Any:
+        """Return a pandas frame: a row a pair of systems, with difference and p-values."""
+        columns = [name for name in self.pairs[0] if name != "conclusive"]
+        return frame({name: [pair[name] for pair in self.pairs] for name in columns})
+
+    def plot(self) -> Figure:
+        """Draw the scores with the deviation over test sentences, as a matplotlib figure."""
+        from dragoman.evaluation.figures.system_chart import draw_systems
+
+        return draw_systems(
+            self.metric, {row["system"]: (float(row["score"]), float(row["sd_sentences"])) for row in self.systems}
+        )
+
+    def __repr__(self) -> str:
+        return f"Comparison({self.metric}: {self.order})"
+
+    def _repr_html_(self) -> str:
+        systems = [(row["system"], len(row["runs"]), float(row["score"])) for row in self.systems]
+        pairs = [
+            (pair["better"], pair["worse"], float(pair["difference"]), float(pair["p_bootstrap"]))
+            for pair in self.pairs
+        ]
+        return (
+            html_table(["system", "runs", self.metric], systems, self.order)
+            + html_table(["better", "worse", "difference", "p"], pairs)
+            + f"<small>{escape(self.signature)}</small>"
+        )
+
+
+def compare(
+    systems: Mapping[str, Text | Sequence[Text]],
+    references: Text | Sequence[Text],
+    metric: str = "bleu",
+    *,
+    resamples: int = 1000,
+    trials: int = 10_000,
+    seed: int = 0,
+    threads: int | None = None,
+) -> Comparison:
+    """Compare systems by their translations: files by name, or lists of lines; several runs are a list of these.
+
+    Paired bootstrap resampling and approximate randomisation, over test sentences and over runs.
+    """
+    if len(systems) < 2:
+        raise UsageError(f"found {len(systems)} system; expected two or more to compare")
+    known = _references(references)
+    measured = {
+        name: [_measured(metric, run, known, name, threads) for run in _several(runs)] for name, runs in systems.items()
+    }
+    how = Resampling(resamples, trials, samples=0, seed=seed)
+    statistics = [np.stack([run.statistics for run in runs]) for runs in measured.values()]
+    first = next(iter(measured.values()))[0]
+    found = compare_systems(first.metric, first.scorer, list(measured), statistics, how)
+    signature = full_signature(first.metric, len(known), resamples, seed)
+    return Comparison(metric, found["systems"], found["pairs"], found["order"], signature)
+
+
+def _several(texts: Text | Sequence[Text]) -> Sequence[Text]:
+    """One text, or several, as several: a list of strings is the lines of one."""
+    if isinstance(texts, str | PathLike):
+        return [texts]
+    found: list[Any] = list(texts)
+    return [found] if all(isinstance(one, str) for one in found) else found
+
+
+def _references(references: Text | Sequence[Text]) -> list[Corpus]:
+    known = [Corpus.from_lines(lines_of(reference)) for reference in _several(references)]
+    if not known or any(len(reference) != len(known[0]) for reference in known):
+        raise DataError("the references have different numbers of lines", expected="as many in each")
+    return known
+
+
+def _measured(metric: str, outputs: Text, references: Sequence[Corpus], name: str, threads: int | None) -> Measured:
+    translations = Corpus.from_lines(lines_of(outputs))
+    if len(translations) != len(references[0]):
+        raise DataError(
+            f"has {len(translations)} lines, but the reference has {len(references[0])}",
+            path=outputs if isinstance(outputs, str | PathLike) else name,
+            expected="as many",
+        )
+    workers = threads or available_cores()
+    return measure(parse_metric(metric), metric, references, name, translations, threads=workers)

@@ -1,0 +1,296 @@
+"""A model with weights, ready to use: raw text in, text out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+from functools import cached_property, partial
+from os import PathLike
+from pathlib import Path
+from typing import Any, overload
+
+from dragoman.core.errors import UsageError
+from dragoman.core.files import read_lines
+from dragoman.core.hypergraph import Hypergraph
+from dragoman.core.live import live_progress
+from dragoman.core.nbest import NBest
+from dragoman.core.options import Options
+from dragoman.core.progress import Progress, available_cores
+from dragoman.core.samples import Samples
+from dragoman.core.shown import html_table
+from dragoman.core.weights import Weights
+from dragoman.decision.settings import Decision
+from dragoman.front.run import TuningRun
+from dragoman.front.texts import File, files_of
+from dragoman.model.bundle import Model
+from dragoman.model.moses import import_moses
+from dragoman.sampling.sampler import Sampler
+from dragoman.sampling.schedule import Sampling
+from dragoman.search.limits import SearchLimits, SpaceLimits
+from dragoman.search.translation import Translation
+from dragoman.search.translator import Translator
+from dragoman.training.align import ALIGNERS
+from dragoman.training.clean import Cleaning
+from dragoman.training.lm.kneser_ney import KneserNey
+from dragoman.training.pipeline import PhraseModel, Preparation, prepare, train as train_model
+from dragoman.tuning import TUNERS
+from dragoman.tuning.problems.evidence import Decoding
+from dragoman.tuning.runs.job import HeldOut, Job
+from dragoman.tuning.runs.learning import Course
+from dragoman.tuning.runs.loop import Loop
+from dragoman.tuning.runs.run import Run
+
+
+class System:
+    """A model with weights and limits, ready to translate, to be looked into, and to be tuned.
+
+    Text is raw: the model prepares it as it was prepared in training, and translations are joined to text as a person
+    would write it. `prepared=True` says that words are separated by spaces already, and keeps translations so.
+
+    >>> system = demo_system()
+    >>> system.translate("f0 f1")
+    'e0 e2 e3'
+    >>> [round(score, 2) for score in system.nbest("f0 f1", 3).scores.tolist()]
+    [-2.19, -2.27, -2.66]
+    >>> system.with_limits(reordering_limit=0, pop_limit=1000).translate(["f0 f1", ""])
+    ['e0 e2 e3', '']
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        weights: Weights | None = None,
+        *,
+        folder: File | None = None,
+        limits: SearchLimits = SearchLimits(),
+        space: SpaceLimits = SpaceLimits(),
+        threads: int | None = None,
+    ):
+        self.model = model
+        self.weights = model.weights if weights is None else weights
+        self.folder = None if folder is None else Path(folder)
+        self.limits, self.space = limits, space
+        self.threads = threads or available_cores()
+
+    def __repr__(self) -> str:
+        return f"System({self.folder or 'not saved'}: {self.model!r})"
+
+    def _repr_html_(self) -> str:
+        rows = [(name, self.weights.get(name, 0.0)) for name in self.model.feature_names]
+        return html_table(["feature", "weight"], rows, repr(self))
+
+    def with_weights(self, weights: Run | Weights | Mapping[str, float] | File) -> System:
+        """Return the same system under other weights: those of a run, of a file, or given by name.
+
+        Names that are not given keep their weight if a mapping is given; files and runs must have all of them.
+        """
+        if isinstance(weights, Run):
+            chosen = self.model.read_weights(weights.folder)
+        elif isinstance(weights, Mapping):
+            unknown = [name for name in weights if not self.model.can_weigh(name)]
+            if unknown:
+                raise UsageError(
+                    f"the model has no feature '{unknown[0]}'; it has {', '.join(self.model.feature_names)}"
+                )
+            chosen = weights if isinstance(weights, Weights) else self.weights.updated(weights)
+        else:
+            chosen = self.model.read_weights(weights)
+        return self._changed(weights=chosen)
+
+    def with_limits(self, **options: Any) -> System:
+        """Return the same system with other limits, such as `pop_limit=1000` or `reordering_limit=12`."""
+        limits, space = _routed(options, SearchLimits, SpaceLimits)
+        return self._changed(limits=replace(self.limits, **limits), space=replace(self.space, **space))
+
+    def _changed(self, **values: Any) -> System:
+        now = {"weights": self.weights, "limits": self.limits, "space": self.space}
+        return System(self.model, folder=self.folder, threads=self.threads, **{**now, **values})
+
+    @cached_property
+    def translator(self) -> Translator:
+        """What searches, on prepared text."""
+        return Translator.of(self.model, self.weights, limits=self.limits, space=self.space, threads=self.threads)
+
+    @overload
+    def translate(self, text: str, **options: Any) -> str: ...
+    @overload
+    def translate(self, text: PathLike[str] | Iterable[str], **options: Any) -> list[str]: ...
+    def translate(
+        self,
+        text: str | PathLike[str] | Iterable[str],
+        *,
+        decision: str | Decision | None = None,
+        evidence: str | None = None,
+        samples: int = 1000,
+        seed: int = 1,
+        prepared: bool = False,
+        **options: Any,
+    ) -> str | list[str]:
+        """Translate a text (a string: one sentence a line), lines, or a file (a `Path`).
+
+        `decision` is the name of a rule (or the file of `tune-decision`) that chooses the translation, such as "mbr"
+        or "consensus"; by default the best derivation does. `evidence` is what the rule sees ("nbest", "hypergraph" or
+        "samples", of which there are `samples` a chain), and `options` are those of the rule.
+        """
+        if decision is None and (evidence or options):
+            raise UsageError("evidence and options go with a decision")
+        preparation = self.model.preparation(prepared=prepared)
+        lines = text.split("\n") if isinstance(text, str) else read_lines(text) if isinstance(text, PathLike) else text
+        words = preparation.source(lines)
+        if decision is None:
+            found = [translation.text for translation in self.translator.translate(words)]
+        else:
+            found = self._decided(_decision(decision, evidence, options), words, samples, seed)
+        restored = preparation.restore(found)
+        return "\n".join(restored) if isinstance(text, str) else restored
+
+    def _decided(self, chosen: Decision, words: Iterable[str], samples: int, seed: int) -> list[str]:
+        draw = None
+        if chosen.evidence == "samples":
+            sampler = Sampler.of(self.translator, Sampling(samples=samples))
+            draw = partial(sampler.sample, seed=seed, features=False)
+        parts = chosen.gather(self.translator, words, draw=draw)
+        return [line for part in parts for line in chosen.rule.decide(part, threads=self.threads).lines()]
+
+    def explain(self, line: str, *, prepared: bool = False) -> Translation:
+        """Translate one sentence and say how: phrases, word links, score and features; shows itself in notebooks."""
+        (translation,) = self.translator.translate([self._words(line, prepared)], features=True)
+        return translation
+
+    def nbest(self, line: str, size: int = 100, *, distinct: bool = True, prepared: bool = False) -> NBest:
+        """Return the best hypotheses of a sentence, with features; of different strings unless `distinct` is False."""
+        (found,) = self.translator.nbest([self._words(line, prepared)], size, distinct=distinct)
+        return found
+
+    def hypergraph(self, line: str, *, prepared: bool = False) -> Hypergraph:
+        """Return all that the search kept of a sentence."""
+        return self.translator.search(self._words(line, prepared))
+
+    def sample(
+        self, line: str, samples: int = 1000, *, seed: int = 1, prepared: bool = False, **options: Any
+    ) -> Samples:
+        """Draw derivations of a sentence from the model's distribution; `options` are those of `Sampling`."""
+        sampler = Sampler.of(self.translator, Sampling.from_dict({"samples": samples, **options}))
+        (found,) = sampler.sample([self._words(line, prepared)], seed=seed)
+        return found
+
+    def _words(self, line: str, prepared: bool) -> str:
+        if not isinstance(line, str):
+            raise TypeError(f"expected one sentence as a string, found {type(line).__name__}")
+        (words,) = self.model.preparation(prepared=prepared).source([line.replace("\n", " ")])
+        return words
+
+    def tune(
+        self,
+        source: File,
+        reference: File | Sequence[File],
+        *,
+        out: File,
+        method: str = "mert",
+        metric: str = "bleu",
+        options: Mapping[str, Any] | None = None,
+        held_out: tuple[File, File | Sequence[File]] | None = None,
+        seed: int = 1,
+        prepared: bool = False,
+        progress: Progress | None = None,
+        **settings: Any,
+    ) -> TuningRun:
+        """Tune the weights on a text with references, in the folder `out`; a run that was begun there goes on.
+
+        `options` are those of the method; `settings` say how long and on what (`iterations`, `nbest`, `evidence`,
+        `max_minutes`, ...), see the reference of `dragoman tune`. Learners are judged on the `held_out` source and
+        references. The model must be on disk, because the run remembers where it is.
+        """
+        if self.folder is None:
+            raise UsageError("only a saved model can be tuned; call save first")
+        loop, decoding, course = _routed(settings, Loop, Decoding, Course)
+        start = self.weights if dict(self.weights) != dict(self.model.weights) else None
+        job = Job(
+            model=self.folder,
+            source=Path(source),
+            references=files_of(reference),
+            tuner=TUNERS.get(method).from_dict(options or {}),
+            metric=metric,
+            loop=Loop.from_dict(loop),
+            decoding=Decoding.from_dict(decoding),
+            course=Course.from_dict(course),
+            held_out=None if held_out is None else HeldOut(Path(held_out[0]), files_of(held_out[1])),
+            limits=self.limits,
+            space=self.space,
+            start=start,
+            prepared=prepared,
+            seed=seed,
+        )
+        job.run(Path(out), threads=self.threads, progress=progress or live_progress())
+        return TuningRun(out)
+
+    def save(self, folder: File) -> System:
+        """Write the model, with these weights, to a folder, and return it as it is there."""
+        model = replace(self.model, weights=self.weights)
+        model.save(folder)
+        return System(model, folder=folder, limits=self.limits, space=self.space, threads=self.threads)
+
+
+def load(folder: File, *, threads: int | None = None) -> System:
+    """Open a model: a folder that `train`, `System.save` or `dragoman train` wrote.
+
+    Arrays are memory-mapped, so that this takes no time and processes share them.
+    """
+    return System(Model.load(folder), folder=folder, threads=threads)
+
+
+def load_moses(ini: File, *, threads: int | None = None, progress: Progress | None = None) -> System:
+    """Read a model of Moses, with its tables, language models and weights, from its `moses.ini`; save it to tune it."""
+    return System(import_moses(ini, progress=progress or live_progress()), threads=threads)
+
+
+def train(
+    source: File,
+    target: File,
+    *,
+    out: File,
+    aligner: str = "diagonal",
+    aligner_options: Mapping[str, Any] | None = None,
+    lm: Mapping[str, Any] | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> System:
+    """Train a model from a parallel text, write it to the folder `out`, and return it, ready to use.
+
+    Languages come from the files' endings, or as `source_language` and `target_language`. `lm` are options of the
+    language model (`order`, ...); `options` are those of text preparation, cleaning and the phrase table, see the
+    reference of `dragoman train`.
+    """
+    text, cleaning, table = _routed(options, Preparation, Cleaning, PhraseModel)
+    chosen = ALIGNERS.get(aligner).from_dict(aligner_options or {})
+    watcher, workers = progress or live_progress(), threads or available_cores()
+    bitext, settings = prepare(source, target, Preparation.from_dict(text), threads=workers, progress=watcher)
+    trained = train_model(
+        bitext,
+        cleaning=Cleaning.from_dict(cleaning),
+        aligner=chosen,
+        phrase_model=PhraseModel.from_dict(table),
+        kneser_ney=KneserNey.from_dict(lm or {}),
+        settings=settings,
+        threads=workers,
+        progress=watcher,
+    )
+    trained.model.save(out)
+    return load(out, threads=threads)
+
+
+def _decision(decision: str | Decision, evidence: str | None, options: Mapping[str, Any]) -> Decision:
+    if isinstance(decision, Decision):
+        return decision
+    return Decision.of(decision, [f"{name}={value}" for name, value in options.items()], evidence)  # type: ignore[arg-type]
+
+
+def _routed(options: Mapping[str, Any], *kinds: type[Options]) -> list[dict[str, Any]]:
+    """Give each kind of options the values that are its own; a name that none has is refused."""
+    names = [{field.name for field in fields(kind)} for kind in kinds]
+    for name in options:
+        if not any(name in own for own in names):
+            known = ", ".join(sorted(set().union(*names)))
+            raise UsageError(f"there is no option '{name}'; there are {known}")
+    return [{name: value for name, value in options.items() if name in own} for own in names]
