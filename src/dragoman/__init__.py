@@ -10,6 +10,8 @@
     dm.score(outputs, references), dm.compare({"a": outputs, "b": others}, references)
     dm.rerank(candidates, weights), dm.mbr(candidates)
 
+`dm.example()` is a small model to try all of this with.
+
 These names are imported when they are first used; all of them are thin over the rooms below, which any program may
 enter: see the architecture page of the documentation.
 """
@@ -20,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dragoman.front.candidates import mbr, rerank, tune_reranker
+    from dragoman.front.example import example
     from dragoman.front.run import TuningRun
     from dragoman.front.scoring import Comparison, Score, compare, score
     from dragoman.front.system import System, load, load_moses, train
@@ -30,6 +33,7 @@ __all__ = [
     "System",
     "TuningRun",
     "compare",
+    "example",
     "load",
     "load_moses",
     "mbr",
@@ -42,6 +46,7 @@ __all__ = [
 _HOMES = {
     "candidates": ("mbr", "rerank", "tune_reranker"),
     "scoring": ("Comparison", "Score", "compare", "score"),
+    "example": ("example",),
     "run": ("TuningRun",),
     "system": ("System", "load", "load_moses", "train"),
 }

@@ -45,8 +45,8 @@ def mbr(
     Candidates weigh exp(scale · score), or all alike if they have no scores or `weights_from` is "uniform", as samples
     should.
 
-    >>> mbr([["the cat", "a cat", "the cat sat", "dogs"]], metric="chrf")
-    ['the cat']
+    >>> mbr([["dogs", "the cat sat", "a cat sat", "the cat sat"]], metric="chrf")
+    ['the cat sat']
     """
     lists = _lists(candidates, format)
     if weights_from is None and lists.logprobs is None and np.isnan(lists.scores).all():
@@ -65,6 +65,9 @@ def rerank(
     """Return the best hypothesis of each list under some weights: a mapping, or a file of `rerank tune`.
 
     `features` are more columns, a number for each hypothesis, such as the scores of a neural metric.
+
+    >>> rerank([["a cat", "the cat"], ["dogs"]], {"comet": 1.0}, features={"comet": [0.2, 0.9, 0.5]})
+    ['the cat', 'dogs']
     """
     lists = with_features(_lists(candidates, format), _columns(features))
     chosen = weights if isinstance(weights, Mapping) else Weights.read(weights)
@@ -90,7 +93,15 @@ def tune_reranker(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Weights:
-    """Find weights under which the best hypotheses of the lists score best; `options` are those of the method."""
+    """Find weights under which the best hypotheses of the lists score best; `options` are those of the method.
+
+    >>> lists = [["a cat sat", "the cat sat"], ["a dog", "dogs"]]
+    >>> features = {"longer": [3.0, 3.0, 2.0, 1.0], "the": [0.0, 1.0, 0.0, 0.0]}
+    >>> references = ["the cat sat", "a dog"]
+    >>> weights = tune_reranker(lists, references, metric="chrf", features=features, progress=Progress())
+    >>> rerank(lists, weights, features=features)
+    ['the cat sat', 'a dog']
+    """
     tuner = TUNERS.get(method).from_dict(options or {})
     if not isinstance(tuner, Tuner) or not tuner.takes_lists:
         raise UsageError(f"{method} does not work on lists; expected a method that does, like mert")

@@ -47,13 +47,18 @@ class System:
     Text is raw: the model prepares it as it was prepared in training, and translations are joined to text as a person
     would write it. `prepared=True` says that words are separated by spaces already, and keeps translations so.
 
-    >>> system = demo_system()
-    >>> system.translate("f0 f1")
-    'e0 e2 e3'
-    >>> [round(score, 2) for score in system.nbest("f0 f1", 3).scores.tolist()]
-    [-2.19, -2.27, -2.66]
-    >>> system.with_limits(reordering_limit=0, pop_limit=1000).translate(["f0 f1", ""])
-    ['e0 e2 e3', '']
+    >>> import dragoman as dm
+    >>> model = dm.example()
+    >>> model.translate("Un homme dort dans la rue.")
+    'a man sleeps in the street.'
+    >>> model.translate(["Un chien noir court."], decision="mbr", scale=0.5)
+    ['a black dog runs.']
+    >>> model.nbest("un homme dort", 2).texts()
+    ['a man sleeps', 'a sleeps man']
+    >>> model.with_limits(reordering_limit=0).hypergraph("un homme dort")
+    Hypergraph(8 nodes, 11 edges, 15 features)
+    >>> model.with_weights({"lm": 1.0}).weights["lm"]
+    1.0
     """
 
     def __init__(
@@ -169,7 +174,13 @@ class System:
     def sample(
         self, line: str, samples: int = 1000, *, seed: int = 1, prepared: bool = False, **options: Any
     ) -> Samples:
-        """Draw derivations of a sentence from the model's distribution; `options` are those of `Sampling`."""
+        """Draw derivations of a sentence from the model's distribution; `options` are those of `Sampling`.
+
+        >>> import dragoman as dm
+        >>> samples = dm.example().sample("Un chat dort.", 100)
+        >>> int(samples.counts.sum())  # from two chains
+        200
+        """
         sampler = Sampler.of(self.translator, Sampling.from_dict({"samples": samples, **options}))
         (found,) = sampler.sample([self._words(line, prepared)], seed=seed)
         return found
@@ -200,6 +211,14 @@ class System:
         `options` are those of the method; `settings` say how long and on what (`iterations`, `nbest`, `evidence`,
         `max_minutes`, ...), see the reference of `dragoman tune`. Learners are judged on the `held_out` source and
         references. The model must be on disk, because the run remembers where it is.
+
+        >>> import dragoman as dm, tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> model = dm.example(folder)
+        >>> run = model.tune(f"{folder}/dev.fr", f"{folder}/dev.en", out=f"{folder}/run", method="mira",
+        ...                  iterations=1, progress=Progress())
+        >>> model.with_weights(run).translate("Un homme dort.")
+        'a man sleeps.'
         """
         if self.folder is None:
             raise UsageError("only a saved model can be tuned; call save first")
@@ -235,6 +254,11 @@ def load(folder: File, *, threads: int | None = None) -> System:
     """Open a model: a folder that `train`, `System.save` or `dragoman train` wrote.
 
     Arrays are memory-mapped, so that this takes no time and processes share them.
+
+    >>> import dragoman as dm, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> dm.example().save(f"{folder}/model").folder == dm.load(f"{folder}/model").folder
+    True
     """
     return System(Model.load(folder), folder=folder, threads=threads)
 
@@ -260,7 +284,7 @@ def train(
 
     Languages come from the files' endings, or as `source_language` and `target_language`. `lm` are options of the
     language model (`order`, ...); `options` are those of text preparation, cleaning and the phrase table, see the
-    reference of `dragoman train`.
+    reference of `dragoman train`. `example.py` beside this file trains a model by this function.
     """
     text, cleaning, table = _routed(options, Preparation, Cleaning, PhraseModel)
     chosen = ALIGNERS.get(aligner).from_dict(aligner_options or {})

@@ -1,0 +1,160 @@
+"""Every kind of translator keeps the same promises to its callers."""
+
+import numpy as np
+import pytest
+
+from dragoman.core.corpus import Corpus
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.nbest import NBest
+from dragoman.core.samples import Samples
+from dragoman.forest.inside_outside import log_partition
+from dragoman.forest.kbest import kbest
+from dragoman.model.bundle import Model
+from dragoman.model.parts import KINDS
+from dragoman.sampling.annealing import annealed
+from dragoman.sampling.sampler import Sampler
+from dragoman.sampling.schedule import Annealing, Sampling
+from dragoman.search.limits import SearchLimits
+from dragoman.search.translator import Searched, Translator
+from oracles import phrase_space
+
+#: A small random model of each kind.
+MODELS = {"phrase": lambda rng: phrase_space.random_model(rng, tables=2, language_models=2)}
+EVERYTHING = SearchLimits(algorithm="exhaustive")
+
+
+def test_there_is_a_model_for_each_kind():
+    assert set(MODELS) == set(KINDS.values())
+
+
+@pytest.fixture(params=sorted(MODELS))
+def model(request) -> Model:
+    return MODELS[request.param](np.random.default_rng(5))
+
+
+@pytest.fixture
+def lines():
+    rng = np.random.default_rng(6)
+    return ["", *(phrase_space.random_sentence(rng, 6) for _ in range(20))]
+
+
+def shown(translations):
+    return [(t.source, t.text, t.score, t.phrases, t.features) for t in translations]
+
+
+def test_a_model_says_which_search_it_is_for(model):
+    translator = Translator.of(model)
+    assert translator.model is model
+    assert type(translator).__module__.startswith(f"dragoman.search.{model.kind}.")
+    assert type(Sampler.of(translator)).__module__.startswith(f"dragoman.sampling.{model.kind}.")
+
+
+def test_translations_are_one_a_line_whatever_the_threads(model, lines):
+    one = shown(Translator.of(model).translate(iter(lines), features=True))
+    assert [row[0] for row in one] == lines
+    assert one[0][1] == ""
+    assert shown(Translator.of(model, threads=2).translate(lines, features=True)) == one
+    for _, _, score, _, features in one:
+        assert sum(model.weights[name] * value for name, value in features.items()) == pytest.approx(score, abs=1e-9)
+
+
+def test_phrases_cover_source_and_target(model, lines):
+    for found in Translator.of(model).translate(lines):
+        covered = sorted(word for phrase in found.phrases for word in range(*phrase.source))
+        written = [word for phrase in found.phrases for word in range(*phrase.target)]
+        assert covered == list(range(len(found.source.split())))
+        assert written == list(range(len(found.text.split())))
+
+
+def test_lists_and_hypergraphs_agree_with_the_best(model, lines):
+    translator = Translator.of(model)
+    for part in translator.searched(lines, forests=True):
+        assert isinstance(part, Searched)
+        best, lists = part.translations(), part.nbest(5)
+        assert isinstance(lists, NBest)
+        assert len(best) == len(part) == len(lists)
+        for i, translation in enumerate(best):
+            assert part.reached(i)
+            first = lists.sentences[i]
+            assert lists.line(first) == translation.text
+            assert lists.scores[first] == pytest.approx(translation.score, abs=1e-9)
+            graph = part.hypergraph(i)
+            graph.check()
+            assert kbest(graph, 1).scores[0] == pytest.approx(translation.score, abs=1e-9)
+            assert graph.reweighted(model.weights).scores == pytest.approx(graph.scores, abs=1e-9)
+        assert lists.features.dot(model.weights) == pytest.approx(lists.scores, abs=1e-9)
+
+
+def test_distinct_lists_have_each_string_once(model, lines):
+    (found,) = Translator.of(model).nbest(lines[1:2], 30, distinct=True)
+    texts = found.texts()
+    assert len(set(texts)) == len(texts)
+
+
+def test_other_weights_are_another_translator(model, lines):
+    translator = Translator.of(model)
+    other = model.weights.updated(dict.fromkeys(model.language_models, 3.0))
+    before = shown(translator.translate(lines))
+    again = translator.reweighted(other)
+    assert shown(again.translate(lines)) == shown(Translator.of(model, other).translate(lines)) != before
+    assert shown(translator.translate(lines)) == before
+    assert again.reweighted(other, threads=3).threads == 3
+
+
+def test_forced_targets_are_reached_or_not(model, lines):
+    translator = Translator.of(model, limits=EVERYTHING)
+    line = lines[1]
+    text = next(translator.translate([line])).text
+    (part,) = translator.searched([line, line], forests=True, targets=[text, "no such words"])
+    assert [part.reached(0), part.reached(1)] == [True, False]
+    assert translator.force(line, "no such words") is None
+    whole, some = translator.search(line), translator.force(line, text)
+    assert log_partition(some) <= log_partition(whole) + 1e-9
+    with pytest.raises(DataError, match="fewer targets"):
+        list(translator.searched([line, line], targets=[text]))
+
+
+def test_one_string_is_no_iterable_of_lines(model):
+    with pytest.raises(TypeError, match="found one string"):
+        list(Translator.of(model).translate("f0 f1"))
+
+
+def test_what_is_too_large_is_refused(model, lines):
+    with pytest.raises(DataError, match="more than 1 hypotheses"):
+        list(Translator.of(model, limits=SearchLimits(max_size=1)).searched([lines[1]], forests=True))
+
+
+def test_global_features_are_refused_by_searches_and_taken_by_samplers(model, lines):
+    model = model.with_global_features({"length_ratio": {}})
+    translator = Translator.of(model, model.weights.updated({"length_ratio": 0.5}))
+    with pytest.raises(UsageError, match="only sampling can score it"):
+        list(translator.searched(lines))
+    (samples,) = Sampler.of(translator, Sampling(samples=5, burn_in=1)).sample(lines[:3])
+    assert "length_ratio" in samples.features.names
+    parts = annealed(translator, lines, Annealing(scans=5))
+    assert any("length_ratio" in found.features for part in parts for found in part.translations(features=True))
+
+
+def test_samples_are_of_the_same_space(model, lines):
+    translator = Translator.of(model, limits=EVERYTHING)
+    sampler = Sampler.of(translator, Sampling(samples=30, burn_in=2))
+    part = next(sampler.batches(lines[1:3], trace=True))
+    samples = part.samples
+    assert isinstance(samples, Samples)
+    assert samples.counts.sum() == 2 * 2 * 30
+    assert samples.scores == pytest.approx(samples.features.dot(model.weights), abs=1e-9)
+    assert part.tried.shape == part.accepted.shape == (2, 2, len(part.moves))
+    assert (part.accepted <= part.tried).all()
+    forest = sampler.forest(lines[1], EVERYTHING)
+    first = samples.sentences[1]
+    assert forest.contains(part.derivations.take(np.arange(first))).all()
+    texts = Corpus(samples.vocab, samples.hypotheses).sentences.take(np.arange(first))
+    shares = sampler.log_scores(lines[1], texts) - forest.log_partition
+    assert (shares <= 1e-9).all()
+
+
+def test_annealing_is_never_worse_than_the_search(model, lines):
+    translator = Translator.of(model, limits=SearchLimits(pop_limit=1))
+    before = [t.score for t in translator.translate(lines)]
+    after = [t.score for part in annealed(translator, lines, Annealing(scans=20)) for t in part.translations()]
+    assert all(b >= a - 1e-9 for a, b in zip(before, after, strict=True))

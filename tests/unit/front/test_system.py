@@ -1,0 +1,208 @@
+"""The front door: what a person in a notebook does, on a small model."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dragoman as dm
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.progress import Progress
+from dragoman.core.weights import Weights
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("example")
+
+
+@pytest.fixture(scope="module")
+def model(folder):
+    return dm.example(folder)
+
+
+@pytest.fixture(scope="module")
+def run(model, folder):
+    texts = folder / "dev.fr", folder / "dev.en"
+    return model.with_weights({"lm": 3.0}).tune(*texts, out=folder / "run", iterations=2, options={"restarts": 2}, progress=Progress())
+
+
+def test_everything_is_there_and_nothing_is_imported_before_it_is_used():
+    code = (
+        "import sys, dragoman; before = set(sys.modules); assert 'numpy' not in before, 'numpy'; "
+        "names = [getattr(dragoman, name) for name in dragoman.__all__]; "
+        "assert set(dragoman.__all__) <= set(dir(dragoman)); "
+        "assert dragoman.__version__[0].isdigit()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    with pytest.raises(AttributeError, match="no attribute 'colour'"):
+        _ = dm.colour
+
+
+def test_raw_text_goes_in_and_text_comes_out(model, tmp_path):
+    line = "Une fille attend un ami devant la maison."
+    translated = "a girl waits for a friend in front of the house."
+    assert model.translate(line) == translated
+    assert model.translate([line, "", line]) == [translated, "", translated]
+    assert model.translate(f"{line}\n\n{line}") == f"{translated}\n\n{translated}"
+    (tmp_path / "text").write_text(f"{line}\n")
+    assert model.translate(tmp_path / "text") == [translated]
+    assert model.translate("une fille attend un ami .", prepared=True) == "a girl waits for a friend ."
+
+
+def test_what_a_model_says_of_a_sentence(model):
+    line = "Un chien noir dort."
+    assert model.explain(line).text == model.nbest(line, 5).line(0) == "a black dog sleeps ."
+    assert model.nbest(line, 5).scores[0] == pytest.approx(model.explain(line).score)
+    assert len(set(model.nbest(line, 20).texts())) == 20
+    assert model.hypergraph(line).edges > 10
+    samples = model.sample(line, 50, chains=3)
+    assert samples.counts.sum() == 150
+    assert (model.sample(line, 50, chains=3).counts == samples.counts).all()
+    with pytest.raises(TypeError, match="one sentence"):
+        model.nbest([line])
+
+
+@pytest.mark.parametrize(
+    ("decision", "options"),
+    [
+        ("mbr", {"scale": 2}),
+        ("consensus", {}),
+        ("mbr", {"evidence": "samples", "samples": 50}),
+        ("max-translation", {}),
+    ],
+)
+def test_decisions(model, decision, options):
+    assert model.translate(["Un homme dort."], decision=decision, **options) == ["a man sleeps."]
+
+
+def test_limits(model):
+    other = model.with_limits(reordering_limit=0, pop_limit=17)
+    assert (other.space.reordering_limit, other.limits.pop_limit) == (0, 17)
+    assert model.limits.pop_limit != 17
+    with pytest.raises(UsageError, match="no option 'pops'"):
+        model.with_limits(pops=3)
+
+
+def test_runs_show_what_they_did(model, run, folder):
+    assert dm.TuningRun(folder / "run").best_score == run.best_score == max(run.frame()["score"])
+    assert list(run.frame()["iteration"]) == [event["iteration"] for event in run.events()]
+    assert "best bleu" in repr(run)
+    assert "<td>1</td>" in run._repr_html_()
+    assert run.plot().axes[0].get_ylabel() == "bleu"
+    with pytest.raises(DataError, match="has no events"):
+        dm.TuningRun(folder / "nothing").frame()
+
+
+def test_weights_come_from_runs_files_and_names(model, run, folder, tmp_path):
+    tuned = model.with_weights(run)
+    assert dict(tuned.weights) == dict(run.weights()) != dict(model.weights)
+    assert dict(model.with_weights(folder / "run").weights) == dict(tuned.weights)
+    assert model.with_weights({"lm": 0.9}).weights["lm"] == 0.9
+    assert model.with_weights({"lm": 0.9}).weights["tm.fwd"] == model.weights["tm.fwd"]
+    with pytest.raises(UsageError, match="no feature 'colour'"):
+        model.with_weights({"colour": 1.0})
+    saved = tuned.save(tmp_path / "tuned")
+    assert dict(dm.load(tmp_path / "tuned").weights) == dict(tuned.weights) == dict(saved.weights)
+
+
+def test_tuning_goes_on_from_the_weights_that_a_system_has(model, folder):
+    heavy = model.with_weights({"lm": 2.0})
+    run = heavy.tune(
+        folder / "dev.fr", folder / "dev.en", out=folder / "heavy", method="pro", iterations=1, progress=Progress()
+    )
+    assert run.weights(0)["lm"] == 2.0
+    with pytest.raises(DataError, match="was begun with start"):
+        model.tune(
+            folder / "dev.fr", folder / "dev.en", out=folder / "heavy", method="pro", iterations=1, progress=Progress()
+        )
+    with pytest.raises(UsageError, match="only a saved model"):
+        dm.example().tune(folder / "dev.fr", folder / "dev.en", out=folder / "never")
+
+
+def test_scores_and_comparisons(folder, tmp_path):
+    references = (folder / "dev.en").read_text().splitlines()
+    worse = [line.replace("the", "a") for line in references]
+    found = dm.score(worse, folder / "dev.en")
+    assert float(found) == dm.score(worse, [references, references]).value < 100
+    assert found.interval[0] <= found.value <= found.interval[1]
+    assert len(found.sentences) == len(references)
+    assert "nrefs:1" in found.signature
+    (tmp_path / "worse").write_text("".join(f"{line}\n" for line in worse))
+    comparison = dm.compare({"same": references, "worse <b>": [tmp_path / "worse", worse]}, references, resamples=100)
+    assert comparison.order.startswith("same > worse")
+    assert list(comparison.frame()["better"]) == ["same"]
+    assert "worse &lt;b&gt;" in comparison._repr_html_()
+    assert [label.get_text() for label in comparison.plot().axes[0].get_yticklabels()] == ["worse <b>", "same"]
+    with pytest.raises(DataError, match="has 1 lines, but the reference has"):
+        dm.score(["one"], references)
+    with pytest.raises(DataError, match="does not exist"):
+        dm.score("a sentence", references)
+    with pytest.raises(UsageError, match="found 1 system"):
+        dm.compare({"a": references}, references)
+
+
+def test_frames_and_html_have_all_hypotheses(model):
+    lists = model.nbest("Un homme dort.", 3)
+    frame = lists.frame()
+    assert list(frame["text"]) == lists.texts()
+    assert list(frame["rank"]) == [1, 2, 3]
+    assert (
+        frame["word_penalty"].to_list()
+        == lists.features.dense()[:, lists.features.names.index("word_penalty")].tolist()
+    )
+    samples = model.sample("Un homme dort.", 30)
+    assert samples.frame()["probability"].sum() == pytest.approx(1)
+    assert samples.frame()["count"].sum() == 60
+    assert "60 samples" in samples._repr_html_()
+    assert "3 hypotheses" in lists._repr_html_()
+
+
+def test_without_pandas_one_sentence_says_what_to_install(model, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(UsageError, match=r"pip install 'dragoman\[frames\]'"):
+        model.nbest("Un homme dort.", 3).frame()
+
+
+def test_candidates_of_anybody(model, tmp_path):
+    lists = [["a cat", "the cat"], ["dogs", "a dog"]]
+    assert dm.mbr([[("a", -9.0), ("b", -0.1)], [("c", 0.0)]]) == ["b", "c"]
+    column = {"comet": [0.1, 0.9, 0.8, 0.2]}
+    assert dm.rerank(lists, {"comet": 1.0}, features=column) == ["the cat", "dogs"]
+    weights = dm.tune_reranker(lists, ["a cat", "a dog"], features=column, metric="chrf", progress=Progress())
+    assert weights["comet"] < 0
+    weights.write(tmp_path / "weights")
+    assert dm.rerank(lists, tmp_path / "weights", features=column) == ["a cat", "a dog"]
+    with pytest.raises(UsageError, match="a weight for 'bleurt'"):
+        dm.rerank(lists, {"bleurt": 1.0}, features=column)
+    with pytest.raises(DataError, match="sentence 1 has no candidates"):
+        dm.mbr([["a"], []])
+    with pytest.raises(UsageError, match="does not work on lists"):
+        dm.tune_reranker(lists, ["a", "b"], method="samplerank")
+
+
+def test_models_show_themselves(model):
+    assert "phrase pairs" in repr(model)
+    assert "<td>lm</td>" in model._repr_html_()
+    assert isinstance(model.weights, Weights)
+
+
+def test_training_options_are_routed_and_unknown_ones_refused(folder, tmp_path):
+    class Quiet(Progress):
+        def warn(self, text):
+            pass
+
+    made = dm.train(
+        folder / "train.fr", folder / "train.en", out=tmp_path / "m", max_phrase_length=2, lowercase=False,
+        lm={"order": 2}, aligner="hmm", progress=Quiet(),
+    )  # fmt: skip
+    assert made.model.language_models["lm"].order == 2
+    assert made.model.tables["tm"].max_source_length == 2
+    assert made.translate("Un homme dort.") == "A man sleeps."
+    assert Path(made.folder) == tmp_path / "m"
+    with pytest.raises(UsageError, match="no option 'order'"):
+        dm.train(folder / "train.fr", folder / "train.en", out=tmp_path / "n", order=3)
+    assert not (tmp_path / "n").exists()
+    assert np.isfinite(list(made.weights.values())).all()
