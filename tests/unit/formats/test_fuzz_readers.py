@@ -11,8 +11,9 @@ from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.errors import DragomanError
 from dragoman.core.files import read_chunks
 from dragoman.core.progress import Progress
-from dragoman.formats import arpa, pharaoh, table_lines
+from dragoman.formats import arpa, pharaoh
 from dragoman.formats.arpa import read_arpa
+from dragoman.formats.moses import table_lines
 from dragoman.formats.moses.ini import read_moses_ini
 from dragoman.formats.moses.phrase_table import read_phrase_table
 from dragoman.formats.moses.reordering import attach_reordering, read_reordering

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from dragoman.core.errors import DataError, DragomanError
 from dragoman.core.files import read_chunks
 from dragoman.core.progress import Progress
-from dragoman.formats import nbest_lines
+from dragoman.formats.nbest import lines as nbest_lines
 from dragoman.formats.nbest.flat import FlatNBest
 from dragoman.formats.nbest.format import NBEST_FORMATS, sniff
 from oracles.fuzzing import fuzz, mutations

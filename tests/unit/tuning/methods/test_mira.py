@@ -6,7 +6,6 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.progress import Progress, ShareDone
 from dragoman.tuning.methods.mira import Mira
@@ -124,11 +123,3 @@ def test_duplicated_candidates_change_nothing() -> None:
     )
     single, double = (Mira(epochs=4).optimise(p, np.zeros(4), rng=rng()) for p in (problem, doubled))
     np.testing.assert_array_equal(single.weights, double.weights)
-
-
-def test_bad_starts_are_refused() -> None:
-    problem = random_problem(rng())
-    with pytest.raises(UsageError, match="3 weights to start from; expected 4"):
-        Mira().optimise(problem, np.zeros(3), rng=rng())
-    with pytest.raises(UsageError, match="not a finite number"):
-        Mira().optimise(problem, np.array([0, 0, np.nan, 0]), rng=rng())

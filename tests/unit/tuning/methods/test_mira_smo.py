@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.progress import DragomanWarning
-from dragoman.tuning import mira_smo
+from dragoman.tuning.methods import mira_smo
 from dragoman.tuning.methods.mira_smo import MiraSmo
 from dragoman.tuning.problems.problem import Problem
 from oracles.tuning_margin import (

@@ -11,7 +11,7 @@ from dragoman import kernels
 from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.progress import DragomanWarning
-from dragoman.tuning import pro
+from dragoman.tuning.methods import pro
 from dragoman.tuning.methods.pro import Pro, ranking_loss
 from dragoman.tuning.problems.pairs import differences
 from dragoman.tuning.problems.problem import Problem
