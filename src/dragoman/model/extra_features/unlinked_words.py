@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -26,19 +25,17 @@ from dragoman.model.extra_features.frequent_words import Side, WordClasses, dist
 
 @dataclass(frozen=True)
 class UnlinkedWordFeature(ExtraFeature):
-    """Base of the features that count the words of one side that have no link."""
+    """Base of the features that count the words of one side that have no link.
+
+    Its option `source_words` or `target_words`, after its side, is how many of them have a feature of their own.
+    """
 
     side: ClassVar[Side]
-
-    @property
-    @abstractmethod
-    def limit(self) -> int:
-        """How many words have a feature of their own, most frequent first; 0 is all."""
 
     def learn(self, parts: ModelParts, progress: Progress = SILENT) -> Arrays:
         """Find the frequent words."""
         need_links(self.name, parts.tables)
-        return {self.side: frequent_words(parts, self.side, self.limit)}
+        return {self.side: frequent_words(parts, self.side, getattr(self, f"{self.side}_words"))}
 
     def ready(self, parts: ModelParts, learnt: Arrays) -> PairFeature:
         """Return the feature."""

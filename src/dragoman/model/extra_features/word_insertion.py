@@ -17,8 +17,3 @@ class WordInsertion(UnlinkedWordFeature):
     side = "target"
 
     target_words: int = option(50, "words with a feature of their own, most frequent first; 0 is all", minimum=0)
-
-    @property
-    def limit(self) -> int:
-        """How many words have a feature of their own."""
-        return self.target_words
