@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import resource
-import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,7 @@ from dragoman.core.files import read_lines
 from dragoman.core.links import Links, links_of
 from dragoman.training.align import ALIGNERS, Directions
 from dragoman.training.symmetrise import symmetrise
+from timing import best_of
 
 PAIRS = (("fr", "en"), ("de", "en"))
 MODELS = ("model1", "diagonal", "hmm")
@@ -63,18 +64,15 @@ def measure(data: Path, source: str, target: str, threads: int, repeats: int) ->
     symmetrised = {}
     for name in MODELS:
         aligner = ALIGNERS.get(name)()
-        times = []
-        for _ in range(repeats):
-            begin = time.perf_counter()
-            ours = aligner.align(bitext, threads=threads)
-            times.append(time.perf_counter() - begin)
+        timed = best_of(repeats, partial(aligner.align, bitext, threads=threads))
+        ours = timed.result
         symmetrised[name] = symmetrise(ours)
         agreement = (
             f1(ours.forward, theirs.forward),
             f1(ours.reverse, theirs.reverse),
             f1(symmetrised[name], their_links),
         )
-        print(f"| {name} | {min(times):.2f} | {peak_megabytes():.0f} | {' | '.join(f'{x:.5f}' for x in agreement)} |")
+        print(f"| {name} | {timed.clock:.2f} | {peak_megabytes():.0f} | {' | '.join(f'{x:.5f}' for x in agreement)} |")
 
     print("\n| F1, symmetrised | " + " | ".join(MODELS) + " |")
     print("|---" * (len(MODELS) + 1) + "|")

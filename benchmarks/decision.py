@@ -7,11 +7,9 @@ sets. The samples that are timed are exact draws from the decoder's lattices; th
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -39,6 +37,7 @@ from dragoman.model.bundle import Model
 from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling
 from dragoman.search.phrase.translator import PhraseTranslator
+from timing import best_of
 
 PROJECT = Path(__file__).resolve().parent.parent
 TESTS = ["test_2016_flickr", "test_2017_mscoco"]
@@ -59,15 +58,6 @@ ROWS = [
     Candidate("variational", "nbest", (SCALES,)),
     Candidate("variational", "hypergraph", (SCALES,)),
 ]
-
-
-def best_time(runs: int, work: Callable[[], Any]) -> float:
-    times = []
-    for _ in range(runs):
-        begin = time.process_time()
-        work()
-        times.append(time.process_time() - begin)
-    return min(times)
 
 
 def samples_of(graph: Hypergraph, draws: int) -> Samples:
@@ -108,7 +98,7 @@ def times(model: Model, weights: Weights, lines: Sequence[str], runs: int) -> No
             for part in decision.gather(translator, lines):
                 decision.rule.decide(part)
 
-        print(f"| {name} | {1000 * best_time(runs, translate) / count:.2f} |", flush=True)
+        print(f"| {name} | {1000 * best_of(runs, translate).processor / count:.2f} |", flush=True)
 
     print("\n| rule, evidence at hand | ms a sentence |\n|---|---|")
     rows: list[tuple[str, Rule, Sequence[Evidence], int]] = [
@@ -125,7 +115,7 @@ def times(model: Model, weights: Weights, lines: Sequence[str], runs: int) -> No
         ("max-translation, beam of 100 strings", MaxTranslation(), [graphs], count),
     ]
     for name, rule, evidence, sentences in rows:
-        taken = best_time(runs, lambda rule=rule, evidence=evidence: [rule.decide(part) for part in evidence])  # type: ignore[misc]
+        taken = best_of(runs, lambda rule=rule, evidence=evidence: [rule.decide(part) for part in evidence]).processor  # type: ignore[misc]
         print(f"| {name} | {1000 * taken / sentences:.2f} |", flush=True)
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from dragoman.sampling.phrase.chains import Visited, run_chains
 from dragoman.sampling.schedule import Schedule
 from dragoman.search.global_feature import GlobalFeature
 from dragoman.search.phrase.translator import PhraseTranslator
+from timing import best_of
 
 PROJECT = Path(__file__).resolve().parent.parent
 
@@ -43,10 +43,9 @@ def timed(
     """Least processor seconds of the scans of one document."""
     batch = translator.batch(lines)
     functions = GlobalFunctions(features, Weights({feature.name: weight for feature in features})) if features else None
-    least = np.inf
-    for _ in range(runs):
-        begin = time.process_time()
-        visited = run_chains(
+    timed = best_of(
+        runs,
+        lambda: run_chains(
             batch,
             Schedule(jump_every=0),
             reordering_limit=translator.reordering_limit,
@@ -57,9 +56,9 @@ def timed(
             trace=True,
             functions=functions,
             documents=np.array([0, len(lines)]),
-        )
-        least = min(least, time.process_time() - begin)
-    return least, visited
+        ),
+    )
+    return timed.processor, timed.result
 
 
 def main() -> None:

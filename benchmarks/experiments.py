@@ -1,13 +1,31 @@
-"""What benchmarks that carry out experiments share: the command, models of Multi30k, and means over runs."""
+"""What benchmarks that carry out experiments share: the command, models of Multi30k, plans, and means over runs."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
+
+from dragoman.core.files import open_output
+from dragoman.core.weights import Weights
+from dragoman.model.bundle import Model
+
+PLAN = """\
+title = "{title}"
+model = "{model}"
+source = "{data}/multi30k/val.{source}.gz"
+reference = "{data}/multi30k/val.{target}.gz"
+{start}prepared = true
+runs = {runs}
+curves = false
+
+[search]
+pop_limit = 200
+
+{parts}"""
 
 
 def dragoman(*arguments: object) -> None:
@@ -29,3 +47,48 @@ def mean_text(values: Sequence[float]) -> str:
     if len(values) < 2:
         return "".join(f"{value:.2f}" for value in values)
     return f"{np.mean(values):.2f} ({np.std(values, ddof=1):.2f})"
+
+
+def write_plan(
+    folder: Path, title: str, parts: Iterable[str], *, model: Path, data: Path, pair: str, runs: int, start: str = ""
+) -> Path:
+    """A plan that tunes on Multi30k's val; `parts` are its methods, tests and decisions."""
+    source, target = pair.split("-")
+    path = folder / "plan.toml"
+    text = PLAN.format(
+        title=title,
+        model=model,
+        data=data.resolve(),
+        source=source,
+        target=target,
+        start=start,
+        runs=runs,
+        parts="".join(parts),
+    )
+    with open_output(path) as stream:
+        stream.write(text.encode())
+    return path
+
+
+def start_with(folder: Path, model: Path, features: int) -> str:
+    """The lines of a plan for the model's own weights; with 8 features, those of reordering are 0 and stay so."""
+    weights = Model.load(model).weights
+    zero = [] if features == 14 else [name for name in weights if name.startswith("lr.")]
+    start = folder / "start.txt"
+    Weights({**weights, **dict.fromkeys(zero, 0.0)}).write(start)
+    return f'start = "{start}"\nfixed = {[] if features == 14 else ["lr.*"]}\n'
+
+
+def method_part(name: str) -> str:
+    """A method with its defaults."""
+    return f'[[method]]\nname = "{name}"\n\n'
+
+
+def test_part(name: str, source: Path, target: Path) -> str:
+    """A test set."""
+    return f'[[test]]\nname = "{name}"\nsource = "{source}"\nreference = "{target}"\n\n'
+
+
+def multi30k_test(name: str, data: Path, pair: str) -> str:
+    """A test set of Multi30k."""
+    return test_part(name, *(data.resolve() / f"multi30k/{name}.{language}.gz" for language in pair.split("-")))

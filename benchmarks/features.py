@@ -9,8 +9,6 @@ from __future__ import annotations
 import argparse
 import gzip
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -21,18 +19,9 @@ from dragoman.model.bundle import Model
 from dragoman.model.extra_features import EXTRA_FEATURES
 from dragoman.search.phrase.batch import boundary_names
 from dragoman.search.phrase.translator import PhraseTranslator
+from timing import best_of
 
 PROJECT = Path(__file__).resolve().parent.parent
-
-
-def best_of(runs: int, work: Callable[[], object]) -> float:
-    """Processor time, which other processes disturb less than the clock."""
-    times = []
-    for _ in range(runs):
-        begin = time.process_time()
-        work()
-        times.append(time.process_time() - begin)
-    return min(times)
 
 
 def feature_sets(tagged: Path | None) -> dict[str, list[str]]:
@@ -69,10 +58,10 @@ def main() -> None:
     model = Model.load(options.model)
 
     def decode(given: Model, weights: Weights) -> float:
-        return best_of(options.runs, lambda: list(PhraseTranslator(given, weights).translate(lines)))
+        return best_of(options.runs, lambda: list(PhraseTranslator(given, weights).translate(lines))).processor
 
     def lists(given: Model, weights: Weights) -> float:
-        return best_of(options.runs, lambda: list(PhraseTranslator(given, weights).nbest(lines, 100)))
+        return best_of(options.runs, lambda: list(PhraseTranslator(given, weights).nbest(lines, 100))).processor
 
     plain = decode(model, model.weights), lists(model, model.weights)
     print(f"{len(lines)} sentences, one thread, {options.weights:,} weights; seconds of processor time\n")
@@ -92,8 +81,8 @@ def main() -> None:
         print(f"| {label} | {len(found):,} | {times[0]:.2f} | {ratios[0]:.2f} | {times[1]:.2f} | {ratios[1]:.2f} |")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "weights.txt"
-        written = best_of(options.runs, lambda: weights.write(file))
-        read = best_of(options.runs, lambda: Weights.read(file))
+        written = best_of(options.runs, lambda: weights.write(file)).processor
+        read = best_of(options.runs, lambda: Weights.read(file)).processor
         size = file.stat().st_size
     print(f"\n{len(weights):,} weights ({size / 1e6:.1f} MB): written in {written:.2f} s, read in {read:.2f} s")
 

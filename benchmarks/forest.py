@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,17 +17,9 @@ from dragoman.forest.prune import prune_to_density
 from dragoman.forest.sample import sample
 from dragoman.forest.viterbi import best_derivation
 from dragoman.formats.moses.search_graph import read_search_graph
+from timing import best_of
 
 PROJECT = Path(__file__).resolve().parent.parent
-
-
-def best_time(runs: int, work: Callable[[], Any]) -> float:
-    times = []
-    for _ in range(runs):
-        begin = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - begin)
-    return min(times)
 
 
 def main() -> None:
@@ -49,7 +40,7 @@ def main() -> None:
         f" {sum(len(s.ngrams) for s in splits)} n-grams\n"
     )
     print("| | ms a graph |\n|---|---|")
-    reading = best_time(options.runs, lambda: list(read_search_graph(path)))
+    reading = best_of(options.runs, lambda: list(read_search_graph(path))).clock
     print(f"| reading | {1000 * reading / count:.2f} |")
     rows: list[tuple[str, Callable[[int, Hypergraph], Any]]] = [
         ("best derivation", lambda i, graph: best_derivation(graph)),
@@ -67,7 +58,7 @@ def main() -> None:
         ("probability of a translation", lambda i, graph: translation_log_probability(graph, strings[i])),
     ]
     for name, work in rows:
-        taken = best_time(options.runs, lambda work=work: [work(i, graph) for i, graph in enumerate(graphs)])  # type: ignore[misc]
+        taken = best_of(options.runs, lambda work=work: [work(i, graph) for i, graph in enumerate(graphs)]).clock  # type: ignore[misc]
         print(f"| {name} | {1000 * taken / count:.2f} |")
 
 

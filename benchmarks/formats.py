@@ -4,29 +4,16 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from dragoman.formats.arpa import read_arpa, write_arpa
 from dragoman.formats.moses.ini import read_moses_ini
 from dragoman.formats.moses.phrase_table import read_phrase_table, write_phrase_table
 from dragoman.formats.moses.reordering import attach_reordering, read_reordering, write_reordering
 from dragoman.formats.pharaoh import read_links, write_links
+from timing import TimeTable
 
 DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
-
-
-def timed(label: str, runs: int, work: Callable[[], Any]) -> Any:
-    wall = processor = float("inf")
-    for _ in range(runs):
-        start, start_processor = time.perf_counter(), time.process_time()
-        result = work()
-        wall = min(wall, time.perf_counter() - start)
-        processor = min(processor, time.process_time() - start_processor)
-    print(f"| {label} | {wall:.2f} | {processor:.2f} |", flush=True)
-    return result
 
 
 def main() -> None:
@@ -36,24 +23,23 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     arguments = parser.parse_args()
     folder = arguments.data / "moses" / arguments.pair
-    runs = arguments.runs
 
-    print(f"| {arguments.pair}, seconds, best of {runs} | wall | processor |\n|---|---|---|")
+    times = TimeTable(arguments.pair, arguments.runs)
     with tempfile.TemporaryDirectory() as out:
-        pairs = timed("read phrase-table.gz", runs, lambda: read_phrase_table(folder / "phrase-table.gz"))
-        timed("write phrase-table", runs, lambda: write_phrase_table(f"{out}/table", pairs))
-        timed("write phrase-table.gz", runs, lambda: write_phrase_table(f"{out}/table.gz", pairs))
-        timed("read phrase-table", runs, lambda: read_phrase_table(f"{out}/table"))
-        table = timed("read reordering-table.gz", runs, lambda: read_reordering(folder / "reordering-table.gz"))
-        joined = timed("join the two", runs, lambda: attach_reordering(pairs, table, "lex"))
-        timed("write reordering-table.gz", runs, lambda: write_reordering(f"{out}/reordering.gz", joined, "lex"))
+        pairs = times.row("read phrase-table.gz", lambda: read_phrase_table(folder / "phrase-table.gz"))
+        times.row("write phrase-table", lambda: write_phrase_table(f"{out}/table", pairs))
+        times.row("write phrase-table.gz", lambda: write_phrase_table(f"{out}/table.gz", pairs))
+        times.row("read phrase-table", lambda: read_phrase_table(f"{out}/table"))
+        table = times.row("read reordering-table.gz", lambda: read_reordering(folder / "reordering-table.gz"))
+        joined = times.row("join the two", lambda: attach_reordering(pairs, table, "lex"))
+        times.row("write reordering-table.gz", lambda: write_reordering(f"{out}/reordering.gz", joined, "lex"))
         for path in sorted(folder.glob("lm*.arpa.gz")):
-            ngrams = timed(f"read {path.name}", runs, lambda path=path: read_arpa(path))
-            timed(f"write {path.name}", runs, lambda ngrams=ngrams: write_arpa(f"{out}/lm.arpa.gz", ngrams))
+            ngrams = times.row(f"read {path.name}", lambda path=path: read_arpa(path))
+            times.row(f"write {path.name}", lambda ngrams=ngrams: write_arpa(f"{out}/lm.arpa.gz", ngrams))
         name = "aligned.grow-diag-final-and.gz"
-        links = timed(f"read {name}", runs, lambda: read_links(folder / name))
-        timed(f"write {name}", runs, lambda: write_links(f"{out}/links.gz", links))
-        timed("read moses.tuned.ini", runs, lambda: read_moses_ini(folder / "moses.tuned.ini"))
+        links = times.row(f"read {name}", lambda: read_links(folder / name))
+        times.row(f"write {name}", lambda: write_links(f"{out}/links.gz", links))
+        times.row("read moses.tuned.ini", lambda: read_moses_ini(folder / "moses.tuned.ini"))
     print(f"\n{len(pairs):,} phrase pairs, {len(table):,} reordering entries, {len(links):,} lines of links")
 
 

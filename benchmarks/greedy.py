@@ -7,10 +7,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 
@@ -19,9 +16,9 @@ from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
 from dragoman.search.phrase.batch import Found
 from dragoman.search.phrase.greedy import gloss, hill_climb
 from dragoman.search.phrase.translator import PhraseTranslator
+from timing import best_of
 
 PROJECT = Path(__file__).resolve().parent.parent
-Result = TypeVar("Result", bound=Found)
 EVERYTHING = HillClimbing()
 ONE_BY_ONE = {
     "retranslate": HillClimbing(merge_split=False, reorder=False, move=False),
@@ -29,15 +26,6 @@ ONE_BY_ONE = {
     "reorder": HillClimbing(retranslate=False, merge_split=False, move=False),
     "move": HillClimbing(retranslate=False, merge_split=False, reorder=False),
 }
-
-
-def best_of(runs: int, work: Callable[[], Result]) -> tuple[Result, float]:
-    times = []
-    for _ in range(runs):
-        begin = time.perf_counter()
-        result = work()
-        times.append(time.perf_counter() - begin)
-    return result, min(times)
 
 
 def main() -> None:
@@ -59,7 +47,7 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|---|")
 
     def row(name: str, start: Found, seconds: float, climbing: HillClimbing = EVERYTHING) -> None:
-        climbed, taken = best_of(
+        taken, _, climbed = best_of(
             options.runs, lambda: hill_climb(batch, start.derivations, climbing, reordering_limit=limit)
         )
         cells = (
@@ -73,7 +61,7 @@ def main() -> None:
         )
         print(f"| {name} | {' | '.join(cells)} |")
 
-    glossed, seconds = best_of(
+    seconds, _, glossed = best_of(
         options.runs, lambda: hill_climb(batch, gloss(batch), HillClimbing(max_steps=0), reordering_limit=limit)
     )
     row("gloss", glossed, seconds)
@@ -81,7 +69,7 @@ def main() -> None:
         row(f"gloss, {name} only", glossed, seconds, climbing)
     for pop_limit in (5, 20, 100, 400):
         limits = SearchLimits(pop_limit=pop_limit)
-        found, seconds = best_of(options.runs, lambda limits=limits: batch.search(limits, limit))  # type: ignore[misc]
+        seconds, _, found = best_of(options.runs, lambda limits=limits: batch.search(limits, limit))  # type: ignore[misc]
         row(f"beam, pop limit {pop_limit}", found, seconds)
 
 

@@ -9,8 +9,6 @@ import argparse
 import gzip
 import subprocess
 import tempfile
-import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -22,17 +20,9 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import EOS
 from dragoman.model.language_model import LanguageModel
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
+from timing import best_of
 
 ROOT = Path(__file__).resolve().parent.parent
-
-
-def best_of(times: int, work: Callable[[], object]) -> float:
-    seconds = []
-    for _ in range(times):
-        begin = time.perf_counter()
-        work()
-        seconds.append(time.perf_counter() - begin)
-    return min(seconds)
 
 
 def read_numbers(path: Path) -> dict[str, tuple[float, float]]:
@@ -107,9 +97,9 @@ def main() -> None:
             arpa = arguments.data / f"moses/fr-en/lm{order}.arpa.gz"
             print(f"## Order {order}\n")
             print(f"- against lmplz: {compare(ngrams, read_numbers(arpa))}")
-            seconds = [best_of(5, partial(estimate, train, options, threads=t)) for t in (1, 2)]
+            seconds = [best_of(5, partial(estimate, train, options, threads=t)).clock for t in (1, 2)]
             print(f"- estimation: {seconds[0]:.3f} s on one thread, {seconds[1]:.3f} s on two")
-            print(f"- indexing: {best_of(5, partial(LanguageModel.from_ngrams, ngrams)):.3f} s")
+            print(f"- indexing: {best_of(5, partial(LanguageModel.from_ngrams, ngrams)).clock:.3f} s")
             perplexity = model.perplexity(test)
             print(
                 f"- perplexity of test_2016_flickr: {perplexity.including_oovs:.2f} with, "
@@ -120,7 +110,7 @@ def main() -> None:
             for text, corpus in texts.items():
                 sentences = model.sentences(corpus)
                 tokens = corpus.words + len(corpus)
-                speed = tokens / best_of(7, partial(model.logprobs, sentences)) / 1e6
+                speed = tokens / best_of(7, partial(model.logprobs, sentences)).clock / 1e6
                 row = f"| {text} | {tokens} | {speed:.1f} M words/s |"
                 if program:
                     found = run_harness(program, arpa, model, corpus, folder)

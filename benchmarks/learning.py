@@ -17,28 +17,20 @@ from collections import defaultdict
 from pathlib import Path
 
 from dragoman.core.files import open_output, read_lines
-from dragoman.core.weights import Weights
-from dragoman.model.bundle import Model
-from experiments import dragoman, mean_text, trained_model
+from experiments import (
+    dragoman,
+    mean_text,
+    method_part,
+    multi30k_test,
+    start_with,
+    test_part,
+    trained_model,
+    write_plan,
+)
 
 METHODS = ["mert", "risk-sentence", "risk-corpus", "samplerank"]
 
-PLAN = """\
-title = "{pair}, {features} features"
-model = "{model}"
-source = "{data}/multi30k/val.{source}.gz"
-reference = "{data}/multi30k/val.{target}.gz"
-start = "{start}"
-fixed = {fixed}
-prepared = true
-runs = {runs}
-curves = false
-
-[search]
-pop_limit = 200
-
-{methods}
-{tests}
+DECISIONS = """\
 [[decision]]
 name = "max-derivation"
 
@@ -76,52 +68,32 @@ def main() -> None:
     arguments = parser.parse_args()
     for features, pair in itertools.product(arguments.features, arguments.pairs):
         folder = arguments.out.resolve() / f"{pair}-{features}-learning"
-        plan = write_plan(folder, pair, features, arguments)
+        plan = plan_of(folder, pair, features, arguments)
         dragoman("experiment", plan, "--out", folder / "out")
         report(folder / "out", f"{pair}, {features} features")
 
 
-def write_plan(folder: Path, pair: str, features: int, arguments: argparse.Namespace) -> Path:
-    source, target = pair.split("-")
-    data = arguments.data.resolve()
+def plan_of(folder: Path, pair: str, features: int, arguments: argparse.Namespace) -> Path:
+    data, languages = arguments.data.resolve(), pair.split("-")
     model = trained_model(data, arguments.out, pair)
-    weights = Model.load(model).weights
-    zero = [] if features == 14 else [name for name in weights if name.startswith("lr.")]
-    start = folder / "start.txt"
-    Weights({**weights, **dict.fromkeys(zero, 0.0)}).write(start)
-    tests = [
-        _test(name, *(data / f"multi30k/{name}.{language}.gz" for language in (source, target)))
-        for name in ("test_2016_flickr", "test_2017_mscoco")
-    ]
+    tests = [multi30k_test(name, data, pair) for name in ("test_2016_flickr", "test_2017_mscoco")]
     for domain in ("wesnoth", "libreoffice"):
-        files = [folder / f"{domain}.{language}" for language in (source, target)]
-        for file, language in zip(files, (source, target), strict=True):
+        files = [folder / f"{domain}.{language}" for language in languages]
+        for file, language in zip(files, languages, strict=True):
             with open_output(file) as stream:
                 for line in itertools.islice(read_lines(data / f"{domain}/test.{pair}.{language}.gz"), arguments.lines):
                     stream.write(f"{line}\n".encode())
-        tests.append(_test(domain, *files))
-    plan = folder / "plan.toml"
-    text = PLAN.format(
-        pair=pair,
-        features=features,
+        tests.append(test_part(domain, *files))
+    return write_plan(
+        folder,
+        f"{pair}, {features} features",
+        [*map(method_part, arguments.methods), *tests, DECISIONS.format(samples=arguments.samples)],
         model=model,
         data=data,
-        source=source,
-        target=target,
-        start=start,
-        fixed=[] if features == 14 else ["lr.*"],
+        pair=pair,
         runs=arguments.runs,
-        samples=arguments.samples,
-        methods="".join(f'[[method]]\nname = "{name}"\n\n' for name in arguments.methods),
-        tests="".join(tests),
+        start=start_with(folder, model, features),
     )
-    with open_output(plan) as stream:
-        stream.write(text.encode())
-    return plan
-
-
-def _test(name: str, source: Path, target: Path) -> str:
-    return f'[[test]]\nname = "{name}"\nsource = "{source}"\nreference = "{target}"\n\n'
 
 
 def report(folder: Path, title: str) -> None:

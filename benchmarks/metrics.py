@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,18 +14,10 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.files import read_lines
 from dragoman.evaluation.statistics.significance import approximate_randomisation, conclusive_shares, paired_bootstrap
 from dragoman.metrics.combined import parse_metric
+from timing import best_of
 
 PROJECT = Path(__file__).resolve().parent.parent
 METRICS = ["bleu", "nist", "wer", "per", "ter", "chrf", "chrf:word_order=2", "meteor"]
-
-
-def best_time(runs: int, work: Callable[[], Any]) -> float:
-    times = []
-    for _ in range(runs):
-        begin = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - begin)
-    return min(times)
 
 
 def read_nbest(path: Path) -> tuple[Corpus, np.ndarray]:
@@ -48,7 +39,7 @@ def main() -> None:
     for name in METRICS:
         scorer = parse_metric(name).scorer(references)
         times = [
-            best_time(options.runs, lambda t=threads, s=scorer: s.statistics(hypotheses, sentences, threads=t))
+            best_of(options.runs, lambda t=threads, s=scorer: s.statistics(hypotheses, sentences, threads=t)).clock
             for threads in (1, 2)
         ]
         print(f"| {name} | {times[0]:.2f} | {times[1]:.2f} |")
@@ -86,7 +77,7 @@ def main() -> None:
     }
     print(f"\nTests of two systems on {len(first):,} sentences\n\n| test | seconds |\n|---|---|")
     for name, test in tests.items():
-        print(f"| {name} | {best_time(options.runs, test):.3f} |")
+        print(f"| {name} | {best_of(options.runs, test).clock:.3f} |")
 
 
 if __name__ == "__main__":

@@ -10,8 +10,6 @@ the merged lists padded with noisy copies, and of a paired bootstrap.
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,19 +26,10 @@ from dragoman.tuning.problems.nbest_evidence import DecodedLists
 from dragoman.tuning.problems.problem import Problem
 from dragoman.tuning.problems.ranges import weight_ranges
 from dragoman.tuning.runs.rerank import first_weights
+from timing import best_of
 
 PROJECT = Path(__file__).resolve().parent.parent
 MOSES_SECONDS = {"mert": 66.0, "mira": 1.1, "pro": 4.5}
-
-
-def best_of(repeat: int, work: Callable[[], Any]) -> tuple[float, float, Any]:
-    """The least processor time and wall time of several calls, and the last result."""
-    times = []
-    for _ in range(repeat):
-        wall, cpu = time.perf_counter(), time.process_time()
-        result = work()
-        times.append((time.process_time() - cpu, time.perf_counter() - wall))
-    return min(t[0] for t in times), min(t[1] for t in times), result
 
 
 def padded(problem: Problem, size: int) -> Problem:
@@ -80,7 +69,7 @@ def main() -> None:
         def work(tuner: Any = tuner) -> Any:
             return tuner.optimise(problem, start, rng=np.random.default_rng(options.seed), threads=options.threads)
 
-        cpu, wall, found = best_of(options.repeat, work)
+        wall, cpu, found = best_of(options.repeat, work)
         moses = MOSES_SECONDS.get(name)
         beside = f"{moses} | {cpu / moses:.2f}" if moses else "- | -"
         print(f"| {name} | {cpu:.2f} | {wall:.2f} | {beside} | {problem.objective(found.weights):.3f} |", flush=True)
@@ -94,10 +83,10 @@ def main() -> None:
         if width is not None:
             evaluator.focus(start - width, start + width)
             weights = start + width * rng.uniform(-1, 1, weights.shape)
-        _, wall, _ = best_of(options.repeat, lambda w=weights: evaluator.objectives(w))
+        wall = best_of(options.repeat, lambda w=weights: evaluator.objectives(w)).clock
         print(f"| {label} | {len(weights) / wall:,.0f} |", flush=True)
     systems = [problem.statistics[problem.sentences[:-1][:1000]], problem.statistics[problem.best(start)[:1000]]]
-    _, wall, _ = best_of(options.repeat, lambda: paired_bootstrap(scorer, systems, resamples=1000))
+    wall = best_of(options.repeat, lambda: paired_bootstrap(scorer, systems, resamples=1000)).clock
     print(f"\nPaired bootstrap, 1,000 resamples of 1,000 sentences: {wall:.3f} s")
 
 

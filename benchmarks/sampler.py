@@ -25,6 +25,7 @@ from dragoman.search.limits import SpaceLimits
 from dragoman.search.phrase.batch import PhraseBatch
 from dragoman.search.phrase.greedy import gloss
 from dragoman.search.phrase.translator import PhraseTranslator
+from timing import Timed, best_of
 
 PROJECT = Path(__file__).resolve().parent.parent
 NO_BURN_IN = np.empty(0)
@@ -60,13 +61,11 @@ def timed(
     chains: int,
     threads: int,
     runs: int,
-) -> tuple[float, float, Visited]:
-    """Least time by the clock and of the processor, which tells more on a busy machine."""
+) -> Timed[Visited]:
     starts = gloss(batch)
-    clock = processor = np.inf
-    for _ in range(runs):
-        begin, used = time.perf_counter(), time.process_time()
-        visited = run_chains(
+    return best_of(
+        runs,
+        lambda: run_chains(
             batch,
             schedule,
             reordering_limit=limit,
@@ -77,10 +76,8 @@ def timed(
             temperature=temperature,
             starts=starts,
             threads=threads,
-        )
-        clock = min(clock, time.perf_counter() - begin)
-        processor = min(processor, time.process_time() - used)
-    return clock, processor, visited
+        ),
+    )
 
 
 def main() -> None:

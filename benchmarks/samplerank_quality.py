@@ -17,29 +17,10 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from experiments import dragoman, mean_text, trained_model
+from experiments import dragoman, mean_text, multi30k_test, trained_model, write_plan
 
-PLAN = """\
-title = "SampleRank, {name}"
-model = "{model}"
-source = "{data}/multi30k/val.{source}.gz"
-reference = "{data}/multi30k/val.{target}.gz"
-prepared = true
-runs = {runs}
-curves = false
-
-[search]
-pop_limit = 200
-
-{methods}
-{tests}
-"""
 METHOD = (
     '[[method]]\nname = "{chains} chains"\nuse = "samplerank"\noptions = {{ chains = {chains}, epochs = {epochs} }}\n\n'
-)
-TEST = (
-    '[[test]]\nname = "{test}"\nsource = "{data}/multi30k/{test}.{source}.gz"\n'
-    'reference = "{data}/multi30k/{test}.{target}.gz"\n\n'
 )
 
 
@@ -62,20 +43,11 @@ def main() -> None:
             if not model.exists():
                 tagged = ["--feature", "boundary-tags", "--tagged", arguments.tagged]
                 dragoman("model", "add-features", plain, *tagged, "--out", model)
-        source, target = pair.split("-")
-        names = {"data": arguments.data.resolve(), "source": source, "target": target}
-        folder.mkdir(parents=True, exist_ok=True)
-        plan = folder / "plan.toml"
-        plan.write_text(
-            PLAN.format(
-                name=f"{pair}, {features}",
-                model=model,
-                runs=arguments.runs,
-                methods="".join(METHOD.format(chains=n, epochs=arguments.epochs) for n in arguments.chains),
-                tests="".join(TEST.format(test=test, **names) for test in ("test_2016_flickr", "test_2017_mscoco")),
-                **names,
-            ),
-            encoding="utf-8",
+        methods = [METHOD.format(chains=n, epochs=arguments.epochs) for n in arguments.chains]
+        tests = [multi30k_test(name, arguments.data, pair) for name in ("test_2016_flickr", "test_2017_mscoco")]
+        title = f"SampleRank, {pair}, {features}"
+        plan = write_plan(
+            folder, title, [*methods, *tests], model=model, data=arguments.data, pair=pair, runs=arguments.runs
         )
         dragoman("experiment", plan, "--out", folder / "out")
         report(folder / "out", f"{pair}, {features}")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from dragoman.model.bundle import Model
 from dragoman.model.moses import import_moses
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.phrase.translator import PhraseTranslator
+from timing import best_of
 
 # Moses' sentences a second with untuned weights, one thread, on a machine like this (README of the data).
 MOSES_SPEED = {("fr-en", "stack"): 8.4, ("fr-en", "cube"): 68.0, ("de-en", "stack"): 9.7, ("de-en", "cube"): 85.0}
@@ -98,15 +100,10 @@ def speed(model: Model, data: Path, pair: str, rule: str, runs: int) -> None:
     source = lines(data / "multi30k" / f"test_2016_flickr.{pair[:2]}.gz")
     for name, limits in SETTINGS.items():
         rates = {}
-        expansions = 0
         for threads in (1, 2):
             translator = PhraseTranslator(model, weights, limits=limits, space=space, threads=threads)
-            best = np.inf
-            for _ in range(runs):
-                start = time.perf_counter()
-                expansions = sum(int(part.found.expansions.sum()) for part in _translated(translator, source))
-                best = min(best, time.perf_counter() - start)
-            rates[threads] = len(source) / best
+            timed = best_of(runs, partial(_expansions, translator, source))
+            rates[threads], expansions = len(source) / timed.clock, timed.result
         moses = MOSES_SPEED[pair, name]
         print(
             f"| {pair} {name}, by {rule} | {rates[1]:.0f} | {rates[1] * expansions / len(source) / 1e6:.1f} M "
@@ -115,10 +112,13 @@ def speed(model: Model, data: Path, pair: str, rule: str, runs: int) -> None:
         )
 
 
-def _translated(translator: PhraseTranslator, source: list[str]):
+def _expansions(translator: PhraseTranslator, source: list[str]) -> int:
+    """Translate, and count what the search looked at."""
+    count = 0
     for part in translator.searched(source):
         part.translations()
-        yield part
+        count += int(part.found.expansions.sum())
+    return count
 
 
 def nbest(model: Model, data: Path, pair: str, runs: int) -> None:

@@ -13,9 +13,7 @@ import argparse
 import csv
 from pathlib import Path
 
-from dragoman.core.weights import Weights
-from dragoman.model.bundle import Model
-from experiments import dragoman, trained_model
+from experiments import dragoman, method_part, multi30k_test, start_with, trained_model, write_plan
 
 METHODS = ["mert", "mira", "pro", "lus", "simplex", "svm-rank", "risk-nbest", "mira-smo"]
 MOSES = {
@@ -23,27 +21,6 @@ MOSES = {
     "de-en": "untuned 39.9, MERT 40.24 ± 0.15 (2 runs), MIRA 39.8, PRO 39.8",
 }
 SCHUTH = "LUS(1/100) ≥ MERT > SVM-Rank > Simplex > LUS(0) > MIRA"
-
-PLAN = """\
-title = "{pair}, {features} features"
-model = "{model}"
-source = "{data}/val.{source}.gz"
-reference = "{data}/val.{target}.gz"
-start = "{start}"
-fixed = {fixed}
-prepared = true
-runs = {runs}
-curves = false
-
-[search]
-pop_limit = 200
-
-{methods}
-[[test]]
-name = "test_2016_flickr"
-source = "{data}/test_2016_flickr.{source}.gz"
-reference = "{data}/test_2016_flickr.{target}.gz"
-"""
 
 
 def main() -> None:
@@ -55,34 +32,19 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=METHODS)
     parser.add_argument("--runs", type=int, default=5)
     arguments = parser.parse_args()
-    data = (arguments.data / "multi30k").resolve()
     for features in arguments.features:
         for pair in arguments.pairs:
-            source, target = pair.split("-")
             folder = arguments.out.resolve() / f"{pair}-{features}-{'+'.join(arguments.methods)}"
             model = trained_model(arguments.data, arguments.out, pair)
-            weights = Model.load(model).weights
-            fixed = [] if features == 14 else ["lr.*"]
-            folder.mkdir(parents=True, exist_ok=True)
-            start = folder / "start.txt"
-            zero = [] if features == 14 else [name for name in weights if name.startswith("lr.")]
-            Weights({**weights, **dict.fromkeys(zero, 0.0)}).write(start)
-            methods = "".join(f'[[method]]\nname = "{name}"\n\n' for name in arguments.methods)
-            plan = folder / "plan.toml"
-            plan.write_text(
-                PLAN.format(
-                    pair=pair,
-                    features=features,
-                    model=model,
-                    data=data,
-                    source=source,
-                    target=target,
-                    start=start,
-                    fixed=fixed,
-                    runs=arguments.runs,
-                    methods=methods,
-                ),
-                encoding="utf-8",
+            plan = write_plan(
+                folder,
+                f"{pair}, {features} features",
+                [*map(method_part, arguments.methods), multi30k_test("test_2016_flickr", arguments.data, pair)],
+                model=model,
+                data=arguments.data,
+                pair=pair,
+                runs=arguments.runs,
+                start=start_with(folder, model, features),
             )
             dragoman("experiment", plan, "--out", folder / "out")
             report(folder / "out", pair)

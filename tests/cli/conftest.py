@@ -88,6 +88,22 @@ def model(command, toy, tmp_path_factory):
     return out
 
 
+@pytest.fixture(scope="session")
+def write_plan(toy, model):
+    """Write a plan for an experiment with the model, and beside it texts: `dev.s`, `dev.t`, `test.s` and `test.t`."""
+
+    def write(folder, plan):
+        for name, part in (("dev", toy.pairs[:20]), ("test", toy.pairs[20:35])):
+            for side, suffix in (("source", "s"), ("target", "t")):
+                lines = [" ".join(getattr(pair, side)) for pair in part]
+                (folder / f"{name}.{suffix}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        path = folder / "plan.toml"
+        path.write_text(plan.format(model=model), encoding="utf-8")
+        return path
+
+    return write
+
+
 @pytest.fixture
 def dragoman(monkeypatch, capsysbinary):
     """Run a command in this process: `dragoman("model", "show", folder, stdin=b"...")`."""

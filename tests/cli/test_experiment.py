@@ -1,13 +1,11 @@
 """`dragoman experiment`: a plan becomes runs, a report and tables, and can be gone on with."""
 
-import csv
 import json
 import re
-import signal
-import subprocess
-import time
 
 import pytest
+
+from oracles.experiment_folder import files, kill_experiment, rows, timeless_files
 
 PLAN = """
 title = "Two methods"
@@ -42,31 +40,8 @@ FOLDERS = {"untuned": "untuned", "mira": "runs/mira", "MERT, 2 starts": "runs/ME
 
 
 @pytest.fixture
-def plan(toy, model, tmp_path):
-    for name, part in (("dev", toy.pairs[:20]), ("test", toy.pairs[20:35])):
-        for side, suffix in (("source", "s"), ("target", "t")):
-            lines = [" ".join(getattr(pair, side)) for pair in part]
-            (tmp_path / f"{name}.{suffix}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    path = tmp_path / "plan.toml"
-    path.write_text(PLAN.format(model=model), encoding="utf-8")
-    return path
-
-
-def rows(path):
-    with path.open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
-
-
-def files(folder):
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def without_times(found):
-    """What must be the same: all but clocks, and the page and tables that show them."""
-    for name in [name for name in found if name.endswith("events.jsonl")]:
-        events = [json.loads(line) for line in found[name].splitlines()]
-        found[name] = json.dumps([{k: v for k, v in event.items() if k != "seconds"} for event in events]).encode()
-    return {name: text for name, text in found.items() if name != "report.html"}
+def plan(write_plan, tmp_path):
+    return write_plan(tmp_path, PLAN)
 
 
 def test_a_plan_is_carried_out_and_reported(dragoman, plan, tmp_path):
@@ -106,16 +81,9 @@ def test_a_plan_is_carried_out_and_reported(dragoman, plan, tmp_path):
 def test_a_killed_experiment_goes_on_to_the_same_end(command, dragoman, plan, tmp_path):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     assert dragoman("experiment", plan, "--out", whole, "--threads", 2).code == 0
-    arguments = [command, "experiment", plan, "--out", killed, "--threads", "1"]
-    process = subprocess.Popen([*map(str, arguments)], stderr=subprocess.DEVNULL, start_new_session=True)
-    while process.poll() is None and not list(killed.glob("runs/*/*/events.jsonl")):
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert not (killed / "report.html").exists()
-    time.sleep(1)  # a worker that is left ends when it is done with what it does
+    kill_experiment(command, plan, killed, "runs/*/*/events.jsonl")
     assert dragoman("experiment", plan, "--out", killed, "--threads", 2).code == 0
-    assert without_times(files(killed)) == without_times(files(whole))
+    assert timeless_files(killed) == timeless_files(whole)
 
 
 @pytest.mark.parametrize(

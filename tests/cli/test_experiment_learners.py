@@ -1,9 +1,10 @@
 """`dragoman experiment` with methods that learn from samples: the same folders, tables and pictures as the others."""
 
-import csv
 import json
 
 import pytest
+
+from oracles.experiment_folder import rows
 
 PLAN = """
 model = "{model}"
@@ -18,8 +19,8 @@ judge_evidence = "samples"
 judge_samples = 20
 
 [held_out]
-source = "held.s"
-reference = "held.t"
+source = "test.s"
+reference = "test.t"
 
 [[method]]
 name = "risk"
@@ -32,8 +33,8 @@ options = {{ epochs = 2, chains = 2, samples = 20, burn_in = 10 }}
 
 [[test]]
 name = "test"
-source = "held.s"
-reference = "held.t"
+source = "test.s"
+reference = "test.t"
 
 [[decision]]
 name = "max-derivation"
@@ -47,23 +48,15 @@ sampling = {{ samples = 20, chains = 1, burn_in = 5 }}
 
 
 @pytest.fixture
-def plan(toy, model, tmp_path):
-    for name, part in (("dev", toy.pairs[:20]), ("held", toy.pairs[20:30])):
-        for side, words in (("s", "source"), ("t", "target")):
-            text = "".join(f"{' '.join(getattr(pair, words))}\n" for pair in part)
-            (tmp_path / f"{name}.{side}").write_text(text, encoding="utf-8")
-    path = tmp_path / "plan.toml"
-    path.write_text(PLAN.format(model=model), encoding="utf-8")
-    return path
+def plan(write_plan, tmp_path):
+    return write_plan(tmp_path, PLAN)
 
 
 def test_learners_stand_beside_others(dragoman, plan, tmp_path):
     out = tmp_path / "out"
     result = dragoman("experiment", plan, "--out", out)
     assert result.code == 0, result.err
-    with (out / "runs.csv").open(encoding="utf-8") as stream:
-        rows = list(csv.DictReader(stream))
-    assert {(row["method"], row["decision"]) for row in rows} == {
+    assert {(row["method"], row["decision"]) for row in rows(out / "runs.csv")} == {
         (method, decision) for method in ("untuned", "risk", "samplerank") for decision in ("max-derivation", "MBR")
     }
     for method in ("risk", "samplerank"):
@@ -80,7 +73,7 @@ def test_what_learners_need_is_checked_before(dragoman, plan, tmp_path):
     for old, new, found in [
         ('judge_by = "max-translation"', 'judge_by = "magic"', "magic"),
         ('judge_by = "max-translation"', 'judged_by = "mbr"', "judged_by"),
-        ('source = "held.s"', 'sources = "held.s"', "sources"),
+        ('source = "test.s"', 'sources = "test.s"', "sources"),
     ]:
         text = plan.read_text(encoding="utf-8")
         broken = plan.with_name("broken.toml")

@@ -8,7 +8,7 @@ from dragoman.core.progress import SILENT
 from dragoman.core.weights import Weights
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.tuner import Tuner
-from oracles.toy_decoder import NAMES, ToyDecoder, task_for, task_of
+from oracles.toy_decoder import NAMES, ToyDecoder, as_graphs, task_for, task_of
 
 FEWER = {"lus": {"samples": 500, "starts": 2}}
 OPTIMISERS = [name for name in TUNERS.names() if issubclass(TUNERS.get(name), Tuner)]
@@ -57,11 +57,21 @@ def test_a_toy_problem_gets_better(name, problem):
 def test_evidence_of_a_kind_that_it_does_not_take_is_refused(name):
     chosen = tuner(name)
     assert chosen.takes_lists or chosen.takes_hypergraphs
-    if not chosen.takes_lists:
-        task = task_of(ToyDecoder(sentences=2, size=5))
-        lists = task.decoder(Weights(), SILENT).problem(NAMES, task.ranges, task.scorer)
-        with pytest.raises(UsageError, match="hypergraphs"):
-            chosen.optimise(lists, START, rng=np.random.default_rng(1))
+    task = task_of(ToyDecoder(sentences=2, size=5))
+    lists = task.decoder(Weights(), SILENT)
+    refused = [(lists, "works on hypergraphs only")] * (not chosen.takes_lists)
+    refused += [(as_graphs(lists), "works on lists of candidates only")] * (not chosen.takes_hypergraphs)
+    for decoded, why in refused:
+        with pytest.raises(UsageError, match=f"{name} {why}"):
+            chosen.optimise(decoded.problem(NAMES, task.ranges, task.scorer), START, rng=np.random.default_rng(1))
+
+
+@pytest.mark.parametrize("name", OPTIMISERS)
+def test_bad_starts_are_refused(name, problem):
+    with pytest.raises(UsageError, match="2 weights to start from; expected 3"):
+        tuner(name).optimise(problem, START[:2], rng=np.random.default_rng(1))
+    with pytest.raises(UsageError, match="not a finite number"):
+        tuner(name).optimise(problem, np.array([0, np.nan, 0]), rng=np.random.default_rng(1))
 
 
 @pytest.mark.parametrize("name", TUNERS.names())

@@ -9,45 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from dragoman.core.corpus import Corpus
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.metrics.metric import Scorer
 from dragoman.tuning.problems.problem import Problem
+from oracles.counted_bleu import CountedBleu
 
 MASK = 2**64 - 1
 
 
-class ToyBleu(Scorer):
-    """BLEU up to order 2 of [match1, match2, total1, total2, length, reference length]."""
-
-    bleu_columns = np.arange(6)
-
-    def statistics(
-        self, hypotheses: Corpus, sentences: NDArray[np.int64] | None = None, *, threads: int = 1
-    ) -> NDArray[np.float64]:
-        raise NotImplementedError
-
-    def score(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self._bleu(statistics, 0.0)
-
-    def sentence_scores(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self._bleu(statistics, 1.0)
-
-    def _bleu(self, statistics: NDArray[np.float64], smoothing: float) -> NDArray[np.float64]:
-        matches, totals = statistics[..., :2] + [0, smoothing], statistics[..., 2:4] + [0, smoothing]
-        shares = np.divide(matches, totals, out=np.zeros_like(matches), where=totals > 0)
-        length, reference = statistics[..., 4], statistics[..., 5]
-        over = np.divide(reference, length, out=np.full_like(length, np.inf), where=length > 0)
-        return 100 * np.sqrt(shares.prod(axis=-1)) * np.exp(np.minimum(0, 1 - over))
-
-
-class SlowBleu(ToyBleu):
-    """The same, but kernels are not told that it is BLEU."""
+class SlowBleu(CountedBleu):
+    """BLEU, but kernels are not told that it is."""
 
     bleu_columns = None
 
 
-class ErrorRate(ToyBleu):
+class ErrorRate(CountedBleu):
     """Errors for each word of the reference: [errors, length]."""
 
     bleu_columns = None
@@ -78,7 +54,7 @@ def random_problem(
 ) -> Problem:
     sizes = rng.integers(1, candidates + 1, sentences)
     bounds = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    scorer = ToyBleu() if scorer is None else scorer
+    scorer = CountedBleu() if scorer is None else scorer
     statistics = bleu_statistics(rng, sizes)
     if isinstance(scorer, ErrorRate):
         statistics = np.column_stack([rng.integers(0, 9, len(statistics)), statistics[:, 5]])

@@ -6,23 +6,13 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.metrics.metric import Scorer
 from dragoman.metrics.smooth_bleu import smooth_bleu
 from dragoman.tuning.problems.problem import Problem
+from oracles.counted_bleu import CountedBleu
 
 
-class ToyBleu(Scorer):
-    """Statistics: matches and totals of two orders, and the lengths of hypothesis and reference."""
+class SmoothBleu(CountedBleu):
+    """BLEU with a smooth version; kernels are not told that it is BLEU."""
 
-    def statistics(self, hypotheses, sentences=None, *, threads=1):
-        raise NotImplementedError
-
-    def score(self, statistics):
-        statistics = np.asarray(statistics, np.float64)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            precision = np.log(statistics[..., :2] / statistics[..., 2:4]).mean(axis=-1)
-            penalty = np.minimum(0, 1 - statistics[..., 5] / statistics[..., 4])
-        return 100 * np.exp(precision + penalty)
-
-    def sentence_scores(self, statistics):
-        return self.score(statistics + np.array([0, 1, 0, 1, 0, 0]))
+    bleu_columns = None
 
     def smooth_score(self, statistics):
         bleu = smooth_bleu(statistics[:2], statistics[2:4], statistics[4], statistics[5])
@@ -62,7 +52,7 @@ def random_problem(seed, sentences=12, most=9, features=4, digits=1, copies=0.2,
     references = np.repeat(rng.integers(6, 12, sentences), counts)
     matches = rng.binomial(length, 0.6)
     statistics = np.stack([matches, rng.binomial(matches, 0.5), length, length - 1, length, references], axis=1)
-    scorer = ToyBleu()
+    scorer = SmoothBleu()
     if not whole:
         statistics, scorer = np.stack([rng.random(rows), np.ones(rows)], axis=1), MeanScore()
     return Problem(bounds, table, statistics.astype(float), scorer, np.tile([-1.0, 1.0], (features, 1)), sign)

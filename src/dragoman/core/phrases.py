@@ -12,15 +12,12 @@ from dragoman.core.vocab import Vocab
 
 
 @dataclass(frozen=True, eq=False)
-class PhrasePairs:
-    """A table of phrase pairs.
+class PairColumns:
+    """Phrase pairs with scores: what all kinds of tables have.
 
     `sources` and `targets` hold each distinct phrase once, as ids of the two vocabularies; pair `i` is
-    (`sources[source_ids[i]]`, `targets[target_ids[i]]`) with `scores[i]`, one column for each name in `score_names`.
-    Scores are probabilities as in table files, not logarithms. Pairs of one source phrase stand together.
-    `alignments` holds the links inside each pair as `256 * source position + target position`, in the order of the
-    file or of (source, target); `counts` the occurrences of target, source and pair; `reordering` maps the name of
-    each lexicalised reordering model to its probabilities, six a pair. The last three may be absent.
+    (`sources[source_ids[i]]`, `targets[target_ids[i]]`) with the row `scores[i]`, probabilities as in table files, not
+    logarithms.
     """
 
     source_vocab: Vocab
@@ -30,13 +27,25 @@ class PhrasePairs:
     source_ids: NDArray[np.int32]
     target_ids: NDArray[np.int32]
     scores: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.source_ids)
+
+
+@dataclass(frozen=True, eq=False)
+class PhrasePairs(PairColumns):
+    """A table of phrase pairs; those of one source phrase stand together.
+
+    Scores have a column for each name in `score_names`. `alignments` holds the links inside each pair as
+    `256 * source position + target position`, in the order of the file or of (source, target); `counts` the
+    occurrences of target, source and pair; `reordering` maps the name of each lexicalised reordering model to its
+    probabilities, six a pair. The last three may be absent.
+    """
+
     score_names: tuple[str, ...]
     alignments: Ragged[np.uint16] | None = None
     counts: NDArray[np.float32] | None = None
     reordering: dict[str, NDArray[np.float32]] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.source_ids)
 
     def take(self, rows: NDArray[np.integer]) -> PhrasePairs:
         """Return the given pairs, in that order; the lists of distinct phrases stay as they are."""

@@ -24,6 +24,7 @@ from dragoman.metrics.combined import Combined
 from dragoman.metrics.metric import Metric
 from dragoman.metrics.precomputed import Precomputed
 from dragoman.metrics.preparation import tokenise
+from dragoman.metrics.references import Bounds, Words
 
 #: The expected gain of each hypothesis; all gains, sentence by sentence, hypothesis by hypothesis (or nothing).
 Gains = tuple[NDArray[np.float64], NDArray[np.float32]]
@@ -108,22 +109,10 @@ def _bleu_gains(
         tokenise(side.corpus, metric.tokenise, lowercase=metric.lowercase) for side in (hypotheses, evidence)
     )
     _, (our_ids, their_ids) = common_vocab([ours.vocab, theirs.vocab])
-    rows = _checked(Ragged(our_ids[ours.sentences.values], ours.sentences.offsets))
-    references = _checked(Ragged(their_ids[theirs.sentences.values], theirs.sentences.offsets))
-    return kernels.expected_bleu(
-        rows.values,
-        rows.offsets,
-        hypotheses.sentences,
-        references.values,
-        references.offsets,
-        evidence.sentences,
-        evidence.probabilities,
-        metric.order,
-        addend,
-        matrix,
-        threads,
-        share,
-    )
+    rows = Ragged(our_ids[ours.sentences.values], ours.sentences.offsets)
+    references = Ragged(their_ids[theirs.sentences.values], theirs.sentences.offsets)
+    arrays = _arrays(rows, references, hypotheses, evidence)
+    return kernels.expected_bleu(*arrays, metric.order, addend, matrix, threads, share)
 
 
 @_gains.register
@@ -132,28 +121,20 @@ def _chrf_gains(
 ) -> Gains:
     if metric.word_order or not metric.char_order:
         return _gains.dispatch(Metric)(metric, hypotheses, evidence, matrix, threads, share)
-    rows, references = (_checked(metric.characters(side.corpus)) for side in (hypotheses, evidence))
-    return kernels.expected_chrf(
-        rows.values,
-        rows.offsets,
-        hypotheses.sentences,
-        references.values,
-        references.offsets,
-        evidence.sentences,
-        evidence.probabilities,
-        metric.char_order,
-        float(metric.beta),
-        matrix,
-        threads,
-        share,
-    )
+    rows, references = (metric.characters(side.corpus) for side in (hypotheses, evidence))
+    arrays = _arrays(rows, references, hypotheses, evidence)
+    return kernels.expected_chrf(*arrays, metric.char_order, float(metric.beta), matrix, threads, share)
 
 
-def _checked(strings: Ragged[np.int32]) -> Ragged[np.int32]:
-    longest = int(strings.lengths.max(initial=0))
+def _arrays(
+    rows: Ragged[np.int32], references: Ragged[np.int32], hypotheses: Posterior, evidence: Posterior
+) -> tuple[Words, Bounds, Bounds, Words, Bounds, Bounds, NDArray[np.float64]]:
+    """The strings of both sides as symbols, as kernels take them; none may be too long for their counts."""
+    longest = max(int(strings.lengths.max(initial=0)) for strings in (rows, references))
     if longest > _LONGEST:
         raise DataError(f"a string has {longest:,} words or characters", expected=f"at most {_LONGEST:,}")
-    return strings
+    ours = rows.values, rows.offsets, hypotheses.sentences
+    return *ours, references.values, references.offsets, evidence.sentences, evidence.probabilities
 
 
 def _small(vocab: Vocab, strings: Ragged[np.int32]) -> Corpus:

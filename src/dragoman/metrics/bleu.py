@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -11,9 +12,10 @@ from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.options import option
-from dragoman.metrics.metric import Metric, Scorer
+from dragoman.metrics.metric import Metric
 from dragoman.metrics.preparation import Tokenisation, tokenise
-from dragoman.metrics.references import References
+from dragoman.metrics.reference_scorer import ReferenceScorer
+from dragoman.metrics.references import References, ngram_totals
 from dragoman.metrics.signature import SACREBLEU, signature
 from dragoman.metrics.smooth_bleu import smooth_bleu
 
@@ -58,28 +60,22 @@ class Bleu(Metric):
         )
 
 
-class BleuScorer(Scorer):
+class BleuScorer(ReferenceScorer):
     """BLEU with its references."""
 
     def __init__(self, metric: Bleu, references: Sequence[Corpus]):
+        prepared = partial(tokenise, tokenisation=metric.tokenise, lowercase=metric.lowercase)
+        super().__init__(References(references, metric.name, prepared))
         self.metric = metric
         # Statistics are the two lengths, matches, totals; this is where a tuner finds them.
         self.bleu_columns = np.array([*range(2, 2 + 2 * metric.order), 0, 1])
-        self.references = References(
-            references, metric.name, lambda corpus: tokenise(corpus, metric.tokenise, lowercase=metric.lowercase)
-        )
 
-    def statistics(
-        self, hypotheses: Corpus, sentences: NDArray[np.int64] | None = None, *, threads: int = 1
-    ) -> NDArray[np.float64]:
+    def counts(self, hypotheses: Corpus, sentences: NDArray[np.int64], threads: int) -> NDArray[np.float64]:
         """Return for each hypothesis: length, reference length, matches of each order, n-grams of each order."""
-        references = self.references
-        rows = references.sentences(hypotheses, sentences)
-        words = references.encode(hypotheses)
-        matches = references.matches(words, rows, self.metric.order, threads=threads)
-        lengths = words.lengths
-        totals = np.maximum(0, lengths[:, None] - np.arange(self.metric.order))
-        return np.column_stack([lengths, self._reference_lengths(lengths, rows), matches, totals])
+        words, order = self.references.encode(hypotheses), self.metric.order
+        matches = self.references.matches(words, sentences, order, threads=threads)
+        reference_lengths = self._reference_lengths(words.lengths, sentences)
+        return np.column_stack([words.lengths, reference_lengths, matches, ngram_totals(words.lengths, order)])
 
     def _reference_lengths(self, lengths: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.float64]:
         candidates = self.references.lengths[:, rows].astype(np.float64)

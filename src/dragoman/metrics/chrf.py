@@ -11,13 +11,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman import kernels
 from dragoman.core.corpus import Corpus
 from dragoman.core.options import option
 from dragoman.core.ragged import Ragged
-from dragoman.metrics.metric import Metric, Scorer
+from dragoman.metrics.metric import Metric
 from dragoman.metrics.preparation import change_words
-from dragoman.metrics.references import References
+from dragoman.metrics.reference_scorer import ReferenceScorer
+from dragoman.metrics.references import Compared, References, ngram_totals
 from dragoman.metrics.signature import SACREBLEU, signature
 
 _PUNCTUATION = re.compile(r"""(\S+)([!-/:-@\[-`{-~])(?!\S)|(?<!\S)([!-/:-@\[-`{-~])(\S+)""")
@@ -68,34 +68,26 @@ class Chrf(Metric):
         return Ragged(points[kept], offsets)
 
 
-class ChrfScorer(Scorer):
+class ChrfScorer(ReferenceScorer):
     """ChrF with its references."""
 
     def __init__(self, metric: Chrf, references: Sequence[Corpus]):
         self.metric = metric
-        self.words = References(references, metric.name, self._words)
+        super().__init__(References(references, metric.name, self._words))
         self.characters = [self.metric.characters(reference) for reference in references]
 
-    def statistics(
-        self, hypotheses: Corpus, sentences: NDArray[np.int64] | None = None, *, threads: int = 1
-    ) -> NDArray[np.float64]:
+    def counts(self, hypotheses: Corpus, sentences: NDArray[np.int64], threads: int) -> NDArray[np.float64]:
         """Return for each hypothesis and order: n-grams, n-grams of the reference, matches."""
-        rows = self.words.sentences(hypotheses, sentences)
-        characters, words = self.metric.characters(hypotheses), self.words.encode(hypotheses)
-        best: NDArray[np.float64] | None = None
-        for reference_characters, reference_words in zip(self.characters, self.words.rows, strict=True):
+        characters, words = self.metric.characters(hypotheses), self.references.encode(hypotheses)
+
+        def against(reference_characters: Ragged[np.int32], reference_words: Ragged[np.int32]) -> NDArray[np.float64]:
             counts = [
-                _overlap(characters, rows, reference_characters, self.metric.char_order, threads),
-                _overlap(words, rows, reference_words, self.metric.word_order, threads),
+                _overlap(Compared(characters, sentences, reference_characters), self.metric.char_order, threads),
+                _overlap(Compared(words, sentences, reference_words), self.metric.word_order, threads),
             ]
-            found = np.concatenate(counts, axis=1)
-            if best is None:
-                best = found
-            else:
-                better = self.score(found) > self.score(best)
-                best[better] = found[better]
-        assert best is not None
-        return best
+            return np.concatenate(counts, axis=1)
+
+        return self.best_counts(map(against, self.characters, self.references.rows))
 
     def score(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
         """Score sums of statistics: F of the average precision and the average recall of the orders that occur."""
@@ -112,10 +104,6 @@ class ChrfScorer(Scorer):
         sums = beta * precision + recall
         return np.asarray(100 * ((1 + beta) * precision * recall / np.where(sums > 0, sums, 1.0)))
 
-    def sentence_scores(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Score single sentences."""
-        return self.score(statistics)
-
     def _words(self, corpus: Corpus) -> Corpus:
         def change(text: str) -> str:
             text = text.lower() if self.metric.lowercase else text
@@ -131,24 +119,13 @@ def _is_space() -> NDArray[np.bool_]:
     return np.array([chr(point).isspace() for point in range(0x10000)])
 
 
-def _overlap(
-    hypotheses: Ragged[np.int32], rows: NDArray[np.int64], references: Ragged[np.int32], order: int, threads: int
-) -> NDArray[np.float64]:
+def _overlap(compared: Compared, order: int, threads: int) -> NDArray[np.float64]:
     """Return n-grams of the hypothesis, of the reference, and in both, for each order in turn."""
+    hypotheses, sentences, references = compared
     if order == 0:
         return np.empty((len(hypotheses), 0))
-    matches = kernels.clipped_ngrams(
-        hypotheses.values,
-        hypotheses.offsets,
-        rows,
-        references.values,
-        references.offsets,
-        1,
-        np.empty((0, order)),
-        order,
-        threads,
-    )
-    shown = np.maximum(0, hypotheses.lengths[:, None] - np.arange(order))
-    possible = np.maximum(0, references.lengths[rows][:, None] - np.arange(order))
+    matches = compared.matches(order, threads)
+    shown = ngram_totals(hypotheses.lengths, order)
+    possible = ngram_totals(references.lengths[sentences], order)
     shown = np.where(possible > 0, shown, 0)  # as in sacreBLEU: what the reference is too short for does not count
     return np.stack([shown, possible, matches], axis=2).reshape(len(hypotheses), 3 * order)

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.options import option
-from dragoman.core.ragged import Ragged
-from dragoman.metrics.metric import Metric, Scorer
+from dragoman.metrics.metric import Metric
 from dragoman.metrics.preparation import words_as_in_sacrebleu
-from dragoman.metrics.references import Preparation, References
+from dragoman.metrics.reference_scorer import ReferenceScorer
+from dragoman.metrics.references import Compared, Preparation, References
 from dragoman.metrics.signature import signature
 
 
@@ -36,13 +36,7 @@ class ErrorRate(Metric):
         return None
 
     @abstractmethod
-    def edits(
-        self,
-        hypotheses: Ragged[np.int32],
-        sentences: NDArray[np.int64],
-        references: Ragged[np.int32],
-        threads: int,
-    ) -> NDArray[np.int64]:
+    def edits(self, compared: Compared, threads: int) -> NDArray[np.int64]:
         """Count the edits from each hypothesis to its sentence's reference."""
 
 
@@ -61,29 +55,21 @@ class WordErrorRate(ErrorRate):
         return lambda corpus: words_as_in_sacrebleu(corpus, lowercase=self.lowercase)
 
 
-class ErrorRateScorer(Scorer):
+class ErrorRateScorer(ReferenceScorer):
     """An error rate with its references."""
 
     def __init__(self, metric: ErrorRate, references: References):
+        super().__init__(references)
         self.metric = metric
-        self.references = references
 
-    def statistics(
-        self, hypotheses: Corpus, sentences: NDArray[np.int64] | None = None, *, threads: int = 1
-    ) -> NDArray[np.float64]:
+    def counts(self, hypotheses: Corpus, sentences: NDArray[np.int64], threads: int) -> NDArray[np.float64]:
         """Return for each hypothesis: edits, reference length."""
-        rows = self.references.sentences(hypotheses, sentences)
         words = self.references.encode(hypotheses)
-        edits = np.stack(
-            [self.metric.edits(words, rows, reference, threads) for reference in self.references.rows], axis=0
-        )
-        return np.column_stack([edits.min(axis=0), self.references.lengths.mean(axis=0)[rows]])
+        compared = [Compared(words, sentences, reference) for reference in self.references.rows]
+        edits = np.stack([self.metric.edits(one, threads) for one in compared], axis=0)
+        return np.column_stack([edits.min(axis=0), self.references.lengths.mean(axis=0)[sentences]])
 
     def score(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
         """Score sums of statistics; against empty references everything is wrong, and nothing is right."""
         edits, length = statistics[..., 0], statistics[..., 1]
         return 100 * np.where(length > 0, edits / np.where(length > 0, length, 1.0), (edits > 0).astype(np.float64))
-
-    def sentence_scores(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Score single sentences."""
-        return self.score(statistics)

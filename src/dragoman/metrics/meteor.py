@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.corpus import Corpus
 from dragoman.core.options import option
-from dragoman.metrics.metric import Metric, Scorer
+from dragoman.core.ragged import Ragged
+from dragoman.metrics.metric import Metric
 from dragoman.metrics.porter import stem
 from dragoman.metrics.preparation import change_words
+from dragoman.metrics.reference_scorer import ReferenceScorer
 from dragoman.metrics.references import References
 from dragoman.metrics.signature import signature
 
@@ -58,45 +60,37 @@ class Meteor(Metric):
         )
 
 
-class MeteorScorer(Scorer):
+class MeteorScorer(ReferenceScorer):
     """METEOR with its references."""
 
     def __init__(self, metric: Meteor, references: Sequence[Corpus]):
         self.metric = metric
-        self.words = References(references, metric.name, lambda corpus: change_words(corpus, self._words))
+        super().__init__(References(references, metric.name, lambda corpus: change_words(corpus, self._words)))
         self.stems = (
             References(references, metric.name, lambda corpus: change_words(corpus, self._stems))
             if metric.stemmer == "porter"
-            else self.words
+            else self.references
         )
 
-    def statistics(
-        self, hypotheses: Corpus, sentences: NDArray[np.int64] | None = None, *, threads: int = 1
-    ) -> NDArray[np.float64]:
+    def counts(self, hypotheses: Corpus, sentences: NDArray[np.int64], threads: int) -> NDArray[np.float64]:
         """Return for each hypothesis: length, reference length, exact matches, stem matches, chunks."""
-        rows = self.words.sentences(hypotheses, sentences)
-        words, stems = self.words.encode(hypotheses), self.stems.encode(hypotheses)
-        best: NDArray[np.float64] | None = None
-        for reference, reference_stems in zip(self.words.rows, self.stems.rows, strict=True):
+        words, stems = self.references.encode(hypotheses), self.stems.encode(hypotheses)
+
+        def against(reference: Ragged[np.int32], reference_stems: Ragged[np.int32]) -> NDArray[np.float64]:
             matches = kernels.meteor_matches(
                 words.values,
                 stems.values,
                 words.offsets,
-                rows,
+                sentences,
                 reference.values,
                 reference_stems.values,
                 reference.offsets,
                 self.metric.beam,
                 threads,
             )
-            found = np.column_stack([words.lengths, reference.lengths[rows], matches]).astype(np.float64)
-            if best is None:
-                best = found
-            else:
-                better = self.score(found) > self.score(best)
-                best[better] = found[better]
-        assert best is not None
-        return best
+            return np.column_stack([words.lengths, reference.lengths[sentences], matches]).astype(np.float64)
+
+        return self.best_counts(map(against, self.references.rows, self.stems.rows))
 
     def score(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
         """Score sums of statistics; one sentence that equals its reference has no penalty."""
@@ -110,10 +104,6 @@ class MeteorScorer(Scorer):
         whole = (chunks == 1) & (exact == length) & (exact == reference_length)
         penalty = np.where(whole, 0.0, metric.gamma * (chunks / np.maximum(matches, 1)) ** metric.beta)
         return np.asarray(100 * (1 - penalty) * f_score)
-
-    def sentence_scores(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Score single sentences."""
-        return self.score(statistics)
 
     def _words(self, text: str) -> str:
         return text.lower() if self.metric.lowercase else text

@@ -34,9 +34,9 @@ class Scorer(ABC):
     def score(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
         """Score sums of statistics: the last axis is the statistics, the others are kept (also none)."""
 
-    @abstractmethod
     def sentence_scores(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
         """Score single sentences, smoothed where the metric needs that."""
+        return self.score(statistics)
 
 
 @dataclass(frozen=True)

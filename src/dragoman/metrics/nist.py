@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -13,9 +14,10 @@ from numpy.typing import NDArray
 from dragoman.core.corpus import Corpus
 from dragoman.core.options import option
 from dragoman.core.ragged import Ragged
-from dragoman.metrics.metric import Metric, Scorer
+from dragoman.metrics.metric import Metric
 from dragoman.metrics.preparation import Tokenisation, tokenise
-from dragoman.metrics.references import References
+from dragoman.metrics.reference_scorer import ReferenceScorer
+from dragoman.metrics.references import References, ngram_totals
 from dragoman.metrics.signature import signature
 
 
@@ -43,26 +45,21 @@ class Nist(Metric):
         return signature(self.name, case=case, tok=self.tokenise, order=self.order, reflen="average")
 
 
-class NistScorer(Scorer):
+class NistScorer(ReferenceScorer):
     """NIST with its references."""
 
     def __init__(self, metric: Nist, references: Sequence[Corpus]):
+        prepared = partial(tokenise, tokenisation=metric.tokenise, lowercase=metric.lowercase)
+        super().__init__(References(references, metric.name, prepared))
         self.metric = metric
-        self.references = References(
-            references, metric.name, lambda corpus: tokenise(corpus, metric.tokenise, lowercase=metric.lowercase)
-        )
         self.information = ngram_information(self.references.grouped, metric.order)
 
-    def statistics(
-        self, hypotheses: Corpus, sentences: NDArray[np.int64] | None = None, *, threads: int = 1
-    ) -> NDArray[np.float64]:
+    def counts(self, hypotheses: Corpus, sentences: NDArray[np.int64], threads: int) -> NDArray[np.float64]:
         """Return for each hypothesis: length, reference length, information and n-grams of each order."""
-        references = self.references
-        rows = references.sentences(hypotheses, sentences)
-        words = references.encode(hypotheses)
-        information = references.matches(words, rows, self.metric.order, self.information, threads)
-        totals = np.maximum(0, words.lengths[:, None] - np.arange(self.metric.order))
-        return np.column_stack([words.lengths, references.lengths.mean(axis=0)[rows], information, totals])
+        words, order = self.references.encode(hypotheses), self.metric.order
+        information = self.references.matches(words, sentences, order, self.information, threads)
+        reference_lengths = self.references.lengths.mean(axis=0)[sentences]
+        return np.column_stack([words.lengths, reference_lengths, information, ngram_totals(words.lengths, order)])
 
     def score(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
         """Score sums of statistics."""
@@ -74,10 +71,6 @@ class NistScorer(Scorer):
         with np.errstate(divide="ignore"):
             penalty = np.exp(math.log(0.5) / math.log(1.5) ** 2 * np.log(ratio) ** 2)
         return np.asarray(gain * penalty)
-
-    def sentence_scores(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Score single sentences."""
-        return self.score(statistics)
 
 
 def ngram_information(rows: Ragged[np.int32], order: int) -> NDArray[np.float64]:

@@ -8,9 +8,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman import kernels
-from dragoman.core.ragged import Ragged
 from dragoman.metrics.error_rate import WordErrorRate
+from dragoman.metrics.references import Compared
 
 
 @dataclass(frozen=True)
@@ -23,24 +22,7 @@ class Per(WordErrorRate):
 
     name: ClassVar[str] = "per"
 
-    def edits(
-        self,
-        hypotheses: Ragged[np.int32],
-        sentences: NDArray[np.int64],
-        references: Ragged[np.int32],
-        threads: int,
-    ) -> NDArray[np.int64]:
+    def edits(self, compared: Compared, threads: int) -> NDArray[np.int64]:
         """Count words without a partner, on the side that has more of them."""
-        matches = kernels.clipped_ngrams(
-            hypotheses.values,
-            hypotheses.offsets,
-            sentences,
-            references.values,
-            references.offsets,
-            1,
-            np.empty((0, 1)),
-            1,
-            threads,
-        )
-        longer = np.maximum(hypotheses.lengths, references.lengths[sentences])
-        return longer - matches[:, 0].astype(np.int64)
+        longer = np.maximum(compared.hypotheses.lengths, compared.references.lengths[compared.sentences])
+        return longer - compared.matches(1, threads)[:, 0].astype(np.int64)

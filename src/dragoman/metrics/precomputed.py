@@ -79,10 +79,6 @@ class PrecomputedScorer(Scorer):
         summed, divisor = statistics[..., 0], statistics[..., 1]
         return np.asarray(self.metric.scale * (summed / np.where(divisor != 0, divisor, 1.0)))
 
-    def sentence_scores(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Score single sentences."""
-        return self.score(statistics)
-
 
 def _read_columns(path: Path, columns: list[int]) -> NDArray[np.float64]:
     rows: list[list[float]] = []

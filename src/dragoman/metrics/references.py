@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,10 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 
 Preparation = Callable[[Corpus], Corpus]
+
+#: Words of sentences, and where each sentence begins and ends among them.
+Words = NDArray[np.int32]
+Bounds = NDArray[np.int64]
 
 
 def read_references(paths: Sequence[Path], progress: Progress | None = None) -> list[Corpus]:
@@ -129,21 +134,41 @@ class References:
 
         An n-gram counts 1, or what `values` has for its occurrence in the grouped references.
         """
-        return kernels.clipped_ngrams(
-            words.values,
-            words.offsets,
-            sentences,
-            self.grouped.values,
-            self.grouped.offsets,
-            len(self),
-            np.empty((0, order)) if values is None else values,
-            order,
-            threads,
-        )
+        return Compared(words, sentences, self.grouped).matches(order, threads, values, references=len(self))
 
     def sentences(self, hypotheses: Corpus, sentences: NDArray[np.int64] | None) -> NDArray[np.int64]:
         """Return which sentence each hypothesis translates, checked."""
         return checked_sentences(len(hypotheses), sentences, self.lines)
+
+
+class Compared(NamedTuple):
+    """Hypotheses and what they are compared with, in the same ids: hypothesis i translates `sentences[i]`."""
+
+    hypotheses: Ragged[np.int32]
+    sentences: NDArray[np.int64]
+    references: Ragged[np.int32]
+
+    @property
+    def arrays(self) -> tuple[Words, Bounds, NDArray[np.int64], Words, Bounds]:
+        """The arrays that kernels know as hypotheses and references."""
+        hypotheses, sentences, references = self
+        return hypotheses.values, hypotheses.offsets, sentences, references.values, references.offsets
+
+    def matches(
+        self, order: int, threads: int, values: NDArray[np.float64] | None = None, *, references: int = 1
+    ) -> NDArray[np.float64]:
+        """Count n-grams as `References.matches` does; each sentence has so many references, one after the other."""
+        worth = np.empty((0, order)) if values is None else values
+        return kernels.clipped_ngrams(*self.arrays, references, worth, order, threads)
+
+
+def ngram_totals(lengths: NDArray[np.int64], order: int) -> NDArray[np.int64]:
+    """How many n-grams of each order (column) sentences of given lengths (row) have.
+
+    >>> ngram_totals(np.array([3, 1]), 2).tolist()
+    [[3, 2], [1, 0]]
+    """
+    return np.asarray(np.maximum(0, lengths[:, None] - np.arange(order)))
 
 
 def _word_list(vocab: Vocab) -> bytes:

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.options import option
-from dragoman.core.ragged import Ragged
 from dragoman.metrics.error_rate import ErrorRate
 from dragoman.metrics.preparation import change_lines, words_as_in_sacrebleu
-from dragoman.metrics.references import Preparation
+from dragoman.metrics.references import Compared, Preparation
 from dragoman.metrics.signature import SACREBLEU, signature
 
 
@@ -54,14 +53,6 @@ class Ter(ErrorRate):
         tokeniser = TercomTokenizer(self.normalised, self.no_punctuation, self.asian_support, self.case_sensitive)
         return lambda corpus: change_lines(corpus, lambda line: str(tokeniser(line.rstrip())))
 
-    def edits(
-        self,
-        hypotheses: Ragged[np.int32],
-        sentences: NDArray[np.int64],
-        references: Ragged[np.int32],
-        threads: int,
-    ) -> NDArray[np.int64]:
+    def edits(self, compared: Compared, threads: int) -> NDArray[np.int64]:
         """Count shifts, insertions, deletions and substitutions."""
-        return kernels.translation_edits(
-            hypotheses.values, hypotheses.offsets, sentences, references.values, references.offsets, threads
-        )
+        return kernels.translation_edits(*compared.arrays, threads)

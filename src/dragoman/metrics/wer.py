@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.ragged import Ragged
 from dragoman.metrics.error_rate import WordErrorRate
+from dragoman.metrics.references import Compared
 
 
 @dataclass(frozen=True)
@@ -22,14 +22,6 @@ class Wer(WordErrorRate):
 
     name: ClassVar[str] = "wer"
 
-    def edits(
-        self,
-        hypotheses: Ragged[np.int32],
-        sentences: NDArray[np.int64],
-        references: Ragged[np.int32],
-        threads: int,
-    ) -> NDArray[np.int64]:
+    def edits(self, compared: Compared, threads: int) -> NDArray[np.int64]:
         """Count insertions, deletions and substitutions."""
-        return kernels.edit_distances(
-            hypotheses.values, hypotheses.offsets, sentences, references.values, references.offsets, threads
-        )
+        return kernels.edit_distances(*compared.arrays, threads)

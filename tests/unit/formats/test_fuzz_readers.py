@@ -1,34 +1,23 @@
 """Whatever a file holds, a reader gives a sound result or says what is wrong; never anything else."""
 
 import contextlib
-import gzip
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
 
 from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.errors import DragomanError
-from dragoman.core.files import read_chunks
-from dragoman.core.progress import Progress
-from dragoman.formats import arpa, pharaoh, table_lines
+from dragoman.formats import arpa, pharaoh
 from dragoman.formats.arpa import read_arpa
+from dragoman.formats.moses import table_lines
 from dragoman.formats.moses.ini import read_moses_ini
 from dragoman.formats.moses.phrase_table import read_phrase_table
 from dragoman.formats.moses.reordering import attach_reordering, read_reordering
 from dragoman.formats.pharaoh import read_links
-from oracles.fuzzing import fuzz, mutations
+from oracles.fuzzing import QUIET, ReaderFuzzing
 
 LINES = ["a b", "c", "", "a b c d"]
 BITEXT = Bitext(Corpus.from_lines(LINES), Corpus.from_lines(LINES))
-
-
-class Quiet(Progress):
-    def warn(self, text):
-        pass
-
-
-QUIET = Quiet()
 
 
 def check_ragged(ragged, size):
@@ -174,7 +163,6 @@ READERS = {
     "old_ini": (configuration, OLD_INI),
 }
 
-# Pieces that readers care about, so that mutations hit more than the nearest "not a number".
 PIECES = [
     *(b"|||", b" ||| ", b"\n", b"\r\n", b" ", b"\t", b"\x00", b"\xff", b"\xef\xbb\xbf", b"\xe2\x80\xa8"),
     *(b"-", b"0-0", b"-1", b"nan", b"-inf", b"1e999", b"1e-999", b"0x1p3", b"99999999999", b"<unk>", b"a " * 300),
@@ -197,44 +185,6 @@ def reader(request, tmp_path, monkeypatch):
     return run
 
 
-def test_the_unchanged_files_are_fine(reader):
-    reader(reader.valid)
-    reader(gzip.compress(reader.valid))
-    reader(b"\xef\xbb\xbf" + reader.valid.replace(b"\n", b"\r\n"))
-
-
-@fuzz
-@given(st.binary(max_size=200) | st.lists(st.sampled_from(PIECES), max_size=30).map(b"".join))
-def test_arbitrary_bytes(reader, data):
-    with contextlib.suppress(DragomanError):
-        reader(data)
-
-
-@fuzz
-@given(st.data())
-def test_mutations(reader, data):
-    with contextlib.suppress(DragomanError):
-        reader(data.draw(mutations(reader.valid, PIECES)))
-
-
-@fuzz
-@given(st.data(), st.sampled_from([8, 64]))
-def test_mutations_in_small_chunks(reader, data, chunk_bytes):
-    with pytest.MonkeyPatch.context() as patch, contextlib.suppress(DragomanError):
-        for module in (arpa, pharaoh, table_lines):
-            patch.setattr(module, "read_chunks", lambda path: read_chunks(path, chunk_bytes))
-        reader(data.draw(mutations(reader.valid, PIECES)))
-
-
-@fuzz
-@given(st.data())
-def test_mutations_of_compressed_files(reader, data):
-    with contextlib.suppress(DragomanError):
-        reader(data.draw(mutations(gzip.compress(reader.valid, mtime=0), PIECES)))
-
-
-@fuzz
-@given(st.data())
-def test_compressed_mutations(reader, data):
-    with contextlib.suppress(DragomanError):
-        reader(gzip.compress(data.draw(mutations(reader.valid, PIECES))))
+class TestReaders(ReaderFuzzing):
+    pieces = PIECES
+    chunked = (arpa, pharaoh, table_lines)

@@ -26,7 +26,9 @@ def model(folder):
 @pytest.fixture(scope="module")
 def run(model, folder):
     texts = folder / "dev.fr", folder / "dev.en"
-    return model.with_weights({"lm": 3.0}).tune(*texts, out=folder / "run", iterations=2, options={"restarts": 2}, progress=Progress())
+    return model.with_weights({"lm": 3.0}).tune(
+        *texts, out=folder / "run", iterations=2, options={"restarts": 2}, progress=Progress()
+    )
 
 
 def test_everything_is_there_and_nothing_is_imported_before_it_is_used():

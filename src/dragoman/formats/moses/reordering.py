@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.errors import UsageError
 from dragoman.core.files import PathLike
-from dragoman.core.phrases import PhrasePairs
+from dragoman.core.phrases import PairColumns, PhrasePairs
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
@@ -18,22 +18,11 @@ from dragoman.formats.moses.table_lines import first_of_each_pair, read_table_li
 
 
 @dataclass(frozen=True, eq=False)
-class ReorderingTable:
-    """The phrase pairs of a reordering table, as in `PhrasePairs`, with one row of probabilities each.
+class ReorderingTable(PairColumns):
+    """The phrase pairs of a reordering table.
 
     An msd-bidirectional-fe table has the six columns of `REORDERING_SCORES`; other types have other numbers.
     """
-
-    source_vocab: Vocab
-    target_vocab: Vocab
-    sources: Ragged[np.int32]
-    targets: Ragged[np.int32]
-    source_ids: NDArray[np.int32]
-    target_ids: NDArray[np.int32]
-    scores: NDArray[np.float32]
-
-    def __len__(self) -> int:
-        return len(self.source_ids)
 
 
 def read_reordering(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, open_output, read_chunks
-from dragoman.core.phrases import PhrasePairs
+from dragoman.core.phrases import PairColumns, PhrasePairs
 from dragoman.core.progress import Progress
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
@@ -35,20 +35,13 @@ _FAULTS = {
 
 
 @dataclass(frozen=True, eq=False)
-class TableLines:
+class TableLines(PairColumns):
     """A table as it stands in its file, with the distinct phrases of each side listed once.
 
     `points` and `counts` are as in `PhrasePairs`, a row of NaN where a line has not three counts; `further_lines`
     is the number of lines with something in further fields.
     """
 
-    source_vocab: Vocab
-    target_vocab: Vocab
-    sources: Ragged[np.int32]
-    targets: Ragged[np.int32]
-    source_ids: NDArray[np.int32]
-    target_ids: NDArray[np.int32]
-    scores: NDArray[np.float32]
     points: Ragged[np.uint16]
     counts: NDArray[np.float32]
     further_lines: int

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from dragoman.core.store import Arrays
 from dragoman.core.vocab import UNK, Vocab
-from dragoman.model.extra_features.feature import learnt_array
+from dragoman.model.extra_features.feature import ModelParts, learnt_array
 from dragoman.model.phrase_table import PhraseTable
 
 Side = Literal["source", "target"]
@@ -29,8 +28,9 @@ class WordClasses:
     frequent: NDArray[np.bool_]
 
     @classmethod
-    def load(cls, vocab: Vocab, learnt: Arrays, side: Side) -> WordClasses:
+    def load(cls, parts: ModelParts, learnt: Arrays, side: Side) -> WordClasses:
         """Rebuild from what `frequent_words` gave."""
+        vocab = _vocab(parts, side)
         frequent = np.zeros(len(vocab), bool)
         frequent[learnt_array(learnt, side, np.int32, below=len(vocab))] = True
         frequent[UNK] = False
@@ -54,18 +54,23 @@ class WordClasses:
         return frozenset([OTHER, *self.names(np.flatnonzero(self.frequent).astype(np.int32))])
 
 
-def frequent_words(vocab: Vocab, tables: Mapping[str, PhraseTable], side: Side, limit: int) -> NDArray[np.int32]:
+def frequent_words(parts: ModelParts, side: Side, limit: int) -> NDArray[np.int32]:
     """The ids of the `limit` words that occur most often in phrase pairs, most frequent first; 0 is no limit.
 
     Each pair counts as often as it was extracted, if its table knows.
     """
+    vocab = _vocab(parts, side)
     frequency = np.zeros(len(vocab))
-    for table in tables.values():
+    for table in parts.tables.values():
         frequency += _frequencies(table, side, len(vocab))
     frequency[UNK] = 0
     order = np.lexsort((np.arange(len(vocab)), -frequency))
     there = int(np.count_nonzero(frequency))
     return order[: min(limit, there) if limit else there].astype(np.int32)
+
+
+def _vocab(parts: ModelParts, side: Side) -> Vocab:
+    return parts.source_vocab if side == "source" else parts.target_vocab
 
 
 def _frequencies(table: PhraseTable, side: Side, words: int) -> NDArray[np.float64]:

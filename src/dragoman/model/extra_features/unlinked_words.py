@@ -3,14 +3,43 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
-from dragoman.model.extra_features.feature import PairFeature, PairsInUse, named_rows
-from dragoman.model.extra_features.frequent_words import Side, WordClasses, distinct
+from dragoman.core.store import Arrays
+from dragoman.model.extra_features.feature import (
+    ExtraFeature,
+    ModelParts,
+    PairFeature,
+    PairsInUse,
+    named_rows,
+    need_links,
+)
+from dragoman.model.extra_features.frequent_words import Side, WordClasses, distinct, frequent_words
+
+
+@dataclass(frozen=True)
+class UnlinkedWordFeature(ExtraFeature):
+    """Base of the features that count the words of one side that have no link.
+
+    Its option `source_words` or `target_words`, after its side, is how many of them have a feature of their own.
+    """
+
+    side: ClassVar[Side]
+
+    def learn(self, parts: ModelParts, progress: Progress = SILENT) -> Arrays:
+        """Find the frequent words."""
+        need_links(self.name, parts.tables)
+        return {self.side: frequent_words(parts, self.side, getattr(self, f"{self.side}_words"))}
+
+    def ready(self, parts: ModelParts, learnt: Arrays) -> PairFeature:
+        """Return the feature."""
+        return UnlinkedWords(self.prefix, self.side, WordClasses.load(parts, learnt, self.side))
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,14 +37,14 @@ class WordPair(ExtraFeature):
         """Find the frequent words of both sides."""
         need_links(self.name, parts.tables)
         return {
-            "source": frequent_words(parts.source_vocab, parts.tables, "source", self.source_words),
-            "target": frequent_words(parts.target_vocab, parts.tables, "target", self.target_words),
+            "source": frequent_words(parts, "source", self.source_words),
+            "target": frequent_words(parts, "target", self.target_words),
         }
 
     def ready(self, parts: ModelParts, learnt: Arrays) -> PairFeature:
         """Return the feature."""
-        source = WordClasses.load(parts.source_vocab, learnt, "source")
-        return LinkedWords(self.prefix, source, WordClasses.load(parts.target_vocab, learnt, "target"))
+        source = WordClasses.load(parts, learnt, "source")
+        return LinkedWords(self.prefix, source, WordClasses.load(parts, learnt, "target"))
 
 
 @dataclass(frozen=True, eq=False)

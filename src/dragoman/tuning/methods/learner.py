@@ -20,7 +20,7 @@ from dragoman.metrics.precomputed import PrecomputedScorer
 from dragoman.model.bundle import Model
 from dragoman.sampling.global_features import features_of
 from dragoman.search.translator import Translator
-from dragoman.tuning.methods.method import TuningMethod
+from dragoman.tuning.methods.method import Resources, TuningMethod
 from dragoman.tuning.problems.ranges import Ranges, no_sparse
 
 #: What a learner must know to go on, as arrays by name.
@@ -82,6 +82,13 @@ class Checkpoint:
     stop: str | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class Seeded(Resources):
+    """What a learner has to work with: the seed of all its random numbers as well."""
+
+    seed: int
+
+
 @dataclass(frozen=True)
 class Learner(TuningMethod):
     """A method that learns online, and its options.
@@ -100,7 +107,6 @@ class Learner(TuningMethod):
                 f"{self.name} needs a metric that can score new translations; precomputed knows those in its file only"
             )
 
-    @abstractmethod
     def learn(
         self,
         lesson: Lesson,
@@ -112,3 +118,9 @@ class Learner(TuningMethod):
         progress: Progress = SILENT,
     ) -> Iterator[Checkpoint]:
         """Learn from `start`, or go on from a checkpoint with those weights and that state; yield checkpoints."""
+        self.check(lesson)
+        return self.checkpoints(lesson, start, state, Seeded(threads, progress, seed))
+
+    @abstractmethod
+    def checkpoints(self, lesson: Lesson, start: Weights, state: State | None, using: Seeded) -> Iterator[Checkpoint]:
+        """Do what `learn` promises; the lesson is checked."""

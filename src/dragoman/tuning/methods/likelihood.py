@@ -10,10 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
-from dragoman.core.errors import UsageError
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.options import option
-from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
 from dragoman.core.weights import Weights
 from dragoman.forest.batch import Batch
@@ -22,10 +20,10 @@ from dragoman.forest.intersection import intersection
 from dragoman.forest.kbest import kbest_many
 from dragoman.forest.log_linear import LogLinear
 from dragoman.forest.union import union
-from dragoman.tuning.methods.tuner import Optimum, Tuner
+from dragoman.tuning.methods.tuner import Optimum, Random, Tuner
 from dragoman.tuning.optimise.lbfgs import maximise
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
-from dragoman.tuning.problems.problem import Problem, best_rows
+from dragoman.tuning.problems.problem import best_rows
 
 Vector = NDArray[np.float64]
 
@@ -63,33 +61,24 @@ class Likelihood(Tuner):
     candidates: int = option(100, "best strings of a hypergraph that a surrogate is chosen from", minimum=1)
     iterations: int = option(200, "of L-BFGS, at most", minimum=1)
 
-    def optimise(
-        self,
-        problem: HypergraphProblem | Problem,
-        start: Vector,
-        *,
-        rng: np.random.Generator,
-        threads: int = 1,
-        progress: Progress = SILENT,
-    ) -> Optimum:
+    def improve(self, problem: HypergraphProblem, start: Vector, using: Random) -> Optimum:
         """Climb from the start."""
-        if isinstance(problem, Problem):
-            raise UsageError("likelihood works on hypergraphs, and this is a list of candidates")
         graphs = problem.batch.graphs()
         targets = reached_targets(problem, graphs)
         missing = [i for i, target in enumerate(targets) if target is None]
         details = {"reached": len(graphs) - len(missing), "surrogates": len(missing)}
-        progress.note(
+        using.progress.note(
             f"{details['reached']:,} sentences have a reference that can be derived,"
             f" {details['surrogates']:,} a surrogate"
         )
+        threads = using.threads
         for i, target in surrogates(problem, graphs, missing, start, self.candidates, threads=threads).items():
             targets[i] = target
         objective = LogLikelihood(
             [target for target in targets if target is not None], graphs, self.deviation, threads=threads
         )
-        with progress.stage("maximising the likelihood"):
-            weights, value = maximise(objective, start.astype(np.float64), self.iterations)
+        with using.progress.stage("maximising the likelihood"):
+            weights, value = maximise(objective, start, self.iterations)
         return Optimum(weights, value, details)
 
 

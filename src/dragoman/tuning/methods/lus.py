@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.options import option
-from dragoman.core.progress import SILENT, Progress, ShareDone
-from dragoman.tuning.methods.tuner import Optimum, Tuner, random_starts
+from dragoman.core.progress import ShareDone
+from dragoman.tuning.methods.tuner import Optimum, Random, Tuner, best_of, random_starts
 from dragoman.tuning.problems.evaluate import Evaluator
 from dragoman.tuning.problems.problem import Problem
 
@@ -40,26 +40,15 @@ class Lus(Tuner):
     samples: int = option(50_000, "weights to try from each start", minimum=1)
     starts: int = option(8, "the given weights and so many minus one random ones", minimum=1)
 
-    def optimise(
-        self,
-        problem: Problem,
-        start: NDArray[np.float64],
-        *,
-        rng: np.random.Generator,
-        threads: int = 1,
-        progress: Progress = SILENT,
-    ) -> Optimum:
+    def improve(self, problem: Problem, start: NDArray[np.float64], using: Random) -> Optimum:
         """Sample from each start; return the best weights found."""
-        evaluator = Evaluator(problem, threads=threads)
-        starts = random_starts(problem, start, self.starts - 1, rng)
-        best = Optimum(start.copy(), -np.inf)
-        with progress.stage("sampling weights") as share_done:
-            for i, (weights, stream) in enumerate(zip(starts, rng.spawn(self.starts), strict=True)):
-                part = _Part(share_done, i, self.starts)
-                found = self._sample(evaluator, weights, stream, part)
-                if found.objective > best.objective:
-                    best = found
-        return best
+        evaluator = Evaluator(problem, threads=using.threads)
+        starts = random_starts(problem, start, self.starts - 1, using.rng)
+        streams = using.rng.spawn(self.starts)
+        with using.progress.stage("sampling weights") as share_done:
+            parts = [_Part(share_done, i, self.starts) for i in range(self.starts)]
+            found = (self._sample(evaluator, *each) for each in zip(starts, streams, parts, strict=True))
+            return best_of(found, self.starts, share_done)
 
     def reach(self, width: NDArray[np.float64], failures: NDArray[np.int64]) -> NDArray[np.float64]:
         """The box after each number of failures: d = width · q^failures, one row each."""

@@ -12,8 +12,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from dragoman.core.options import option
-from dragoman.core.progress import SILENT, Progress
-from dragoman.tuning.methods.tuner import Optimum, Tuner, random_starts
+from dragoman.tuning.methods.tuner import Optimum, Random, Tuner, best_of, random_starts
 from dragoman.tuning.optimise.line_search import Line, Lines, Point, prepare
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
 from dragoman.tuning.problems.problem import Problem
@@ -72,33 +71,21 @@ class Mert(Tuner):
     max_rounds: int = option(100, "most rounds from one start", minimum=1)
     normalise: bool = option(True, "scale the weights so that their absolute values sum to 1")
 
-    def optimise(
-        self,
-        problem: Problem | HypergraphProblem,
-        start: Vector,
-        *,
-        rng: np.random.Generator,
-        threads: int = 1,
-        progress: Progress = SILENT,
-    ) -> Optimum:
+    def improve(self, problem: Problem | HypergraphProblem, start: Vector, using: Random) -> Optimum:
         """Return the weights with the highest metric that were found, never worse than `start` (unless smoothed)."""
-        starts = random_starts(problem, start, self.restarts, rng)
-        streams = rng.spawn(len(starts))
-        lines = prepare(problem, threads=max(1, threads // len(starts)))
+        starts = random_starts(problem, start, self.restarts, using.rng)
+        streams = using.rng.spawn(len(starts))
+        lines = prepare(problem, threads=max(1, using.threads // len(starts)))
         stop = Event()
 
         def climb(i: int) -> Optimum:
             return self._climb(lines, starts[i], streams[i], stop)
 
-        found = []
-        with progress.stage("mert") as share, ThreadPoolExecutor(threads) as pool:
+        with using.progress.stage("mert") as share_done, ThreadPoolExecutor(using.threads) as pool:
             try:
-                for optimum in pool.map(climb, range(len(starts))):
-                    found.append(optimum)
-                    share(len(found) / len(starts))
+                best = best_of(pool.map(climb, range(len(starts))), len(starts), share_done)
             finally:
                 stop.set()  # after an interruption the other starts end at their next round
-        best = max(found, key=lambda optimum: optimum.objective)
         total = np.abs(best.weights).sum()
         if not self.normalise or total == 0:
             return best

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dragoman.core.options import Options
+from dragoman.core.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -14,3 +15,11 @@ class TuningMethod(Options, ABC):
     """A method and its options. The same seed gives the same result, whatever the number of threads."""
 
     name: ClassVar[str]
+
+
+@dataclass(frozen=True, eq=False)
+class Resources:
+    """What a method has to work with: threads, and somebody who is told how far it is."""
+
+    threads: int
+    progress: Progress

@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.options import option
-from dragoman.core.progress import SILENT, Progress
-from dragoman.tuning.methods.tuner import Optimum, Tuner
+from dragoman.tuning.methods.tuner import Optimum, Random, Tuner
 from dragoman.tuning.problems.problem import Problem
-from dragoman.tuning.problems.pseudo_document import Gains, checked_start
+from dragoman.tuning.problems.pseudo_document import Gains, sentence_orders
 
 
 @dataclass(frozen=True)
@@ -40,24 +39,15 @@ class Mira(Tuner):
     epochs: int = option(60, "passes over the sentences", minimum=1)
     shuffle: bool = option(True, "visit sentences in another order in each pass")
 
-    def optimise(
-        self,
-        problem: Problem,
-        start: NDArray[np.float64],
-        *,
-        rng: np.random.Generator,
-        threads: int = 1,
-        progress: Progress = SILENT,
-    ) -> Optimum:
-        """Run all passes; see `Tuner`."""
-        weights = checked_start(problem, start)
+    def improve(self, problem: Problem, start: NDArray[np.float64], using: Random) -> Optimum:
+        """Run all passes."""
         gains = Gains.of(problem)
-        document = gains.begin(weights, self.decay)
+        weights, document = start, gains.begin(start, self.decay)
         drift = np.zeros_like(weights)
-        order = np.arange(len(problem.sentences) - 1)
         best = Optimum(weights, problem.objective(weights))
-        with progress.stage("MIRA") as share:
-            for epoch in range(self.epochs):
+        orders = sentence_orders(problem, self.epochs, using.rng if self.shuffle else None)
+        with using.progress.stage("MIRA") as share_done:
+            for epoch, order in enumerate(orders):
                 weights, drift, document, updates, _ = kernels.mira_epoch(
                     *gains.candidates,
                     kinds=gains.kinds,
@@ -65,7 +55,7 @@ class Mira(Tuner):
                     statistics=gains.statistics,
                     bleu_columns=gains.bleu_columns,
                     gains=np.empty(0) if len(gains.bleu_columns) else gains.within(document),
-                    order=rng.permutation(order) if self.shuffle else order,
+                    order=order,
                     weights=weights,
                     drift=drift,
                     background=document,
@@ -74,11 +64,11 @@ class Mira(Tuner):
                     decay=self.decay,
                 )
                 average = weights - drift / ((epoch + 1) * len(order))
-                rows = kernels.best_rows(*gains.candidates, weights=average, threads=threads)
+                rows = kernels.best_rows(*gains.candidates, weights=average, threads=using.threads)
                 value = problem.sign * float(problem.scorer.score(problem.statistics[rows].sum(axis=0)))
                 if value > best.objective:
                     best = Optimum(average, value)
-                share((epoch + 1) / self.epochs)
+                share_done((epoch + 1) / self.epochs)
                 if updates == 0:
                     break
         return best

@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.options import option
-from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
-from dragoman.tuning.methods.tuner import Optimum, Tuner
+from dragoman.tuning.methods.tuner import Optimum, Random, Tuner
 from dragoman.tuning.problems.problem import Problem
-from dragoman.tuning.problems.pseudo_document import Gains, checked_start
+from dragoman.tuning.problems.pseudo_document import Gains, sentence_orders
 
 #: The dual is solved until it is so close to the primal, a sentence, in units of C · B.
 TOLERANCE = 1e-3
@@ -47,26 +46,17 @@ class MiraSmo(Tuner):
     passes: int = option(8, "passes over the sentences", minimum=1)
     shuffle: bool = option(True, "visit sentences in another order in each pass")
 
-    def optimise(
-        self,
-        problem: Problem,
-        start: NDArray[np.float64],
-        *,
-        rng: np.random.Generator,
-        threads: int = 1,
-        progress: Progress = SILENT,
-    ) -> Optimum:
-        """Run all passes; see `Tuner`."""
-        weights = checked_start(problem, start)
+    def improve(self, problem: Problem, start: NDArray[np.float64], using: Random) -> Optimum:
+        """Run all passes."""
         gains = Gains.of(problem)
-        document = gains.begin(weights, self.decay)
-        order = np.arange(len(problem.sentences) - 1)
+        weights, document = start, gains.begin(start, self.decay)
         kinds = Ragged(np.arange(len(gains.statistics)), gains.kind_offsets)
         worth = np.zeros(len(gains.statistics))
         unsolved = 0
-        with progress.stage("MIRA") as share:
-            for number in range(self.passes):
-                batches = _batches(rng.permutation(order) if self.shuffle else order, self.batch_size)
+        orders = sentence_orders(problem, self.passes, using.rng if self.shuffle else None)
+        with using.progress.stage("MIRA") as share_done:
+            for number, order in enumerate(orders):
+                batches = _batches(order, self.batch_size)
                 total = np.zeros_like(weights)
                 for done, batch in enumerate(batches):
                     members = kinds.take(batch).values
@@ -86,9 +76,9 @@ class MiraSmo(Tuner):
                     total += weights
                     translations = gains.statistics[gains.kinds[best]]
                     document = kernels.decayed_sums(translations, document, self.decay, self.decay)[-1]
-                    share((number + (done + 1) / len(batches)) / self.passes)
+                    share_done((number + (done + 1) / len(batches)) / self.passes)
         if unsolved:
-            progress.warn(f"{unsolved:,} of MIRA's updates stopped before they were exact; a smaller C is easier")
+            using.progress.warn(f"{unsolved:,} of MIRA's updates stopped before they were exact; a smaller C is easier")
         average = total / len(batches)
         return Optimum(average, problem.objective(average))
 

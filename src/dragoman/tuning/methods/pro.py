@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.errors import UsageError
 from dragoman.core.options import option
-from dragoman.core.progress import SILENT, Progress
-from dragoman.tuning.methods.tuner import Optimum, Tuner
+from dragoman.core.progress import Progress
+from dragoman.tuning.methods.tuner import Optimum, Random, Tuner
 from dragoman.tuning.problems.pairs import differences
 from dragoman.tuning.problems.problem import Problem
-from dragoman.tuning.problems.pseudo_document import checked_start
 
 #: L-BFGS needs a few dozen steps; more would mean that something is odd.
 MAX_STEPS = 1000
@@ -52,21 +51,12 @@ class Pro(Tuner):
     variance: float = option(1.0, "variance of the Gaussian prior of each weight", minimum=1e-12)
     prior: Literal["zero", "previous"] = option("zero", "where the Gaussian prior has its mean")
 
-    def optimise(
-        self,
-        problem: Problem,
-        start: NDArray[np.float64],
-        *,
-        rng: np.random.Generator,
-        threads: int = 1,
-        progress: Progress = SILENT,
-    ) -> Optimum:
-        """Sample pairs and learn to rank them; see `Tuner`."""
-        previous = checked_start(problem, start)
+    def improve(self, problem: Problem, start: NDArray[np.float64], using: Random) -> Optimum:
+        """Sample pairs and learn to rank them."""
         scores = problem.sign * problem.scorer.sentence_scores(problem.statistics) / 100
         if not np.isfinite(scores).all():
             raise UsageError("the metric has no finite scores of single sentences, which pro needs; try mert")
-        with progress.stage("sampling pairs") as share:
+        with using.progress.stage("sampling pairs") as share_done:
             better, worse = kernels.sample_pairs(
                 problem.sentences,
                 np.ascontiguousarray(scores, np.float64),
@@ -74,17 +64,17 @@ class Pro(Tuner):
                 keep=self.pairs,
                 threshold=self.threshold,
                 largest=self.selection == "largest",
-                seed=int(rng.integers(2**63)),
-                threads=threads,
-                progress=share,
+                seed=int(using.rng.integers(2**63)),
+                threads=using.threads,
+                progress=share_done,
             )
-        mean = previous if self.prior == "previous" else np.zeros_like(previous)
+        mean = start if self.prior == "previous" else np.zeros_like(start)
         if not len(better):
-            progress.warn(
+            using.progress.warn(
                 f"no two candidates of a sentence have scores more than {self.threshold:g} apart: the weights stay"
             )
-            return Optimum(previous, -float(((previous - mean) ** 2).sum()) / (2 * self.variance))
-        weights, loss = self._minimise(differences(problem, better, worse), mean, progress)
+            return Optimum(start, -float(((start - mean) ** 2).sum()) / (2 * self.variance))
+        weights, loss = self._minimise(differences(problem, better, worse), mean, using.progress)
         return Optimum(weights, -loss)
 
     def _minimise(self, pairs: Any, mean: NDArray[np.float64], progress: Progress) -> tuple[NDArray[np.float64], float]:

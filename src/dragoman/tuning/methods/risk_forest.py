@@ -8,15 +8,12 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.errors import UsageError
 from dragoman.core.options import option
-from dragoman.core.progress import SILENT, Progress
 from dragoman.metrics.smooth_bleu import smooth_bleu
 from dragoman.tuning.methods.annealer import Annealer, Risk
-from dragoman.tuning.methods.tuner import Optimum
+from dragoman.tuning.methods.tuner import Optimum, Random
 from dragoman.tuning.problems.forest_counts import ForestCounts
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
-from dragoman.tuning.problems.problem import Problem
 
 Vector = NDArray[np.float64]
 
@@ -58,19 +55,9 @@ class RiskForest(Annealer):
         None, "ratio of the precisions of one order and the order before, for linear; by default measured", minimum=1e-6
     )
 
-    def optimise(
-        self,
-        problem: HypergraphProblem | Problem,
-        start: Vector,
-        *,
-        rng: np.random.Generator,
-        threads: int = 1,
-        progress: Progress = SILENT,
-    ) -> Optimum:
+    def improve(self, problem: HypergraphProblem, start: Vector, using: Random) -> Optimum:
         """Anneal, then quench."""
-        if isinstance(problem, Problem):
-            raise UsageError("risk-forest works on hypergraphs; on lists, risk-nbest does the same")
-        return self.anneal(self.risk(problem, start, threads=threads), start, progress)
+        return self.anneal(self.risk(problem, start, threads=using.threads), start, using.progress)
 
     def risk(self, problem: HypergraphProblem, start: Vector, *, threads: int = 1) -> Risk:
         """The objective, given the weights to begin with."""

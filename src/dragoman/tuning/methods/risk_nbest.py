@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.errors import UsageError
-from dragoman.core.progress import SILENT, Progress
 from dragoman.tuning.methods.annealer import Annealer
-from dragoman.tuning.methods.tuner import Optimum
+from dragoman.tuning.methods.tuner import Optimum, Random
 from dragoman.tuning.problems.problem import Problem
 
 
@@ -46,17 +45,9 @@ class RiskNbest(Annealer):
 
     name: ClassVar[str] = "risk-nbest"
 
-    def optimise(
-        self,
-        problem: Problem,
-        start: NDArray[np.float64],
-        *,
-        rng: np.random.Generator,
-        threads: int = 1,
-        progress: Progress = SILENT,
-    ) -> Optimum:
+    def improve(self, problem: Problem, start: NDArray[np.float64], using: Random) -> Optimum:
         """Anneal, then quench."""
-        return self.anneal(ExpectedScore(problem, threads=threads), start, progress)
+        return self.anneal(ExpectedScore(problem, threads=using.threads), start, using.progress)
 
 
 class ExpectedScore:

@@ -17,14 +17,13 @@ from numpy.typing import NDArray
 
 from dragoman.core.errors import UsageError
 from dragoman.core.options import option
-from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
 from dragoman.core.samples import Samples
 from dragoman.core.weights import Weights
 from dragoman.metrics.metric import Scorer
 from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling
-from dragoman.tuning.methods.learner import Checkpoint, Learner, Lesson, State
+from dragoman.tuning.methods.learner import Checkpoint, Learner, Lesson, Seeded, State
 from dragoman.tuning.optimise.ascent import Ascent, AscentName, ascent_of
 from dragoman.tuning.problems.drawn import Drawn
 from dragoman.tuning.runs.kept import changed
@@ -99,18 +98,8 @@ class RiskSampling(Learner):
             return f"the temperature is below {self.coldest:g}"
         return None
 
-    def learn(
-        self,
-        lesson: Lesson,
-        start: Weights,
-        state: State | None = None,
-        *,
-        seed: int = 1,
-        threads: int = 1,
-        progress: Progress = SILENT,
-    ) -> Iterator[Checkpoint]:
+    def checkpoints(self, lesson: Lesson, start: Weights, state: State | None, using: Seeded) -> Iterator[Checkpoint]:
         """Go uphill, a checkpoint every so many updates."""
-        self.check(lesson)
         ascent = ascent_of(self.ascent, self._rate, self.meta_rate)
         weights, update = self._first(start, lesson), 0
         if state is not None:
@@ -120,9 +109,9 @@ class RiskSampling(Learner):
         stop = None
         while stop is None:
             gains, passed = [], []
-            with progress.stage("learning") as share:
+            with using.progress.stage("learning") as share:
                 for done in range(self.evaluate_every):
-                    weights, gain = self._updated(lesson, weights, ascent, update, seed, threads)
+                    weights, gain = self._updated(lesson, weights, ascent, update, using)
                     gains.append(gain)
                     passed.append(weights)
                     update += 1
@@ -160,12 +149,12 @@ class RiskSampling(Learner):
         return start.updated(dict.fromkeys([*lesson.names, *lesson.sparse(start)], 0.0))
 
     def _updated(
-        self, lesson: Lesson, weights: Weights, ascent: Ascent, update: int, seed: int, threads: int
+        self, lesson: Lesson, weights: Weights, ascent: Ascent, update: int, using: Seeded
     ) -> tuple[Weights, float]:
         """One step: the weights after it, and the expected gain before it."""
-        rng = np.random.default_rng([seed, update])
+        rng = np.random.default_rng([using.seed, update])
         units = self.minibatch_of(lesson.units, update, rng)
-        drawn = self._draw(lesson, weights, units, int(rng.integers(2**63)), threads)
+        drawn = self._draw(lesson, weights, units, int(rng.integers(2**63)), using.threads)
         temperature = self.temperature_of(update)
         estimate = self.estimate(drawn, lesson.scorer, lesson.sign, temperature, rng)
         sparse = lesson.sparse(drawn.features.names)

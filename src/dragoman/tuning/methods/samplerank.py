@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError
 from dragoman.core.options import option
-from dragoman.core.progress import SILENT, Progress
 from dragoman.core.weights import Weights
 from dragoman.sampling.ranking import Plan, RankChains, Ranked, RankedSentences, RankSteps, check_steps
 from dragoman.sampling.schedule import checked_seed
-from dragoman.tuning.methods.learner import Checkpoint, Learner, Lesson, State
+from dragoman.tuning.methods.learner import Checkpoint, Learner, Lesson, Seeded, State
 
 
 @dataclass(frozen=True)
@@ -58,21 +57,11 @@ class SampleRank(RankSteps, Learner):
         super().check(lesson)
         check_steps(self, lesson.translator.space)
 
-    def learn(
-        self,
-        lesson: Lesson,
-        start: Weights,
-        state: State | None = None,
-        *,
-        seed: int = 1,
-        threads: int = 1,
-        progress: Progress = SILENT,
-    ) -> Iterator[Checkpoint]:
+    def checkpoints(self, lesson: Lesson, start: Weights, state: State | None, using: Seeded) -> Iterator[Checkpoint]:
         """Learn from `start`, or go on from a checkpoint."""
-        self.check(lesson)
         sentences = RankedSentences(lesson.lines, lesson.scorer, lesson.units, lesson.learnt, lesson.sign)
         chains = RankChains.of(self, lesson.translator.reweighted(start), sentences)
-        course = _Course(self, lesson.units, checked_seed(seed))
+        course = _Course(self, lesson.units, checked_seed(using.seed))
         learnt, given = chains.learnt, start.vector(chains.names)
         now = course.begin(given[learnt]) if state is None else course.resume(state, int(learnt.sum()))
         while now.epoch < self.epochs:
@@ -80,13 +69,13 @@ class SampleRank(RankSteps, Learner):
             stop = course.next_stop(plan, now.wave)
             weights = np.tile(given, (course.chains, 1))
             weights[:, learnt] = now.weights
-            with progress.stage(f"epoch {now.epoch + 1}") as share_done:
+            with using.progress.stage(f"epoch {now.epoch + 1}") as share_done:
                 found = chains.run(
                     [batches[now.wave : stop] for batches in plan],
                     weights,
-                    seed=seed,
+                    seed=using.seed,
                     first_batch=now.epoch << 32 | now.wave,
-                    threads=threads,
+                    threads=using.threads,
                     progress=share_done,
                 )
             last = stop == max(map(len, plan))

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.options import option
-from dragoman.core.progress import SILENT, Progress
-from dragoman.tuning.methods.tuner import Optimum, Tuner, random_starts
+from dragoman.tuning.methods.tuner import Optimum, Random, Tuner, best_of, random_starts
 from dragoman.tuning.problems.evaluate import Evaluator
 from dragoman.tuning.problems.problem import Problem
 
@@ -41,26 +40,16 @@ class Simplex(Tuner):
     tolerance: float = option(1e-4, "stop when no weight of a vertex is further from the best vertex's", minimum=0)
     steps: int = option(10_000, "stop after so many steps in any case", minimum=1)
 
-    def optimise(
-        self,
-        problem: Problem,
-        start: NDArray[np.float64],
-        *,
-        rng: np.random.Generator,
-        threads: int = 1,
-        progress: Progress = SILENT,
-    ) -> Optimum:
+    def improve(self, problem: Problem, start: NDArray[np.float64], using: Random) -> Optimum:
         """Run from the start and random vertices; return the best vertex."""
-        evaluator = Evaluator(problem, threads=threads)
-        best = Optimum(start.copy(), -np.inf)
-        with progress.stage("moving simplices") as share_done:
-            for run in range(self.starts):
-                vertices = random_starts(problem, start, len(start), rng)
-                found = climb(evaluator.objectives, vertices, self.tolerance, self.steps, evaluator.focus)
-                if found.objective > best.objective:
-                    best = found
-                share_done((run + 1) / self.starts)
-        return best
+        evaluator = Evaluator(problem, threads=using.threads)
+        simplices = (random_starts(problem, start, len(start), using.rng) for _ in range(self.starts))
+        with using.progress.stage("moving simplices") as share_done:
+            found = (
+                climb(evaluator.objectives, vertices, self.tolerance, self.steps, evaluator.focus)
+                for vertices in simplices
+            )
+            return best_of(found, self.starts, share_done)
 
 
 def climb(

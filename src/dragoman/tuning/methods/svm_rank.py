@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.options import option
-from dragoman.core.progress import SILENT, Progress
-from dragoman.tuning.methods.tuner import Optimum, Tuner
+from dragoman.core.progress import Progress
+from dragoman.tuning.methods.tuner import Optimum, Random, Tuner
 from dragoman.tuning.problems.pairs import differences
 from dragoman.tuning.problems.problem import Problem
-from dragoman.tuning.problems.pseudo_document import Gains, checked_start
+from dragoman.tuning.problems.pseudo_document import Gains
 
 #: How much the margins of examples may differ from optimal ones; that of SVM-light, which Schuth used.
 TOLERANCE = 1e-3
@@ -49,26 +49,18 @@ class SvmRank(Tuner):
     selection: Literal["spread", "next"] = option("spread", "which ones: over the whole list, or the next best")
     max_iterations: int = option(100_000, "passes of the solver over the pairs, at most", minimum=1)
 
-    def optimise(
-        self,
-        problem: Problem,
-        start: NDArray[np.float64],
-        *,
-        rng: np.random.Generator,
-        threads: int = 1,
-        progress: Progress = SILENT,
-    ) -> Optimum:
-        """Sort the candidates and learn to rank them; see `Tuner`."""
-        previous = checked_start(problem, start)
-        gains = pseudo_document_gains(problem, previous, self.decay)
+    def improve(self, problem: Problem, start: NDArray[np.float64], using: Random) -> Optimum:
+        """Sort the candidates and learn to rank them."""
+        gains = pseudo_document_gains(problem, start, self.decay)
         better, worse = ranked_pairs(
             problem.sentences, gains, self.best, self.followers, spread=self.selection == "spread"
         )
         if not len(better):
-            progress.warn("all candidates of each sentence have the same score: weights stay as they are")
-            return Optimum(previous, -float(previous @ previous) / 2)
-        with progress.stage("ranking pairs"):
-            weights, loss = self._separate(problem, better, worse, int(rng.integers(2**31)), progress)
+            using.progress.warn("all candidates of each sentence have the same score: weights stay as they are")
+            return Optimum(start, -float(start @ start) / 2)
+        seed = int(using.rng.integers(2**31))
+        with using.progress.stage("ranking pairs"):
+            weights, loss = self._separate(problem, better, worse, seed, using.progress)
         return Optimum(weights, -loss)
 
     def _separate(

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.progress import SILENT, Progress
-from dragoman.tuning.methods.method import TuningMethod
-from dragoman.tuning.problems.problem import Evidence
+from dragoman.core.errors import UsageError
+from dragoman.core.progress import SILENT, Progress, ShareDone
+from dragoman.tuning.methods.method import Resources, TuningMethod
+from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
+from dragoman.tuning.problems.problem import Evidence, Problem, checked_start
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +25,13 @@ class Optimum:
     objective: float
     #: What else is worth a place among a run's events.
     details: Mapping[str, int | float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Random(Resources):
+    """What an optimiser has to work with: random numbers as well."""
+
+    rng: np.random.Generator
 
 
 @dataclass(frozen=True)
@@ -38,7 +47,6 @@ class Tuner(TuningMethod):
     #: The share of the new weights that the loop goes on with by default; the rest are those before.
     interpolation: ClassVar[float] = 1.0
 
-    @abstractmethod
     def optimise(
         self,
         problem: Any,
@@ -52,6 +60,15 @@ class Tuner(TuningMethod):
 
         The problem is a `Problem` for a method that takes lists, a `HypergraphProblem` for one that takes hypergraphs.
         """
+        if isinstance(problem, Problem) and not self.takes_lists:
+            raise UsageError(f"{self.name} works on hypergraphs only, and these are lists of candidates")
+        if isinstance(problem, HypergraphProblem) and not self.takes_hypergraphs:
+            raise UsageError(f"{self.name} works on lists of candidates only, and these are hypergraphs")
+        return self.improve(problem, checked_start(problem, start), Random(threads, progress, rng))
+
+    @abstractmethod
+    def improve(self, problem: Any, start: NDArray[np.float64], using: Random) -> Optimum:
+        """Do what `optimise` promises: the problem is of a kind that it takes, and the start a copy that fits it."""
 
 
 def random_starts(
@@ -60,3 +77,12 @@ def random_starts(
     """The given start and `count` random ones, each weight uniform in its range: one row each."""
     low, high = problem.ranges[:, 0], problem.ranges[:, 1]
     return np.concatenate([start[None], rng.uniform(low, high, (count, len(low)))])
+
+
+def best_of(optima: Iterable[Optimum], count: int, share_done: ShareDone) -> Optimum:
+    """The best of `count` optima, the first of equally good ones; says of each that it is found."""
+    found: list[Optimum] = []
+    for optimum in optima:
+        found.append(optimum)
+        share_done(len(found) / count)
+    return max(found, key=lambda optimum: optimum.objective)

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Self
 
 from dragoman.core.corpus import Corpus
+from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.options import Options, option
+from dragoman.core.store import Arrays, load_arrays, save_arrays
+from dragoman.core.vocab import Vocab
 from dragoman.metrics.metric import Scorer
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
 from dragoman.tuning.problems.problem import Problem
+from dragoman.tuning.problems.ranges import Ranges
 
-NAMES = "features.txt"
-"""The file in which the names of features are, one a line."""
+#: The file in which the names of features are, one a line, and the folder in which words are.
+_NAMES, _WORDS = "features.txt", "vocab"
 
 
 @dataclass(frozen=True)
@@ -59,13 +63,7 @@ class Decoded(ABC):
 
     @abstractmethod
     def problem(
-        self,
-        names: Sequence[str],
-        ranges: Mapping[str, tuple[float, float]],
-        scorer: Scorer,
-        *,
-        sign: int = 1,
-        threads: int = 1,
+        self, names: Sequence[str], ranges: Ranges, scorer: Scorer, *, sign: int = 1, threads: int = 1
     ) -> Problem | HypergraphProblem:
         """The problem of choosing the weights `names`; features with other names keep out of it."""
 
@@ -77,3 +75,17 @@ class Decoded(ABC):
     @abstractmethod
     def load(cls, folder: Path) -> Self:
         """Read what `save` wrote."""
+
+
+def save_evidence(folder: Path, arrays: Arrays, vocab: Vocab, features: FeatureRows) -> None:
+    """Write arrays with the words and the features that they speak of."""
+    save_arrays(folder, arrays | features.arrays())
+    save_arrays(folder / _WORDS, vocab.arrays())
+    (folder / _NAMES).write_text("".join(f"{name}\n" for name in features.names), encoding="utf-8")
+
+
+def load_evidence(folder: Path) -> tuple[Arrays, Vocab, FeatureRows]:
+    """Read what `save_evidence` wrote."""
+    arrays = load_arrays(folder)
+    names = (folder / _NAMES).read_text(encoding="utf-8").split("\n")[:-1]
+    return arrays, Vocab.from_arrays(load_arrays(folder / _WORDS)), FeatureRows.from_arrays(names, arrays)

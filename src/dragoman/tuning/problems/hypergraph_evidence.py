@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
@@ -11,19 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
-from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import output_folder
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
-from dragoman.core.store import load_arrays, save_arrays
-from dragoman.core.vocab import Vocab
+from dragoman.core.store import Arrays
 from dragoman.forest.batch import Batch
 from dragoman.forest.derivation import yields
 from dragoman.forest.merge import merge
 from dragoman.forest.viterbi import best_derivation
 from dragoman.metrics.metric import Scorer
-from dragoman.tuning.problems.evidence import NAMES, Decoded
+from dragoman.tuning.problems.evidence import Decoded, load_evidence, save_evidence
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem, Targets
+from dragoman.tuning.problems.ranges import Ranges, boxes
 
 #: The folders of references' derivations are called so, with a number after it.
 _FORCED = "forced"
@@ -57,9 +56,7 @@ class DecodedGraphs(Decoded):
 
     def first(self) -> Corpus:
         """What the best derivation of each sentence writes."""
-        joined = Batch.of([replace(graph, features=None) for graph in self.graphs])
-        rows = [yields(graph, best_derivation(graph).as_row()) for graph in joined.graphs()]
-        return Corpus(joined.joined.vocab, Ragged.concatenate(rows))
+        return _best_translations(self.graphs)
 
     def after(self, earlier: DecodedGraphs) -> DecodedGraphs:
         """The earlier hypergraphs and these, merged."""
@@ -67,30 +64,21 @@ class DecodedGraphs(Decoded):
         return DecodedGraphs(_merged(earlier.graphs, self.graphs), [_merged(*pair) for pair in rows])
 
     def problem(
-        self,
-        names: Sequence[str],
-        ranges: Mapping[str, tuple[float, float]],
-        scorer: Scorer,
-        *,
-        sign: int = 1,
-        threads: int = 1,
+        self, names: Sequence[str], ranges: Ranges, scorer: Scorer, *, sign: int = 1, threads: int = 1
     ) -> HypergraphProblem:
         """The problem of choosing the weights `names`; features with other names keep out of it."""
         graphs = self.graphs
         for row in self.forced:
             graphs = _merged(graphs, row)
-        boxes = np.array([ranges[name] for name in names], np.float64).reshape(-1, 2)
-        return HypergraphProblem.of(graphs, scorer, boxes, sign, names=names, targets=self._targets())
+        return HypergraphProblem.of(graphs, scorer, boxes(names, ranges), sign, names=names, targets=self._targets())
 
     def _targets(self) -> Targets:
         """The references that can be derived."""
         reached = [(i, graph) for row in self.forced for i, graph in enumerate(row) if graph.edges]
         if not reached:
             return Targets.none()
-        joined = Batch.of([replace(graph, features=None) for _, graph in reached])
-        rows = [yields(graph, best_derivation(graph).as_row()) for graph in joined.graphs()]
         sentences = np.array([i for i, _ in reached], np.int64)
-        return Targets(sentences, Corpus(joined.joined.vocab, Ragged.concatenate(rows)))
+        return Targets(sentences, _best_translations([graph for _, graph in reached]))
 
     def save(self, folder: Path) -> None:
         """Write the hypergraphs; whole or not at all."""
@@ -106,6 +94,13 @@ class DecodedGraphs(Decoded):
         return cls(_load(folder), [_load(row) for row in rows])
 
 
+def _best_translations(graphs: Sequence[Hypergraph]) -> Corpus:
+    """What the best derivation of each hypergraph writes."""
+    joined = Batch.of([replace(graph, features=None) for graph in graphs])
+    rows = [yields(graph, best_derivation(graph).as_row()) for graph in joined.graphs()]
+    return Corpus(joined.joined.vocab, Ragged.concatenate(rows))
+
+
 def _merged(earlier: Sequence[Hypergraph], later: Sequence[Hypergraph]) -> list[Hypergraph]:
     return [
         merge([before, after]) if before.edges and after.edges else before if before.edges else after
@@ -118,32 +113,25 @@ def _save(graphs: Sequence[Hypergraph], folder: Path) -> None:
     batch = Batch.of(graphs)
     graph = batch.joined
     assert graph.features is not None
-    save_arrays(
-        folder,
-        {
-            "nodes": batch.nodes,
-            "roots": batch.roots,
-            "first_edge": graph.first_edge,
-            "tails": graph.tails,
-            "template_ids": graph.template_ids,
-            "templates": graph.templates.values,
-            "template_offsets": graph.templates.offsets,
-            "spans": graph.spans,
-            "scores": graph.scores,
-            **graph.features.arrays(),
-        },
-    )
-    save_arrays(folder / "vocab", graph.vocab.arrays())
-    text = "".join(f"{name}\n" for name in graph.features.names)
-    (folder / NAMES).write_text(text, encoding="utf-8")
+    arrays: Arrays = {
+        "nodes": batch.nodes,
+        "roots": batch.roots,
+        "first_edge": graph.first_edge,
+        "tails": graph.tails,
+        "template_ids": graph.template_ids,
+        "templates": graph.templates.values,
+        "template_offsets": graph.templates.offsets,
+        "spans": graph.spans,
+        "scores": graph.scores,
+    }
+    save_evidence(folder, arrays, graph.vocab, graph.features)
 
 
 def _load(folder: Path) -> list[Hypergraph]:
-    arrays = load_arrays(folder)
-    names = (folder / NAMES).read_text(encoding="utf-8").split("\n")[:-1]
+    arrays, vocab, features = load_evidence(folder)
     templates = cast(NDArray[np.int32], arrays["templates"])
     joined = Hypergraph(
-        vocab=Vocab.from_arrays(load_arrays(folder / "vocab")),
+        vocab=vocab,
         root=0,
         first_edge=cast(NDArray[np.int64], arrays["first_edge"]),
         tails=cast(NDArray[np.int32], arrays["tails"]),
@@ -151,7 +139,7 @@ def _load(folder: Path) -> list[Hypergraph]:
         templates=Ragged(templates, cast(NDArray[np.int64], arrays["template_offsets"])),
         spans=cast(NDArray[np.int32], arrays["spans"]),
         scores=cast(NDArray[np.float64], arrays["scores"]),
-        features=FeatureRows.from_arrays(names, arrays),
+        features=features,
     )
     nodes, roots = cast(NDArray[np.int64], arrays["nodes"]), cast(NDArray[np.int64], arrays["roots"])
     graphs = Batch(joined, nodes, roots).graphs()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -11,15 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
-from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import output_folder
 from dragoman.core.nbest import NBest
 from dragoman.core.ragged import Ragged
-from dragoman.core.store import Arrays, load_arrays, save_arrays
-from dragoman.core.vocab import Vocab
+from dragoman.core.store import Arrays
 from dragoman.metrics.metric import Scorer
-from dragoman.tuning.problems.evidence import NAMES, Decoded
+from dragoman.tuning.problems.evidence import Decoded, load_evidence, save_evidence
 from dragoman.tuning.problems.problem import Problem
+from dragoman.tuning.problems.ranges import Ranges, boxes
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,13 +51,7 @@ class DecodedLists(Decoded):
         return DecodedLists(NBest.merge([earlier.nbest, self.nbest]))
 
     def problem(
-        self,
-        names: Sequence[str],
-        ranges: Mapping[str, tuple[float, float]],
-        scorer: Scorer,
-        *,
-        sign: int = 1,
-        threads: int = 1,
+        self, names: Sequence[str], ranges: Ranges, scorer: Scorer, *, sign: int = 1, threads: int = 1
     ) -> Problem:
         """The problem of choosing the weights `names`; features with other names keep out of it."""
         nbest = self.nbest
@@ -68,7 +61,7 @@ class DecodedLists(Decoded):
             features=nbest.features.restricted(names),
             statistics=scorer.statistics(Corpus(nbest.vocab, nbest.hypotheses), sentences, threads=threads),
             scorer=scorer,
-            ranges=np.array([ranges[name] for name in names], np.float64).reshape(-1, 2),
+            ranges=boxes(names, ranges),
             sign=sign,
         )
 
@@ -82,23 +75,19 @@ class DecodedLists(Decoded):
                 "words": nbest.hypotheses.values,
                 "word_offsets": nbest.hypotheses.offsets,
             }
-            save_arrays(partial, arrays | nbest.features.arrays())
-            save_arrays(partial / "vocab", nbest.vocab.arrays())
-            text = "".join(f"{name}\n" for name in nbest.features.names)
-            (partial / NAMES).write_text(text, encoding="utf-8")
+            save_evidence(partial, arrays, nbest.vocab, nbest.features)
 
     @classmethod
     def load(cls, folder: Path) -> DecodedLists:
         """Read what `save` wrote."""
-        arrays = load_arrays(folder)
-        names = (folder / NAMES).read_text(encoding="utf-8").split("\n")[:-1]
+        arrays, vocab, features = load_evidence(folder)
         words, bounds = cast(NDArray[np.int32], arrays["words"]), cast(NDArray[np.int64], arrays["word_offsets"])
         return cls(
             NBest(
-                vocab=Vocab.from_arrays(load_arrays(folder / "vocab")),
+                vocab=vocab,
                 sentences=cast(NDArray[np.int64], arrays["sentences"]),
                 hypotheses=Ragged(words, bounds),
                 scores=cast(NDArray[np.float64], arrays["scores"]),
-                features=FeatureRows.from_arrays(names, arrays),
+                features=features,
             )
         )

@@ -95,3 +95,13 @@ def best_rows(scores: NDArray[np.float64], sentences: NDArray[np.int64]) -> NDAr
     rows = np.flatnonzero(scores == highest)
     first = np.searchsorted(rows, sentences[:-1])
     return rows[first]
+
+
+def checked_start(problem: Evidence, start: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A copy of weights to start from, as kernels take it, after a look that there is a finite one for each name."""
+    weights = np.array(start, np.float64)
+    if weights.shape != (len(problem.names),):
+        raise UsageError(f"there are {weights.size} weights to start from; expected {len(problem.names)}")
+    if not np.isfinite(weights).all():
+        raise UsageError("a weight to start from is not a finite number")
+    return weights

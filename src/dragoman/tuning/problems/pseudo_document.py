@@ -13,6 +13,7 @@ error rates B is negated, so that more is better.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -97,11 +98,8 @@ class Gains:
         return gains
 
 
-def checked_start(problem: Problem, start: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the start as kernels take it."""
-    weights = np.array(start, np.float64)
-    if weights.shape != (len(problem.names),):
-        raise UsageError(f"there are {weights.size} weights to start from; expected {len(problem.names)}")
-    if not np.isfinite(weights).all():
-        raise UsageError("a weight to start from is not a finite number")
-    return weights
+def sentence_orders(problem: Problem, passes: int, rng: np.random.Generator | None) -> Iterator[NDArray[np.int64]]:
+    """In which order each of some passes visits the sentences: one at random if there is something to draw it with."""
+    order = np.arange(len(problem.sentences) - 1)
+    for _ in range(passes):
+        yield order if rng is None else rng.permutation(order)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 #: The least and the largest weight of a random start, by name.
 Ranges = Mapping[str, tuple[float, float]]
 
@@ -29,6 +32,11 @@ def weight_ranges(names: Sequence[str]) -> dict[str, tuple[float, float]]:
     {'lm2': (0.0, 1.0), 'word_penalty': (-1.0, 1.0)}
     """
     return {name: _BY_STEM.get(name.split(".")[0].rstrip("0123456789"), _OTHER) for name in names}
+
+
+def boxes(names: Sequence[str], ranges: Ranges) -> NDArray[np.float64]:
+    """The ranges of some names as rows, as problems have them."""
+    return np.array([ranges[name] for name in names], np.float64).reshape(-1, 2)
 
 
 def no_sparse(names: Iterable[str]) -> Ranges:

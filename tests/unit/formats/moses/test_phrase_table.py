@@ -10,7 +10,7 @@ from dragoman.core.files import read_chunks
 from dragoman.core.phrases import PHRASE_SCORES
 from dragoman.core.progress import DragomanWarning, Progress
 from dragoman.core.vocab import Vocab
-from dragoman.formats import table_lines
+from dragoman.formats.moses import table_lines
 from dragoman.formats.moses.phrase_table import read_phrase_table, write_phrase_table
 
 TABLE = """\

@@ -1,19 +1,16 @@
 """Whatever an n-best list holds, its reader gives a sound result that can be written and read again, or says no."""
 
 import contextlib
-import gzip
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
 from dragoman.core.errors import DataError, DragomanError
-from dragoman.core.files import read_chunks
-from dragoman.core.progress import Progress
-from dragoman.formats import nbest_lines
+from dragoman.formats.nbest import lines as nbest_lines
 from dragoman.formats.nbest.flat import FlatNBest
 from dragoman.formats.nbest.format import NBEST_FORMATS, sniff
-from oracles.fuzzing import fuzz, mutations
+from oracles.fuzzing import QUIET, ReaderFuzzing, fuzz, mutations
 
 MOSES = b"""0 ||| a \xc3\xa9 |0-1| b |2-2|  ||| T0= -1.5 0 -0.25 D0= 0 LM0= -36.05 a~b= 1 ||| -16.97 ||| 0-0 1-1
 0 ||| c |0-2|  ||| T0= 1 2 3 D0= 0 LM0= -8.9e-05 ||| -1
@@ -31,14 +28,6 @@ PIECES = [
     *(b"-", b"|0-0|", b"|1-0|", b"-1", b"nan", b"-inf", b"1e999", b"1e-999", b"99999999999999999999", b"T0=", b"T0.1="),
     *(b"{", b"}", b"[", b'"', b",", b'"hyps":', b"\\ud800", b"NaN", b"null", b"[" * 3000, b'"text":"a"', b"0 ||| "),
 ]
-
-
-class Quiet(Progress):
-    def warn(self, text):
-        pass
-
-
-QUIET = Quiet()
 
 
 def check(nbest):
@@ -92,39 +81,9 @@ def reader(request, tmp_path):
     return run
 
 
-def test_the_unchanged_files_are_fine(reader):
-    reader(reader.valid)
-    reader(gzip.compress(reader.valid))
-    reader(b"\xef\xbb\xbf" + reader.valid.replace(b"\n", b"\r\n"))
-
-
-@fuzz
-@given(st.binary(max_size=200) | st.lists(st.sampled_from(PIECES), max_size=30).map(b"".join))
-def test_arbitrary_bytes(reader, data):
-    with contextlib.suppress(DragomanError):
-        reader(data)
-
-
-@fuzz
-@given(st.data())
-def test_mutations(reader, data):
-    with contextlib.suppress(DragomanError):
-        reader(data.draw(mutations(reader.valid, PIECES)))
-
-
-@fuzz
-@given(st.data(), st.sampled_from([8, 64]))
-def test_mutations_in_small_chunks(reader, data, chunk_bytes):
-    with pytest.MonkeyPatch.context() as patch, contextlib.suppress(DragomanError):
-        patch.setattr(nbest_lines, "read_chunks", lambda path: read_chunks(path, chunk_bytes))
-        reader(data.draw(mutations(reader.valid, PIECES)))
-
-
-@fuzz
-@given(st.data())
-def test_mutations_of_compressed_files(reader, data):
-    with contextlib.suppress(DragomanError):
-        reader(data.draw(mutations(gzip.compress(reader.valid, mtime=0), PIECES)))
+class TestNBestReaders(ReaderFuzzing):
+    pieces = PIECES
+    chunked = (nbest_lines,)
 
 
 @fuzz

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import UsageError
-from dragoman.tuning import TUNERS, lus
+from dragoman.tuning import TUNERS
+from dragoman.tuning.methods import lus
 from dragoman.tuning.methods.lus import Lus
 from oracles.tuning_sampling_opt import random_problem, sample_one_by_one
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from dragoman.core.progress import DragomanWarning
-from dragoman.tuning import mira_smo
+from dragoman.tuning.methods import mira_smo
 from dragoman.tuning.methods.mira_smo import MiraSmo
 from dragoman.tuning.problems.problem import Problem
+from oracles.counted_bleu import CountedBleu
 from oracles.tuning_margin import (
     ErrorRate,
     SlowBleu,
-    ToyBleu,
     chosen_hypotheses,
     oracle_objective,
     random_problem,
@@ -58,9 +58,9 @@ def test_equals_the_slow_twin(batch: int, monkeypatch: pytest.MonkeyPatch) -> No
     assert found.objective == problem.objective(found.weights)
 
 
-@pytest.mark.parametrize("scorer", [ToyBleu(), SlowBleu(), ErrorRate()], ids=["bleu", "slow bleu", "errors"])
+@pytest.mark.parametrize("scorer", [CountedBleu(), SlowBleu(), ErrorRate()], ids=["bleu", "slow bleu", "errors"])
 @pytest.mark.parametrize("batch", [1, 20, 0])
-def test_separable_problems_are_solved(scorer: ToyBleu, batch: int) -> None:
+def test_separable_problems_are_solved(scorer: CountedBleu, batch: int) -> None:
     problem = separable_problem(rng(7), scorer)
     found = MiraSmo(C=1.0, passes=20, batch_size=batch).optimise(problem, np.zeros(5), rng=rng())
     assert problem.objective(np.zeros(5)) < oracle_objective(problem)

@@ -11,11 +11,12 @@ from dragoman import kernels
 from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.progress import DragomanWarning
-from dragoman.tuning import pro
+from dragoman.tuning.methods import pro
 from dragoman.tuning.methods.pro import Pro, ranking_loss
 from dragoman.tuning.problems.pairs import differences
 from dragoman.tuning.problems.problem import Problem
-from oracles.tuning_margin import ErrorRate, ToyBleu, oracle_objective, random_problem, separable_problem
+from oracles.counted_bleu import CountedBleu
+from oracles.tuning_margin import ErrorRate, oracle_objective, random_problem, separable_problem
 
 
 def rng(seed: int = 1) -> np.random.Generator:
@@ -91,8 +92,8 @@ def test_prior_towards_the_weights_before() -> None:
     assert np.abs(far - start).max() > 1
 
 
-@pytest.mark.parametrize("scorer", [ToyBleu(), ErrorRate()], ids=["bleu", "errors"])
-def test_separable_problems_are_solved(scorer: ToyBleu) -> None:
+@pytest.mark.parametrize("scorer", [CountedBleu(), ErrorRate()], ids=["bleu", "errors"])
+def test_separable_problems_are_solved(scorer: CountedBleu) -> None:
     problem = separable_problem(rng(7), scorer)
     found = Pro(variance=1e4).optimise(problem, np.zeros(5), rng=rng())
     assert problem.objective(np.zeros(5)) < oracle_objective(problem)
@@ -130,7 +131,7 @@ def test_without_pairs_the_weights_stay() -> None:
 
 
 def test_metrics_without_sentence_scores_are_refused() -> None:
-    class Odd(ToyBleu):
+    class Odd(CountedBleu):
         def sentence_scores(self, statistics: np.ndarray) -> np.ndarray:
             return np.full(statistics.shape[:-1], np.nan)
 

@@ -10,7 +10,8 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.progress import DragomanWarning
 from dragoman.tuning.methods.svm_rank import SvmRank, pseudo_document_gains, ranked_pairs
 from dragoman.tuning.problems.problem import Problem
-from oracles.tuning_margin import ErrorRate, SlowBleu, ToyBleu, oracle_objective, random_problem, separable_problem
+from oracles.counted_bleu import CountedBleu
+from oracles.tuning_margin import ErrorRate, SlowBleu, oracle_objective, random_problem, separable_problem
 
 
 def rng(seed: int = 1) -> np.random.Generator:
@@ -49,7 +50,7 @@ def test_spread_pairs_reach_over_the_whole_list(seed: int) -> None:
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_gains_see_the_sentences_before(sign: int) -> None:
-    problem = random_problem(rng(3), scorer=ToyBleu() if sign > 0 else ErrorRate())
+    problem = random_problem(rng(3), scorer=CountedBleu() if sign > 0 else ErrorRate())
     weights = rng().normal(size=4)
     best = problem.best(weights)
     width = problem.statistics.shape[1]
@@ -87,8 +88,8 @@ def test_weights_are_those_of_a_support_vector_machine_on_both_signs(C: float) -
     assert best < loss(np.zeros(4))
 
 
-@pytest.mark.parametrize("scorer", [ToyBleu(), SlowBleu(), ErrorRate()], ids=["bleu", "slow bleu", "errors"])
-def test_separable_problems_are_solved(scorer: ToyBleu) -> None:
+@pytest.mark.parametrize("scorer", [CountedBleu(), SlowBleu(), ErrorRate()], ids=["bleu", "slow bleu", "errors"])
+def test_separable_problems_are_solved(scorer: CountedBleu) -> None:
     problem = separable_problem(rng(7), scorer)
     found = SvmRank(C=100.0, max_iterations=1_000_000).optimise(problem, np.zeros(5), rng=rng())
     assert problem.objective(np.zeros(5)) < oracle_objective(problem)
@@ -98,7 +99,7 @@ def test_separable_problems_are_solved(scorer: ToyBleu) -> None:
 def test_one_pair_is_enough() -> None:
     rows = FeatureRows.from_dense(["f"], np.array([[1.0], [3.0]]))
     statistics = np.array([[3.0, 2, 5, 4, 5, 5], [4.0, 2, 5, 4, 5, 5]])
-    problem = Problem(np.array([0, 2]), rows, statistics, ToyBleu(), np.array([[-1.0, 1.0]]))
+    problem = Problem(np.array([0, 2]), rows, statistics, CountedBleu(), np.array([[-1.0, 1.0]]))
     # Both signs of a difference of 2: minimise w²/2 + 2 C max(0, 1 - 2w), which is at w = 4C below the hinge.
     found = SvmRank(C=0.04).optimise(problem, np.zeros(1), rng=rng())
     assert found.weights[0] == pytest.approx(0.16, abs=1e-6)

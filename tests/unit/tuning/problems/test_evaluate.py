@@ -5,7 +5,7 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.tuning.problems.evaluate import Evaluator
 from dragoman.tuning.problems.problem import Problem
-from oracles.tuning_sampling_opt import ToyBleu, random_problem
+from oracles.tuning_sampling_opt import SmoothBleu, random_problem
 
 VARIANTS = {
     "dense": {},
@@ -83,7 +83,7 @@ def test_scores_that_differ_by_rounding_only():
     values = np.array([0.3, 0.1, 0.2, 0.3, 0.2, 0.1, 0.1, 0.2, 0.3])
     offsets = np.array([0, 1, 3, 6, 9])
     features = FeatureRows(("a",), offsets, np.zeros(9, np.int32), values)
-    problem = Problem(np.array([0, 2, 4]), features, np.ones((4, 6)), ToyBleu(), np.array([[0.0, 1.0]]))
+    problem = Problem(np.array([0, 2, 4]), features, np.ones((4, 6)), SmoothBleu(), np.array([[0.0, 1.0]]))
     evaluator = Evaluator(problem)
     assert evaluator.best(np.array([[1.0], [-1.0], [0.0]])).tolist() == [[1, 3], [0, 2], [0, 2]]
     evaluator.focus(np.array([0.9]), np.array([1.1]))

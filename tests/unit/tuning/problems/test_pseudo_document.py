@@ -6,7 +6,8 @@ import pytest
 from dragoman.core.errors import DataError, UsageError
 from dragoman.tuning.problems.problem import Problem
 from dragoman.tuning.problems.pseudo_document import Gains
-from oracles.tuning_margin import ErrorRate, SlowBleu, ToyBleu, random_problem
+from oracles.counted_bleu import CountedBleu
+from oracles.tuning_margin import ErrorRate, SlowBleu, random_problem
 
 
 def test_bleu_gains_are_scaled_by_reference_lengths() -> None:
@@ -55,7 +56,7 @@ def test_rows_that_are_missing_are_refused() -> None:
 
 
 def test_only_some_kinds() -> None:
-    problem = random_problem(np.random.default_rng(4), scorer=ToyBleu())
+    problem = random_problem(np.random.default_rng(4), scorer=CountedBleu())
     gains = Gains.of(problem)
     document = gains.begin(np.zeros(4), 0.9)
     np.testing.assert_array_equal(gains.within(document, np.array([3, 1])), gains.within(document)[[3, 1]])

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.progress import Progress
 from dragoman.core.weights import Weights
 from dragoman.tuning.methods.learner import Checkpoint, Learner, Lesson
 from dragoman.tuning.runs.learning import Course, learn
@@ -26,7 +26,7 @@ class Counter(Learner):
     last: int = 4
     grown: str = "1"
 
-    def learn(self, lesson, start, state=None, *, seed=1, threads=1, progress=SILENT):
+    def checkpoints(self, lesson, start, state, using):
         at = 0 if state is None else int(state["at"])
         weights = start
         while at < self.last:

@@ -117,7 +117,7 @@ class Broken(Tuner):
     name: ClassVar[str] = "broken"
     value: float = 0.0
 
-    def optimise(self, problem, start, *, rng, threads=1, progress=None):
+    def improve(self, problem, start, using):
         return Optimum(np.full(len(start), self.value if self.value else 0.0), 0.0)
 
 
@@ -188,7 +188,7 @@ class Half(Tuner):
     name: ClassVar[str] = "half"
     interpolation: ClassVar[float] = 0.5
 
-    def optimise(self, problem, start, *, rng, threads=1, progress=None):
+    def improve(self, problem, start, using):
         return Optimum(np.array([0.75, 0.0, 0.75]), 0.0)
 
 
