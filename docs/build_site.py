@@ -127,10 +127,7 @@ def _members(folder: str, texts: Mapping[str, str]) -> Iterator[Any]:
         if name not in inside or (rest.count("/") and not rest.endswith("/index.md")):
             continue
         if rest.count("/"):
-            yield {
-                texts[name].partition("\n")[0].removeprefix("# "): list(
-                    _members(f"{folder}{posixpath.dirname(rest)}/", texts)
-                )
-            }
+            title = texts[name].partition("\n")[0].removeprefix("# ")
+            yield {title: list(_members(f"{folder}{posixpath.dirname(rest)}/", texts))}
         else:
             yield name

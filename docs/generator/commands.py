@@ -81,7 +81,8 @@ def _flag(parameter: inspect.Parameter) -> Flag:
     hint = parameter.annotation.__origin__
     declared = next(extra for extra in parameter.annotation.__metadata__ if hasattr(extra, "param_decls"))
     is_argument = isinstance(declared, typer.models.ArgumentInfo)
-    names = [name for name in declared.param_decls or () if name.startswith("-")]
+    # In `Annotated`, the first name of a flag stands where a default otherwise would.
+    names = [name for name in (declared.default, *(declared.param_decls or ())) if str(name).startswith("-")]
     if is_argument:
         names = [(declared.metavar or parameter.name.upper()) + ("..." if kind(hint).endswith("repeatable") else "")]
     elif not names:

@@ -54,7 +54,7 @@ _INTRODUCTIONS = {
     "rule": Introduction(
         "Decision rules",
         "`dragoman translate --decision NAME`, options with `--decision-option NAME=VALUE`; `[[decision]]` in the"
-        " plan of an experiment. `takes` are the kinds of evidence that a rule decides by, the one that suits it best first.",
+        " plan of an experiment. `takes` are the kinds of evidence that a rule decides by, what suits it best first.",
     ),
     "tagger": Introduction("Taggers", "`dragoman tag --tagger NAME`; options with `--tagger-option NAME=VALUE`."),
     "tuner": Introduction(
