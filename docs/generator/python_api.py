@@ -39,15 +39,15 @@ def _front_door(rooms: list[str]) -> str:
 
 
 def _public(name: str, member: Any) -> str:
+    heading = f"## {name} {{ #{name.replace('_', '-').strip('-')} }}\n\n"
     if isinstance(member, types.ModuleType):
-        return f"## {name} {{ #{name} }}\n\n{prose(member.__doc__)}\n"
+        return f"{heading}{prose(member.__doc__)}\n"
     if not hasattr(member, "__qualname__"):
-        return f"## {name} {{ #{name} }}\n\n{code(repr(member))}\n"
-    path = Path(inspect.getsourcefile(member) or "")
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+        return f"{heading}{code(repr(member))}\n"
+    tree = ast.parse(Path(inspect.getsourcefile(member) or "").read_text(encoding="utf-8"))
     found = next(node for node in tree.body if getattr(node, "name", None) == member.__name__)
     where = f"`{member.__module__}.{member.__qualname__}`\n\n"
-    return f"## {name} {{ #{name} }}\n\n{where}{_body(found, name, '###', name)}"
+    return f"{heading}{where}{_body(found, name, '###', name)}"
 
 
 def _room(room: str) -> str:

@@ -11,12 +11,15 @@ from pathlib import Path
 
 import pytest
 from generate_reference import write
+from generator import python_api
 from typer.testing import CliRunner
 
 import dragoman
 from dragoman.cli.main import build_app
+from dragoman.core.corpus import Bitext
 from dragoman.core.options import Options
 from dragoman.core.registry import Registry
+from dragoman.training.pipeline import train
 
 ROOT = Path(dragoman.__file__).parent
 APP = build_app()
@@ -150,6 +153,19 @@ def test_the_front_door_is_documented(folder):
     page = (folder / "python/index.md").read_text(encoding="utf-8")
     for name in getattr(dragoman, "__all__", []):
         assert section(page, f"## {name}").strip()
+
+
+def test_the_front_door_is_whatever_the_package_says(monkeypatch):
+    monkeypatch.setattr(dragoman, "__all__", ["Bitext", "train", "__version__"], raising=False)
+    monkeypatch.setattr(dragoman, "Bitext", Bitext, raising=False)
+    monkeypatch.setattr(dragoman, "train", train, raising=False)
+    page = python_api.pages()["python/index.md"]
+    bitext = section(page, "## Bitext")
+    assert "class Bitext:\n    source: Corpus\n    target: Corpus\n" in bitext
+    assert "### Bitext.read { #Bitext-read }" in bitext
+    assert "@classmethod\nread(" in bitext
+    assert "progress: Progress = SILENT" in section(page, "## train")
+    assert dragoman.__version__ in section(page, "## __version__")
 
 
 def test_public_functions_of_every_room_are_there_with_their_signatures(folder):
