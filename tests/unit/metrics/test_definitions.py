@@ -98,7 +98,7 @@ hopeful:hope goodness:good revival:reviv allowance:allow inference:infer airline
 adjustable:adjust defensible:defens irritant:irrit replacement:replac adjustment:adjust dependent:depend
 adoption:adopt homologou:homolog communism:commun activate:activ angulariti:angular homologous:homolog
 effective:effect bowdlerize:bowdler probate:probat rate:rate cease:ceas controll:control roll:roll
-generalizations:gener oscillators:oscil
+generalizations:gener oscillators:oscil trekking:trek
 """
 
 
