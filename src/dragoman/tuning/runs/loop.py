@@ -15,14 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
-from dragoman.core.errors import DataError, UsageError
+from dragoman.core.errors import DataError
 from dragoman.core.options import Options, option
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.weights import Weights
 from dragoman.metrics.metric import Scorer
 from dragoman.tuning.methods.tuner import Tuner
 from dragoman.tuning.problems.evidence import Decoded
-from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
 from dragoman.tuning.problems.nbest_evidence import DecodedLists
 from dragoman.tuning.problems.ranges import Ranges, no_sparse
 from dragoman.tuning.runs.kept import Keep, changed, kept_weights
@@ -147,8 +146,6 @@ def _iterate(
     names = [*task.names, *sparse]
     if event["new"] and iteration <= loop.iterations:
         problem = pool.problem(names, {**task.ranges, **sparse}, task.scorer, sign=task.sign, threads=threads)
-        if isinstance(problem, HypergraphProblem) and not tuner.takes_hypergraphs:
-            raise UsageError(f"{tuner.name} works on n-best lists, not on hypergraphs")
         rng = np.random.default_rng([seed, iteration])
         begin = weights.vector(names)
         optimum = tuner.optimise(problem, begin, rng=rng, threads=threads, progress=progress)
