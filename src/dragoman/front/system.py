@@ -141,12 +141,13 @@ class System:
             raise UsageError("evidence and options go with a decision")
         preparation = self.model.preparation(prepared=prepared)
         lines = text.split("\n") if isinstance(text, str) else read_lines(text) if isinstance(text, PathLike) else text
+        lines = list(lines)
         words = preparation.source(lines)
         if decision is None:
             found = [translation.text for translation in self.translator.translate(words)]
         else:
             found = self._decided(_decision(decision, evidence, options), words, samples, seed)
-        restored = preparation.restore(found)
+        restored = preparation.restore(found, lines)
         return "\n".join(restored) if isinstance(text, str) else restored
 
     def _decided(self, chosen: Decision, words: Iterable[str], samples: int, seed: int) -> list[str]:
@@ -289,14 +290,15 @@ def train(
     text, cleaning, table = _routed(options, Preparation, Cleaning, PhraseModel)
     chosen = ALIGNERS.get(aligner).from_dict(aligner_options or {})
     watcher, workers = progress or live_progress(), threads or available_cores()
-    bitext, settings = prepare(source, target, Preparation.from_dict(text), threads=workers, progress=watcher)
+    prepared = prepare(source, target, Preparation.from_dict(text), threads=workers, progress=watcher)
     trained = train_model(
-        bitext,
+        prepared.bitext,
         cleaning=Cleaning.from_dict(cleaning),
         aligner=chosen,
         phrase_model=PhraseModel.from_dict(table),
         kneser_ney=KneserNey.from_dict(lm or {}),
-        settings=settings,
+        settings=prepared.settings,
+        casing=prepared.casing,
         threads=workers,
         progress=watcher,
     )

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.files import read_lines
 from dragoman.core.progress import Progress
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
+from dragoman.text.preparation import TextPreparation
 
 Preparation = Callable[[Corpus], Corpus]
 
@@ -24,10 +26,13 @@ Words = NDArray[np.int32]
 Bounds = NDArray[np.int64]
 
 
-def read_references(paths: Sequence[Path], progress: Progress | None = None) -> list[Corpus]:
+def read_references(
+    paths: Sequence[Path], progress: Progress | None = None, text: TextPreparation = TextPreparation()
+) -> list[Corpus]:
     """Read references; a name that is no file but has files with 0, 1, … after it stands for those.
 
-    If somebody listens, says how many lines are empty.
+    They are prepared as `text` says, so that they can be compared with what a model writes. If somebody listens, says
+    how many lines are empty.
     """
     files: list[Path] = []
     for path in paths:
@@ -37,7 +42,10 @@ def read_references(paths: Sequence[Path], progress: Progress | None = None) -> 
             while (next_one := path.with_name(f"{path.name}{len(numbered)}")).exists():
                 numbered.append(next_one)
         files += numbered or [path]
-    references = [Corpus.read(file) for file in files]
+    as_they_are = text == TextPreparation()
+    references = [
+        Corpus.read(file) if as_they_are else Corpus.from_lines(text.target(read_lines(file))) for file in files
+    ]
     for file, corpus in zip(files, references, strict=True):
         if len(corpus) != len(references[0]):
             raise DataError(

@@ -16,7 +16,7 @@ from dragoman.text.preparation import TextPreparation
 
 @dataclass(frozen=True, eq=False)
 class ReferencedText:
-    """Prepared source sentences, and references that run parallel to them."""
+    """Prepared source sentences, and references that run parallel to them, prepared like what the model writes."""
 
     lines: list[str]
     references: list[Corpus]
@@ -30,7 +30,7 @@ class ReferencedText:
     ) -> ReferencedText:
         """Read a source text and its references; if somebody listens, says what looks odd."""
         lines = list(text.source(read_lines(source)))
-        found = read_references(references, progress)
+        found = read_references(references, progress, text)
         if len(found[0]) != len(lines):
             raise DataError(
                 f"has {len(found[0])} lines, but {source} has {len(lines)}", path=references[0], expected="as many"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +29,16 @@ from dragoman.model.language_model import LanguageModel
 from dragoman.model.parts import KINDS, PARTS, Kind, load_parts
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.model.settings import Settings
+from dragoman.text.casing import Casing
 from dragoman.text.preparation import TextPreparation
 
 #: Raised when a change makes older bundles unreadable.
 FORMAT = 1
 
-_CHECKED, _WEIGHTS = "checksums.toml", "weights.txt"
+_CHECKED, _WEIGHTS, _CASING = "checksums.toml", "weights.txt", "casing"
+
+
+Loaded = TypeVar("Loaded")
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +48,7 @@ class Model:
     `history` is a record of how the model was made (options and counts), for people and for reports. `extra_features`
     are features beside the dense ones, each with what it has learnt. `global_features` are the names of features of
     whole sentences and documents, with their options; a sampler knows what they are, and no search can use them.
+    `casing` gives the words of a model that lower-cases their case back.
     """
 
     source_vocab: Vocab
@@ -55,6 +60,7 @@ class Model:
     history: Mapping[str, Any] = field(default_factory=dict)
     extra_features: Mapping[ExtraFeature, Arrays] = field(default_factory=dict)
     global_features: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    casing: Casing | None = None
 
     def __repr__(self) -> str:
         parts = [f"{name}: {len(table):,} phrase pairs" for name, table in self.tables.items()]
@@ -72,7 +78,12 @@ class Model:
         if prepared:
             return TextPreparation()
         return TextPreparation(
-            settings.source_language, settings.target_language, settings.tokenise, settings.lowercase
+            source_language=settings.source_language,
+            target_language=settings.target_language,
+            tokenise=settings.tokenise,
+            lowercase=settings.lowercase,
+            nfc=settings.unicode == "NFC",
+            casing=self.casing,
         )
 
     @property
@@ -206,6 +217,8 @@ class Model:
                     save_arrays(folder / place / name, part.arrays())
             for feature, learnt in self.extra_features.items():
                 save_arrays(folder / "extra_features" / feature.name, learnt)
+            if self.casing is not None:
+                save_arrays(folder / _CASING, self.casing.arrays())
             (folder / _WEIGHTS).write_text(self.weights.format(), encoding="utf-8")
             (folder / _CHECKED).write_text(format_toml(_checksums(folder)), encoding="utf-8")
             (folder / "model.toml").write_text(format_toml(self._description()), encoding="utf-8")
@@ -232,8 +245,8 @@ class Model:
         about = _read_description(folder)
         try:
             return cls(
-                source_vocab=_load_vocab(folder / "vocab" / "source"),
-                target_vocab=_load_vocab(folder / "vocab" / "target"),
+                source_vocab=_load(folder / "vocab" / "source", Vocab.from_arrays),
+                target_vocab=_load(folder / "vocab" / "target", Vocab.from_arrays),
                 **{
                     place: load_parts(folder / place, about.get(heading, []), part)
                     for heading, (place, part) in PARTS.items()
@@ -248,6 +261,7 @@ class Model:
                     for row in about.get("extra_feature", [])
                 },
                 global_features={row["name"]: row.get("options", {}) for row in about.get("global_feature", [])},
+                casing=_load(folder / _CASING, Casing.from_arrays) if (folder / _CASING).is_dir() else None,
             )
         except KeyError as error:
             raise DataError(f"lacks {error}", path=folder / "model.toml", expected="a complete model") from None
@@ -271,10 +285,10 @@ def _read_description(folder: Path) -> dict[str, Any]:
     return about
 
 
-def _load_vocab(folder: Path) -> Vocab:
+def _load(folder: Path, build: Callable[[Arrays], Loaded]) -> Loaded:
     arrays = load_arrays(folder)
     try:
-        return Vocab.from_arrays(arrays)
+        return build(arrays)
     except DataError as error:
         raise DataError(str(error), path=folder) from None
 

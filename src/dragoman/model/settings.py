@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from dragoman.core.options import Options, option
 
@@ -15,5 +16,6 @@ class Settings(Options):
     target_language: str | None = option(None, "language of the target text, for tokenising")
     tokenise: bool = option(False, "whether text must be tokenised before the model sees it")
     lowercase: bool = option(False, "whether text must be lower-cased before the model sees it")
+    unicode: Literal["NFC", "as-is"] = option("as-is", "whether letters must be composed before the model sees text")
     reordering_limit: int = option(6, "longest jump between phrases; -1 is no limit", minimum=-1)
     table_limit: int = option(20, "options per source phrase, best p(e|f) first; 0 is no limit", minimum=0)

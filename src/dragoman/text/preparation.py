@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from dragoman.core.progress import SILENT, Progress
+from dragoman.text.casing import Casing
 from dragoman.text.tokenise import Tokeniser, detokenise_lines, tokenise_lines
 
 #: The language whose rules are used where none is named.
@@ -13,32 +16,53 @@ DEFAULT_LANGUAGE = "en"
 
 @dataclass(frozen=True)
 class TextPreparation:
-    """Turns raw text into what a model was trained on, and back into what a person would write.
+    """Turns raw text into what a model was trained on, and translations into what a person would write.
 
-    >>> text = TextPreparation("en", "en", tokenise=True, lowercase=True)
-    >>> list(text.source(["A dog's bone."])), text.restore(["a dog 's bone ."])
-    (["a dog 's bone ."], ["a dog's bone."])
+    With `nfc`, text is brought into Unicode's composed normal form first, so that é is one letter however it was typed.
+
+    >>> casing = Casing.learn(["He met Ann ."])
+    >>> text = TextPreparation("en", "en", tokenise=True, lowercase=True, casing=casing)
+    >>> list(text.source(["A dog's bone."]))
+    ["a dog 's bone ."]
+    >>> text.restore(["it is ann 's bone ."])
+    ["It is Ann's bone."]
     """
 
     source_language: str | None = None
     target_language: str | None = None
     tokenise: bool = False
     lowercase: bool = False
+    nfc: bool = False
+    casing: Casing | None = None
 
-    def source(self, lines: Iterable[str]) -> Iterator[str]:
-        """Prepare source text, a line at a time."""
-        return self._prepared(lines, self.source_language)
+    def source(self, lines: Iterable[str], progress: Progress = SILENT) -> Iterator[str]:
+        """Prepare source text, a line at a time; at the end, says if letters had to be composed."""
+        return self._prepared(lines, self.source_language, progress)
 
-    def target(self, lines: Iterable[str]) -> Iterator[str]:
+    def target(self, lines: Iterable[str], progress: Progress = SILENT) -> Iterator[str]:
         """Prepare target text, such as references, a line at a time."""
-        return self._prepared(lines, self.target_language)
+        return self._prepared(lines, self.target_language, progress)
 
-    def restore(self, lines: Sequence[str]) -> list[str]:
-        """Write translations as a person would, as far as the preparation can be undone."""
+    def restore(self, lines: Sequence[str], sources: Sequence[str] | None = None) -> list[str]:
+        """Write translations as a person would, as far as the preparation can be undone.
+
+        `sources` are the raw sentences, from which words that passed through untranslated have their case.
+        """
+        if self.casing is not None:
+            raw = [""] * len(lines) if sources is None else self._cased(sources)
+            lines = [self.casing.restore(line, source) for line, source in zip(lines, raw, strict=True)]
         return detokenise_lines(lines, self.target_language or DEFAULT_LANGUAGE) if self.tokenise else list(lines)
 
-    def _prepared(self, lines: Iterable[str], language: str | None) -> Iterator[str]:
-        if not self.tokenise:
-            return iter(lines)
+    def _cased(self, sources: Sequence[str]) -> list[str]:
+        return tokenise_lines(sources, self.source_language or DEFAULT_LANGUAGE) if self.tokenise else list(sources)
+
+    def _prepared(self, lines: Iterable[str], language: str | None, progress: Progress) -> Iterator[str]:
         options = Tokeniser(lowercase=self.lowercase)
-        return (tokenise_lines([line], language or DEFAULT_LANGUAGE, options)[0] for line in lines)
+        changed = 0
+        for line in lines:
+            if self.nfc and not unicodedata.is_normalized("NFC", line):
+                line = unicodedata.normalize("NFC", line)
+                changed += 1
+            yield tokenise_lines([line], language or DEFAULT_LANGUAGE, options)[0] if self.tokenise else line
+        if changed:
+            progress.note(f"in {changed:,} lines letters were composed (Unicode's NFC), as in the model's training")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -26,7 +27,8 @@ from dragoman.model.features import initial_weights
 from dragoman.model.language_model import LanguageModel
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.model.settings import Settings
-from dragoman.text.tokenise import Tokeniser, tokenise_lines
+from dragoman.text.casing import Casing
+from dragoman.text.tokenise import tokenise_lines
 from dragoman.training import prune
 from dragoman.training.align.base import Aligner
 from dragoman.training.align.diagonal import Diagonal
@@ -45,6 +47,8 @@ class Preparation(Options):
 
     tokenised: bool = option(False, "the text is tokenised already: take its words as they are")
     lowercase: bool = option(True, "lower-case the text (tokenised text is left as it is)")
+    recase: bool = option(True, "learn how words are written, so that translations of a lower-cased model can be")
+    unicode: Literal["NFC", "as-is"] = option("NFC", "compose letters with their accents, or leave text as it is")
     source_language: str | None = option(None, "language code of the source, for the tokeniser; by default the ending")
     target_language: str | None = option(None, "language code of the target, for the tokeniser; by default the ending")
 
@@ -67,23 +71,35 @@ class PhraseModel(Options):
             _significance_threshold(self.prune_significance)
 
 
+class Prepared(NamedTuple):
+    """A parallel text in words, and what a translator must do to its input and output."""
+
+    bitext: Bitext
+    settings: Settings
+    casing: Casing | None = None
+
+
 def prepare(
     source: PathLike, target: PathLike, options: Preparation, *, threads: int = 1, progress: Progress = SILENT
-) -> tuple[Bitext, Settings]:
-    """Read, tokenise and lower-case a parallel text; returns it and what a translator must do to its input."""
+) -> Prepared:
+    """Read, tokenise and lower-case a parallel text, and learn how its target words are written."""
     if options.tokenised:
         with progress.stage("reading"):
-            return Bitext.read(source, target), Settings()
-    sides, languages = [], []
+            bitext = Bitext.read(source, target)
+        if options.unicode == "NFC":
+            bitext = Bitext(_composed(bitext.source, source, progress), _composed(bitext.target, target, progress))
+        return Prepared(bitext, Settings(unicode=options.unicode))
+    sides, languages, casing = [], [], None
     for path, language in ((source, options.source_language), (target, options.target_language)):
         languages.append(language or _language_of(path))
-        lines = tokenise_lines(
-            list(read_lines(path)),
-            languages[-1],
-            Tokeniser(lowercase=options.lowercase),
-            threads=threads,
-            progress=progress,
-        )
+        lines = list(read_lines(path))
+        if options.unicode == "NFC":
+            lines = _composed_lines(lines, path, progress)
+        lines = tokenise_lines(lines, languages[-1], threads=threads, progress=progress)
+        if options.lowercase:
+            if options.recase and path is target:
+                casing = Casing.learn(lines)
+            lines = [line.lower() for line in lines]
         sides.append(Corpus.from_lines(lines))
     if len(sides[0]) != len(sides[1]):
         raise DataError(
@@ -92,9 +108,32 @@ def prepare(
             expected="as many as the source",
         )
     settings = Settings(
-        source_language=languages[0], target_language=languages[1], tokenise=True, lowercase=options.lowercase
+        source_language=languages[0],
+        target_language=languages[1],
+        tokenise=True,
+        lowercase=options.lowercase,
+        unicode=options.unicode,
     )
-    return Bitext(*sides), settings
+    return Prepared(Bitext(*sides), settings, casing)
+
+
+def _composed_lines(lines: list[str], path: PathLike, progress: Progress) -> list[str]:
+    """Bring lines into Unicode's composed normal form, and say if that was needed."""
+    odd = [i for i, line in enumerate(lines) if not unicodedata.is_normalized("NFC", line)]
+    for i in odd:
+        lines[i] = unicodedata.normalize("NFC", lines[i])
+    if odd:
+        progress.note(f"{path}: letters of {len(odd):,} lines were composed (Unicode's NFC)")
+    return lines
+
+
+def _composed(corpus: Corpus, path: PathLike, progress: Progress) -> Corpus:
+    """The same for a text in words; only a vocabulary with other forms costs more than a look at it."""
+    vocab = corpus.vocab
+    words = vocab.decode(np.arange(len(vocab), dtype=np.int32), np.arange(len(vocab) + 1)).decode()
+    if unicodedata.is_normalized("NFC", words):
+        return corpus
+    return Corpus.from_lines(_composed_lines(corpus.lines(), path, progress))
 
 
 def _language_of(path: PathLike) -> str:
@@ -122,13 +161,15 @@ def train(
     lm_texts: Sequence[Corpus] = (),
     arpas: Sequence[PathLike] = (),
     settings: Settings = Settings(),
+    casing: Casing | None = None,
     threads: int = 1,
     progress: Progress = SILENT,
 ) -> Trained:
     """Train a model from tokenised parallel text.
 
     `alignment` is a file of links made elsewhere, one line for each line of `bitext`. The language model is estimated
-    from the target side and `lm_texts`; `arpas` are finished ones that take its place.
+    from the target side and `lm_texts`; `arpas` are finished ones that take its place. `settings` and `casing` say how
+    the text was prepared.
     """
     whole = bitext
     # What can be wrong with files comes to light before the work begins.
@@ -154,6 +195,7 @@ def train(
         language_models=named,
         weights=initial_weights({"tm": table.score_names}, pairs.reordering, named),
         settings=settings,
+        casing=casing,
         history={
             "sentence_pairs": len(bitext),
             "dropped_pairs": len(whole) - len(bitext),

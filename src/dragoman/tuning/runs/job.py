@@ -211,7 +211,8 @@ class Job:
         if pool is None:
             raise DataError("has no iteration", path=run.folder, expected="a run that has begun")
         names = self.tuned(model)
-        scorer = parse_metric(self.metric).scorer(read_references(self.references))
+        references = read_references(self.references, text=model.preparation(prepared=self.prepared))
+        scorer = parse_metric(self.metric).scorer(references)
         return pool.problem(names, weight_ranges(names), scorer, sign=self._sign, threads=threads)
 
     @property

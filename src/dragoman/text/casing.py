@@ -1,0 +1,93 @@
+"""Case: how words are written, learnt from text, so that what a model writes in lower case can be given it back."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.errors import DataError
+
+#: Words after which another sentence may begin.
+_ENDS = frozenset(".!?")
+
+#: The share of lines that must begin with a capital letter for translations to do so.
+_USUAL = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Casing:
+    """How words are written inside of sentences, and whether sentences begin with a capital letter.
+
+    `words` and `forms` are lines of text as bytes: lower-cased words that are mostly written otherwise, and how.
+
+    >>> casing = Casing.learn(["He met Ann .", "In May , NASA met Ann .", "They may ."])
+    >>> casing.restore("then ann met nasa . they met zoe .", source="Alors Zoe")
+    'Then Ann met NASA . They met Zoe .'
+    """
+
+    words: NDArray[np.uint8]
+    forms: NDArray[np.uint8]
+    starts: bool
+
+    @classmethod
+    def learn(cls, lines: Sequence[str]) -> Casing:
+        """Learn from tokenised text: the most frequent form of each word, where it is not the first of its line."""
+        counts = Counter(itertools.chain.from_iterable(line.split(" ")[1:] for line in lines))
+        best: dict[str, str] = {}
+        for form, _ in sorted(counts.items(), key=lambda item: (item[1], item[0])):
+            best[form.lower()] = form
+        best = {word: form for word, form in sorted(best.items()) if word != form}
+        firsts = [letter for line in lines if (letter := _first_letter(line))]
+        starts = bool(firsts) and sum(letter.isupper() for letter in firsts) >= _USUAL * len(firsts)
+        return cls(_lines(best), _lines(best.values()), starts)
+
+    @cached_property
+    def _forms(self) -> dict[str, str]:
+        try:
+            words, forms = (bytes(array.data).decode().split("\n")[:-1] for array in (self.words, self.forms))
+        except UnicodeDecodeError:
+            words, forms = [], [""]
+        if len(words) != len(forms):
+            raise DataError("the words and their forms do not fit together", expected="how words are written")
+        return dict(zip(words, forms, strict=True))
+
+    def restore(self, line: str, source: str = "") -> str:
+        """Give the words of a lower-cased line their case; those that are not known may have that of the source."""
+        copied = {word.lower(): word for word in source.split() if word != word.lower()}
+        known = self._forms
+        found, begins = [], self.starts
+        for word in line.split():
+            form = known.get(word) or copied.get(word, word)
+            if begins and _first_letter(form):
+                form, begins = form[0].upper() + form[1:], False
+            begins = begins or (self.starts and word in _ENDS)
+            found.append(form)
+        return " ".join(found)
+
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
+        """Return the arrays that make it up, for storing."""
+        return {"words": self.words, "forms": self.forms, "starts": np.array([self.starts])}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Casing:
+        """Build from what `arrays` gave."""
+        for name, dtype in (("words", np.uint8), ("forms", np.uint8), ("starts", np.bool_)):
+            if name not in arrays or arrays[name].dtype != dtype or arrays[name].ndim != 1:
+                raise DataError(f"the array '{name}' is missing or of the wrong type", expected="how words are written")
+        if len(arrays["starts"]) != 1:
+            raise DataError("the array 'starts' is too long", expected="how words are written")
+        return cls(arrays["words"], arrays["forms"], bool(arrays["starts"][0]))  # type: ignore[arg-type]
+
+
+def _first_letter(text: str) -> str | None:
+    return next((character for character in text if character.isalpha()), None)
+
+
+def _lines(texts: Iterable[str]) -> NDArray[np.uint8]:
+    return np.frombuffer("".join(f"{text}\n" for text in texts).encode(), np.uint8)
