@@ -38,7 +38,7 @@ def register(app: typer.Typer) -> None:
     def compare(
         reference: ReferenceFiles,
         systems: Annotated[
-            list[str], typer.Argument(help="Translations of each system: FILE, NAME=FILE or NAME=FILE,FILE,… (runs).")
+            list[str], typer.Argument(help="Translations of each system: FILE, NAME=FILE or NAME=FILE,FILE,... (runs).")
         ],
         metric: Metrics = None,
         resamples: Annotated[int, typer.Option(min=1, help="Resamples of the paired bootstrap.")] = 1000,
@@ -98,7 +98,7 @@ def _parse_system(text: str) -> tuple[str, list[Path]]:
         return text, [Path(text)]
     runs = [Path(file) for file in files.split(",") if file]
     if not name or not runs:
-        raise UsageError(f"found '{text}'; expected FILE, NAME=FILE or NAME=FILE,FILE,…")
+        raise UsageError(f"found '{text}'; expected FILE, NAME=FILE or NAME=FILE,FILE,...")
     return name, runs
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dragoman.cli import terminal
-from dragoman.cli.flags import Flags, Threads, command
+from dragoman.cli.flags import Flags, Threads, command, command_group
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import Progress, available_cores
@@ -21,8 +21,7 @@ from dragoman.training.lm.kneser_ney import KneserNey, estimate as estimate_mode
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(no_args_is_help=True, help="Language models: estimate, measure perplexity, interpolate.")
-    app.add_typer(group, name="lm")
+    group = command_group(app, "lm")
 
     @command(
         group,

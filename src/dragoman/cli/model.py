@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from dragoman.cli import terminal
-from dragoman.cli.flags import Force, Threads, command, refuse_existing
+from dragoman.cli.flags import Force, Threads, command, command_group, refuse_existing
 from dragoman.core.errors import UsageError
 from dragoman.core.options import Options, options_from
 from dragoman.core.progress import available_cores
@@ -27,8 +27,7 @@ ModelFolder = Annotated[Path, typer.Argument(help="A model folder.")]
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(no_args_is_help=True, help="Look into a model, check it, cut it down, give it more features.")
-    app.add_typer(group, name="model")
+    group = command_group(app, "model")
 
     @command(group, "show", examples=["dragoman model show model", "dragoman model show model 'la maison' --most 5"])
     def show(
@@ -82,7 +81,9 @@ def register(app: typer.Typer) -> None:
         out: Annotated[Path, typer.Option(help="The model folder to make.")],
         feature: Annotated[
             list[str] | None,
-            typer.Option(help=f"NAME or NAME:OPTION=VALUE,…; repeatable. One of {', '.join(EXTRA_FEATURES.names())}."),
+            typer.Option(
+                help=f"NAME or NAME:OPTION=VALUE,...; repeatable. One of {', '.join(EXTRA_FEATURES.names())}."
+            ),
         ] = None,
         global_feature: Annotated[
             list[str] | None,

@@ -11,7 +11,7 @@ import typer
 from numpy.typing import NDArray
 
 from dragoman.cli import terminal
-from dragoman.cli.flags import Threads, command
+from dragoman.cli.flags import Threads, command, command_group
 from dragoman.cli.score import ReferenceFiles, Seed
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
@@ -43,8 +43,7 @@ Features = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(no_args_is_help=True, help="Tune on, and choose from, anybody's n-best lists.")
-    app.add_typer(group, name="rerank")
+    group = command_group(app, "rerank")
 
     @command(
         group,

@@ -27,14 +27,14 @@ from dragoman.metrics.references import read_references
 ReferenceFiles = Annotated[
     list[Path],
     typer.Option(
-        "--reference", help="Reference translations, one sentence a line; repeatable. `ref` stands for ref0, ref1, …"
+        "--reference", help="Reference translations, one sentence a line; repeatable. `ref` stands for ref0, ref1 ..."
     ),
 ]
 Metrics = Annotated[
     list[str] | None,
     typer.Option(
         "--metric",
-        help=f"One of {', '.join(METRICS.names())}, with options as in `bleu:reference_length=shortest,lowercase=true`;"
+        help=f"One of {', '.join(METRICS.names())}, with options as in `bleu:lowercase=true` (more behind commas);"
         " or a weighted sum such as `0.5*bleu-0.5*ter(case_sensitive=true)`. Repeatable; bleu by default.",
     ),
 ]

@@ -48,7 +48,7 @@ def register(app: typer.Typer) -> None:
         source: Annotated[Path, typer.Option(help="Source text, one sentence a line.")],
         reference: ReferenceFiles,
         decision: Annotated[str, typer.Option(help=f"One of {', '.join(RULES.names())}.")],
-        grid: Annotated[list[str], typer.Option(help="NAME=VALUE,VALUE,… for an option of the rule; repeatable.")],
+        grid: Annotated[list[str], typer.Option(help="NAME=VALUE,VALUE,... for an option of the rule; repeatable.")],
         out: Annotated[Path, typer.Option(help="Where the best options go (TOML), for `translate --decision`.")],
         limits: Annotated[SearchLimits, Flags("Search")],
         space: Annotated[SpaceLimits, Flags("Space (the model's own by default)")],
