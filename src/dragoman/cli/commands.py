@@ -16,7 +16,7 @@ from typing import Any
 
 import typer
 
-from dragoman.cli.help_page import HelpGroup
+from dragoman.cli.help_page import Context, HelpGroup
 
 _FIRST_LINE = re.compile(r'"""`dragoman ([a-z-]+)`: (.+?)(?:""")?$')
 
@@ -65,10 +65,10 @@ class LazyGroup(HelpGroup):
         super().__init__(**{**settings, "commands": None})
         self.commands = Commands()  # type: ignore[assignment]
 
-    def list_commands(self, ctx: typer.Context) -> list[str]:
+    def list_commands(self, ctx: Context) -> list[str]:
         """All names."""
         return list(self.commands)
 
-    def summary(self, ctx: typer.Context, name: str) -> str:
+    def summary(self, ctx: Context, name: str) -> str:
         """The line about a command: its module's."""
         return listed()[name].summary

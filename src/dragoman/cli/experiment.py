@@ -29,7 +29,8 @@ def register(app: typer.Typer) -> None:
         = "dev.fr"`, `reference = ["dev.en"]`, `runs = 5`, then for each method `[[method]]` with `name = "mert"` and
         perhaps `use = "mert"` and `options = { restarts = 20 }`, and for each test set `[[test]]` with `name`, `source`
         and `reference`. Also: `metrics` (the first is tuned to), `prepared`, `start`, `fixed`, `curves = false` (no
-        test scores of each iteration, which halves the work), and tables `[loop]`, `[decoding]`, `[search]`, `[space]`,
+        test scores of each iteration, which halves the work), `correction = "holm"` (p-values corrected for the number
+        of pairs), and tables `[loop]`, `[decoding]`, `[search]`, `[space]`,
         `[ranges]` with the options of `dragoman tune`.
 
         To compare decision rules as well, add tables such as `[[decision]]` with `name = "MBR"`, `use = "mbr"` (a rule,

@@ -8,7 +8,7 @@ import inspect
 import typing
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import typer
 
@@ -20,9 +20,29 @@ from dragoman.core.options import Options
 Command = TypeVar("Command", bound=Callable[..., None])
 
 Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Worker threads; all cores by default.")]
+ModelFolder = Annotated[Path, typer.Option("--model", help="The model folder.")]
+WeightsFile = Annotated[
+    Path | None, typer.Option("--weights", help="Weights in place of the model's: a file or a run.")
+]
+SourceFile = Annotated[Path, typer.Option("--source", help="Source text, one sentence a line.")]
+Prepared = Annotated[bool, typer.Option("--prepared", help="The text is tokenised (and lower-cased) already.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Documents = Annotated[
     Path | None,
     typer.Option("--documents", help="A label for each line; equal ones in a row are a document. By default all are."),
+]
+DecisionOptions = Annotated[
+    list[str] | None, typer.Option("--decision-option", help="NAME=VALUE of one of the rule's options; repeatable.")
+]
+EvidenceChoice = Annotated[
+    Literal["nbest", "hypergraph", "samples"] | None,
+    typer.Option("--evidence", help="What the rule decides by; by default what suits it best."),
+]
+NBestSize = Annotated[
+    int | None, typer.Option("--nbest-size", min=1, help="Hypotheses a sentence in n-best lists as evidence (1000).")
+]
+SamplingOptions = Annotated[
+    list[str] | None, typer.Option("--sampling-option", help="NAME=VALUE for samples as evidence; repeatable.")
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")]
 

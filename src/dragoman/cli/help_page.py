@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 Row = tuple[str, str]
+Context = Any  # the type that methods have in the library was another in other versions of it
 
 #: Paragraphs of a help text that begin so are headings, and commands to copy.
 HEADING, EXAMPLE = "# ", "$ "
@@ -35,11 +36,11 @@ def paragraphs(text: str) -> list[str]:
 class HelpCommand(TyperCommand):
     """A command whose help has a section for its arguments, and one for each panel of its options."""
 
-    def format_help_text(self, ctx: typer.Context, formatter: Any) -> None:
+    def format_help_text(self, ctx: Context, formatter: Any) -> None:
         """Write what the command does, and its examples."""
         _write_text(formatter, self.help or "")
 
-    def format_options(self, ctx: typer.Context, formatter: Any) -> None:
+    def format_options(self, ctx: Context, formatter: Any) -> None:
         """Write all arguments and options."""
         _write_parameters(formatter, ctx, self.get_params(ctx))
 
@@ -47,16 +48,16 @@ class HelpCommand(TyperCommand):
 class HelpGroup(TyperGroup):
     """A group of commands whose help says a line about each."""
 
-    def format_help_text(self, ctx: typer.Context, formatter: Any) -> None:
+    def format_help_text(self, ctx: Context, formatter: Any) -> None:
         """Write what the commands are about."""
         _write_text(formatter, self.help or "")
 
-    def format_options(self, ctx: typer.Context, formatter: Any) -> None:
+    def format_options(self, ctx: Context, formatter: Any) -> None:
         """Write the options of the group, and its commands."""
         _write_parameters(formatter, ctx, self.get_params(ctx))
         _write_section(formatter, "Commands", [(name, self.summary(ctx, name)) for name in self.list_commands(ctx)])
 
-    def summary(self, ctx: typer.Context, name: str) -> str:
+    def summary(self, ctx: Context, name: str) -> str:
         """The line about a command: the first paragraph of its help."""
         command = self.get_command(ctx, name)
         return paragraphs(command.help or "")[0] if command and command.help else ""
@@ -77,7 +78,7 @@ def _write_text(formatter: Any, text: str) -> None:
         before = paragraph
 
 
-def _write_parameters(formatter: Any, ctx: typer.Context, parameters: Iterable[Any]) -> None:
+def _write_parameters(formatter: Any, ctx: Context, parameters: Iterable[Any]) -> None:
     sections: dict[str, list[Row]] = {}
     for parameter in parameters:
         record = parameter.get_help_record(ctx)

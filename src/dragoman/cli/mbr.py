@@ -79,19 +79,13 @@ def register(app: typer.Typer) -> None:
         """
         if weights is not None and (weights_from is not None or scale != 1.0):
             raise UsageError("--weights replaces --weights-from and --scale; give one or the other")
-        progress, workers = terminal.progress(), threads or available_cores()
+        progress = terminal.progress()
         rule = Mbr(metric=metric, scale=scale, weights_from=weights_from)
-        lists = _read(candidates, format_name, format_option, progress)
-        others = lists
+        lists = others = read_lists(candidates, format_name, format_option, progress)
         if evidence is not None:
             same = evidence_format is None and evidence_format_option is None
-            others = _read(
-                evidence,
-                format_name if same else evidence_format,
-                format_option if same else evidence_format_option,
-                progress,
-            )
-            others = _in_order_of(lists, others, candidates, evidence)
+            form = (format_name, format_option) if same else (evidence_format, evidence_format_option)
+            others = _in_order_of(lists, read_lists(evidence, *form, progress), candidates, evidence)
         if weights is not None:
             others = replace(others, logprobs=_log_weights(weights, others, evidence or candidates))
         posterior = _posterior(rule, others, evidence or candidates)
@@ -101,7 +95,7 @@ def register(app: typer.Typer) -> None:
             hypotheses,
             posterior,
             matrix=utility_matrix is not None,
-            threads=workers,
+            threads=threads or available_cores(),
             progress=progress,
         )
         chosen = Decisions.of_best(hypotheses.vocab, hypotheses.strings, gains, hypotheses.sentences)
@@ -114,7 +108,8 @@ def register(app: typer.Typer) -> None:
         _report(candidates, metric, lists, hypotheses, chosen, gains, progress)
 
 
-def _read(path: Path, name: str | None, options: Sequence[str] | None, progress: Progress) -> NBest:
+def read_lists(path: Path, name: str | None, options: Sequence[str] | None, progress: Progress) -> NBest:
+    """Read candidates of any format; there must be some."""
     kind = sniff(path) if name is None else NBEST_FORMATS.get(name)
     lists = options_from(kind, options or []).read(path, progress=progress)
     if len(lists.hypotheses) == 0:
@@ -180,8 +175,8 @@ def _write_matrix(
 
 
 def _draw(path: Path, posterior: Posterior, chosen: Decisions, lists: NBest) -> None:
-    from dragoman.evaluation.figures.figures import figure_svg
     from dragoman.evaluation.figures.posterior_plot import draw_posterior
+    from dragoman.evaluation.figures.svg import write_svg
 
     first = posterior.strings.take(np.arange(posterior.sentences[1]))
     probabilities = posterior.probabilities[: posterior.sentences[1]]
@@ -190,8 +185,7 @@ def _draw(path: Path, posterior: Posterior, chosen: Decisions, lists: NBest) -> 
     if texts:
         picks["most probable"] = texts[int(probabilities.argmax())]
     source = None if lists.sources is None else lists.sources[0]
-    with open_output(path) as stream:
-        stream.write(figure_svg(draw_posterior(texts, probabilities.tolist(), picks, source=source)).encode())
+    write_svg(path, draw_posterior(texts, probabilities.tolist(), picks, source=source))
 
 
 def _report(

@@ -81,9 +81,7 @@ def register(app: typer.Typer) -> None:
         out: Annotated[Path, typer.Option(help="The model folder to make.")],
         feature: Annotated[
             list[str] | None,
-            typer.Option(
-                help=f"NAME or NAME:OPTION=VALUE,...; repeatable. One of {', '.join(EXTRA_FEATURES.names())}."
-            ),
+            typer.Option(help=f"NAME or NAME:OPTION=VALUE,..; repeatable. One of {', '.join(EXTRA_FEATURES.names())}."),
         ] = None,
         global_feature: Annotated[
             list[str] | None,

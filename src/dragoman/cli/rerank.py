@@ -9,6 +9,7 @@ from typing import Annotated
 import numpy as np
 import typer
 from numpy.typing import NDArray
+from rich.console import Group
 
 from dragoman.cli import terminal
 from dragoman.cli.flags import Threads, command, command_group
@@ -27,6 +28,7 @@ from dragoman.metrics.references import read_references
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.tuner import Tuner
 from dragoman.tuning.problems.nbest_evidence import DecodedLists
+from dragoman.tuning.problems.problem import Problem
 from dragoman.tuning.problems.ranges import weight_ranges
 from dragoman.tuning.runs.rerank import choices, first_weights, reranked, with_features
 
@@ -88,13 +90,7 @@ def register(app: typer.Typer) -> None:
         if not np.any(optimum.weights):
             raise DataError(f"{method} gave weights that are all zero", path=candidates)
         Weights(dict(zip(names, optimum.weights.tolist(), strict=True))).write(out)
-        picked = choices(problem, optimum.weights)
-        rows: list[tuple[object, ...]] = []
-        for name in ("first", "tuned", "oracle", "worst"):
-            statistics = problem.statistics[getattr(picked, name)]
-            low, high = confidence_interval(bootstrap_scores(scorer, [statistics], seed=seed)[0])
-            rows.append((name, float(scorer.score(statistics.sum(axis=0))), low, high))
-        terminal.output().print(terminal.table(f"{candidates}: {metric}", ["choice", "score", "from", "to"], rows))
+        terminal.output().print(_choice_table(f"{candidates}: {metric}", problem, optimum.weights, seed))
 
     @command(
         group,
@@ -115,14 +111,22 @@ def register(app: typer.Typer) -> None:
         """Print the best hypothesis of each list under some weights."""
         lists, form = _read(candidates, format_name, format_option, feature, None, terminal.progress())
         sorted_lists = reranked(lists, _fitting(weights, lists))
-        filled = np.flatnonzero(np.diff(sorted_lists.sentences))
-        first = sorted_lists.hypotheses.take(sorted_lists.sentences[:-1][filled])
-        texts = Corpus(lists.vocab, first).lines()
-        by_sentence = dict(zip(filled.tolist(), texts, strict=True))
+        firsts = first_hypotheses(sorted_lists)
         with open_output("-") as stream:
-            stream.write("".join(f"{by_sentence.get(i, '')}\n" for i in range(len(lists))).encode())
+            stream.write("".join(f"{firsts.get(i, '')}\n" for i in range(len(lists))).encode())
         if out is not None:
             form.write(out, sorted_lists)
+
+
+def _choice_table(title: str, problem: Problem, weights: NDArray[np.float64], seed: int) -> Group:
+    """What the lists' own order, the weights, and the best and worst possible choice score."""
+    picked = choices(problem, weights)
+    rows: list[tuple[object, ...]] = []
+    for name in ("first", "tuned", "oracle", "worst"):
+        statistics = problem.statistics[getattr(picked, name)]
+        low, high = confidence_interval(bootstrap_scores(problem.scorer, [statistics], seed=seed)[0])
+        rows.append((name, float(problem.scorer.score(statistics.sum(axis=0))), low, high))
+    return terminal.table(title, ["choice", "score", "from", "to"], rows)
 
 
 def _read(
@@ -143,6 +147,13 @@ def _read(
             raise UsageError(f"--feature is '{text}'; expected NAME=FILE")
         extra[label] = read_numbers(file)
     return with_features(lists, extra), form
+
+
+def first_hypotheses(lists: NBest) -> dict[int, str]:
+    """The first hypothesis of each sentence that has one."""
+    filled = np.flatnonzero(np.diff(lists.sentences))
+    texts = Corpus(lists.vocab, lists.hypotheses.take(lists.sentences[:-1][filled])).lines()
+    return dict(zip(filled.tolist(), texts, strict=True))
 
 
 def read_numbers(path: PathLike) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ import typer
 from numpy.typing import NDArray
 
 from dragoman.cli import terminal
-from dragoman.cli.flags import Threads, command
+from dragoman.cli.flags import Json, Threads, command
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output
@@ -35,7 +35,7 @@ Metrics = Annotated[
     typer.Option(
         "--metric",
         help=f"One of {', '.join(METRICS.names())}, with options as in `bleu:lowercase=true` (more behind commas);"
-        " or a weighted sum such as `0.5*bleu-0.5*ter(case_sensitive=true)`. Repeatable; bleu by default.",
+        " or a weighted sum such as `bleu-ter(case_sensitive=true)`. Repeatable; bleu by default.",
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the resampling.")]
@@ -62,7 +62,7 @@ def register(app: typer.Typer) -> None:
         ] = None,
         resamples: Annotated[int, typer.Option(min=0, help="Bootstrap resamples for 95 % intervals; 0: none.")] = 1000,
         seed: Seed = 0,
-        as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+        as_json: Json = False,
         threads: Threads = None,
     ) -> None:
         """Score tokenised translations against references; prints a table with signatures that say how.
