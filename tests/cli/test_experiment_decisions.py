@@ -1,11 +1,8 @@
 """`dragoman experiment` with decisions: every run translates by every rule, at the scale that suits its weights."""
 
-import csv
 import json
 import shutil
-import signal
 import subprocess
-import time
 
 import pytest
 
@@ -76,10 +73,7 @@ SLUGS = {
 def plan(toy, model, tmp_path_factory):
     """A plan with decisions, one of them from a file, and one run of each method."""
     folder = tmp_path_factory.mktemp("plan")
-    for name, part in (("dev", toy.pairs[:20]), ("test", toy.pairs[20:35])):
-        for side, suffix in (("source", "s"), ("target", "t")):
-            lines = [" ".join(getattr(pair, side)) for pair in part]
-            (folder / f"{name}.{suffix}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    toy.write(folder, dev=slice(20), test=slice(20, 35))
     (folder / "rule.toml").write_text(RULE, encoding="utf-8")
     path = folder / "plan.toml"
     path.write_text(PLAN.format(model=model), encoding="utf-8")
@@ -96,30 +90,16 @@ def done(command, plan, tmp_path_factory):
     return out, result.stdout
 
 
-def rows(path):
-    with path.open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
-
-
-def files(folder):
-    """What must be the same: all but clocks, and the page that shows them."""
-    found = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    for name in [name for name in found if name.endswith("events.jsonl")]:
-        events = [json.loads(line) for line in found[name].splitlines()]
-        found[name] = json.dumps([{k: v for k, v in event.items() if k != "seconds"} for event in events]).encode()
-    return {name: text for name, text in found.items() if name != "report.html"}
-
-
-def test_every_run_translates_by_every_decision(dragoman, plan, model, done):
+def test_every_run_translates_by_every_decision(dragoman, plan, model, done, csv_rows):
     out, printed = done
     for name in SLUGS:
         assert f"in domain, by {name}: " in printed
     runs = {
-        row["decision"]: row for row in rows(out / "runs.csv") if (row["method"], row["metric"]) == ("mert", "bleu")
+        row["decision"]: row for row in csv_rows(out / "runs.csv") if (row["method"], row["metric"]) == ("mert", "bleu")
     }
     assert list(runs) == list(SLUGS)
     folder = out / "runs" / "mert" / "3"
-    chosen = {row["decision"]: row for row in rows(out / "scales.csv") if row["method"] == "mert" and row["chosen"]}
+    chosen = {row["decision"]: row for row in csv_rows(out / "scales.csv") if row["method"] == "mert" and row["chosen"]}
     assert list(chosen) == ["MBR, sampled", "MBR"]
     for name, slug in SLUGS.items():
         # What the plan asked for, typed by hand.
@@ -143,8 +123,8 @@ def test_every_run_translates_by_every_decision(dragoman, plan, model, done):
     # Iterations are translated by the first decision only.
     assert {path.parent.name for path in folder.glob("tests/*/*/000.txt")} == {"max-derivation"}
     # As many systems as 12 are compared all with all.
-    assert len(rows(out / "pairs.csv")) == 12 * 11 / 2
-    systems = rows(out / "systems.csv")
+    assert len(csv_rows(out / "pairs.csv")) == 12 * 11 / 2
+    systems = csv_rows(out / "systems.csv")
     assert len(systems) == 12 * 2
     assert all(float(row["min"]) == float(row["mean"]) == float(row["max"]) for row in systems)
     assert "Do the weights need rescaling?" in (out / "report.html").read_text(encoding="utf-8")
@@ -163,10 +143,10 @@ def test_a_scale_is_the_one_that_tune_decision_finds(dragoman, plan, model, done
     assert settings[0] == settings[1]
 
 
-def test_nothing_is_translated_or_chosen_twice(dragoman, plan, done, tmp_path):
+def test_nothing_is_translated_or_chosen_twice(dragoman, plan, done, tmp_path, without_clocks):
     out = tmp_path / "out"
     shutil.copytree(done[0], out)
-    before = files(out)
+    before = without_clocks(out)
     folder = out / "runs" / "mert" / "3"
     lost = [
         folder / "tests" / "in-domain" / "MBR" / "final.txt",
@@ -181,23 +161,16 @@ def test_nothing_is_translated_or_chosen_twice(dragoman, plan, done, tmp_path):
         if path.is_file() and {"tests", "decisions"} & {parent.name for parent in path.parents}
     }
     assert dragoman("experiment", plan, "--out", out, "--threads", 1).code == 0
-    assert files(out) == before
+    assert without_clocks(out) == before
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
 
 
-def test_a_killed_experiment_goes_on_to_the_same_end(command, dragoman, plan, done, tmp_path):
+def test_a_killed_experiment_goes_on_to_the_same_end(dragoman, plan, done, tmp_path, killed_experiment, without_clocks):
     killed = tmp_path / "killed"
-    arguments = [command, "experiment", plan, "--out", killed, "--threads", "1"]
     for pattern in ("untuned/decisions/*.toml", "runs/*/*/tests/*/max-derivation/*.txt"):
-        process = subprocess.Popen([*map(str, arguments)], stderr=subprocess.DEVNULL, start_new_session=True)
-        while process.poll() is None and not list(killed.glob(pattern)):
-            time.sleep(0.005)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        assert not (killed / "report.html").exists()
-        time.sleep(1)  # a worker that is left ends when it is done with what it does
+        killed_experiment(plan, killed, pattern)
     assert dragoman("experiment", plan, "--out", killed, "--threads", 2).code == 0
-    assert files(killed) == files(done[0])
+    assert without_clocks(killed) == without_clocks(done[0])
 
 
 @pytest.mark.parametrize(

@@ -48,10 +48,7 @@ sampling = {{ samples = 20, chains = 1, burn_in = 5 }}
 
 @pytest.fixture
 def plan(toy, model, tmp_path):
-    for name, part in (("dev", toy.pairs[:20]), ("held", toy.pairs[20:30])):
-        for side, words in (("s", "source"), ("t", "target")):
-            text = "".join(f"{' '.join(getattr(pair, words))}\n" for pair in part)
-            (tmp_path / f"{name}.{side}").write_text(text, encoding="utf-8")
+    toy.write(tmp_path, dev=slice(20), held=slice(20, 30))
     path = tmp_path / "plan.toml"
     path.write_text(PLAN.format(model=model), encoding="utf-8")
     return path

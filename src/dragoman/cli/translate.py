@@ -31,7 +31,6 @@ from dragoman.core.errors import UsageError
 from dragoman.core.files import read_lines
 from dragoman.core.options import options_from
 from dragoman.decision import RULES
-from dragoman.decision.evidence import Draw
 from dragoman.decision.settings import Decision
 from dragoman.sampling.annealing import annealed
 from dragoman.sampling.schedule import Annealing
@@ -116,44 +115,43 @@ def register(app: typer.Typer) -> None:
         """
         rule = None if decision is None else Decision.of(decision, decision_option or [], evidence, nbest_size)
         wanted = Wanted(details, links, nbest, nbest_out, nbest_format, distinct, hypergraphs, picture)
-        if rule is not None and (force or climb or anneal or show or wanted.anything):
-            raise UsageError(_ONLY_STRINGS)
-        if rule is None and (decision_option or evidence or nbest_size or sampling_option):
-            raise UsageError("--decision-option, --evidence, --nbest-size and --sampling-option go with --decision")
-        if anneal and (force or climb or wanted.forests):
-            raise UsageError("--anneal finds one derivation: no --force, --climb, --nbest-out or --hypergraphs")
-        if annealing_option and not anneal:
-            raise UsageError("--annealing-option goes with --anneal")
-        by_samples = rule is not None and rule.evidence == "samples"
-        if documents is not None and not (anneal or by_samples):
+        for_rules = bool(decision_option or evidence or nbest_size or sampling_option)
+        _refuse_for_rules(rule, for_rules, bool(force or climb or anneal or show or wanted.anything))
+        _refuse_for_annealing(anneal, bool(annealing_option), bool(force or climb or wanted.forests))
+        if documents is not None and not (anneal or (rule is not None and rule.evidence == "samples")):
             raise UsageError("--documents goes with --anneal, or with --decision and --evidence samples")
         if exhaustive:
             limits = replace(limits, algorithm="exhaustive")
         progress = terminal.progress()
         translator = load_translator(model, weights, limits, space, threads, progress, climb=climb, markup=markup)
         text = SourceText.read(source, documents, translator.model.preparation(prepared=prepared))
-        printer = _Printer(translator.model.settings.target_language or DEFAULT_LANGUAGE if detokenise else None, show)
+        language = translator.model.settings.target_language or DEFAULT_LANGUAGE
+        printer = _Printer(language if detokenise else None, show)
         if rule is not None:
-            draw = None
-            if by_samples:
-                draw = sample_drawer(translator, sampling_option, seed, progress, documents=text.documents)
-            _translate_by_rule(translator, rule, text, draw, printer)
+            _translate_by_rule(translator, text, rule, sampling_option, seed, printer)
         elif anneal:
-            cooling = options_from(Annealing, annealing_option or [])
-            parts = annealed(translator, text.lines, cooling, seed=seed, documents=text.documents)
-            _write_derivations(parts, wanted, printer)
+            _translate_by_annealing(translator, text, annealing_option, seed, wanted, printer)
         elif force is not None:
-            parts = translator.searched(text.lines, forests=wanted.forests, targets=read_lines(force))
-            found = _write_derivations(parts, wanted, printer)
-            progress.note(f"{found.reached:,} of {found.sentences:,} translations can be reached")
+            _force_translations(translator, text, read_lines(force), wanted, printer)
         else:
-            _write_derivations(translator.searched(text.lines, forests=wanted.forests), wanted, printer)
+            _write(translator.searched(text.lines, forests=wanted.forests), wanted, printer)
 
 
-_ONLY_STRINGS = (
-    "--decision chooses strings, not derivations: it goes without --force, --climb, --anneal, --details, --links, "
-    "--nbest-out, --hypergraphs, --picture and --show"
-)
+def _refuse_for_rules(rule: Decision | None, for_rules: bool, for_derivations: bool) -> None:
+    if rule is not None and for_derivations:
+        raise UsageError(
+            "--decision chooses strings, not derivations: it goes without --force, --climb, --anneal, --details, "
+            "--links, --nbest-out, --hypergraphs, --picture and --show"
+        )
+    if rule is None and for_rules:
+        raise UsageError("--decision-option, --evidence, --nbest-size and --sampling-option go with --decision")
+
+
+def _refuse_for_annealing(anneal: bool, for_annealing: bool, for_searches: bool) -> None:
+    if anneal and for_searches:
+        raise UsageError("--anneal finds one derivation: no --force, --climb, --nbest-out or --hypergraphs")
+    if for_annealing and not anneal:
+        raise UsageError("--annealing-option goes with --anneal")
 
 
 @dataclass(frozen=True)
@@ -184,10 +182,40 @@ class _Printer:
 
 
 def _translate_by_rule(
-    translator: Translator, rule: Decision, text: SourceText, draw: Draw | None, printer: _Printer
+    translator: Translator,
+    text: SourceText,
+    rule: Decision,
+    sampling: Sequence[str] | None,
+    seed: int,
+    printer: _Printer,
 ) -> None:
+    """Print the strings that a decision rule chooses."""
+    draw = None
+    if rule.evidence == "samples":
+        draw = sample_drawer(translator, sampling, seed, terminal.progress(), documents=text.documents)
     for batch in rule.gather(translator, text.lines, draw=draw):
         printer.texts(rule.rule.decide(batch, threads=translator.threads).lines())
+
+
+def _translate_by_annealing(
+    translator: Translator,
+    text: SourceText,
+    options: Sequence[str] | None,
+    seed: int,
+    wanted: Wanted,
+    printer: _Printer,
+) -> None:
+    """Print and write the derivations that simulated annealing ends with."""
+    cooling = options_from(Annealing, options or [])
+    _write(annealed(translator, text.lines, cooling, seed=seed, documents=text.documents), wanted, printer)
+
+
+def _force_translations(
+    translator: Translator, text: SourceText, targets: Iterable[str], wanted: Wanted, printer: _Printer
+) -> None:
+    """Print and write the best derivations of given translations, and say how many have one."""
+    found = _write(translator.searched(text.lines, forests=wanted.forests, targets=targets), wanted, printer)
+    terminal.progress().note(f"{found.reached:,} of {found.sentences:,} translations can be reached")
 
 
 @dataclass(frozen=True)
@@ -196,7 +224,7 @@ class _Count:
     reached: int
 
 
-def _write_derivations(parts: Iterable[Searched], wanted: Wanted, printer: _Printer) -> _Count:
+def _write(parts: Iterable[Searched], wanted: Wanted, printer: _Printer) -> _Count:
     """Print what was found, batch by batch, and write what is wanted on the side."""
     sentences = reached = 0
     with contextlib.ExitStack() as stack:
