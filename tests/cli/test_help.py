@@ -8,6 +8,7 @@ import sys
 import pytest
 import typer
 
+from dragoman import __version__ as version
 from dragoman.cli.commands import listed
 from dragoman.cli.main import build_app
 
@@ -126,9 +127,11 @@ def test_tables_of_toml_files_are_not_taken_for_markup(dragoman):
         assert table in text
 
 
-def test_version(dragoman):
-    result = dragoman("--version")
-    assert (result.code, result.out.split()[0]) == (0, "dragoman")
+@pytest.mark.parametrize("before", [[], ["--debug"]])
+def test_version(dragoman, before):
+    result = dragoman(*before, "--version")
+    assert (result.code, result.err) == (0, "")
+    assert result.out == f"dragoman {version}\n"
 
 
 @pytest.mark.parametrize("flag", ["--help", "--version"])
@@ -142,6 +145,6 @@ def test_help_and_version_do_not_wait_for_commands(flag):
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     imported = set(done.stderr.split())
     assert "dragoman.cli.main" in imported
-    assert not imported & {"numpy", "scipy", "rich", "matplotlib", "sacremoses", "pythonbible", "zstandard"}
+    assert not imported & {"numpy", "scipy", "rich", "pydantic", "matplotlib", "sacremoses", "pythonbible", "zstandard"}
     assert not imported & {command.module for command in listed().values()}
     assert not any(name.startswith("dragoman.kernels") for name in imported)

@@ -56,7 +56,7 @@ def build_app() -> typer.Typer:
 def _version(wanted: bool) -> None:
     if wanted:
         print(f"dragoman {dragoman.__version__}")
-        raise typer.Exit
+        sys.exit()
 
 
 def _open_what_is_closed() -> None:
@@ -76,6 +76,8 @@ def main() -> None:
     _open_what_is_closed()
     try:
         try:
+            if sys.argv[1:] == ["--version"]:
+                _version(True)  # at once: to understand options, the library loads others that take half a second
             build_app()(prog_name="dragoman")
         finally:
             sys.stdout.flush()
