@@ -86,7 +86,8 @@ def _write_parameters(formatter: Any, ctx: Context, parameters: Iterable[Any]) -
             names, meaning = record
             kind = "Arguments" if parameter.param_type_name == "argument" else "Options"
             panel = getattr(parameter, "rich_help_panel", None) or kind
-            sections.setdefault(panel, []).append((_without_containers(names), meaning))
+            # Some versions of the library escape brackets, which it takes for markup, even where there is none.
+            sections.setdefault(panel, []).append((_without_containers(names), meaning.replace("\\[", "[")))
     for title in sorted(sections, key=_rank):
         _write_section(formatter, title, sections[title])
 

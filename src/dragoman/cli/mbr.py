@@ -13,18 +13,16 @@ from numpy.typing import NDArray
 
 from dragoman.cli import terminal
 from dragoman.cli.flags import Threads, command
-from dragoman.cli.rerank import Format, FormatOptions, read_numbers
+from dragoman.cli.rerank import Format, FormatOptions, chosen_format, read_numbers
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import open_output
 from dragoman.core.nbest import NBest
-from dragoman.core.options import options_from
 from dragoman.core.progress import Progress, available_cores
 from dragoman.decision.gains import expected_gains
 from dragoman.decision.mbr import Mbr
 from dragoman.decision.posterior import Posterior
 from dragoman.decision.rule import Decisions
-from dragoman.formats.nbest.format import NBEST_FORMATS, sniff
 from dragoman.metrics.combined import parse_metric
 
 
@@ -81,11 +79,11 @@ def register(app: typer.Typer) -> None:
             raise UsageError("--weights replaces --weights-from and --scale; give one or the other")
         progress = terminal.progress()
         rule = Mbr(metric=metric, scale=scale, weights_from=weights_from)
-        lists = others = read_lists(candidates, format_name, format_option, progress)
+        lists = others = _read(candidates, format_name, format_option, progress)
         if evidence is not None:
             same = evidence_format is None and evidence_format_option is None
             form = (format_name, format_option) if same else (evidence_format, evidence_format_option)
-            others = _in_order_of(lists, read_lists(evidence, *form, progress), candidates, evidence)
+            others = _in_order_of(lists, _read(evidence, *form, progress), candidates, evidence)
         if weights is not None:
             others = replace(others, logprobs=_log_weights(weights, others, evidence or candidates))
         posterior = _posterior(rule, others, evidence or candidates)
@@ -108,10 +106,8 @@ def register(app: typer.Typer) -> None:
         _report(candidates, metric, lists, hypotheses, chosen, gains, progress)
 
 
-def read_lists(path: Path, name: str | None, options: Sequence[str] | None, progress: Progress) -> NBest:
-    """Read candidates of any format; there must be some."""
-    kind = sniff(path) if name is None else NBEST_FORMATS.get(name)
-    lists = options_from(kind, options or []).read(path, progress=progress)
+def _read(path: Path, name: str | None, options: Sequence[str] | None, progress: Progress) -> NBest:
+    lists = chosen_format(path, name, options).read(path, progress=progress)
     if len(lists.hypotheses) == 0:
         raise DataError("has no candidates", path=path, expected="some for each sentence")
     return lists

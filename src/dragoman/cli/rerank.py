@@ -137,8 +137,7 @@ def _read(
     sentences: int | None,
     progress: Progress,
 ) -> tuple[NBest, NBestFormat]:
-    kind = sniff(path) if name is None else NBEST_FORMATS.get(name)
-    form = options_from(kind, options or [])
+    form = chosen_format(path, name, options)
     lists = form.read(path, sentences=sentences, progress=progress)
     extra = {}
     for text in features or []:
@@ -147,6 +146,11 @@ def _read(
             raise UsageError(f"--feature is '{text}'; expected NAME=FILE")
         extra[label] = read_numbers(file)
     return with_features(lists, extra), form
+
+
+def chosen_format(path: Path, name: str | None, options: Sequence[str] | None) -> NBestFormat:
+    """The format that was named, or that the file looks like, with its options."""
+    return options_from(sniff(path) if name is None else NBEST_FORMATS.get(name), options or [])
 
 
 def first_hypotheses(lists: NBest) -> dict[int, str]:

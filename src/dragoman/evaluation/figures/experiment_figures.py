@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.evaluation.figures.svg import panel_grid
-from dragoman.evaluation.statistics.bands import Band
+from dragoman.evaluation.statistics.bands import Band, deviation_band
 from dragoman.evaluation.statistics.worth_seeing import limits_of_curves
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def weight_chart(names: Sequence[str], weights: Mapping[str, Vector]) -> Figure:
         shift = 0.6 * ((i + 0.5) / len(weights) - 0.5)
         places = np.tile(np.arange(len(names)) + shift, (len(runs), 1))
         (points,) = ax.plot(runs.ravel(), places.ravel(), ".", alpha=0.5, markersize=5)
-        ax.plot(runs.mean(axis=0), places[0], "|", color=points.get_color(), markersize=9, label=name)
+        ax.plot(deviation_band(runs).mean, places[0], "|", color=points.get_color(), markersize=9, label=name)
     for row in range(1, len(names)):
         ax.axhline(row - 0.5, color="#8884", linewidth=0.5)
     ax.axvline(0, color="#888", linewidth=0.8)
