@@ -1,9 +1,11 @@
-"""Figures as text for pages and files."""
+"""Figures as SVG, for pages and files, and the grid of panels that most of them are."""
 
 from __future__ import annotations
 
 import io
 from typing import TYPE_CHECKING, Any
+
+from dragoman.core.files import PathLike, open_output
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,6 +20,12 @@ def figure_svg(figure: Figure) -> str:
         figure.savefig(stream, format="svg", bbox_inches="tight", metadata={"Date": None})
     svg = stream.getvalue()
     return svg[svg.index("<svg") :]
+
+
+def write_svg(path: PathLike, figure: Figure) -> None:
+    """Write a figure as an SVG file."""
+    with open_output(path) as stream:
+        stream.write(figure_svg(figure).encode())
 
 
 def panel_grid(count: int, *, columns: int, size: tuple[float, float]) -> tuple[Figure, list[Any]]:
