@@ -23,8 +23,8 @@ _PANEL = (3.1, 2.3)  # inches
 def learning_curves(panels: Mapping[str, Mapping[str, Band]], metric: str) -> Figure:
     """A panel for each set of sentences, a line with a band for each method.
 
-    The scale leaves out what is far below the rest, such as the bad weights of some
-    first iterations, so that the methods can be told apart.
+    The scale leaves out what is far below the rest, such as the bad weights of some first iterations, so that the
+    methods can be told apart.
     """
     figure, axes = panel_grid(len(panels), columns=2, size=(5.2, 3.4))
     for ax, (title, curves) in zip(axes, panels.items(), strict=True):
