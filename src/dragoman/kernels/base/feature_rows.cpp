@@ -38,14 +38,14 @@ auto sum_feature_rows(In1<std::int32_t> groups, In1<std::int64_t> group_offsets,
             bounds.push_back(static_cast<std::int64_t>(sums.size()));
         }
     }
-    return nb::make_tuple(give(std::move(bounds)), give(std::move(sum_ids)), give(std::move(sums)));
+    return together(give(std::move(bounds)), give(std::move(sum_ids)), give(std::move(sums)));
 }
 
 }  // namespace
 
 void bind_feature_rows(nb::module_& m) {
-    m.def("sum_feature_rows", &sum_feature_rows, nb::arg("groups").noconvert(), nb::arg("group_offsets").noconvert(),
-          nb::arg("row_offsets").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("names"));
+    m.def("sum_feature_rows", &sum_feature_rows, nb::arg("groups"), nb::arg("group_offsets"),
+          nb::arg("row_offsets"), nb::arg("ids"), nb::arg("values"), nb::arg("names"));
 }
 
 }  // namespace dragoman

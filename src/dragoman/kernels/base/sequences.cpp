@@ -33,7 +33,7 @@ auto intern_sequences(In1<std::int32_t> words, In1<std::int64_t> offsets) {
             if (bounds.size() * 2 > slots.size()) slots = build_slots(distinct, bounds, slots.size() * 2);
         }
     }
-    return nb::make_tuple(give(std::move(ids)), give(std::move(distinct)), give(std::move(bounds)));
+    return together(give(std::move(ids)), give(std::move(distinct)), give(std::move(bounds)));
 }
 
 auto sequence_index(In1<std::int32_t> words, In1<std::int64_t> offsets) {
@@ -60,7 +60,7 @@ auto find_sequences(In1<std::int32_t> wanted, In1<std::int64_t> bounds, In1<std:
 
 // For every position of every line and every length up to max_length: the id of the sequence there, or -1.
 auto match_spans(In1<std::int32_t> tokens, In1<std::int64_t> lines, int max_length, In1<std::int32_t> words,
-                 In1<std::int64_t> offsets, In1<std::int32_t> slots, int threads, nb::object progress) {
+                 In1<std::int64_t> offsets, In1<std::int32_t> slots, int threads, Progress progress) {
     const SequenceIndex index{view(words), view(offsets), view(slots)};
     const auto token = view(tokens);
     const auto line = view(lines);
@@ -82,12 +82,12 @@ auto match_spans(In1<std::int32_t> tokens, In1<std::int64_t> lines, int max_leng
 }  // namespace
 
 void bind_sequences(nb::module_& m) {
-    m.def("intern_sequences", &intern_sequences, nb::arg("words").noconvert(), nb::arg("offsets").noconvert());
-    m.def("sequence_index", &sequence_index, nb::arg("words").noconvert(), nb::arg("offsets").noconvert());
-    m.def("find_sequences", &find_sequences, nb::arg("wanted").noconvert(), nb::arg("bounds").noconvert(),
-          nb::arg("words").noconvert(), nb::arg("offsets").noconvert(), nb::arg("slots").noconvert());
-    m.def("match_spans", &match_spans, nb::arg("tokens").noconvert(), nb::arg("lines").noconvert(), nb::arg("max_length"),
-          nb::arg("words").noconvert(), nb::arg("offsets").noconvert(), nb::arg("slots").noconvert(),
+    m.def("intern_sequences", &intern_sequences, nb::arg("words"), nb::arg("offsets"));
+    m.def("sequence_index", &sequence_index, nb::arg("words"), nb::arg("offsets"));
+    m.def("find_sequences", &find_sequences, nb::arg("wanted"), nb::arg("bounds"),
+          nb::arg("words"), nb::arg("offsets"), nb::arg("slots"));
+    m.def("match_spans", &match_spans, nb::arg("tokens"), nb::arg("lines"), nb::arg("max_length"),
+          nb::arg("words"), nb::arg("offsets"), nb::arg("slots"),
           nb::arg("threads") = 1, nb::arg("progress") = nb::none());
 }
 

@@ -24,7 +24,7 @@ auto forest_best(FirstEdge first_edge, Tails tails, Scores scores, std::size_t r
                 return edge;
             }, edges);
     }
-    return nb::make_tuple(give(std::move(edges)), score);
+    return together(give(std::move(edges)), score);
 }
 
 // Reads rows of edges, checks that each is a derivation, and walks over what it writes.
@@ -99,7 +99,7 @@ auto forest_yields(FirstEdge first_edge, Tails tails, Scores scores, Ids templat
             bounds.push_back(static_cast<std::int64_t>(words.size()));
         }
     }
-    return nb::make_tuple(give(std::move(words)), give(std::move(bounds)));
+    return together(give(std::move(words)), give(std::move(bounds)));
 }
 
 // For each edge that writes words: its place in the row and the range from its first to its last word, in the order of
@@ -127,20 +127,20 @@ auto forest_ranges(FirstEdge first_edge, Tails tails, Scores scores, Ids templat
             bounds.push_back(static_cast<std::int64_t>(rows.size() / 3));
         }
     }
-    return nb::make_tuple(give(std::move(rows), 3), give(std::move(bounds)));
+    return together(give(std::move(rows), 3), give(std::move(bounds)));
 }
 
 }  // namespace
 
 void bind_derivations(nb::module_& m) {
-    m.def("forest_best", &forest_best, nb::arg("first_edge").noconvert(), nb::arg("tails").noconvert(),
-          nb::arg("scores").noconvert(), nb::arg("root"));
-    m.def("forest_yields", &forest_yields, nb::arg("first_edge").noconvert(), nb::arg("tails").noconvert(),
-          nb::arg("scores").noconvert(), nb::arg("template_ids").noconvert(), nb::arg("template_words").noconvert(),
-          nb::arg("template_offsets").noconvert(), nb::arg("edges").noconvert(), nb::arg("offsets").noconvert());
-    m.def("forest_ranges", &forest_ranges, nb::arg("first_edge").noconvert(), nb::arg("tails").noconvert(),
-          nb::arg("scores").noconvert(), nb::arg("template_ids").noconvert(), nb::arg("template_words").noconvert(),
-          nb::arg("template_offsets").noconvert(), nb::arg("edges").noconvert(), nb::arg("offsets").noconvert());
+    m.def("forest_best", &forest_best, nb::arg("first_edge"), nb::arg("tails"),
+          nb::arg("scores"), nb::arg("root"));
+    m.def("forest_yields", &forest_yields, nb::arg("first_edge"), nb::arg("tails"),
+          nb::arg("scores"), nb::arg("template_ids"), nb::arg("template_words"),
+          nb::arg("template_offsets"), nb::arg("edges"), nb::arg("offsets"));
+    m.def("forest_ranges", &forest_ranges, nb::arg("first_edge"), nb::arg("tails"),
+          nb::arg("scores"), nb::arg("template_ids"), nb::arg("template_words"),
+          nb::arg("template_offsets"), nb::arg("edges"), nb::arg("offsets"));
 }
 
 }  // namespace dragoman::forest

@@ -99,7 +99,7 @@ struct Found {
 };
 
 auto forest_envelopes(FirstEdge first_edge, Tails tails, Scores intercepts, Scores slopes, Offsets nodes, Offsets roots,
-                      int threads, nb::object progress) {
+                      int threads, Progress progress) {
     const Forest forest(first_edge, tails, intercepts);
     std::vector<Found> found(roots.shape(0));
     run_blocks(found.size(), threads, progress, [&](std::size_t g) {
@@ -122,16 +122,16 @@ auto forest_envelopes(FirstEdge first_edge, Tails tails, Scores intercepts, Scor
         for (const std::int64_t length : part.lengths) offsets.push_back(offsets.back() + length);
         graphs.push_back(static_cast<std::int64_t>(all.slopes.size()));
     }
-    return nb::make_tuple(give(std::move(graphs)), give(std::move(all.intercepts)), give(std::move(all.slopes)),
+    return together(give(std::move(graphs)), give(std::move(all.intercepts)), give(std::move(all.slopes)),
                           give(std::move(all.edges)), give(std::move(offsets)));
 }
 
 }  // namespace
 
 void bind_envelope(nb::module_& m) {
-    m.def("forest_envelopes", &forest_envelopes, nb::arg("first_edge").noconvert(), nb::arg("tails").noconvert(),
-          nb::arg("intercepts").noconvert(), nb::arg("slopes").noconvert(), nb::arg("nodes").noconvert(),
-          nb::arg("roots").noconvert(), nb::arg("threads") = 1, nb::arg("progress").none() = nb::none());
+    m.def("forest_envelopes", &forest_envelopes, nb::arg("first_edge"), nb::arg("tails"),
+          nb::arg("intercepts"), nb::arg("slopes"), nb::arg("nodes"),
+          nb::arg("roots"), nb::arg("threads") = 1, nb::arg("progress").none() = nb::none());
 }
 
 }  // namespace dragoman::forest

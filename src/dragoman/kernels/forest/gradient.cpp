@@ -176,7 +176,7 @@ auto forest_log_shares(nb::tuple arrays, Scores weights, int threads) {
         const Graph graph(graphs, i);
         totals[i] = log_shares(graph, view(weights), graph.of_edges(std::span(shares)));
     });
-    return nb::make_tuple(give(std::move(shares)), give(std::move(totals)));
+    return together(give(std::move(shares)), give(std::move(totals)));
 }
 
 auto forest_expected_sums(nb::tuple arrays, Scores shares, In2<double> columns, int threads) {
@@ -200,7 +200,7 @@ auto forest_expected_gains(nb::tuple arrays, Scores shares, Scores gains, double
     auto gradient = summed_features(graphs, features, threads, [&](const Graph& graph, std::size_t i, std::span<double> slopes) {
         found[i] = expected_value(graph, graph.of_edges(view(shares)), graph.of_edges(view(gains)), temperature, slopes);
     });
-    return nb::make_tuple(give(std::move(found)), give(std::move(gradient)));
+    return together(give(std::move(found)), give(std::move(gradient)));
 }
 
 auto forest_expected_features(nb::tuple arrays, Scores shares, Scores factors, std::size_t features, int threads) {
@@ -212,13 +212,13 @@ auto forest_expected_features(nb::tuple arrays, Scores shares, Scores factors, s
 }  // namespace
 
 void bind_gradient(nb::module_& m) {
-    m.def("forest_log_shares", &forest_log_shares, nb::arg("graphs"), nb::arg("weights").noconvert(), nb::arg("threads"));
-    m.def("forest_expected_sums", &forest_expected_sums, nb::arg("graphs"), nb::arg("shares").noconvert(),
-          nb::arg("columns").noconvert(), nb::arg("threads"));
-    m.def("forest_expected_gains", &forest_expected_gains, nb::arg("graphs"), nb::arg("shares").noconvert(),
-          nb::arg("gains").noconvert(), nb::arg("temperature"), nb::arg("features"), nb::arg("threads"));
-    m.def("forest_expected_features", &forest_expected_features, nb::arg("graphs"), nb::arg("shares").noconvert(),
-          nb::arg("factors").noconvert(), nb::arg("features"), nb::arg("threads"));
+    m.def("forest_log_shares", &forest_log_shares, nb::arg("graphs"), nb::arg("weights"), nb::arg("threads"));
+    m.def("forest_expected_sums", &forest_expected_sums, nb::arg("graphs"), nb::arg("shares"),
+          nb::arg("columns"), nb::arg("threads"));
+    m.def("forest_expected_gains", &forest_expected_gains, nb::arg("graphs"), nb::arg("shares"),
+          nb::arg("gains"), nb::arg("temperature"), nb::arg("features"), nb::arg("threads"));
+    m.def("forest_expected_features", &forest_expected_features, nb::arg("graphs"), nb::arg("shares"),
+          nb::arg("factors"), nb::arg("features"), nb::arg("threads"));
 }
 
 }  // namespace dragoman::forest

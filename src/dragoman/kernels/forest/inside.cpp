@@ -27,10 +27,10 @@ auto forest_outside(FirstEdge first_edge, Tails tails, Scores scores, Scores ins
 }  // namespace
 
 void bind_inside(nb::module_& m) {
-    m.def("forest_inside", &forest_inside, nb::arg("first_edge").noconvert(), nb::arg("tails").noconvert(),
-          nb::arg("scores").noconvert(), nb::arg("maximum"));
-    m.def("forest_outside", &forest_outside, nb::arg("first_edge").noconvert(), nb::arg("tails").noconvert(),
-          nb::arg("scores").noconvert(), nb::arg("inside").noconvert(), nb::arg("root"), nb::arg("maximum"));
+    m.def("forest_inside", &forest_inside, nb::arg("first_edge"), nb::arg("tails"),
+          nb::arg("scores"), nb::arg("maximum"));
+    m.def("forest_outside", &forest_outside, nb::arg("first_edge"), nb::arg("tails"),
+          nb::arg("scores"), nb::arg("inside"), nb::arg("root"), nb::arg("maximum"));
 }
 
 }  // namespace dragoman::forest

@@ -196,15 +196,15 @@ auto forest_kbest(FirstEdge first_edge, Tails tails, Scores scores, Ids template
             found_scores.push_back(search.score(root, rank));
         }
     }
-    return nb::make_tuple(give(std::move(edges)), give(std::move(bounds)), give(std::move(found_scores)));
+    return together(give(std::move(edges)), give(std::move(bounds)), give(std::move(found_scores)));
 }
 
 }  // namespace
 
 void bind_kbest(nb::module_& m) {
-    m.def("forest_kbest", &forest_kbest, nb::arg("first_edge").noconvert(), nb::arg("tails").noconvert(),
-          nb::arg("scores").noconvert(), nb::arg("template_ids").noconvert(), nb::arg("template_words").noconvert(),
-          nb::arg("template_offsets").noconvert(), nb::arg("root"), nb::arg("k"), nb::arg("distinct"),
+    m.def("forest_kbest", &forest_kbest, nb::arg("first_edge"), nb::arg("tails"),
+          nb::arg("scores"), nb::arg("template_ids"), nb::arg("template_words"),
+          nb::arg("template_offsets"), nb::arg("root"), nb::arg("k"), nb::arg("distinct"),
           nb::arg("max_derivations"));
 }
 

@@ -140,7 +140,7 @@ auto forest_merge(FirstEdge first_edge, Tails tails, Scores scores, Ids labels, 
         nb::gil_scoped_release release;
         merged = Merger(Forest(first_edge, tails, scores), view(labels), view(roots)).merged();
     }
-    return nb::make_tuple(give(std::move(merged.first_edge)), give(std::move(merged.tails), 2), give(std::move(merged.edges)), merged.root);
+    return together(give(std::move(merged.first_edge)), give(std::move(merged.tails), 2), give(std::move(merged.edges)), merged.root);
 }
 
 // Numbers such that two edges have the same one if they write the same, cover the same and have the same features.
@@ -169,11 +169,11 @@ auto forest_labels(Ids template_ids, Ids template_words, Offsets template_offset
 }  // namespace
 
 void bind_merge(nb::module_& m) {
-    m.def("forest_merge", &forest_merge, nb::arg("first_edge").noconvert(), nb::arg("tails").noconvert(),
-          nb::arg("scores").noconvert(), nb::arg("labels").noconvert(), nb::arg("roots").noconvert());
-    m.def("forest_labels", &forest_labels, nb::arg("template_ids").noconvert(), nb::arg("template_words").noconvert(),
-          nb::arg("template_offsets").noconvert(), nb::arg("spans").noconvert(), nb::arg("offsets").noconvert(),
-          nb::arg("ids").noconvert(), nb::arg("values").noconvert());
+    m.def("forest_merge", &forest_merge, nb::arg("first_edge"), nb::arg("tails"),
+          nb::arg("scores"), nb::arg("labels"), nb::arg("roots"));
+    m.def("forest_labels", &forest_labels, nb::arg("template_ids"), nb::arg("template_words"),
+          nb::arg("template_offsets"), nb::arg("spans"), nb::arg("offsets"),
+          nb::arg("ids"), nb::arg("values"));
 }
 
 }  // namespace dragoman::forest

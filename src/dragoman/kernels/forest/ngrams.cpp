@@ -151,7 +151,7 @@ auto forest_split(FirstEdge first_edge, Tails tails, Scores scores, Ids template
                       max_edges);
     }
     auto& s = *split;
-    return nb::make_tuple(give(std::move(s.first_edge)), give(std::move(s.tails), 2), give(std::move(s.nodes)), give(std::move(s.edges)),
+    return together(give(std::move(s.first_edge)), give(std::move(s.tails), 2), give(std::move(s.nodes)), give(std::move(s.edges)),
                           give(std::move(s.occurrences)), give(std::move(s.occurrence_offsets)), give(s.ngrams.take_words()),
                           give(s.ngrams.take_offsets()));
 }
@@ -167,7 +167,7 @@ struct Completion {
 // node is the sum over its edges, each with its probability given the node, of 1 if the edge completes the n-gram and
 // else of 1 - (1 - a)(1 - b) for the probabilities a, b of its tails. Eight n-grams go through the hypergraph together.
 auto forest_contains(FirstEdge first_edge, Tails tails, Scores scores, std::size_t root, Ids occurrences, Offsets occurrence_offsets,
-                     std::size_t ngrams, int threads, nb::object progress) {
+                     std::size_t ngrams, int threads, Progress progress) {
     const Forest forest(first_edge, tails, scores);
     const auto inside = inside_scores<LogSum>(forest);
     std::vector<double> share(forest.edges(), 0.0);
@@ -217,12 +217,12 @@ auto forest_contains(FirstEdge first_edge, Tails tails, Scores scores, std::size
 }  // namespace
 
 void bind_ngrams(nb::module_& m) {
-    m.def("forest_split", &forest_split, nb::arg("first_edge").noconvert(), nb::arg("tails").noconvert(),
-          nb::arg("scores").noconvert(), nb::arg("template_ids").noconvert(), nb::arg("template_words").noconvert(),
-          nb::arg("template_offsets").noconvert(), nb::arg("root"), nb::arg("order"), nb::arg("max_edges"));
-    m.def("forest_contains", &forest_contains, nb::arg("first_edge").noconvert(), nb::arg("tails").noconvert(),
-          nb::arg("scores").noconvert(), nb::arg("root"), nb::arg("occurrences").noconvert(),
-          nb::arg("occurrence_offsets").noconvert(), nb::arg("ngrams"), nb::arg("threads") = 1, nb::arg("progress") = nb::none());
+    m.def("forest_split", &forest_split, nb::arg("first_edge"), nb::arg("tails"),
+          nb::arg("scores"), nb::arg("template_ids"), nb::arg("template_words"),
+          nb::arg("template_offsets"), nb::arg("root"), nb::arg("order"), nb::arg("max_edges"));
+    m.def("forest_contains", &forest_contains, nb::arg("first_edge"), nb::arg("tails"),
+          nb::arg("scores"), nb::arg("root"), nb::arg("occurrences"),
+          nb::arg("occurrence_offsets"), nb::arg("ngrams"), nb::arg("threads") = 1, nb::arg("progress") = nb::none());
 }
 
 }  // namespace dragoman::forest

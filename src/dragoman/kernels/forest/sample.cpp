@@ -34,7 +34,7 @@ std::size_t draw_edge(const Forest& forest, std::span<const double> cumulated, s
 }
 
 auto forest_sample(FirstEdge first_edge, Tails tails, Scores scores, std::size_t root, std::size_t draws, std::uint64_t seed,
-                   int threads, nb::object progress) {
+                   int threads, Progress progress) {
     const Forest forest(first_edge, tails, scores);
     const auto cumulated = cumulate(forest);
     constexpr std::size_t draws_per_block = 1024;
@@ -62,14 +62,14 @@ auto forest_sample(FirstEdge first_edge, Tails tails, Scores scores, std::size_t
         edges.insert(edges.end(), block.edges.begin(), block.edges.end());
         for (const auto end : block.ends) bounds.push_back(begin + end);
     }
-    return nb::make_tuple(give(std::move(edges)), give(std::move(bounds)));
+    return together(give(std::move(edges)), give(std::move(bounds)));
 }
 
 }  // namespace
 
 void bind_sample(nb::module_& m) {
-    m.def("forest_sample", &forest_sample, nb::arg("first_edge").noconvert(), nb::arg("tails").noconvert(),
-          nb::arg("scores").noconvert(), nb::arg("root"), nb::arg("draws"), nb::arg("seed"), nb::arg("threads") = 1,
+    m.def("forest_sample", &forest_sample, nb::arg("first_edge"), nb::arg("tails"),
+          nb::arg("scores"), nb::arg("root"), nb::arg("draws"), nb::arg("seed"), nb::arg("threads") = 1,
           nb::arg("progress") = nb::none());
 }
 

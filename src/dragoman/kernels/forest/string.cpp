@@ -130,19 +130,19 @@ auto forest_intersection(FirstEdge first_edge, Tails tails, Scores scores, Ids t
         nb::gil_scoped_release release;
         found.emplace(Forest(first_edge, tails, scores), Templates(template_ids, template_words, template_offsets), root, view(string));
     }
-    if (found->total(root) == no_score) return nb::make_tuple(give(std::vector<std::int64_t>{0}), give(std::vector<std::int32_t>{}, 2), give(std::vector<std::int32_t>{}));
-    return nb::make_tuple(give(std::move(found->first_edge)), give(std::move(found->tails), 2), give(std::move(found->edges)));
+    if (found->total(root) == no_score) return together(give(std::vector<std::int64_t>{0}), give(std::vector<std::int32_t>{}, 2), give(std::vector<std::int32_t>{}));
+    return together(give(std::move(found->first_edge)), give(std::move(found->tails), 2), give(std::move(found->edges)));
 }
 
 }  // namespace
 
 void bind_string(nb::module_& m) {
-    m.def("forest_string", &forest_string, nb::arg("first_edge").noconvert(), nb::arg("tails").noconvert(),
-          nb::arg("scores").noconvert(), nb::arg("template_ids").noconvert(), nb::arg("template_words").noconvert(),
-          nb::arg("template_offsets").noconvert(), nb::arg("root"), nb::arg("string").noconvert());
-    m.def("forest_intersection", &forest_intersection, nb::arg("first_edge").noconvert(), nb::arg("tails").noconvert(),
-          nb::arg("scores").noconvert(), nb::arg("template_ids").noconvert(), nb::arg("template_words").noconvert(),
-          nb::arg("template_offsets").noconvert(), nb::arg("root"), nb::arg("string").noconvert());
+    m.def("forest_string", &forest_string, nb::arg("first_edge"), nb::arg("tails"),
+          nb::arg("scores"), nb::arg("template_ids"), nb::arg("template_words"),
+          nb::arg("template_offsets"), nb::arg("root"), nb::arg("string"));
+    m.def("forest_intersection", &forest_intersection, nb::arg("first_edge"), nb::arg("tails"),
+          nb::arg("scores"), nb::arg("template_ids"), nb::arg("template_words"),
+          nb::arg("template_offsets"), nb::arg("root"), nb::arg("string"));
 }
 
 }  // namespace dragoman::forest

@@ -101,15 +101,15 @@ auto forest_translations(FirstEdge first_edge, Tails tails, Scores scores, Ids t
             sums.push_back(written.score);
         }
     }
-    return nb::make_tuple(give(std::move(words)), give(std::move(offsets)), give(std::move(sums)));
+    return together(give(std::move(words)), give(std::move(offsets)), give(std::move(sums)));
 }
 
 }  // namespace
 
 void bind_translations(nb::module_& m) {
-    m.def("forest_translations", &forest_translations, nb::arg("first_edge").noconvert(), nb::arg("tails").noconvert(),
-          nb::arg("scores").noconvert(), nb::arg("template_ids").noconvert(), nb::arg("template_words").noconvert(),
-          nb::arg("template_offsets").noconvert(), nb::arg("root"), nb::arg("beam"), nb::arg("max_strings"));
+    m.def("forest_translations", &forest_translations, nb::arg("first_edge"), nb::arg("tails"),
+          nb::arg("scores"), nb::arg("template_ids"), nb::arg("template_words"),
+          nb::arg("template_offsets"), nb::arg("root"), nb::arg("beam"), nb::arg("max_strings"));
 }
 
 }  // namespace dragoman::forest

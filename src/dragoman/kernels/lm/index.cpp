@@ -195,7 +195,7 @@ auto lm_index(In1<std::int32_t> words, In1<float> logprobs, In1<float> backoffs,
             made = link(trie, rows, vocab_size, row == implied ? missing_unknown : rows.logprobs[row]);
         }
     }
-    return nb::make_tuple(give(std::move(made.slots), 2), give(std::move(made.states), 2), give(std::move(made.unigrams)),
+    return together(give(std::move(made.slots), 2), give(std::move(made.states), 2), give(std::move(made.unigrams)),
                           give(std::move(made.bounds)), give(std::move(made.implied_slots)),
                           give(std::move(made.implied_words)), duplicate);
 }
@@ -203,8 +203,8 @@ auto lm_index(In1<std::int32_t> words, In1<float> logprobs, In1<float> backoffs,
 }  // namespace
 
 void bind_index(nb::module_& m) {
-    m.def("lm_index", &lm_index, nb::arg("words").noconvert(), nb::arg("logprobs").noconvert(),
-          nb::arg("backoffs").noconvert(), nb::arg("bounds").noconvert(), nb::arg("vocab_size"),
+    m.def("lm_index", &lm_index, nb::arg("words"), nb::arg("logprobs"),
+          nb::arg("backoffs"), nb::arg("bounds"), nb::arg("vocab_size"),
           nb::arg("missing_unknown"));
 }
 

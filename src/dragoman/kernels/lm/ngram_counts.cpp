@@ -76,13 +76,13 @@ auto rank_pairs(In1<std::int32_t> first, In1<std::int32_t> second, int threads) 
             ids[items[i].position] = static_cast<std::int32_t>(counts.size() - 1);
         }
     }
-    return nb::make_tuple(give(std::move(ids)), give(std::move(positions)), give(std::move(counts)));
+    return together(give(std::move(ids)), give(std::move(positions)), give(std::move(counts)));
 }
 
 }  // namespace
 
 void bind_ngram_counts(nb::module_& m) {
-    m.def("rank_pairs", &rank_pairs, nb::arg("first").noconvert(), nb::arg("second").noconvert(), nb::arg("threads"));
+    m.def("rank_pairs", &rank_pairs, nb::arg("first"), nb::arg("second"), nb::arg("threads"));
 }
 
 }  // namespace dragoman::lm

@@ -138,7 +138,7 @@ private:
 
 auto lm_score(In1<std::int32_t> words, In1<std::int64_t> offsets, bool bos, bool eos, In2<std::uint64_t> slots,
               In2<std::uint64_t> states, In1<std::uint64_t> unigrams, In1<std::int64_t> bounds, bool with_lengths,
-              int threads, nb::object progress) {
+              int threads, Progress progress) {
     const View lm{slots.data(), slots.shape(0) - 1, states.data(), unigrams.data()};
     const Text text{view(words), view(offsets), bos, eos};
     const std::size_t tokens = text.words.size() + (eos ? text.sentences() : 0);
@@ -154,15 +154,15 @@ auto lm_score(In1<std::int32_t> words, In1<std::int64_t> offsets, bool bos, bool
             Walk<false>(lm, text, view(bounds), logprobs.data(), nullptr).block(begin, end);
         }
     });
-    return nb::make_tuple(give(std::move(logprobs)), give(std::move(lengths)));
+    return together(give(std::move(logprobs)), give(std::move(lengths)));
 }
 
 }  // namespace
 
 void bind_query(nb::module_& m) {
-    m.def("lm_score", &lm_score, nb::arg("words").noconvert(), nb::arg("offsets").noconvert(), nb::arg("bos"),
-          nb::arg("eos"), nb::arg("slots").noconvert(), nb::arg("states").noconvert(), nb::arg("unigrams").noconvert(),
-          nb::arg("bounds").noconvert(), nb::arg("with_lengths"), nb::arg("threads"), nb::arg("progress").none());
+    m.def("lm_score", &lm_score, nb::arg("words"), nb::arg("offsets"), nb::arg("bos"),
+          nb::arg("eos"), nb::arg("slots"), nb::arg("states"), nb::arg("unigrams"),
+          nb::arg("bounds"), nb::arg("with_lengths"), nb::arg("threads"), nb::arg("progress").none());
 }
 
 }  // namespace dragoman::lm

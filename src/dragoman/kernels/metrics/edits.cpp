@@ -215,7 +215,7 @@ private:
 // Calls distance(hypothesis, reference) for each hypothesis and the reference of its sentence.
 template <class MakeDistance>
 auto each(In1<std::int32_t>& words, In1<std::int64_t>& offsets, In1<std::int64_t>& sentences,
-          In1<std::int32_t>& reference_words, In1<std::int64_t>& reference_offsets, int threads, nb::object& progress,
+          In1<std::int32_t>& reference_words, In1<std::int64_t>& reference_offsets, int threads, Progress& progress,
           MakeDistance&& make_distance) {
     const std::size_t n = sentences.shape(0);
     std::vector<std::int64_t> edits(n);
@@ -234,7 +234,7 @@ auto each(In1<std::int32_t>& words, In1<std::int64_t>& offsets, In1<std::int64_t
 
 auto edit_distances(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std::int64_t> sentences,
                     In1<std::int32_t> reference_words, In1<std::int64_t> reference_offsets, int threads,
-                    nb::object progress) {
+                    Progress progress) {
     return each(words, offsets, sentences, reference_words, reference_offsets, threads, progress, [] {
         return [row = std::vector<std::int64_t>()](Words hypothesis, Words reference) mutable {
             return edit_distance(hypothesis, reference, row);
@@ -244,7 +244,7 @@ auto edit_distances(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std:
 
 auto translation_edits(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std::int64_t> sentences,
                        In1<std::int32_t> reference_words, In1<std::int64_t> reference_offsets, int threads,
-                       nb::object progress) {
+                       Progress progress) {
     return each(words, offsets, sentences, reference_words, reference_offsets, threads, progress, [] {
         return [search = ShiftSearch()](Words hypothesis, Words reference) mutable {
             return search.edits(hypothesis, reference);
@@ -255,12 +255,12 @@ auto translation_edits(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<s
 }  // namespace
 
 void bind_edits(nb::module_& m) {
-    m.def("edit_distances", &edit_distances, nb::arg("words").noconvert(), nb::arg("offsets").noconvert(),
-          nb::arg("sentences").noconvert(), nb::arg("reference_words").noconvert(),
-          nb::arg("reference_offsets").noconvert(), nb::arg("threads") = 1, nb::arg("progress").none() = nb::none());
-    m.def("translation_edits", &translation_edits, nb::arg("words").noconvert(), nb::arg("offsets").noconvert(),
-          nb::arg("sentences").noconvert(), nb::arg("reference_words").noconvert(),
-          nb::arg("reference_offsets").noconvert(), nb::arg("threads") = 1, nb::arg("progress").none() = nb::none());
+    m.def("edit_distances", &edit_distances, nb::arg("words"), nb::arg("offsets"),
+          nb::arg("sentences"), nb::arg("reference_words"),
+          nb::arg("reference_offsets"), nb::arg("threads") = 1, nb::arg("progress").none() = nb::none());
+    m.def("translation_edits", &translation_edits, nb::arg("words"), nb::arg("offsets"),
+          nb::arg("sentences"), nb::arg("reference_words"),
+          nb::arg("reference_offsets"), nb::arg("threads") = 1, nb::arg("progress").none() = nb::none());
 }
 
 }  // namespace dragoman::metrics

@@ -318,7 +318,7 @@ void expect(Gain gain, std::size_t order, const Strings& hypotheses, std::size_t
 template <class Gain>
 auto expected_gains(Gain gain, std::size_t order, In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std::int64_t> sentences,
                     In1<std::int32_t> evidence_words, In1<std::int64_t> evidence_offsets, In1<std::int64_t> evidence_sentences,
-                    In1<double> weights, bool matrix, int threads, nb::object progress) {
+                    In1<double> weights, bool matrix, int threads, Progress progress) {
     const Strings hypotheses{view(words), view(offsets)}, evidence{view(evidence_words), view(evidence_offsets)};
     const Bounds first = view(sentences), evidence_first = view(evidence_sentences);
     const std::size_t count = first.size() - 1;
@@ -333,7 +333,7 @@ auto expected_gains(Gain gain, std::size_t order, In1<std::int32_t> words, In1<s
                static_cast<std::size_t>(evidence_first[s + 1]), weights.data() + evidence_begin, expected.data() + begin,
                matrix ? gains.data() + cells[s] : nullptr, stop);
     });
-    return nb::make_tuple(give(std::move(expected)), give(std::move(gains)));
+    return together(give(std::move(expected)), give(std::move(gains)));
 }
 
 }  // namespace
@@ -344,24 +344,24 @@ void bind_expected_gain(nb::module_& m) {
     m.def(
         "expected_bleu",
         [](I32 words, I64 offsets, I64 sentences, I32 evidence_words, I64 evidence_offsets, I64 evidence_sentences, In1<double> weights,
-           std::size_t order, double addend, bool matrix, int threads, nb::object progress) {
+           std::size_t order, double addend, bool matrix, int threads, Progress progress) {
             return expected_gains(Bleu(order, addend), order, words, offsets, sentences, evidence_words, evidence_offsets,
                                   evidence_sentences, weights, matrix, threads, progress);
         },
-        nb::arg("words").noconvert(), nb::arg("offsets").noconvert(), nb::arg("sentences").noconvert(),
-        nb::arg("evidence_words").noconvert(), nb::arg("evidence_offsets").noconvert(), nb::arg("evidence_sentences").noconvert(),
-        nb::arg("weights").noconvert(), nb::arg("order"), nb::arg("addend"), nb::arg("matrix") = false, nb::arg("threads") = 1,
+        nb::arg("words"), nb::arg("offsets"), nb::arg("sentences"),
+        nb::arg("evidence_words"), nb::arg("evidence_offsets"), nb::arg("evidence_sentences"),
+        nb::arg("weights"), nb::arg("order"), nb::arg("addend"), nb::arg("matrix") = false, nb::arg("threads") = 1,
         nb::arg("progress") = nb::none());
     m.def(
         "expected_chrf",
         [](I32 words, I64 offsets, I64 sentences, I32 evidence_words, I64 evidence_offsets, I64 evidence_sentences, In1<double> weights,
-           std::size_t order, double beta, bool matrix, int threads, nb::object progress) {
+           std::size_t order, double beta, bool matrix, int threads, Progress progress) {
             return expected_gains(Chrf(order, beta), order, words, offsets, sentences, evidence_words, evidence_offsets,
                                   evidence_sentences, weights, matrix, threads, progress);
         },
-        nb::arg("words").noconvert(), nb::arg("offsets").noconvert(), nb::arg("sentences").noconvert(),
-        nb::arg("evidence_words").noconvert(), nb::arg("evidence_offsets").noconvert(), nb::arg("evidence_sentences").noconvert(),
-        nb::arg("weights").noconvert(), nb::arg("order"), nb::arg("beta"), nb::arg("matrix") = false, nb::arg("threads") = 1,
+        nb::arg("words"), nb::arg("offsets"), nb::arg("sentences"),
+        nb::arg("evidence_words"), nb::arg("evidence_offsets"), nb::arg("evidence_sentences"),
+        nb::arg("weights"), nb::arg("order"), nb::arg("beta"), nb::arg("matrix") = false, nb::arg("threads") = 1,
         nb::arg("progress") = nb::none());
 }
 

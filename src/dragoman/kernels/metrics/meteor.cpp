@@ -158,7 +158,7 @@ private:
 
 auto meteor_matches(In1<std::int32_t> words, In1<std::int32_t> stems, In1<std::int64_t> offsets,
                     In1<std::int64_t> sentences, In1<std::int32_t> reference_words, In1<std::int32_t> reference_stems,
-                    In1<std::int64_t> reference_offsets, std::int64_t beam, int threads, nb::object progress) {
+                    In1<std::int64_t> reference_offsets, std::int64_t beam, int threads, Progress progress) {
     const std::size_t n = sentences.shape(0);
     std::vector<std::int64_t> result(n * 3);
     const auto text = [](const In1<std::int32_t>& w, const In1<std::int32_t>& s, const In1<std::int64_t>& o,
@@ -180,9 +180,9 @@ auto meteor_matches(In1<std::int32_t> words, In1<std::int32_t> stems, In1<std::i
 }  // namespace
 
 void bind_meteor(nb::module_& m) {
-    m.def("meteor_matches", &meteor_matches, nb::arg("words").noconvert(), nb::arg("stems").noconvert(),
-          nb::arg("offsets").noconvert(), nb::arg("sentences").noconvert(), nb::arg("reference_words").noconvert(),
-          nb::arg("reference_stems").noconvert(), nb::arg("reference_offsets").noconvert(), nb::arg("beam"),
+    m.def("meteor_matches", &meteor_matches, nb::arg("words"), nb::arg("stems"),
+          nb::arg("offsets"), nb::arg("sentences"), nb::arg("reference_words"),
+          nb::arg("reference_stems"), nb::arg("reference_offsets"), nb::arg("beam"),
           nb::arg("threads") = 1, nb::arg("progress").none() = nb::none());
 }
 

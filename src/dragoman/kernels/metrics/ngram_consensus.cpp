@@ -38,7 +38,7 @@ struct Expected {
 };
 
 auto list_ngrams(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std::int64_t> sentences, In1<double> weights,
-                 std::size_t order, int threads, nb::object progress) {
+                 std::size_t order, int threads, Progress progress) {
     const Lists lists{view(words), view(offsets), view(sentences)};
     std::vector<Expected> found(lists.count());
     const std::size_t blocks = (lists.count() + kSentencesPerBlock - 1) / kSentencesPerBlock;
@@ -67,14 +67,14 @@ auto list_ngrams(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std::in
         bounds.push_back(static_cast<std::int64_t>(counts.size()));
         here = {};
     }
-    return nb::make_tuple(give(std::move(bounds)), give(std::move(ngrams)), give(std::move(ngram_offsets)), give(std::move(counts)));
+    return together(give(std::move(bounds)), give(std::move(ngrams)), give(std::move(ngram_offsets)), give(std::move(counts)));
 }
 
 // For each string and order the sum over its n-grams, each as often as it occurs, of the n-gram's value. If clipped, an
 // n-gram that occurs c times counts min(c, value).
 auto ngram_sums(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std::int64_t> sentences, In1<std::int32_t> ngram_words,
                 In1<std::int64_t> ngram_offsets, In1<std::int64_t> ngram_sentences, In1<double> values, std::size_t order, double missing,
-                bool clipped, int threads, nb::object progress) {
+                bool clipped, int threads, Progress progress) {
     const Lists lists{view(words), view(offsets), view(sentences)};
     const Lists ngrams{view(ngram_words), view(ngram_offsets), view(ngram_sentences)};
     std::vector<double> sums((offsets.shape(0) - 1) * order, 0.0);
@@ -119,11 +119,11 @@ auto ngram_sums(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std::int
 }  // namespace
 
 void bind_ngram_consensus(nb::module_& m) {
-    m.def("list_ngrams", &list_ngrams, nb::arg("words").noconvert(), nb::arg("offsets").noconvert(), nb::arg("sentences").noconvert(),
-          nb::arg("weights").noconvert(), nb::arg("order"), nb::arg("threads") = 1, nb::arg("progress") = nb::none());
-    m.def("ngram_sums", &ngram_sums, nb::arg("words").noconvert(), nb::arg("offsets").noconvert(), nb::arg("sentences").noconvert(),
-          nb::arg("ngram_words").noconvert(), nb::arg("ngram_offsets").noconvert(), nb::arg("ngram_sentences").noconvert(),
-          nb::arg("values").noconvert(), nb::arg("order"), nb::arg("missing"), nb::arg("clipped"), nb::arg("threads") = 1,
+    m.def("list_ngrams", &list_ngrams, nb::arg("words"), nb::arg("offsets"), nb::arg("sentences"),
+          nb::arg("weights"), nb::arg("order"), nb::arg("threads") = 1, nb::arg("progress") = nb::none());
+    m.def("ngram_sums", &ngram_sums, nb::arg("words"), nb::arg("offsets"), nb::arg("sentences"),
+          nb::arg("ngram_words"), nb::arg("ngram_offsets"), nb::arg("ngram_sentences"),
+          nb::arg("values"), nb::arg("order"), nb::arg("missing"), nb::arg("clipped"), nb::arg("threads") = 1,
           nb::arg("progress") = nb::none());
 }
 

@@ -12,7 +12,7 @@ constexpr std::size_t kHypothesesPerBlock = 1024;
 
 auto clipped_ngrams(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std::int64_t> sentences,
                     In1<std::int32_t> reference_words, In1<std::int64_t> reference_offsets, std::int64_t references,
-                    In2<double> weights, std::int64_t longest, int threads, nb::object progress) {
+                    In2<double> weights, std::int64_t longest, int threads, Progress progress) {
     const std::size_t n = sentences.shape(0), order = static_cast<std::size_t>(longest);
     const auto offset = view(offsets), reference_offset = view(reference_offsets);
     std::vector<double> matches(n * order, 0.0);
@@ -38,9 +38,9 @@ auto clipped_ngrams(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std:
 }  // namespace
 
 void bind_ngrams(nb::module_& m) {
-    m.def("clipped_ngrams", &clipped_ngrams, nb::arg("words").noconvert(), nb::arg("offsets").noconvert(),
-          nb::arg("sentences").noconvert(), nb::arg("reference_words").noconvert(),
-          nb::arg("reference_offsets").noconvert(), nb::arg("references"), nb::arg("weights").noconvert(),
+    m.def("clipped_ngrams", &clipped_ngrams, nb::arg("words"), nb::arg("offsets"),
+          nb::arg("sentences"), nb::arg("reference_words"),
+          nb::arg("reference_offsets"), nb::arg("references"), nb::arg("weights"),
           nb::arg("order"), nb::arg("threads") = 1, nb::arg("progress").none() = nb::none());
 }
 

@@ -86,8 +86,8 @@ auto global_values(std::uintptr_t function, In1<std::int32_t> source, In1<std::i
 
 void bind_global_features(nb::module_& m) {
     m.def("global_functions", &global_functions);
-    m.def("global_values", &global_values, nb::arg("function"), nb::arg("source").noconvert(), nb::arg("source_offsets").noconvert(),
-          nb::arg("sentences").noconvert(), nb::arg("targets").noconvert(), nb::arg("target_offsets").noconvert());
+    m.def("global_values", &global_values, nb::arg("function"), nb::arg("source"), nb::arg("source_offsets"),
+          nb::arg("sentences"), nb::arg("targets"), nb::arg("target_offsets"));
 }
 
 }  // namespace dragoman::sampling

@@ -60,7 +60,7 @@ NGramLines parse(Bytes text, std::size_t order, IdOf&& id_of) {
 }
 
 nb::tuple take(NGramLines&& out, std::size_t order) {
-    return nb::make_tuple(give(std::move(out.words), order), give(std::move(out.logprobs)), give(std::move(out.backoffs)),
+    return together(give(std::move(out.words), order), give(std::move(out.logprobs)), give(std::move(out.backoffs)),
                           give(std::move(out.lines)), out.fault.take());
 }
 
@@ -77,7 +77,7 @@ auto parse_unigrams(In1<std::uint8_t> text, In1<std::uint8_t> blob, In1<std::int
             return std::exchange(seen[static_cast<std::size_t>(id)], 1) ? -unigram_twice : id;
         });
     }
-    return nb::make_tuple(take(std::move(out), 1), words.take(), give(std::move(seen)));
+    return together(take(std::move(out), 1), words.take(), give(std::move(seen)));
 }
 
 // N-grams of higher orders: every word must be a unigram.
@@ -120,13 +120,13 @@ auto format_ngrams(In2<std::int32_t> words, In1<float> logprobs, In1<float> back
 }  // namespace
 
 void bind_arpa(nb::module_& m) {
-    m.def("parse_unigrams", &parse_unigrams, nb::arg("text").noconvert(), nb::arg("blob").noconvert(),
-          nb::arg("offsets").noconvert(), nb::arg("listed").noconvert());
-    m.def("parse_ngrams", &parse_ngrams, nb::arg("text").noconvert(), nb::arg("order"), nb::arg("blob").noconvert(),
-          nb::arg("offsets").noconvert(), nb::arg("index").noconvert(), nb::arg("listed").noconvert());
-    m.def("format_ngrams", &format_ngrams, nb::arg("words").noconvert(), nb::arg("logprobs").noconvert(),
-          nb::arg("backoffs").noconvert(), nb::arg("with_backoffs"), nb::arg("blob").noconvert(),
-          nb::arg("offsets").noconvert());
+    m.def("parse_unigrams", &parse_unigrams, nb::arg("text"), nb::arg("blob"),
+          nb::arg("offsets"), nb::arg("listed"));
+    m.def("parse_ngrams", &parse_ngrams, nb::arg("text"), nb::arg("order"), nb::arg("blob"),
+          nb::arg("offsets"), nb::arg("index"), nb::arg("listed"));
+    m.def("format_ngrams", &format_ngrams, nb::arg("words"), nb::arg("logprobs"),
+          nb::arg("backoffs"), nb::arg("with_backoffs"), nb::arg("blob"),
+          nb::arg("offsets"));
 }
 
 }  // namespace dragoman::text

@@ -36,7 +36,7 @@ auto intern_lines(In1<std::uint8_t> text, In1<std::uint8_t> blob, In1<std::int64
         lines = lines_of(view(text), [&](Bytes word) { return words.intern(word); });
     }
     const nb::tuple list = words.take();
-    return nb::make_tuple(give(std::move(lines.ids)), give(std::move(lines.offsets)), list[0], list[1], list[2]);
+    return together(give(std::move(lines.ids)), give(std::move(lines.offsets)), list[0], list[1], list[2]);
 }
 
 auto lookup_lines(In1<std::uint8_t> text, In1<std::uint8_t> blob, In1<std::int64_t> offsets, In1<std::int32_t> index) {
@@ -46,7 +46,7 @@ auto lookup_lines(In1<std::uint8_t> text, In1<std::uint8_t> blob, In1<std::int64
         nb::gil_scoped_release release;
         lines = lines_of(view(text), [&](Bytes word) { return std::max(words.find(word), 0); });
     }
-    return nb::make_tuple(give(std::move(lines.ids)), give(std::move(lines.offsets)));
+    return together(give(std::move(lines.ids)), give(std::move(lines.offsets)));
 }
 
 auto join_lines(In1<std::int32_t> ids, In1<std::int64_t> lines, In1<std::uint8_t> blob, In1<std::int64_t> offsets) {
@@ -70,13 +70,13 @@ auto join_lines(In1<std::int32_t> ids, In1<std::int64_t> lines, In1<std::uint8_t
 }  // namespace
 
 void bind_lines(nb::module_& m) {
-    m.def("word_index", &word_index, nb::arg("blob").noconvert(), nb::arg("offsets").noconvert());
-    m.def("intern_lines", &intern_lines, nb::arg("text").noconvert(), nb::arg("blob").noconvert(),
-          nb::arg("offsets").noconvert());
-    m.def("lookup_lines", &lookup_lines, nb::arg("text").noconvert(), nb::arg("blob").noconvert(),
-          nb::arg("offsets").noconvert(), nb::arg("index").noconvert());
-    m.def("join_lines", &join_lines, nb::arg("ids").noconvert(), nb::arg("lines").noconvert(),
-          nb::arg("blob").noconvert(), nb::arg("offsets").noconvert());
+    m.def("word_index", &word_index, nb::arg("blob"), nb::arg("offsets"));
+    m.def("intern_lines", &intern_lines, nb::arg("text"), nb::arg("blob"),
+          nb::arg("offsets"));
+    m.def("lookup_lines", &lookup_lines, nb::arg("text"), nb::arg("blob"),
+          nb::arg("offsets"), nb::arg("index"));
+    m.def("join_lines", &join_lines, nb::arg("ids"), nb::arg("lines"),
+          nb::arg("blob"), nb::arg("offsets"));
 }
 
 }  // namespace dragoman::text

@@ -52,7 +52,7 @@ auto parse_links(In1<std::uint8_t> text, In1<std::int64_t> source_lengths, In1<s
             return true;
         });
     }
-    return nb::make_tuple(give(std::move(links)), give(std::move(offsets)), fault.take());
+    return together(give(std::move(links)), give(std::move(offsets)), fault.take());
 }
 
 auto format_links(In1<std::uint32_t> links, In1<std::int64_t> offsets) {
@@ -75,9 +75,9 @@ auto format_links(In1<std::uint32_t> links, In1<std::int64_t> offsets) {
 }  // namespace
 
 void bind_links(nb::module_& m) {
-    m.def("parse_links", &parse_links, nb::arg("text").noconvert(), nb::arg("source_lengths").noconvert(),
-          nb::arg("target_lengths").noconvert(), nb::arg("bounded"));
-    m.def("format_links", &format_links, nb::arg("links").noconvert(), nb::arg("offsets").noconvert());
+    m.def("parse_links", &parse_links, nb::arg("text"), nb::arg("source_lengths"),
+          nb::arg("target_lengths"), nb::arg("bounded"));
+    m.def("format_links", &format_links, nb::arg("links"), nb::arg("offsets"));
 }
 
 }  // namespace dragoman::text

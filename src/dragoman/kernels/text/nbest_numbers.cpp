@@ -62,7 +62,7 @@ auto parse_number_columns(In1<std::uint8_t> text, std::size_t columns) {
         });
         if (fault.kind) values.clear();
     }
-    return nb::make_tuple(give(std::move(values), columns), fault.take());
+    return together(give(std::move(values), columns), fault.take());
 }
 
 // The numbers as lines of columns, as they are written in n-best lists.
@@ -82,8 +82,8 @@ auto format_number_columns(In2<double> values) {
 }  // namespace
 
 void bind_nbest_numbers(nb::module_& m) {
-    m.def("parse_number_columns", &parse_number_columns, nb::arg("text").noconvert(), nb::arg("columns"));
-    m.def("format_number_columns", &format_number_columns, nb::arg("values").noconvert());
+    m.def("parse_number_columns", &parse_number_columns, nb::arg("text"), nb::arg("columns"));
+    m.def("format_number_columns", &format_number_columns, nb::arg("values"));
 }
 
 }  // namespace dragoman::text

@@ -85,12 +85,12 @@ public:
     }
 
     nb::tuple take() {
-        return nb::make_tuple(
-            give(std::move(ids_)), nb::make_tuple(give(std::move(word_ids_)), give(std::move(word_offsets_))),
-            nb::make_tuple(give(std::move(value_offsets_)), give(std::move(feature_ids_)), give(std::move(values_))),
-            give(std::move(scores_)), nb::make_tuple(give(std::move(phrases_)), give(std::move(phrase_offsets_))),
-            nb::make_tuple(give(std::move(rest_)), give(std::move(rest_offsets_))), words_.take(), labels_.take(),
-            give(std::move(counts_)), nb::make_tuple(decimals_.fewest, decimals_.most, tight_, padded_, colon_),
+        return together(
+            give(std::move(ids_)), together(give(std::move(word_ids_)), give(std::move(word_offsets_))),
+            together(give(std::move(value_offsets_)), give(std::move(feature_ids_)), give(std::move(values_))),
+            give(std::move(scores_)), together(give(std::move(phrases_)), give(std::move(phrase_offsets_))),
+            together(give(std::move(rest_)), give(std::move(rest_offsets_))), words_.take(), labels_.take(),
+            give(std::move(counts_)), together(decimals_.fewest, decimals_.most, tight_, padded_, colon_),
             fault_.take());
     }
 
@@ -283,9 +283,9 @@ auto parse_nbest(In1<std::uint8_t> text, In1<std::uint8_t> blob, In1<std::int64_
 }  // namespace
 
 void bind_nbest_read(nb::module_& m) {
-    m.def("parse_nbest", &parse_nbest, nb::arg("text").noconvert(), nb::arg("blob").noconvert(),
-          nb::arg("offsets").noconvert(), nb::arg("label_blob").noconvert(), nb::arg("label_offsets").noconvert(),
-          nb::arg("counts").noconvert(), nb::arg("grouped"), nb::arg("score_first"));
+    m.def("parse_nbest", &parse_nbest, nb::arg("text"), nb::arg("blob"),
+          nb::arg("offsets"), nb::arg("label_blob"), nb::arg("label_offsets"),
+          nb::arg("counts"), nb::arg("grouped"), nb::arg("score_first"));
 }
 
 }  // namespace dragoman::text

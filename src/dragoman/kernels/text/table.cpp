@@ -58,11 +58,11 @@ public:
     }
 
     nb::tuple take() {
-        return nb::make_tuple(
-            nb::make_tuple(give(std::move(source_.ids)), give(std::move(source_.offsets))),
-            nb::make_tuple(give(std::move(target_.ids)), give(std::move(target_.offsets))),
+        return together(
+            together(give(std::move(source_.ids)), give(std::move(source_.offsets))),
+            together(give(std::move(target_.ids)), give(std::move(target_.offsets))),
             give(std::move(scores_), columns_),
-            nb::make_tuple(give(std::move(points_)), give(std::move(point_offsets_))),
+            together(give(std::move(points_)), give(std::move(point_offsets_))),
             give(std::move(counts_), count_columns), source_.words.take(), target_.words.take(), further_, fault_.take());
     }
 
@@ -260,15 +260,15 @@ auto format_table(In1<std::int64_t> rows, In1<std::int32_t> source_ids, In1<std:
 }  // namespace
 
 void bind_table(nb::module_& m) {
-    m.def("parse_table", &parse_table, nb::arg("text").noconvert(), nb::arg("source_blob").noconvert(),
-          nb::arg("source_offsets").noconvert(), nb::arg("target_blob").noconvert(),
-          nb::arg("target_offsets").noconvert(), nb::arg("columns"), nb::arg("extras"));
-    m.def("table_ranks", &table_ranks, nb::arg("text").noconvert(), nb::arg("offsets").noconvert());
-    m.def("format_table", &format_table, nb::arg("rows").noconvert(), nb::arg("source_ids").noconvert(),
-          nb::arg("source_text").noconvert(), nb::arg("source_offsets").noconvert(), nb::arg("target_ids").noconvert(),
-          nb::arg("target_text").noconvert(), nb::arg("target_offsets").noconvert(), nb::arg("scores").noconvert(),
-          nb::arg("extras"), nb::arg("points").noconvert(), nb::arg("point_offsets").noconvert(),
-          nb::arg("counts").noconvert());
+    m.def("parse_table", &parse_table, nb::arg("text"), nb::arg("source_blob"),
+          nb::arg("source_offsets"), nb::arg("target_blob"),
+          nb::arg("target_offsets"), nb::arg("columns"), nb::arg("extras"));
+    m.def("table_ranks", &table_ranks, nb::arg("text"), nb::arg("offsets"));
+    m.def("format_table", &format_table, nb::arg("rows"), nb::arg("source_ids"),
+          nb::arg("source_text"), nb::arg("source_offsets"), nb::arg("target_ids"),
+          nb::arg("target_text"), nb::arg("target_offsets"), nb::arg("scores"),
+          nb::arg("extras"), nb::arg("points"), nb::arg("point_offsets"),
+          nb::arg("counts"));
 }
 
 }  // namespace dragoman::text

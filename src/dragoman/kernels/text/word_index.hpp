@@ -40,7 +40,7 @@ public:
     // The list as arrays: blob, offsets, index. The index has the size that a list built at once would have.
     nb::tuple take() {
         if (slots_.size() != table_size(size())) rebuild(table_size(size()));
-        return nb::make_tuple(give(std::move(blob_)), give(std::move(offsets_)), give(std::move(slots_)));
+        return together(give(std::move(blob_)), give(std::move(offsets_)), give(std::move(slots_)));
     }
 
 private:

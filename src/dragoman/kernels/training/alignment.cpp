@@ -68,7 +68,7 @@ std::size_t longest_given(const Cooccurrence& table) {
 }
 
 auto expected_counts(nb::tuple arrays, In1<double> probabilities, double null_probability,
-                     std::optional<double> tension, int threads, nb::object progress) {
+                     std::optional<double> tension, int threads, Progress progress) {
     const Cooccurrence table(arrays);
     const std::size_t longest = longest_given(table);
     const Prior prior(longest, null_probability, tension);
@@ -116,13 +116,13 @@ auto expected_counts(nb::tuple arrays, In1<double> probabilities, double null_pr
         total_likelihood += log_likelihood[word];
         total_feature += feature[word];
     }
-    return nb::make_tuple(give(std::move(counts)), total_likelihood, total_feature);
+    return together(give(std::move(counts)), total_likelihood, total_feature);
 }
 
 // For each generated token the position of its likeliest given word, or -1 for NULL, which wins ties; among given words
 // the leftmost does.
 auto likeliest_given(nb::tuple arrays, In1<double> probabilities, double null_probability,
-                     std::optional<double> tension, int threads, nb::object progress) {
+                     std::optional<double> tension, int threads, Progress progress) {
     const Cooccurrence table(arrays);
     const std::size_t longest = longest_given(table);
     const Prior prior(longest, null_probability, tension);
@@ -251,14 +251,14 @@ auto diagonal_expectation(In1<std::int64_t> generated_lengths, In1<std::int64_t>
 }  // namespace
 
 void bind_alignment(nb::module_& m) {
-    m.def("expected_counts", &expected_counts, nb::arg("cooccurrence"), nb::arg("probabilities").noconvert(),
+    m.def("expected_counts", &expected_counts, nb::arg("cooccurrence"), nb::arg("probabilities"),
           nb::arg("null_probability"), nb::arg("tension").none(), nb::arg("threads"), nb::arg("progress").none());
-    m.def("likeliest_given", &likeliest_given, nb::arg("cooccurrence"), nb::arg("probabilities").noconvert(),
+    m.def("likeliest_given", &likeliest_given, nb::arg("cooccurrence"), nb::arg("probabilities"),
           nb::arg("null_probability"), nb::arg("tension").none(), nb::arg("threads"), nb::arg("progress").none());
-    m.def("translation_probabilities", &translation_probabilities, nb::arg("pair_given").noconvert(),
-          nb::arg("counts").noconvert(), nb::arg("null_word"), nb::arg("alpha").none(), nb::arg("threads"));
-    m.def("diagonal_expectation", &diagonal_expectation, nb::arg("generated_lengths").noconvert(),
-          nb::arg("given_lengths").noconvert(), nb::arg("frequencies").noconvert(), nb::arg("tension"),
+    m.def("translation_probabilities", &translation_probabilities, nb::arg("pair_given"),
+          nb::arg("counts"), nb::arg("null_word"), nb::arg("alpha").none(), nb::arg("threads"));
+    m.def("diagonal_expectation", &diagonal_expectation, nb::arg("generated_lengths"),
+          nb::arg("given_lengths"), nb::arg("frequencies"), nb::arg("tension"),
           nb::arg("threads"));
 }
 

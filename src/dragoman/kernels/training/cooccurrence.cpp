@@ -33,7 +33,7 @@ auto group_tokens(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std::i
             position[at] = static_cast<std::int32_t>(j);
         });
     }
-    return nb::make_tuple(give(std::move(sentence)), give(std::move(position)), give(std::move(groups)));
+    return together(give(std::move(sentence)), give(std::move(position)), give(std::move(groups)));
 }
 
 auto cooccurring_words(In1<std::int32_t> given_words, In1<std::int64_t> given_offsets, In1<std::int32_t> sentences,
@@ -69,7 +69,7 @@ auto cooccurring_words(In1<std::int32_t> given_words, In1<std::int64_t> given_of
         pairs.insert(pairs.end(), part.begin(), part.end());
         part = {};
     }
-    return nb::make_tuple(give(std::move(offsets)), give(std::move(pairs)));
+    return together(give(std::move(offsets)), give(std::move(pairs)));
 }
 
 // For sentence s, generated position j and given position i: cells[cell_offsets[s] + j * given length + i] is the place
@@ -114,19 +114,19 @@ auto link_rows(In1<std::int32_t> given_positions, In1<std::int64_t> generated_of
             offsets.push_back(static_cast<std::int64_t>(links.size()));
         }
     }
-    return nb::make_tuple(give(std::move(links)), give(std::move(offsets)));
+    return together(give(std::move(links)), give(std::move(offsets)));
 }
 
 }  // namespace
 
 void bind_cooccurrence(nb::module_& m) {
-    m.def("group_tokens", &group_tokens, nb::arg("words").noconvert(), nb::arg("offsets").noconvert(),
-          nb::arg("given_offsets").noconvert(), nb::arg("vocabulary"));
-    m.def("cooccurring_words", &cooccurring_words, nb::arg("given_words").noconvert(),
-          nb::arg("given_offsets").noconvert(), nb::arg("sentences").noconvert(), nb::arg("groups").noconvert(),
+    m.def("group_tokens", &group_tokens, nb::arg("words"), nb::arg("offsets"),
+          nb::arg("given_offsets"), nb::arg("vocabulary"));
+    m.def("cooccurring_words", &cooccurring_words, nb::arg("given_words"),
+          nb::arg("given_offsets"), nb::arg("sentences"), nb::arg("groups"),
           nb::arg("null_word"), nb::arg("threads"));
-    m.def("pair_cells", &pair_cells, nb::arg("cooccurrence"), nb::arg("cell_offsets").noconvert(), nb::arg("threads"));
-    m.def("link_rows", &link_rows, nb::arg("given_positions").noconvert(), nb::arg("generated_offsets").noconvert(),
+    m.def("pair_cells", &pair_cells, nb::arg("cooccurrence"), nb::arg("cell_offsets"), nb::arg("threads"));
+    m.def("link_rows", &link_rows, nb::arg("given_positions"), nb::arg("generated_offsets"),
           nb::arg("generated_is_source"));
 }
 

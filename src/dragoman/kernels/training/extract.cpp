@@ -112,7 +112,7 @@ private:
 };
 
 auto extract_phrases(In1<std::int64_t> source_offsets, In1<std::int64_t> target_offsets, In1<std::uint32_t> links,
-                     In1<std::int64_t> link_offsets, int max_length, int threads, nb::object progress) {
+                     In1<std::int64_t> link_offsets, int max_length, int threads, Progress progress) {
     const auto source = view(source_offsets), target = view(target_offsets), link = view(link_offsets);
     const std::size_t rows = source.size() - 1;
     const std::size_t blocks = (rows + kSentencesPerBlock - 1) / kSentencesPerBlock;
@@ -134,7 +134,7 @@ auto extract_phrases(In1<std::int64_t> source_offsets, In1<std::int64_t> target_
         parts[block].copy_into(all, begin[block]);
         parts[block] = {};
     });
-    return nb::make_tuple(give(std::move(all.sentence)), give(std::move(all.source_begin)),
+    return together(give(std::move(all.sentence)), give(std::move(all.source_begin)),
                           give(std::move(all.source_length)), give(std::move(all.target_begin)),
                           give(std::move(all.target_length)), give(std::move(all.previous)), give(std::move(all.next)));
 }
@@ -142,8 +142,8 @@ auto extract_phrases(In1<std::int64_t> source_offsets, In1<std::int64_t> target_
 }  // namespace
 
 void bind_extract(nb::module_& m) {
-    m.def("extract_phrases", &extract_phrases, nb::arg("source_offsets").noconvert(),
-          nb::arg("target_offsets").noconvert(), nb::arg("links").noconvert(), nb::arg("link_offsets").noconvert(),
+    m.def("extract_phrases", &extract_phrases, nb::arg("source_offsets"),
+          nb::arg("target_offsets"), nb::arg("links"), nb::arg("link_offsets"),
           nb::arg("max_length"), nb::arg("threads"), nb::arg("progress").none());
 }
 

@@ -255,7 +255,7 @@ private:
 
 auto hmm_expected_counts(nb::tuple arrays, In1<std::uint32_t> cells, In1<std::int64_t> cell_offsets,
                          In1<double> probabilities, In1<double> jump_weights, double uniform_share,
-                         double null_probability, int threads, nb::object progress) {
+                         double null_probability, int threads, Progress progress) {
     const Cooccurrence table(arrays);
     const Jumps jumps(jump_weights, uniform_share);
     const std::size_t buckets = jumps.weight.size();
@@ -281,13 +281,13 @@ auto hmm_expected_counts(nb::tuple arrays, In1<std::uint32_t> cells, In1<std::in
             all_chances[jump] += chances[block * buckets + jump];
         }
     }
-    return nb::make_tuple(give(counts.values()), give(std::move(all_uses)), give(std::move(all_chances)),
+    return together(give(counts.values()), give(std::move(all_uses)), give(std::move(all_chances)),
                           log_likelihood);
 }
 
 auto hmm_viterbi(nb::tuple arrays, In1<std::uint32_t> cells, In1<std::int64_t> cell_offsets, In1<double> probabilities,
                  In1<double> jump_weights, double uniform_share, double null_probability, int threads,
-                 nb::object progress) {
+                 Progress progress) {
     const Cooccurrence table(arrays);
     const Jumps jumps(jump_weights, uniform_share);
     const auto bounds = balanced_blocks(view(cell_offsets), kBlocks);
@@ -304,9 +304,9 @@ auto hmm_viterbi(nb::tuple arrays, In1<std::uint32_t> cells, In1<std::int64_t> c
 
 void bind_hmm(nb::module_& m) {
     const auto bind = [&](const char* name, auto function) {
-        m.def(name, function, nb::arg("cooccurrence"), nb::arg("cells").noconvert(),
-              nb::arg("cell_offsets").noconvert(), nb::arg("probabilities").noconvert(),
-              nb::arg("jump_weights").noconvert(), nb::arg("uniform_share"), nb::arg("null_probability"), nb::arg("threads"), nb::arg("progress").none());
+        m.def(name, function, nb::arg("cooccurrence"), nb::arg("cells"),
+              nb::arg("cell_offsets"), nb::arg("probabilities"),
+              nb::arg("jump_weights"), nb::arg("uniform_share"), nb::arg("null_probability"), nb::arg("threads"), nb::arg("progress").none());
     };
     bind("hmm_expected_counts", &hmm_expected_counts);
     bind("hmm_viterbi", &hmm_viterbi);

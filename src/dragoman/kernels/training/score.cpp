@@ -107,7 +107,7 @@ private:
 };
 
 auto number_spans(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std::int32_t> sentence,
-                  In1<std::uint16_t> begin, In1<std::uint8_t> length, int threads, nb::object progress) {
+                  In1<std::uint16_t> begin, In1<std::uint8_t> length, int threads, Progress progress) {
     const Spans spans{view(words), view(offsets), view(sentence), view(begin), view(length)};
     const Numbering numbering(spans, threads, progress);
     std::vector<std::int32_t> ids(spans.size()), distinct_words;
@@ -126,12 +126,12 @@ auto number_spans(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std::i
             distinct_offsets.push_back(static_cast<std::int64_t>(distinct_words.size()));
         }
     }
-    return nb::make_tuple(give(std::move(ids)), give(std::move(distinct_words)), give(std::move(distinct_offsets)));
+    return together(give(std::move(ids)), give(std::move(distinct_words)), give(std::move(distinct_offsets)));
 }
 
 // Sorts the instances by (source, target, instance): counting sort by source, then each source's instances by target.
 auto group_pairs(In1<std::int32_t> source_ids, In1<std::int32_t> target_ids, std::size_t sources, int threads,
-                 nb::object progress) {
+                 Progress progress) {
     const auto source = view(source_ids), target = view(target_ids);
     const std::size_t n = source.size(), blocks = blocks_of(sources, kGroupsPerBlock);
     std::vector<std::uint64_t> keys(n);
@@ -166,7 +166,7 @@ auto group_pairs(In1<std::int32_t> source_ids, In1<std::int32_t> target_ids, std
             for (std::size_t i = begin[s]; i < begin[s + 1]; ++i)
                 if (starts_pair(i, s)) pair_offsets[pair++] = static_cast<std::int64_t>(i);
     });
-    return nb::make_tuple(give(std::move(order)), give(std::move(pair_offsets)));
+    return together(give(std::move(order)), give(std::move(pair_offsets)));
 }
 
 // The links inside a consistent phrase pair are all links of its source words: a run of the sentence's sorted links.
@@ -261,7 +261,7 @@ private:
 auto choose_alignments(In1<std::uint32_t> order, In1<std::int64_t> pair_offsets, In1<std::int32_t> sentence,
                        In1<std::uint16_t> source_begin, In1<std::uint8_t> source_length,
                        In1<std::uint16_t> target_begin, In1<std::int64_t> source_offsets, In1<std::uint32_t> links,
-                       In1<std::int64_t> first_link, int threads, nb::object progress) {
+                       In1<std::int64_t> first_link, int threads, Progress progress) {
     const InnerLinks inner(sentence, source_begin, source_length, target_begin, source_offsets, links, first_link);
     const auto instances = view(order);
     const auto offsets = view(pair_offsets);
@@ -273,7 +273,7 @@ auto choose_alignments(In1<std::uint32_t> order, In1<std::int64_t> pair_offsets,
             std::tie(forward[pair], backward[pair]) =
                 choice.choose(instances.subspan(offsets[pair], offsets[pair + 1] - offsets[pair]));
     });
-    return nb::make_tuple(give(std::move(forward)), give(std::move(backward)));
+    return together(give(std::move(forward)), give(std::move(backward)));
 }
 
 auto inner_links(In1<std::uint32_t> instances, In1<std::int32_t> sentence, In1<std::uint16_t> source_begin,
@@ -292,7 +292,7 @@ auto inner_links(In1<std::uint32_t> instances, In1<std::int32_t> sentence, In1<s
             offsets.push_back(static_cast<std::int64_t>(values.size()));
         }
     }
-    return nb::make_tuple(give(std::move(values)), give(std::move(offsets)));
+    return together(give(std::move(values)), give(std::move(offsets)));
 }
 
 auto span_products(In1<double> weights, In1<std::int64_t> offsets, In1<std::int32_t> sentence,
@@ -313,7 +313,7 @@ auto span_products(In1<double> weights, In1<std::int64_t> offsets, In1<std::int3
 
 auto order_pairs(In1<std::int64_t> source_offsets, In1<std::int32_t> target_ids, In1<std::int32_t> target_words,
                  In1<std::int64_t> target_offsets, In1<float> first_score, In1<float> second_score, int threads,
-                 nb::object progress) {
+                 Progress progress) {
     const auto source = view(source_offsets), offsets = view(target_offsets);
     const auto target = view(target_ids), words = view(target_words);
     const auto major = view(first_score), minor = view(second_score);
@@ -340,25 +340,25 @@ auto order_pairs(In1<std::int64_t> source_offsets, In1<std::int32_t> target_ids,
 }  // namespace
 
 void bind_score(nb::module_& m) {
-    m.def("number_spans", &number_spans, nb::arg("words").noconvert(), nb::arg("offsets").noconvert(),
-          nb::arg("sentence").noconvert(), nb::arg("begin").noconvert(), nb::arg("length").noconvert(),
+    m.def("number_spans", &number_spans, nb::arg("words"), nb::arg("offsets"),
+          nb::arg("sentence"), nb::arg("begin"), nb::arg("length"),
           nb::arg("threads"), nb::arg("progress").none());
-    m.def("group_pairs", &group_pairs, nb::arg("source_ids").noconvert(), nb::arg("target_ids").noconvert(),
+    m.def("group_pairs", &group_pairs, nb::arg("source_ids"), nb::arg("target_ids"),
           nb::arg("sources"), nb::arg("threads"), nb::arg("progress").none());
-    m.def("choose_alignments", &choose_alignments, nb::arg("order").noconvert(), nb::arg("pair_offsets").noconvert(),
-          nb::arg("sentence").noconvert(), nb::arg("source_begin").noconvert(), nb::arg("source_length").noconvert(),
-          nb::arg("target_begin").noconvert(), nb::arg("source_offsets").noconvert(), nb::arg("links").noconvert(),
-          nb::arg("first_link").noconvert(), nb::arg("threads"), nb::arg("progress").none());
-    m.def("inner_links", &inner_links, nb::arg("instances").noconvert(), nb::arg("sentence").noconvert(),
-          nb::arg("source_begin").noconvert(), nb::arg("source_length").noconvert(),
-          nb::arg("target_begin").noconvert(), nb::arg("source_offsets").noconvert(), nb::arg("links").noconvert(),
-          nb::arg("first_link").noconvert());
-    m.def("span_products", &span_products, nb::arg("weights").noconvert(), nb::arg("offsets").noconvert(),
-          nb::arg("sentence").noconvert(), nb::arg("begin").noconvert(), nb::arg("length").noconvert(),
-          nb::arg("instances").noconvert());
-    m.def("order_pairs", &order_pairs, nb::arg("source_offsets").noconvert(), nb::arg("target_ids").noconvert(),
-          nb::arg("target_words").noconvert(), nb::arg("target_offsets").noconvert(),
-          nb::arg("first_score").noconvert(), nb::arg("second_score").noconvert(), nb::arg("threads"),
+    m.def("choose_alignments", &choose_alignments, nb::arg("order"), nb::arg("pair_offsets"),
+          nb::arg("sentence"), nb::arg("source_begin"), nb::arg("source_length"),
+          nb::arg("target_begin"), nb::arg("source_offsets"), nb::arg("links"),
+          nb::arg("first_link"), nb::arg("threads"), nb::arg("progress").none());
+    m.def("inner_links", &inner_links, nb::arg("instances"), nb::arg("sentence"),
+          nb::arg("source_begin"), nb::arg("source_length"),
+          nb::arg("target_begin"), nb::arg("source_offsets"), nb::arg("links"),
+          nb::arg("first_link"));
+    m.def("span_products", &span_products, nb::arg("weights"), nb::arg("offsets"),
+          nb::arg("sentence"), nb::arg("begin"), nb::arg("length"),
+          nb::arg("instances"));
+    m.def("order_pairs", &order_pairs, nb::arg("source_offsets"), nb::arg("target_ids"),
+          nb::arg("target_words"), nb::arg("target_offsets"),
+          nb::arg("first_score"), nb::arg("second_score"), nb::arg("threads"),
           nb::arg("progress").none());
 }
 

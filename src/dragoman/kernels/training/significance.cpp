@@ -73,7 +73,7 @@ private:
 };
 
 auto phrase_occurrences(In1<std::int32_t> phrase_words, In1<std::int64_t> phrase_offsets, In1<std::int32_t> words,
-                        In1<std::int64_t> offsets, int threads, nb::object progress) {
+                        In1<std::int64_t> offsets, int threads, Progress progress) {
     struct Occurrence {
         std::int32_t phrase, sentence;
         bool operator==(const Occurrence&) const = default;
@@ -109,7 +109,7 @@ auto phrase_occurrences(In1<std::int32_t> phrase_words, In1<std::int64_t> phrase
             part = {};
         }
     }
-    return nb::make_tuple(give(std::move(sentences)), give(std::move(begin)));
+    return together(give(std::move(sentences)), give(std::move(begin)));
 }
 
 using Sorted = std::span<const std::int32_t>;
@@ -135,7 +135,7 @@ std::int64_t common(Sorted few, Sorted many) {
 
 auto count_common(In1<std::int32_t> source_sentences, In1<std::int64_t> source_offsets,
                   In1<std::int32_t> target_sentences, In1<std::int64_t> target_offsets,
-                  In1<std::int32_t> source_ids, In1<std::int32_t> target_ids, int threads, nb::object progress) {
+                  In1<std::int32_t> source_ids, In1<std::int32_t> target_ids, int threads, Progress progress) {
     auto list = [](const In1<std::int32_t>& sentences, const In1<std::int64_t>& offsets, std::int32_t id) {
         const auto offset = view(offsets);
         return view(sentences).subspan(offset[id], offset[id + 1] - offset[id]);
@@ -218,7 +218,7 @@ double fisher(double joint, double source, double target, double all) {
 }
 
 auto fisher_exact(In1<std::int64_t> joint, In1<std::int64_t> source, In1<std::int64_t> target, std::int64_t sentences,
-                  int threads, nb::object progress) {
+                  int threads, Progress progress) {
     const std::size_t n = joint.shape(0);
     std::vector<double> result(n);
     run_blocks((n + kPairsPerBlock - 1) / kPairsPerBlock, threads, progress, [&](std::size_t block) {
@@ -232,15 +232,15 @@ auto fisher_exact(In1<std::int64_t> joint, In1<std::int64_t> source, In1<std::in
 }  // namespace
 
 void bind_significance(nb::module_& m) {
-    m.def("phrase_occurrences", &phrase_occurrences, nb::arg("phrase_words").noconvert(),
-          nb::arg("phrase_offsets").noconvert(), nb::arg("words").noconvert(), nb::arg("offsets").noconvert(),
+    m.def("phrase_occurrences", &phrase_occurrences, nb::arg("phrase_words"),
+          nb::arg("phrase_offsets"), nb::arg("words"), nb::arg("offsets"),
           nb::arg("threads"), nb::arg("progress").none());
-    m.def("count_common", &count_common, nb::arg("source_sentences").noconvert(),
-          nb::arg("source_offsets").noconvert(), nb::arg("target_sentences").noconvert(),
-          nb::arg("target_offsets").noconvert(), nb::arg("source_ids").noconvert(), nb::arg("target_ids").noconvert(),
+    m.def("count_common", &count_common, nb::arg("source_sentences"),
+          nb::arg("source_offsets"), nb::arg("target_sentences"),
+          nb::arg("target_offsets"), nb::arg("source_ids"), nb::arg("target_ids"),
           nb::arg("threads"), nb::arg("progress").none());
-    m.def("fisher_exact", &fisher_exact, nb::arg("joint").noconvert(), nb::arg("source").noconvert(),
-          nb::arg("target").noconvert(), nb::arg("sentences"), nb::arg("threads"), nb::arg("progress").none());
+    m.def("fisher_exact", &fisher_exact, nb::arg("joint"), nb::arg("source"),
+          nb::arg("target"), nb::arg("sentences"), nb::arg("threads"), nb::arg("progress").none());
 }
 
 }  // namespace dragoman::training

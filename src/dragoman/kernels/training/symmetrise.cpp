@@ -117,14 +117,14 @@ auto symmetrise_links(In1<std::uint32_t> forward, In1<std::int64_t> forward_offs
     std::vector<std::uint32_t> links;
     links.reserve(offsets.back());
     for (const Row& part : parts) links.insert(links.end(), part.begin(), part.end());
-    return nb::make_tuple(give(std::move(links)), give(std::move(offsets)));
+    return together(give(std::move(links)), give(std::move(offsets)));
 }
 
 }  // namespace
 
 void bind_symmetrise(nb::module_& m) {
-    m.def("symmetrise_links", &symmetrise_links, nb::arg("forward").noconvert(), nb::arg("forward_offsets").noconvert(),
-          nb::arg("reverse").noconvert(), nb::arg("reverse_offsets").noconvert(), nb::arg("method"),
+    m.def("symmetrise_links", &symmetrise_links, nb::arg("forward"), nb::arg("forward_offsets"),
+          nb::arg("reverse"), nb::arg("reverse_offsets"), nb::arg("method"),
           nb::arg("threads"));
 }
 

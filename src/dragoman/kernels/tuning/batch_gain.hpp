@@ -36,7 +36,7 @@ public:
     explicit BleuReferences(const nb::tuple& arrays)
         : words_(array_at<std::int32_t>(arrays, 0)), word_offsets_(array_at<std::int64_t>(arrays, 1)),
           references_(array_at<std::int32_t>(arrays, 2)), reference_offsets_(array_at<std::int64_t>(arrays, 3)),
-          lengths_(nb::cast<In2<double>>(arrays[4], false)), count_(nb::cast<std::size_t>(arrays[5])),
+          lengths_(array_at<double, 2>(arrays, 4)), count_(nb::cast<std::size_t>(arrays[5])),
           order(nb::cast<std::size_t>(arrays[6])), smoothing(nb::cast<double>(arrays[7])) {}
 
     // An option's words in the references' ids.
@@ -265,8 +265,8 @@ private:
         nb::gil_scoped_acquire acquire;
         const std::size_t rows = offsets.size() - 1;
         const auto answer = nb::cast<nb::tuple>(callback_(sentence, give(std::vector<std::int32_t>(text_)), give(std::move(offsets)), give(std::move(rest))));
-        const auto statistics = nb::cast<In2<double>>(answer[0], false);
-        const auto scores = nb::cast<In1<double>>(answer[1], false);
+        const auto statistics = array_at<double, 2>(answer, 0);
+        const auto scores = array_at<double>(answer, 1);
         if (statistics.shape(0) != rows || scores.shape(0) != rows) throw std::invalid_argument("a gain is missing");
         width_ = statistics.shape(1);
         pending_.assign(statistics.data(), statistics.data() + statistics.size());

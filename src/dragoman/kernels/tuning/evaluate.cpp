@@ -330,17 +330,17 @@ auto distinct_candidates(In1<std::int64_t> sentences, In1<std::int64_t> offsets,
 }  // namespace
 
 void bind_evaluate(nb::module_& m) {
-    m.def("best_candidates", &best_candidates, nb::arg("sentences").noconvert(), nb::arg("features").noconvert(),
-          nb::arg("tolerance").noconvert(), nb::arg("rows").noconvert(), nb::arg("offsets").noconvert(),
-          nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("weights").noconvert(),
+    m.def("best_candidates", &best_candidates, nb::arg("sentences"), nb::arg("features"),
+          nb::arg("tolerance"), nb::arg("rows"), nb::arg("offsets"),
+          nb::arg("ids"), nb::arg("values"), nb::arg("weights"),
           nb::arg("threads"));
-    m.def("sum_winners", &sum_winners, nb::arg("statistics").noconvert(), nb::arg("rows").noconvert(),
-          nb::arg("usual").noconvert(), nb::arg("winners").noconvert(), nb::arg("threads"));
-    m.def("box_winners", &box_winners, nb::arg("sentences").noconvert(), nb::arg("features").noconvert(),
-          nb::arg("tolerance").noconvert(), nb::arg("centre").noconvert(), nb::arg("reach").noconvert(),
+    m.def("sum_winners", &sum_winners, nb::arg("statistics"), nb::arg("rows"),
+          nb::arg("usual"), nb::arg("winners"), nb::arg("threads"));
+    m.def("box_winners", &box_winners, nb::arg("sentences"), nb::arg("features"),
+          nb::arg("tolerance"), nb::arg("centre"), nb::arg("reach"),
           nb::arg("rivals"), nb::arg("threads"));
-    m.def("distinct_candidates", &distinct_candidates, nb::arg("sentences").noconvert(), nb::arg("offsets").noconvert(),
-          nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("threads"));
+    m.def("distinct_candidates", &distinct_candidates, nb::arg("sentences"), nb::arg("offsets"),
+          nb::arg("ids"), nb::arg("values"), nb::arg("threads"));
 }
 
 }  // namespace dragoman::tuning

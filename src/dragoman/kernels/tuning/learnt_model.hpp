@@ -21,9 +21,9 @@ using search::phrase::PhraseSpace;
 class FeatureTable {
 public:
     explicit FeatureTable(const nb::tuple& arrays)
-        : dense_(nb::cast<In2<double>>(arrays[0], false)), sparse_offsets_(array_at<std::int64_t>(arrays, 1)),
+        : dense_(array_at<double, 2>(arrays, 0)), sparse_offsets_(array_at<std::int64_t>(arrays, 1)),
           sparse_ids_(array_at<std::int32_t>(arrays, 2)), sparse_values_(array_at<double>(arrays, 3)),
-          reordering_(nb::cast<In2<double>>(arrays[4], false)), reorderings_(array_at<std::int32_t>(arrays, 5)),
+          reordering_(array_at<double, 2>(arrays, 4)), reorderings_(array_at<std::int32_t>(arrays, 5)),
           language_models_(array_at<std::int32_t>(arrays, 6)), distortion(nb::cast<std::int32_t>(arrays[7])),
           boundary(nb::cast<std::int32_t>(arrays[8])) {}
 

@@ -58,7 +58,7 @@ auto mert_scores(In2<double> columns, In1<double> weights, In1<std::int64_t> sen
         }
         best = best_rows(scores, view(sentences));
     }
-    return nb::make_tuple(give(std::move(scores)), give(std::move(best)));
+    return together(give(std::move(scores)), give(std::move(best)));
 }
 
 // The same after a step along a direction in which scores have the given slopes.
@@ -70,7 +70,7 @@ auto mert_moved(In1<double> scores, In1<double> slopes, double step, In1<std::in
         for (std::size_t row = 0; row < moved.size(); ++row) moved[row] = scores.data()[row] + step * slopes.data()[row];
         best = best_rows(moved, view(sentences));
     }
-    return nb::make_tuple(give(std::move(moved)), give(std::move(best)));
+    return together(give(std::move(moved)), give(std::move(best)));
 }
 
 // The candidates of each sentence by falling slope; equal ones in their order.
@@ -155,7 +155,7 @@ auto mert_contenders(In1<double> intercepts, In1<std::int32_t> best, In1<double>
             bounds.push_back(static_cast<std::int64_t>(rows.size()));
         }
     }
-    return nb::make_tuple(give(std::move(rows)), give(std::move(bounds)));
+    return together(give(std::move(rows)), give(std::move(bounds)));
 }
 
 // For each row the first one of its sentence with the same statistics.
@@ -323,23 +323,23 @@ auto mert_line(In1<double> intercepts, In1<std::int32_t> best, In1<double> slope
         }
         sums.resize((breaks.size() + 1) * columns);
     }
-    return nb::make_tuple(give(std::move(breaks)), give(std::move(sums), columns));
+    return together(give(std::move(breaks)), give(std::move(sums), columns));
 }
 
 }  // namespace
 
 void bind_mert(nb::module_& m) {
-    m.def("mert_scores", &mert_scores, nb::arg("columns").noconvert(), nb::arg("weights").noconvert(),
-          nb::arg("sentences").noconvert());
-    m.def("mert_moved", &mert_moved, nb::arg("scores").noconvert(), nb::arg("slopes").noconvert(), nb::arg("step"),
-          nb::arg("sentences").noconvert());
-    m.def("mert_order", &mert_order, nb::arg("slopes").noconvert(), nb::arg("sentences").noconvert());
-    m.def("mert_contenders", &mert_contenders, nb::arg("intercepts").noconvert(), nb::arg("best").noconvert(),
-          nb::arg("slopes").noconvert(), nb::arg("sentences").noconvert());
-    m.def("mert_same_statistics", &mert_same_statistics, nb::arg("statistics").noconvert(), nb::arg("sentences").noconvert());
-    m.def("mert_line", &mert_line, nb::arg("intercepts").noconvert(), nb::arg("best").noconvert(), nb::arg("slopes").noconvert(),
-          nb::arg("order").noconvert(), nb::arg("sentences").noconvert(), nb::arg("same").noconvert(),
-          nb::arg("statistics").noconvert());
+    m.def("mert_scores", &mert_scores, nb::arg("columns"), nb::arg("weights"),
+          nb::arg("sentences"));
+    m.def("mert_moved", &mert_moved, nb::arg("scores"), nb::arg("slopes"), nb::arg("step"),
+          nb::arg("sentences"));
+    m.def("mert_order", &mert_order, nb::arg("slopes"), nb::arg("sentences"));
+    m.def("mert_contenders", &mert_contenders, nb::arg("intercepts"), nb::arg("best"),
+          nb::arg("slopes"), nb::arg("sentences"));
+    m.def("mert_same_statistics", &mert_same_statistics, nb::arg("statistics"), nb::arg("sentences"));
+    m.def("mert_line", &mert_line, nb::arg("intercepts"), nb::arg("best"), nb::arg("slopes"),
+          nb::arg("order"), nb::arg("sentences"), nb::arg("same"),
+          nb::arg("statistics"));
 }
 
 }  // namespace dragoman::tuning

@@ -54,7 +54,7 @@ auto distinct_statistics(In1<std::int64_t> sentences, In2<double> statistics) {
             offsets.push_back(static_cast<std::int64_t>(firsts.size()));
         }
     }
-    return nb::make_tuple(give(std::move(kinds)), give(std::move(firsts)), give(std::move(offsets)));
+    return together(give(std::move(kinds)), give(std::move(firsts)), give(std::move(offsets)));
 }
 
 // Row i + 1 is decay * row i + factor * statistics[i]; row 0 is the start.
@@ -131,22 +131,22 @@ auto mira_epoch(In1<std::int64_t> sentences, In1<std::int64_t> offsets, In1<std:
             ++ticks;
         }
     }
-    return nb::make_tuple(give(std::move(w)), give(std::move(drifted)), give(std::move(document)), updates, total_loss);
+    return together(give(std::move(w)), give(std::move(drifted)), give(std::move(document)), updates, total_loss);
 }
 
 }  // namespace
 
 void bind_mira(nb::module_& m) {
-    m.def("distinct_statistics", &distinct_statistics, nb::arg("sentences").noconvert(), nb::arg("statistics").noconvert());
-    m.def("decayed_sums", &decayed_sums, nb::arg("statistics").noconvert(), nb::arg("start").noconvert(), nb::arg("decay"),
+    m.def("distinct_statistics", &distinct_statistics, nb::arg("sentences"), nb::arg("statistics"));
+    m.def("decayed_sums", &decayed_sums, nb::arg("statistics"), nb::arg("start"), nb::arg("decay"),
           nb::arg("factor"));
-    m.def("best_rows", &best_rows, nb::arg("sentences").noconvert(), nb::arg("offsets").noconvert(),
-          nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("weights").noconvert(), nb::arg("threads"));
-    m.def("mira_epoch", &mira_epoch, nb::arg("sentences").noconvert(), nb::arg("offsets").noconvert(),
-          nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("kinds").noconvert(),
-          nb::arg("kind_offsets").noconvert(), nb::arg("statistics").noconvert(), nb::arg("bleu_columns").noconvert(),
-          nb::arg("gains").noconvert(), nb::arg("order").noconvert(), nb::arg("weights").noconvert(),
-          nb::arg("drift").noconvert(), nb::arg("background").noconvert(), nb::arg("ticks"), nb::arg("C"),
+    m.def("best_rows", &best_rows, nb::arg("sentences"), nb::arg("offsets"),
+          nb::arg("ids"), nb::arg("values"), nb::arg("weights"), nb::arg("threads"));
+    m.def("mira_epoch", &mira_epoch, nb::arg("sentences"), nb::arg("offsets"),
+          nb::arg("ids"), nb::arg("values"), nb::arg("kinds"),
+          nb::arg("kind_offsets"), nb::arg("statistics"), nb::arg("bleu_columns"),
+          nb::arg("gains"), nb::arg("order"), nb::arg("weights"),
+          nb::arg("drift"), nb::arg("background"), nb::arg("ticks"), nb::arg("C"),
           nb::arg("decay"));
 }
 

@@ -127,15 +127,15 @@ auto mira_smo_batch(In1<std::int64_t> sentences, In1<std::int64_t> offsets, In1<
                 if (example.look(candidates, w) > 0) example.improve(candidates, w, 0.1 * tolerance);
         }
     }
-    return nb::make_tuple(give(std::move(w)), give(std::move(best)), gap, sweeps);
+    return together(give(std::move(w)), give(std::move(best)), gap, sweeps);
 }
 
 }  // namespace
 
 void bind_mira_smo(nb::module_& m) {
-    m.def("mira_smo_batch", &mira_smo_batch, nb::arg("sentences").noconvert(), nb::arg("offsets").noconvert(),
-          nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("kinds").noconvert(),
-          nb::arg("gains").noconvert(), nb::arg("batch").noconvert(), nb::arg("weights").noconvert(),
+    m.def("mira_smo_batch", &mira_smo_batch, nb::arg("sentences"), nb::arg("offsets"),
+          nb::arg("ids"), nb::arg("values"), nb::arg("kinds"),
+          nb::arg("gains"), nb::arg("batch"), nb::arg("weights"),
           nb::arg("hypotheses"), nb::arg("C"), nb::arg("tolerance"), nb::arg("max_sweeps"));
 }
 

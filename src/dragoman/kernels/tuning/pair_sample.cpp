@@ -42,7 +42,7 @@ private:
 };
 
 auto sample_pairs(In1<std::int64_t> sentences, In1<double> scores, std::int64_t draws, std::int64_t keep, double threshold, bool largest,
-                  std::uint64_t seed, int threads, nb::object progress) {
+                  std::uint64_t seed, int threads, Progress progress) {
     const auto sentence = view(sentences);
     const std::size_t count = sentence.size() - 1;
     std::vector<std::vector<Pair>> blocks((count + kSentencesPerBlock - 1) / kSentencesPerBlock);
@@ -81,13 +81,13 @@ auto sample_pairs(In1<std::int64_t> sentences, In1<double> scores, std::int64_t 
     std::vector<std::int64_t> better, worse;
     for (const auto& block : blocks)
         for (const Pair& pair : block) better.push_back(pair.better), worse.push_back(pair.worse);
-    return nb::make_tuple(give(std::move(better)), give(std::move(worse)));
+    return together(give(std::move(better)), give(std::move(worse)));
 }
 
 }  // namespace
 
 void bind_pair_sample(nb::module_& m) {
-    m.def("sample_pairs", &sample_pairs, nb::arg("sentences").noconvert(), nb::arg("scores").noconvert(), nb::arg("draws"),
+    m.def("sample_pairs", &sample_pairs, nb::arg("sentences"), nb::arg("scores"), nb::arg("draws"),
           nb::arg("keep"), nb::arg("threshold"), nb::arg("largest"), nb::arg("seed"), nb::arg("threads"), nb::arg("progress").none());
 }
 

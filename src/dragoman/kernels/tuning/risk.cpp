@@ -64,7 +64,7 @@ auto expected_statistics(In1<std::int64_t> sentences, In1<std::int64_t> offsets,
         for (std::size_t k = 0; k <= width; ++k) sums[k] += part[k];
     const double entropy = sums.back();
     sums.pop_back();
-    return nb::make_tuple(give(std::move(scores)), give(std::move(probabilities)), give(std::move(sums)), entropy);
+    return together(give(std::move(scores)), give(std::move(probabilities)), give(std::move(sums)), entropy);
 }
 
 // The derivative with respect to the weights of  slopes · E[statistics] + temperature · entropy:
@@ -102,13 +102,13 @@ auto expectation_gradient(In1<std::int64_t> sentences, In1<std::int64_t> offsets
 }  // namespace
 
 void bind_risk(nb::module_& m) {
-    m.def("expected_statistics", &expected_statistics, nb::arg("sentences").noconvert(), nb::arg("offsets").noconvert(),
-          nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("statistics").noconvert(),
-          nb::arg("weights").noconvert(), nb::arg("threads"));
-    m.def("expectation_gradient", &expectation_gradient, nb::arg("sentences").noconvert(),
-          nb::arg("offsets").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
-          nb::arg("statistics").noconvert(), nb::arg("scores").noconvert(), nb::arg("probabilities").noconvert(),
-          nb::arg("slopes").noconvert(), nb::arg("temperature"), nb::arg("features"), nb::arg("threads"));
+    m.def("expected_statistics", &expected_statistics, nb::arg("sentences"), nb::arg("offsets"),
+          nb::arg("ids"), nb::arg("values"), nb::arg("statistics"),
+          nb::arg("weights"), nb::arg("threads"));
+    m.def("expectation_gradient", &expectation_gradient, nb::arg("sentences"),
+          nb::arg("offsets"), nb::arg("ids"), nb::arg("values"),
+          nb::arg("statistics"), nb::arg("scores"), nb::arg("probabilities"),
+          nb::arg("slopes"), nb::arg("temperature"), nb::arg("features"), nb::arg("threads"));
 }
 
 }  // namespace dragoman::tuning

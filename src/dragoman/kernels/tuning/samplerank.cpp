@@ -13,7 +13,7 @@ nb::dict samplerank(nb::tuple arrays, nb::tuple features, std::vector<sampling::
                     In1<std::int64_t> batch_offsets, In1<std::int64_t> chain_offsets, int reordering_limit, std::uint64_t seed,
                     std::uint64_t first_batch, std::array<double, KINDS> rates, std::int64_t burn_in, std::int64_t samples,
                     double temperature, double gain_scale, double margin, double bound, std::size_t constraints, bool by_margin, double sign,
-                    bool trace, int threads, nb::object progress) {
+                    bool trace, int threads, Progress progress) {
     const PhraseBatch batch(arrays, reordering_limit);
     const FeatureTable table(features);
     std::optional<BleuReferences> references;
@@ -48,7 +48,7 @@ nb::dict samplerank(nb::tuple arrays, nb::tuple features, std::vector<sampling::
         measures.insert(measures.end(), {report.gain, report.moved});
         if (!trace) continue;
         RankTrace& kept = chain->trace;
-        traces.append(nb::make_tuple(give(std::move(kept.steps), 6), give(std::move(kept.phrases)), give(std::move(kept.phrase_offsets)),
+        traces.append(together(give(std::move(kept.steps), 6), give(std::move(kept.phrases)), give(std::move(kept.phrase_offsets)),
                                      give(std::move(kept.numbers), 5), give(std::move(kept.weights), width)));
     }
     nb::dict out;
@@ -64,10 +64,10 @@ nb::dict samplerank(nb::tuple arrays, nb::tuple features, std::vector<sampling::
 }  // namespace
 
 void bind_samplerank(nb::module_& m) {
-    m.def("samplerank", &samplerank, nb::arg("arrays"), nb::arg("features"), nb::arg("globals"), nb::arg("global_features").noconvert(),
-          nb::arg("bleu").none(), nb::arg("callback").none(), nb::arg("words").noconvert(), nb::arg("source_offsets").noconvert(),
-          nb::arg("units").noconvert(), nb::arg("learnt").noconvert(), nb::arg("weights").noconvert(), nb::arg("batch_units").noconvert(),
-          nb::arg("batch_offsets").noconvert(), nb::arg("chain_offsets").noconvert(), nb::kw_only(), nb::arg("reordering_limit"),
+    m.def("samplerank", &samplerank, nb::arg("arrays"), nb::arg("features"), nb::arg("globals"), nb::arg("global_features"),
+          nb::arg("bleu").none(), nb::arg("callback").none(), nb::arg("words"), nb::arg("source_offsets"),
+          nb::arg("units"), nb::arg("learnt"), nb::arg("weights"), nb::arg("batch_units"),
+          nb::arg("batch_offsets"), nb::arg("chain_offsets"), nb::kw_only(), nb::arg("reordering_limit"),
           nb::arg("seed"), nb::arg("first_batch"), nb::arg("rates"), nb::arg("burn_in"), nb::arg("samples"), nb::arg("temperature"),
           nb::arg("gain_scale"), nb::arg("margin"), nb::arg("bound"), nb::arg("constraints"), nb::arg("by_margin"), nb::arg("sign"), nb::arg("trace"),
           nb::arg("threads") = 1, nb::arg("progress") = nb::none());

@@ -261,7 +261,7 @@ nb::dict gibbs_sample(nb::tuple arrays, std::optional<nb::tuple> proposal_arrays
                       In1<std::int64_t> groups, int reordering_limit, std::size_t chains, std::uint64_t seed, std::uint64_t first_number,
                       std::array<double, KINDS> rates, bool random, bool per_pass, std::int64_t samples, std::int64_t thin,
                       In1<double> burn_in, double temperature, std::int64_t jump_every, double forward_share, double max_seconds,
-                      bool trace, int threads, nb::object progress) {
+                      bool trace, int threads, Progress progress) {
     const PhraseBatch target(arrays, reordering_limit);
     std::optional<PhraseBatch> proposal;
     if (proposal_arrays) proposal.emplace(*proposal_arrays, reordering_limit);
@@ -297,9 +297,9 @@ nb::dict gibbs_sample(nb::tuple arrays, std::optional<nb::tuple> proposal_arrays
 
 void bind_gibbs(nb::module_& m) {
     m.def("gibbs_sample", &gibbs_sample, nb::arg("arrays"), nb::arg("proposal_arrays").none(), nb::arg("lattices").none(),
-          nb::arg("features"), nb::arg("starts").noconvert(), nb::arg("start_offsets").noconvert(), nb::arg("groups").noconvert(),
+          nb::arg("features"), nb::arg("starts"), nb::arg("start_offsets"), nb::arg("groups"),
           nb::kw_only(), nb::arg("reordering_limit"), nb::arg("chains"), nb::arg("seed"), nb::arg("first_number"), nb::arg("rates"),
-          nb::arg("random"), nb::arg("per_pass"), nb::arg("samples"), nb::arg("thin"), nb::arg("burn_in").noconvert(),
+          nb::arg("random"), nb::arg("per_pass"), nb::arg("samples"), nb::arg("thin"), nb::arg("burn_in"),
           nb::arg("temperature"), nb::arg("jump_every"), nb::arg("forward_share"), nb::arg("max_seconds"), nb::arg("trace"),
           nb::arg("threads") = 1, nb::arg("progress") = nb::none());
 }

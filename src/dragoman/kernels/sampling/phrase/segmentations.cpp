@@ -87,8 +87,8 @@ auto segmentation_components(In1<std::int32_t> lengths, In1<std::int64_t> offset
 }  // namespace
 
 void bind_segmentations(nb::module_& m) {
-    m.def("segmentation_components", &segmentation_components, nb::arg("lengths").noconvert(), nb::arg("offsets").noconvert(),
-          nb::arg("begin").noconvert(), nb::arg("end").noconvert(), nb::arg("most"), nb::arg("threads") = 1);
+    m.def("segmentation_components", &segmentation_components, nb::arg("lengths"), nb::arg("offsets"),
+          nb::arg("begin"), nb::arg("end"), nb::arg("most"), nb::arg("threads") = 1);
 }
 
 }  // namespace dragoman::sampling::phrase

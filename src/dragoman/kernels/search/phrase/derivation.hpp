@@ -49,11 +49,7 @@ struct Beginning {
 class Derivation {
 public:
     // Throws std::invalid_argument unless the options are a derivation.
-    Derivation(PhraseSpace& space, std::vector<std::int32_t> options) : space_(space), phrases_(std::move(options)) {
-        check();
-        for (std::int32_t order : space.model.lm_orders) history_ = std::max(history_, order - 1);
-        score_anew();
-    }
+    Derivation(PhraseSpace& space, std::vector<std::int32_t> options);
 
     PhraseSpace& space() const { return space_; }
     double score() const { return score_; }
@@ -81,26 +77,10 @@ public:
     }
 
     // Whether all jumps of the changed derivation keep to the reordering limit.
-    bool allows(const Change& change) const {
-        std::int32_t end = 0;
-        for (const Piece& piece : change.pieces()) {
-            if (!space_.within_limit(end, space_.options.begin[first_option(piece)])) return false;
-            end = space_.options.end[last_option(piece)];
-        }
-        return true;
-    }
+    bool allows(const Change& change) const;
 
     // By how much the score would rise.
-    double difference(const Change& change) const {
-        Beginning beginning = before(0);
-        for (const Piece& piece : change.pieces()) {
-            if (piece.option < 0)
-                keep(beginning, piece.first, piece.last);
-            else
-                place(beginning, piece.option);
-        }
-        return beginning.score + ending(beginning, size()) - score_;
-    }
+    double difference(const Change& change) const;
 
     // The same piece by piece, for changes that begin alike: what stands before a phrase, ...
     Beginning before(std::int32_t phrase) const { return {totals_[phrase], option_before(phrase), lms_[phrase]}; }
@@ -148,15 +128,7 @@ public:
         return score;
     }
     // The same for options that are all on one span.
-    void seams(std::span<const std::int32_t> previous, std::int32_t phrase, std::vector<double>& scores) const {
-        scores.resize(previous.size());
-        if (phrase == size()) {
-            for (std::size_t i = 0; i < previous.size(); ++i) scores[i] = space_.close(previous[i]);
-            return;
-        }
-        const double kept = totals_.back() - totals_[phrase] + space_.close(phrases_.back()) - space_.join(option_before(phrase), phrases_[phrase]);
-        space_.join_all(previous, phrases_[phrase], [&](std::size_t i, double join) { scores[i] = kept + join; });
-    }
+    void seams(std::span<const std::int32_t> previous, std::int32_t phrase, std::vector<double>& scores) const;
     // ... and that of the language models: what changes if they read the rest from another state, and the end.
     double ending_lm(std::int32_t lm, std::int32_t phrase) const {
         double score = 0;
@@ -174,22 +146,10 @@ public:
 
     // All that the difference depends on if phrases [first, last) are replaced: they, what stands before them, and what
     // stands after them as far as its score may change.
-    void surroundings(std::int32_t first, std::int32_t last, std::vector<std::int32_t>& found) const {
-        found.assign({lms_[first], option_before(first), last - first});
-        found.insert(found.end(), phrases_.begin() + first, phrases_.begin() + last);
-        std::int64_t words = 0;
-        for (std::int32_t i = last; i < size() && (i == last || words < history_); ++i) {
-            found.push_back(phrases_[i]);
-            words += space_.options.word_offsets[phrases_[i] + 1] - space_.options.word_offsets[phrases_[i]];
-        }
-    }
+    void surroundings(std::int32_t first, std::int32_t last, std::vector<std::int32_t>& found) const;
 
     // Becomes another derivation.
-    void become(const std::vector<std::int32_t>& options) {
-        phrases_ = options;
-        check();
-        score_anew();
-    }
+    void become(const std::vector<std::int32_t>& options);
 
     // Scores all anew, after a change of weights.
     void rescore() { score_anew(); }
@@ -199,36 +159,7 @@ public:
 
     // Scores anew what differs, and sums all up from there in the order of the phrases: the sums are those of a
     // derivation that was made like this.
-    void apply(const Change& change) {
-        auto pieces = change.pieces();
-        const std::size_t before = phrases_.size();
-        std::size_t first = 0, same = 0;  // phrases that are the same at the beginning, and at the end
-        if (!pieces.empty() && pieces.front().option < 0 && pieces.front().first == 0) {
-            first = static_cast<std::size_t>(pieces.front().last);
-            pieces = pieces.subspan(1);
-        }
-        if (!pieces.empty() && pieces.back().option < 0 && static_cast<std::size_t>(pieces.back().last) == before) {
-            same = before - static_cast<std::size_t>(pieces.back().first);
-            pieces = pieces.first(pieces.size() - 1);
-        }
-        gather(pieces, changed_);
-        const std::size_t middle = first + changed_.size(), after = middle + same;
-        std::int32_t lm = lms_[first];
-        shift(phrases_, before - same, middle);
-        shift(lm_scores_, before - same, middle);
-        shift(phrase_scores_, before - same, middle);
-        shift(lms_, before - same, middle);
-        std::copy(changed_.begin(), changed_.end(), phrases_.begin() + static_cast<std::ptrdiff_t>(first));
-        std::size_t i = first;
-        for (; i < after && !(i > middle && lms_[i] == lm); ++i) lm = score_phrase(i, lm);
-        if (i == after && lms_[after] != lm) {
-            lms_[after] = lm;
-            finish_ = space_.finish(lm);
-        }
-        for (i = first; i < (before == after ? middle : after); ++i)
-            for (std::int32_t word = begin(i); word < end(i); ++word) phrase_of_[word] = static_cast<std::int32_t>(i);
-        sum_up(first);
-    }
+    void apply(const Change& change);
 
 private:
     std::int32_t first_option(const Piece& piece) const { return piece.option < 0 ? phrases_[piece.first] : piece.option; }
@@ -243,74 +174,16 @@ private:
         for (std::int32_t word = std::max(0, position - limit); word < stop; ++word) visit(word);
     }
 
-    void score_anew() {
-        const auto size = phrases_.size();
-        lm_scores_.resize(size);
-        phrase_scores_.resize(size);
-        lms_.assign(size + 1, space_.start_lm());
-        phrase_of_.resize(static_cast<std::size_t>(space_.length()));
-        for (std::size_t i = 0; i < size; ++i) {
-            lms_[i + 1] = score_phrase(i, lms_[i]);
-            for (std::int32_t word = begin(i); word < end(i); ++word) phrase_of_[word] = static_cast<std::int32_t>(i);
-        }
-        finish_ = space_.finish(lms_.back());
-        sum_up(0);
-    }
+    void score_anew();
 
     // Scores a phrase after a state; returns the state that follows.
-    std::int32_t score_phrase(std::size_t i, std::int32_t lm) {
-        const std::int32_t option = phrases_[i];
-        const auto step = space_.read(lm, option);
-        lms_[i] = lm;
-        lm_scores_[i] = step.score;
-        phrase_scores_[i] = space_.options.local[option] + space_.join(option_before(i), option) + step.score;
-        return step.lm;
-    }
+    std::int32_t score_phrase(std::size_t i, std::int32_t lm);
 
-    void sum_up(std::size_t first) {
-        totals_.resize(phrases_.size() + 1, 0);
-        for (std::size_t i = first; i < phrases_.size(); ++i) totals_[i + 1] = totals_[i] + phrase_scores_[i];
-        score_ = totals_.back() + finish_ + space_.close(option_before(size()));
-    }
+    void sum_up(std::size_t first);
 
-    void gather(std::span<const Piece> pieces, std::vector<std::int32_t>& options) const {
-        options.clear();
-        for (const Piece& piece : pieces) {
-            if (piece.option < 0)
-                options.insert(options.end(), phrases_.begin() + piece.first, phrases_.begin() + piece.last);
-            else
-                options.push_back(piece.option);
-        }
-    }
+    void gather(std::span<const Piece> pieces, std::vector<std::int32_t>& options) const;
 
-    // Makes what began at `from` begin at `to`.
-    template <class T>
-    static void shift(std::vector<T>& values, std::size_t from, std::size_t to) {
-        if (to > from) {
-            values.resize(values.size() + to - from);
-            std::move_backward(values.begin() + from, values.end() - (to - from), values.end());
-        } else if (to < from) {
-            std::move(values.begin() + from, values.end(), values.begin() + to);
-            values.resize(values.size() - (from - to));
-        }
-    }
-
-    void check() const {
-        std::vector<char> covered(static_cast<std::size_t>(space_.length()), 0);
-        std::int32_t words = 0, jump_from = 0;
-        for (std::int32_t option : phrases_) {
-            if (option < 0 || option >= space_.options.count) throw std::invalid_argument("no derivation: there is no such option");
-            const std::int32_t begin = space_.options.begin[option], end = space_.options.end[option];
-            if (!space_.within_limit(jump_from, begin)) throw std::invalid_argument("no derivation: a jump exceeds the reordering limit");
-            for (std::int32_t word = begin; word < end; ++word) {
-                if (covered[word]) throw std::invalid_argument("no derivation: a word is translated twice");
-                covered[word] = 1;
-            }
-            words += end - begin;
-            jump_from = end;
-        }
-        if (words != space_.length()) throw std::invalid_argument("no derivation: a word is not translated");
-    }
+    void check() const;
 
     PhraseSpace& space_;
     std::vector<std::int32_t> phrases_, phrase_of_, changed_;

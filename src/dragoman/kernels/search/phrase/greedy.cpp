@@ -115,14 +115,14 @@ private:
 };
 
 template <class T, class Get>
-Out1<T> column(const std::vector<Climb>& climbs, Get get) {
+Out<T> column(const std::vector<Climb>& climbs, Get get) {
     std::vector<T> values;
     for (const Climb& climb : climbs) values.push_back(static_cast<T>(get(climb)));
     return give(std::move(values));
 }
 
 auto climb_derivations(nb::tuple arrays, In1<std::int32_t> starts, In1<std::int64_t> start_offsets, int operators, std::int64_t max_steps,
-                       int reordering_limit, int threads, nb::object progress) {
+                       int reordering_limit, int threads, Progress progress) {
     const PhraseBatch batch(arrays, reordering_limit);
     std::vector<Climb> climbs(batch.sentences());
     run_blocks(climbs.size(), threads, progress, [&](std::size_t s, const std::atomic<bool>& stop) {
@@ -139,7 +139,7 @@ auto climb_derivations(nb::tuple arrays, In1<std::int32_t> starts, In1<std::int6
         derivations.insert(derivations.end(), climb.derivation.begin(), climb.derivation.end());
         offsets.push_back(static_cast<std::int64_t>(derivations.size()));
     }
-    return nb::make_tuple(column<std::uint8_t>(climbs, [](const Climb& c) { return !c.found; }),
+    return together(column<std::uint8_t>(climbs, [](const Climb& c) { return !c.found; }),
                           column<double>(climbs, [](const Climb& c) { return c.score; }),
                           column<double>(climbs, [](const Climb& c) { return c.start_score; }),
                           column<std::int64_t>(climbs, [](const Climb& c) { return c.steps; }),
@@ -165,15 +165,15 @@ auto derivation_neighbours(nb::tuple arrays, std::size_t sentence, In1<std::int3
             differences.push_back(difference);
         });
     }
-    return nb::make_tuple(give(std::move(found)), give(std::move(offsets)), give(std::move(differences)));
+    return together(give(std::move(found)), give(std::move(offsets)), give(std::move(differences)));
 }
 
 }  // namespace
 
 void bind_greedy(nb::module_& m) {
-    m.def("climb_derivations", &climb_derivations, nb::arg("arrays"), nb::arg("starts").noconvert(), nb::arg("start_offsets").noconvert(),
+    m.def("climb_derivations", &climb_derivations, nb::arg("arrays"), nb::arg("starts"), nb::arg("start_offsets"),
           nb::arg("operators"), nb::arg("max_steps"), nb::arg("reordering_limit"), nb::arg("threads") = 1, nb::arg("progress") = nb::none());
-    m.def("derivation_neighbours", &derivation_neighbours, nb::arg("arrays"), nb::arg("sentence"), nb::arg("derivation").noconvert(),
+    m.def("derivation_neighbours", &derivation_neighbours, nb::arg("arrays"), nb::arg("sentence"), nb::arg("derivation"),
           nb::arg("operators"), nb::arg("reordering_limit"));
 }
 

@@ -60,7 +60,7 @@ void export_lattice(const PhraseSearch& search, const PhraseSpace& space, Result
 }
 
 template <class T, class Member>
-Out1<T> joined(std::vector<Result>& results, Member member) {
+Out<T> joined(std::vector<Result>& results, Member member) {
     std::size_t size = 0;
     for (const Result& result : results) size += (result.*member).size();
     std::vector<T> all;
@@ -70,7 +70,7 @@ Out1<T> joined(std::vector<Result>& results, Member member) {
 }
 
 template <class Size>
-Out1<std::int64_t> offsets(const std::vector<Result>& results, Size size) {
+Out<std::int64_t> offsets(const std::vector<Result>& results, Size size) {
     std::vector<std::int64_t> bounds{0};
     for (const Result& result : results) bounds.push_back(bounds.back() + static_cast<std::int64_t>(size(result)));
     return give(std::move(bounds));
@@ -78,7 +78,7 @@ Out1<std::int64_t> offsets(const std::vector<Result>& results, Size size) {
 
 nb::dict search_phrases(nb::tuple arrays, In1<std::int32_t> words, In1<std::int32_t> targets, In1<std::int64_t> target_offsets,
                         int algorithm, int reordering_limit, int stack_size, double threshold, int pop_limit, std::int64_t max_size,
-                        bool keep_lattice, int threads, nb::object progress) {
+                        bool keep_lattice, int threads, Progress progress) {
     const PhraseBatch batch(arrays, reordering_limit);
     SearchLimits limits{static_cast<Algorithm>(algorithm), stack_size, threshold, pop_limit, max_size, keep_lattice};
     const bool forced = target_offsets.shape(0) == batch.sentences() + 1;
@@ -154,11 +154,11 @@ auto lm_read_rows(In2<std::uint64_t> slots, In2<std::uint64_t> states, In1<std::
 }  // namespace
 
 void bind_search(nb::module_& m) {
-    m.def("lm_read_rows", &lm_read_rows, nb::arg("slots").noconvert(), nb::arg("states").noconvert(),
-          nb::arg("unigrams").noconvert(), nb::arg("end"), nb::arg("starts").noconvert(), nb::arg("rows").noconvert(),
-          nb::arg("words").noconvert(), nb::arg("offsets").noconvert());
-    m.def("search_phrases", &search_phrases, nb::arg("arrays"), nb::arg("words").noconvert(), nb::arg("targets").noconvert(),
-          nb::arg("target_offsets").noconvert(), nb::arg("algorithm"), nb::arg("reordering_limit"), nb::arg("stack_size"),
+    m.def("lm_read_rows", &lm_read_rows, nb::arg("slots"), nb::arg("states"),
+          nb::arg("unigrams"), nb::arg("end"), nb::arg("starts"), nb::arg("rows"),
+          nb::arg("words"), nb::arg("offsets"));
+    m.def("search_phrases", &search_phrases, nb::arg("arrays"), nb::arg("words"), nb::arg("targets"),
+          nb::arg("target_offsets"), nb::arg("algorithm"), nb::arg("reordering_limit"), nb::arg("stack_size"),
           nb::arg("threshold"), nb::arg("pop_limit"), nb::arg("max_size"), nb::arg("keep_lattice"), nb::arg("threads") = 1,
           nb::arg("progress") = nb::none());
 }
