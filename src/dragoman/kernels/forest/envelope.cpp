@@ -23,10 +23,6 @@ struct Segment {
     }
 };
 
-struct Place {
-    std::int32_t node, rank;
-};
-
 // One hypergraph, whose nodes are `first` to `root` of the forest.
 class ForestEnvelope {
 public:

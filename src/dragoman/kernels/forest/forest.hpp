@@ -129,6 +129,11 @@ inline std::vector<std::int32_t> best_edges(const Forest& forest, std::span<cons
     return edges;
 }
 
+// One of the derivations of a node.
+struct Place {
+    std::int32_t node, rank;
+};
+
 // Appends a derivation in pre-order. `step(item, stack)` returns the edge of an item and pushes the items of its tails,
 // the second one first.
 template <class Item, class Step>

@@ -30,10 +30,6 @@ struct NodeState {
     bool opened = false, exhausted = false;
 };
 
-struct Place {
-    std::int32_t node, rank;
-};
-
 class LazyKBest {
 public:
     // With templates, each node keeps only the best derivation of each string; a worse one with the same string cannot

@@ -11,8 +11,6 @@
 namespace dragoman::metrics {
 namespace {
 
-constexpr std::size_t kHypothesesPerBlock = 256;
-
 std::int64_t edit_distance(Words hypothesis, Words reference, std::vector<std::int64_t>& row) {
     row.resize(reference.size() + 1);
     std::iota(row.begin(), row.end(), 0);
@@ -219,10 +217,11 @@ auto each(In1<std::int32_t>& words, In1<std::int64_t>& offsets, In1<std::int64_t
           MakeDistance&& make_distance) {
     const std::size_t n = sentences.shape(0);
     std::vector<std::int64_t> edits(n);
-    run_blocks((n + kHypothesesPerBlock - 1) / kHypothesesPerBlock, threads, progress, [&](std::size_t block) {
+    constexpr std::size_t kPerBlock = 256;
+    run_blocks((n + kPerBlock - 1) / kPerBlock, threads, progress, [&](std::size_t block) {
         auto distance = make_distance();
         const auto offset = view(offsets), reference_offset = view(reference_offsets);
-        for (std::size_t i = block * kHypothesesPerBlock; i < std::min(n, (block + 1) * kHypothesesPerBlock); ++i) {
+        for (std::size_t i = block * kPerBlock; i < std::min(n, (block + 1) * kPerBlock); ++i) {
             const std::int64_t s = sentences.data()[i];
             edits[i] = distance(
                 view(words).subspan(offset[i], offset[i + 1] - offset[i]),

@@ -11,8 +11,6 @@
 namespace dragoman::metrics {
 namespace {
 
-constexpr std::size_t kHypothesesPerBlock = 256;
-
 struct Text {
     Words words, stems;
     std::size_t size() const { return words.size(); }
@@ -166,9 +164,10 @@ auto meteor_matches(In1<std::int32_t> words, In1<std::int32_t> stems, In1<std::i
         const std::size_t begin = o.data()[row], length = o.data()[row + 1] - o.data()[row];
         return Text{view(w).subspan(begin, length), view(s).subspan(begin, length)};
     };
-    run_blocks((n + kHypothesesPerBlock - 1) / kHypothesesPerBlock, threads, progress, [&](std::size_t block) {
+    constexpr std::size_t kPerBlock = 256;
+    run_blocks((n + kPerBlock - 1) / kPerBlock, threads, progress, [&](std::size_t block) {
         Aligner aligner(static_cast<std::size_t>(beam));
-        for (std::size_t i = block * kHypothesesPerBlock; i < std::min(n, (block + 1) * kHypothesesPerBlock); ++i)
+        for (std::size_t i = block * kPerBlock; i < std::min(n, (block + 1) * kPerBlock); ++i)
             std::ranges::copy(aligner.align(text(words, stems, offsets, static_cast<std::int64_t>(i)),
                                             text(reference_words, reference_stems, reference_offsets,
                                                  sentences.data()[i])),

@@ -8,18 +8,17 @@
 namespace dragoman::metrics {
 namespace {
 
-constexpr std::size_t kHypothesesPerBlock = 1024;
-
 auto clipped_ngrams(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std::int64_t> sentences,
                     In1<std::int32_t> reference_words, In1<std::int64_t> reference_offsets, std::int64_t references,
                     In2<double> weights, std::int64_t longest, int threads, Progress progress) {
     const std::size_t n = sentences.shape(0), order = static_cast<std::size_t>(longest);
     const auto offset = view(offsets), reference_offset = view(reference_offsets);
     std::vector<double> matches(n * order, 0.0);
-    run_blocks((n + kHypothesesPerBlock - 1) / kHypothesesPerBlock, threads, progress, [&](std::size_t block) {
+    constexpr std::size_t kPerBlock = 1024;
+    run_blocks((n + kPerBlock - 1) / kPerBlock, threads, progress, [&](std::size_t block) {
         ReferenceTrie trie;
         std::int64_t indexed = -1;
-        for (std::size_t i = block * kHypothesesPerBlock; i < std::min(n, (block + 1) * kHypothesesPerBlock); ++i) {
+        for (std::size_t i = block * kPerBlock; i < std::min(n, (block + 1) * kPerBlock); ++i) {
             const std::int64_t sentence = sentences.data()[i];
             if (sentence != indexed) {
                 indexed = sentence;

@@ -7,13 +7,15 @@ namespace dragoman::text {
 namespace {
 
 // In step with _FAULTS in formats/arpa.py.
-enum ArpaFault {
-    columns_wrong = 1,
-    not_a_number,
-    probability_out_of_range,
-    backoff_out_of_range,
-    unigram_twice,
-    word_unknown,
+struct ArpaFault {
+    enum {
+        columns_wrong = 1,
+        not_a_number,
+        probability_out_of_range,
+        backoff_out_of_range,
+        unigram_twice,
+        word_unknown,
+    };
 };
 
 struct NGramLines {
@@ -36,13 +38,13 @@ NGramLines parse(Bytes text, std::size_t order, IdOf&& id_of) {
             return false;
         };
         if (!tokens.empty()) {
-            if (tokens.size() < order + 1 || tokens.size() > order + 2) return fail(columns_wrong, line);
+            if (tokens.size() < order + 1 || tokens.size() > order + 2) return fail(ArpaFault::columns_wrong, line);
             float logprob = 0, backoff = 0;
-            if (!parse_float(tokens[0], logprob)) return fail(not_a_number, tokens[0]);
-            if (!(logprob <= 0)) return fail(probability_out_of_range, tokens[0]);
+            if (!parse_float(tokens[0], logprob)) return fail(ArpaFault::not_a_number, tokens[0]);
+            if (!(logprob <= 0)) return fail(ArpaFault::probability_out_of_range, tokens[0]);
             if (tokens.size() == order + 2) {
-                if (!parse_float(tokens.back(), backoff)) return fail(not_a_number, tokens.back());
-                if (!std::isfinite(backoff)) return fail(backoff_out_of_range, tokens.back());
+                if (!parse_float(tokens.back(), backoff)) return fail(ArpaFault::not_a_number, tokens.back());
+                if (!std::isfinite(backoff)) return fail(ArpaFault::backoff_out_of_range, tokens.back());
             }
             for (std::size_t n = 1; n <= order; ++n) {
                 const std::int32_t id = id_of(tokens[n]);
@@ -74,7 +76,7 @@ auto parse_unigrams(In1<std::uint8_t> text, In1<std::uint8_t> blob, In1<std::int
         out = parse(view(text), 1, [&](Bytes word) {
             const std::int32_t id = words.intern(word);
             if (words.size() > seen.size()) seen.resize(words.size(), 0);
-            return std::exchange(seen[static_cast<std::size_t>(id)], 1) ? -unigram_twice : id;
+            return std::exchange(seen[static_cast<std::size_t>(id)], 1) ? -ArpaFault::unigram_twice : id;
         });
     }
     return together(take(std::move(out), 1), words.take(), give(std::move(seen)));
@@ -89,7 +91,7 @@ auto parse_ngrams(In1<std::uint8_t> text, std::size_t order, In1<std::uint8_t> b
         nb::gil_scoped_release release;
         out = parse(view(text), order, [&](Bytes word) {
             const std::int32_t id = words.find(word);
-            return id < 0 || !listed.data()[id] ? -word_unknown : id;
+            return id < 0 || !listed.data()[id] ? -ArpaFault::word_unknown : id;
         });
     }
     return take(std::move(out), order);

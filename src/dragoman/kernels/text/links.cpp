@@ -7,7 +7,9 @@ namespace dragoman::text {
 namespace {
 
 // In step with _FAULTS in formats/pharaoh.py.
-enum LinkFault { not_a_link = 1, link_outside, line_surplus };
+struct LinkFault {
+    enum { not_a_link = 1, link_outside, line_surplus };
+};
 
 constexpr std::uint32_t longest_sentence = 0xFFFF;
 
@@ -30,7 +32,7 @@ auto parse_links(In1<std::uint8_t> text, In1<std::int64_t> source_lengths, In1<s
         split_lines(view(text), [&](Bytes line) {
             const auto row = static_cast<std::size_t>(fault.line);
             if (bounded && row >= source_lengths.shape(0)) {
-                fault.set(line_surplus, view(text), line);
+                fault.set(LinkFault::line_surplus, view(text), line);
                 return false;
             }
             const auto most = static_cast<std::int64_t>(longest_sentence);
@@ -39,8 +41,8 @@ auto parse_links(In1<std::uint8_t> text, In1<std::int64_t> source_lengths, In1<s
             split_words(line, [&](Bytes token) {
                 std::uint32_t s = 0, t = 0;
                 if (fault.kind) return;
-                if (!parse_link(token, s, t)) fault.set(not_a_link, view(text), token);
-                else if (s >= source_length || t >= target_length) fault.set(link_outside, view(text), token);
+                if (!parse_link(token, s, t)) fault.set(LinkFault::not_a_link, view(text), token);
+                else if (s >= source_length || t >= target_length) fault.set(LinkFault::link_outside, view(text), token);
                 else links.push_back(s << 16 | t);
             });
             if (fault.kind) return false;

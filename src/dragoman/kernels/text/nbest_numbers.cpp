@@ -10,8 +10,8 @@ namespace dragoman::text {
 int parse_number(Bytes token, double& value) {
     const char* const begin = reinterpret_cast<const char*>(token.data());
     const auto [stop, error] = std::from_chars(begin, begin + token.size(), value);
-    if (stop != begin + token.size() || error == std::errc::invalid_argument) return not_a_number;
-    return error == std::errc() && std::isfinite(value) ? 0 : not_finite;
+    if (stop != begin + token.size() || error == std::errc::invalid_argument) return NBestFault::not_a_number;
+    return error == std::errc() && std::isfinite(value) ? 0 : NBestFault::not_finite;
 }
 
 void write_number(LineWriter& out, double value, int decimals) {
@@ -56,7 +56,7 @@ auto parse_number_columns(In1<std::uint8_t> text, std::size_t columns) {
                 if (tab == rest.size()) break;
                 rest = rest.subspan(tab + 1);
             }
-            if (!fault.kind && found + 1 != columns) fault.set(value_count, view(text), line);
+            if (!fault.kind && found + 1 != columns) fault.set(NBestFault::value_count, view(text), line);
             fault.line += !fault.kind;
             return !fault.kind;
         });

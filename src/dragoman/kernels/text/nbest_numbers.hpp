@@ -6,19 +6,21 @@
 namespace dragoman::text {
 
 // In step with _FAULTS in formats/nbest_lines.py.
-enum NBestFault {
-    line_empty = 1,
-    columns_missing,
-    not_an_id,
-    name_missing,
-    value_missing,
-    not_a_number,
-    not_finite,
-    value_count,
-    feature_twice,
-    not_a_score,
-    mark_missing,
-    mark_backwards,
+struct NBestFault {
+    enum {
+        line_empty = 1,
+        columns_missing,
+        not_an_id,
+        name_missing,
+        value_missing,
+        not_a_number,
+        not_finite,
+        value_count,
+        feature_twice,
+        not_a_score,
+        mark_missing,
+        mark_backwards,
+    };
 };
 
 // A whole token as a number; not_a_number or not_finite if it is none that we take.

@@ -108,8 +108,8 @@ private:
             const std::size_t length = find_bars(rest);
             fields[column] = rest.first(length);
             if (length == rest.size()) {
-                if (trimmed(line).empty()) return fail(line_empty, line);
-                if (column + 1 < needed_columns) return fail(columns_missing, line);
+                if (trimmed(line).empty()) return fail(NBestFault::line_empty, line);
+                if (column + 1 < needed_columns) return fail(NBestFault::columns_missing, line);
             } else if (column + 1 < needed_columns) {
                 rest = rest.subspan(length + 3);
             }
@@ -136,7 +136,7 @@ private:
         std::int64_t value = 0;
         const auto [stop, error] = std::from_chars(begin, begin + token.size(), value);
         if (token.empty() || error != std::errc() || stop != begin + token.size() || value < 0)
-            return fail(not_an_id, field);
+            return fail(NBestFault::not_an_id, field);
         if (tight_ < 0) tight_ = field.empty() || !is_space(field.back());
         ids_.push_back(value);
         return true;
@@ -155,7 +155,7 @@ private:
             }
             const auto [begin, end] = *mark;
             if (begin > end) {
-                fail(mark_backwards, token);
+                fail(NBestFault::mark_backwards, token);
                 return;
             }
             for (const std::size_t value : {std::size_t(begin), std::size_t(end) + 1, phrase_start - start, word_ids_.size() - start})
@@ -164,7 +164,7 @@ private:
             marked = true;
         });
         if (fault_.kind) return false;
-        if (marked && phrase_start < word_ids_.size()) return fail(mark_missing, trimmed(field));
+        if (marked && phrase_start < word_ids_.size()) return fail(NBestFault::mark_missing, trimmed(field));
         if (padded_ < 0 && word_ids_.size() > start)
             padded_ = field.size() > 1 && is_space(field.back()) && is_space(field[field.size() - 2]);
         word_offsets_.push_back(static_cast<std::int64_t>(word_ids_.size()));
@@ -174,14 +174,14 @@ private:
 
     // The label's number, or -1 after a fault. A new label gets its count when its values have been read.
     std::int32_t label(Bytes name, Bytes token) {
-        if (name.empty()) return fail(name_missing, token), -1;
+        if (name.empty()) return fail(NBestFault::name_missing, token), -1;
         const std::int32_t number = labels_.intern(name);
         if (static_cast<std::size_t>(number) == last_line_.size()) {
             last_line_.push_back(-1);
             counts_.push_back(0);
             first_.push_back(features_);
         }
-        if (last_line_[static_cast<std::size_t>(number)] == fault_.line) return fail(feature_twice, token), -1;
+        if (last_line_[static_cast<std::size_t>(number)] == fault_.line) return fail(NBestFault::feature_twice, token), -1;
         last_line_[static_cast<std::size_t>(number)] = fault_.line;
         return number;
     }
@@ -196,13 +196,13 @@ private:
     }
 
     bool close(std::int32_t label, std::int32_t found, Bytes token) {
-        if (found == 0) return fail(value_missing, token);
+        if (found == 0) return fail(NBestFault::value_missing, token);
         std::int32_t& count = counts_[static_cast<std::size_t>(label)];
         if (count == 0) {
             count = found;
             features_ += found;
         }
-        return count == found || fail(value_count, token);
+        return count == found || fail(NBestFault::value_count, token);
     }
 
     bool grouped_features(Bytes field) {
@@ -217,7 +217,7 @@ private:
                 found = 0;
                 if (colon_ < 0) colon_ = token.back() == ':';
             } else if (current < 0) {
-                fail(name_missing, token);
+                fail(NBestFault::name_missing, token);
             } else {
                 value(token, current, found++);
             }
@@ -231,12 +231,12 @@ private:
             std::size_t equals = token.size();
             while (equals > 0 && token[equals - 1] != '=') --equals;
             if (equals == 0) {
-                fail(name_missing, token);
+                fail(NBestFault::name_missing, token);
                 return;
             }
             const std::int32_t number = label(token.first(equals - 1), token);
             if (number < 0) return;
-            if (equals == token.size()) fail(value_missing, token);
+            if (equals == token.size()) fail(NBestFault::value_missing, token);
             else if (value(token.subspan(equals), number, 0)) close(number, 1, token);
         });
         return !fault_.kind;
@@ -247,7 +247,7 @@ private:
         const Bytes token = trimmed(field);
         double value = std::numeric_limits<double>::quiet_NaN();
         if (!token.empty()) {
-            if (const int kind = parse_number(token, value)) return fail(kind == not_a_number ? not_a_score : kind, token);
+            if (const int kind = parse_number(token, value)) return fail(kind == NBestFault::not_a_number ? NBestFault::not_a_score : kind, token);
             decimals_.add(token);
         }
         scores_.push_back(value);

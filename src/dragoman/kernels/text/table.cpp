@@ -9,18 +9,20 @@ namespace dragoman::text {
 namespace {
 
 // In step with _FAULTS in formats/table_lines.py.
-enum TableFault {
-    fields_missing = 1,
-    fields_surplus,
-    source_empty,
-    target_empty,
-    phrase_too_long,
-    not_a_number,
-    number_out_of_range,
-    scores_missing,
-    score_count,
-    not_a_point,
-    point_outside,
+struct TableFault {
+    enum {
+        fields_missing = 1,
+        fields_surplus,
+        source_empty,
+        target_empty,
+        phrase_too_long,
+        not_a_number,
+        number_out_of_range,
+        scores_missing,
+        score_count,
+        not_a_point,
+        point_outside,
+    };
 };
 
 constexpr std::size_t longest_phrase = 255;
@@ -85,14 +87,14 @@ private:
             else more |= std::ranges::any_of(field, [](std::uint8_t c) { return !is_space(c); });
             if (!last) rest = rest.subspan(length + 3);
         }
-        if (found < 3) return fail(fields_missing, line);
-        if (!extras_ && found > 3) return fail(fields_surplus, line);
+        if (found < 3) return fail(TableFault::fields_missing, line);
+        if (!extras_ && found > 3) return fail(TableFault::fields_surplus, line);
         const std::size_t source_length = source_.add(fields[0]);
         const std::size_t target_length = target_.add(fields[1]);
-        if (source_length == 0) return fail(source_empty, line);
-        if (target_length == 0) return fail(target_empty, line);
-        if (source_length > longest_phrase) return fail(phrase_too_long, fields[0]);
-        if (target_length > longest_phrase) return fail(phrase_too_long, fields[1]);
+        if (source_length == 0) return fail(TableFault::source_empty, line);
+        if (target_length == 0) return fail(TableFault::target_empty, line);
+        if (source_length > longest_phrase) return fail(TableFault::phrase_too_long, fields[0]);
+        if (target_length > longest_phrase) return fail(TableFault::phrase_too_long, fields[1]);
         if (!scores(fields[2])) return false;
         if (!extras_) return true;
         further_ += more;
@@ -113,8 +115,8 @@ private:
         split_words(field, [&](Bytes token) {
             float value = 0;
             if (fault_.kind) return;
-            if (!parse_float(token, value)) fail(not_a_number, token);
-            else if (!(value >= 0 && value <= std::numeric_limits<float>::max())) fail(number_out_of_range, token);
+            if (!parse_float(token, value)) fail(TableFault::not_a_number, token);
+            else if (!(value >= 0 && value <= std::numeric_limits<float>::max())) fail(TableFault::number_out_of_range, token);
             else into.push_back(value);
         });
         return !fault_.kind;
@@ -124,9 +126,9 @@ private:
         const std::size_t before = scores_.size();
         if (!numbers(field, scores_)) return false;
         const std::size_t found = scores_.size() - before;
-        if (found == 0) return fail(scores_missing, field);
+        if (found == 0) return fail(TableFault::scores_missing, field);
         if (columns_ == 0) columns_ = found;
-        return found == columns_ || fail(score_count, field);
+        return found == columns_ || fail(TableFault::score_count, field);
     }
 
     bool alignment(Bytes field, std::size_t source_length, std::size_t target_length) {
@@ -135,12 +137,12 @@ private:
             std::uint32_t s = 0, t = 0;
             if (fault_.kind) return;
             if (!parse_position(rest, s) || rest.empty() || rest[0] != '-') {
-                fail(not_a_point, token);
+                fail(TableFault::not_a_point, token);
                 return;
             }
             rest = rest.subspan(1);
-            if (!parse_position(rest, t) || !rest.empty()) fail(not_a_point, token);
-            else if (s >= source_length || t >= target_length) fail(point_outside, token);
+            if (!parse_position(rest, t) || !rest.empty()) fail(TableFault::not_a_point, token);
+            else if (s >= source_length || t >= target_length) fail(TableFault::point_outside, token);
             else points_.push_back(static_cast<std::uint16_t>(256 * s + t));
         });
         point_offsets_.push_back(static_cast<std::int64_t>(points_.size()));

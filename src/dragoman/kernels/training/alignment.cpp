@@ -11,8 +11,6 @@
 namespace dragoman::training {
 namespace {
 
-constexpr std::size_t kBlocks = 256;
-
 // The prior of all given positions for one generated token. Away from the diagonal the unnormalised probabilities are
 // two geometric series with the ratio exp(-λ/n), so one exponential is enough for a token.
 class Prior {
@@ -72,7 +70,7 @@ auto expected_counts(nb::tuple arrays, In1<double> probabilities, double null_pr
     const Cooccurrence table(arrays);
     const std::size_t longest = longest_given(table);
     const Prior prior(longest, null_probability, tension);
-    const auto bounds = balanced_blocks(table.groups, kBlocks);
+    const auto bounds = balanced_blocks(table.groups, kTokenBlocks);
     std::vector<double> counts(table.pair_given.size());
     std::vector<double> log_likelihood(table.words()), feature(table.words());
     struct Entry {
@@ -126,7 +124,7 @@ auto likeliest_given(nb::tuple arrays, In1<double> probabilities, double null_pr
     const Cooccurrence table(arrays);
     const std::size_t longest = longest_given(table);
     const Prior prior(longest, null_probability, tension);
-    const auto bounds = balanced_blocks(table.groups, kBlocks);
+    const auto bounds = balanced_blocks(table.groups, kTokenBlocks);
     std::vector<std::int32_t> best(table.generated_words.size(), -1);
     run_blocks(bounds.size() - 1, threads, progress, [&](std::size_t block) {
         std::vector<double> weight(longest);

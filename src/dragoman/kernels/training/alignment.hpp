@@ -14,6 +14,9 @@
 
 namespace dragoman::training {
 
+// Into how many blocks the tokens of a corpus are cut.
+constexpr std::size_t kTokenBlocks = 256;
+
 // A word whose probabilities are all smaller says nothing: shares of them are not numbers any more.
 constexpr double kVanished = 1e-290;
 

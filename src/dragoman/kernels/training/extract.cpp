@@ -9,8 +9,6 @@
 namespace dragoman::training {
 namespace {
 
-constexpr std::size_t kSentencesPerBlock = 512;
-
 enum Orientation : std::uint8_t { kMonotone = 0, kSwap = 1, kOther = 2 };
 
 struct Instances {
@@ -115,12 +113,13 @@ auto extract_phrases(In1<std::int64_t> source_offsets, In1<std::int64_t> target_
                      In1<std::int64_t> link_offsets, int max_length, int threads, Progress progress) {
     const auto source = view(source_offsets), target = view(target_offsets), link = view(link_offsets);
     const std::size_t rows = source.size() - 1;
-    const std::size_t blocks = (rows + kSentencesPerBlock - 1) / kSentencesPerBlock;
+    constexpr std::size_t kPerBlock = 512;
+    const std::size_t blocks = (rows + kPerBlock - 1) / kPerBlock;
     std::vector<Instances> parts(blocks);
     run_blocks(blocks, threads, progress, [&](std::size_t block) {
         Sentence sentence;
-        const std::size_t end = std::min(rows, (block + 1) * kSentencesPerBlock);
-        for (std::size_t row = block * kSentencesPerBlock; row < end; ++row) {
+        const std::size_t end = std::min(rows, (block + 1) * kPerBlock);
+        for (std::size_t row = block * kPerBlock; row < end; ++row) {
             sentence.read(view(links).subspan(link[row], link[row + 1] - link[row]), int(source[row + 1] - source[row]),
                           int(target[row + 1] - target[row]));
             sentence.extract(int(row), max_length, parts[block]);

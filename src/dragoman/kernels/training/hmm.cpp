@@ -14,7 +14,6 @@
 namespace dragoman::training {
 namespace {
 
-constexpr std::size_t kBlocks = 256;
 
 struct Jumps {
     Jumps(const In1<double>& weights, double uniform_share) : weight(view(weights)), uniform(uniform_share) {}
@@ -46,9 +45,9 @@ void add_rows(double* __restrict__ sum, std::size_t columns, const double* __res
 }
 
 // Everything about one sentence pair. Matrices are row-major; states number n + 1.
-class Sentence {
+class Trellis {
 public:
-    Sentence(const Cooccurrence& table, std::span<const double> probabilities, std::span<const std::uint32_t> cells,
+    Trellis(const Cooccurrence& table, std::span<const double> probabilities, std::span<const std::uint32_t> cells,
              std::span<const std::int64_t> cell_offsets, const Jumps& jumps, double null_probability)
         : table_(table), probabilities_(probabilities), cells_(cells), cell_offsets_(cell_offsets), jumps_(jumps),
           null_probability_(null_probability) {}
@@ -259,12 +258,12 @@ auto hmm_expected_counts(nb::tuple arrays, In1<std::uint32_t> cells, In1<std::in
     const Cooccurrence table(arrays);
     const Jumps jumps(jump_weights, uniform_share);
     const std::size_t buckets = jumps.weight.size();
-    const auto bounds = balanced_blocks(view(cell_offsets), kBlocks);
+    const auto bounds = balanced_blocks(view(cell_offsets), kTokenBlocks);
     const std::size_t blocks = bounds.size() - 1;
     FixedPoint counts(table.pair_given.size(), table.generated_words.size(), threads > 1);
     std::vector<double> log_likelihoods(blocks), uses(blocks * buckets), chances(blocks * buckets);
     run_blocks(blocks, threads, progress, [&](std::size_t block) {
-        Sentence sentence(table, view(probabilities), view(cells), view(cell_offsets), jumps, null_probability);
+        Trellis sentence(table, view(probabilities), view(cells), view(cell_offsets), jumps, null_probability);
         for (std::size_t s = bounds[block]; s < bounds[block + 1]; ++s) {
             if (!sentence.load(s)) continue;
             log_likelihoods[block] += sentence.forward_backward();
@@ -290,10 +289,10 @@ auto hmm_viterbi(nb::tuple arrays, In1<std::uint32_t> cells, In1<std::int64_t> c
                  Progress progress) {
     const Cooccurrence table(arrays);
     const Jumps jumps(jump_weights, uniform_share);
-    const auto bounds = balanced_blocks(view(cell_offsets), kBlocks);
+    const auto bounds = balanced_blocks(view(cell_offsets), kTokenBlocks);
     std::vector<std::int32_t> best(table.generated_words.size(), -1);
     run_blocks(bounds.size() - 1, threads, progress, [&](std::size_t block) {
-        Sentence sentence(table, view(probabilities), view(cells), view(cell_offsets), jumps, null_probability);
+        Trellis sentence(table, view(probabilities), view(cells), view(cell_offsets), jumps, null_probability);
         for (std::size_t s = bounds[block]; s < bounds[block + 1]; ++s)
             if (sentence.load(s)) sentence.viterbi(&best[table.generated_offsets[s]]);
     });

@@ -14,7 +14,6 @@
 namespace dragoman::training {
 namespace {
 
-constexpr std::size_t kSentencesPerBlock = 1024;
 constexpr std::size_t kPairsPerBlock = 1 << 14;
 
 // Distinct phrases and a hash index over them that extends a phrase word by word.
@@ -81,11 +80,12 @@ auto phrase_occurrences(In1<std::int32_t> phrase_words, In1<std::int64_t> phrase
     const PhraseIndex index(view(phrase_words), view(phrase_offsets));
     const auto offset = view(offsets);
     const std::size_t rows = offset.size() - 1;
-    std::vector<std::vector<Occurrence>> parts((rows + kSentencesPerBlock - 1) / kSentencesPerBlock);
+    constexpr std::size_t kPerBlock = 1024;
+    std::vector<std::vector<Occurrence>> parts((rows + kPerBlock - 1) / kPerBlock);
     run_blocks(parts.size(), threads, progress, [&](std::size_t block) {
         auto& part = parts[block];
-        const std::size_t end = std::min(rows, (block + 1) * kSentencesPerBlock);
-        for (std::size_t row = block * kSentencesPerBlock; row < end; ++row) {
+        const std::size_t end = std::min(rows, (block + 1) * kPerBlock);
+        for (std::size_t row = block * kPerBlock; row < end; ++row) {
             const auto mark = static_cast<std::ptrdiff_t>(part.size());
             for (auto at = offset[row]; at < offset[row + 1]; ++at)
                 index.match(view(words).subspan(at, offset[row + 1] - at),

@@ -39,7 +39,7 @@ struct alignas(sizeof(T) * kLanes) PerLane {
 using Lanes = float __attribute__((vector_size(sizeof(float) * kLanes), may_alias));
 using Indices = std::int32_t __attribute__((vector_size(sizeof(std::int32_t) * kLanes), may_alias));
 
-struct Candidates {
+struct DenseCandidates {
     std::span<const std::int64_t> sentences;  // where each sentence's candidates begin
     const float* features;                    // one row a candidate, relative to a candidate of the same sentence
     std::size_t width;
@@ -156,7 +156,7 @@ struct LaneWeights {
 auto best_candidates(In1<std::int64_t> sentences, In2<float> features, In2<float> tolerance, In1<std::int64_t> rows,
                      In1<std::int64_t> offsets, In1<std::int32_t> ids, In1<double> values, In2<double> weights,
                      int threads) {
-    const Candidates candidates{view(sentences), features.data(), features.shape(1)};
+    const DenseCandidates candidates{view(sentences), features.data(), features.shape(1)};
     const ExactFeatures exact{view(rows), view(offsets), view(ids), view(values)};
     const std::size_t width = candidates.width, vectors = weights.shape(0);
     const LaneWeights lanes(weights.data(), vectors, width);
@@ -226,7 +226,7 @@ struct Ranked {
 
 // A box of weights `centre` ± `reach`, and who can win in it.
 struct Box {
-    const Candidates& candidates;
+    const DenseCandidates& candidates;
     std::span<const double> centre, reach;
 
     // Behind the leader by more than can be made up for anywhere in the box, and by more than rounding errors.
@@ -267,7 +267,7 @@ struct Box {
 
 auto box_winners(In1<std::int64_t> sentences, In2<float> features, In2<float> tolerance, In1<double> centre,
                  In1<double> reach, std::size_t rivals, int threads) {
-    const Candidates candidates{view(sentences), features.data(), features.shape(1)};
+    const DenseCandidates candidates{view(sentences), features.data(), features.shape(1)};
     const Box box{candidates, view(centre), view(reach)};
     std::vector<std::uint8_t> kept(features.shape(0));
     run_sentences(candidates.size(), 3 * candidates.work(), threads,
@@ -279,7 +279,7 @@ auto box_winners(In1<std::int64_t> sentences, In2<float> features, In2<float> to
 }
 
 // Sparse rows of features that can be compared: equal if they have the same features in the same order.
-struct Rows {
+struct SparseRows {
     std::span<const std::int64_t> offsets;
     std::span<const std::int32_t> ids;
     std::span<const double> values;
@@ -307,7 +307,7 @@ struct Rows {
 auto distinct_candidates(In1<std::int64_t> sentences, In1<std::int64_t> offsets, In1<std::int32_t> ids,
                          In1<double> values, int threads) {
     const auto bounds = view(sentences);
-    const Rows rows{view(offsets), view(ids), view(values)};
+    const SparseRows rows{view(offsets), view(ids), view(values)};
     std::vector<std::uint8_t> kept(rows.offsets.size() - 1);
     run_sentences(bounds.size() - 1, double(values.shape(0)), threads,
                   [&](std::size_t, std::size_t begin, std::size_t end) {

@@ -27,7 +27,7 @@ using Values = std::span<const double>;
 std::size_t sentence_count(const In1<std::int64_t>& sentences) { return sentences.shape(0) - 1; }
 
 // The first row with the highest score of each sentence.
-std::vector<std::int32_t> best_rows(const std::vector<double>& scores, std::span<const std::int64_t> sentences) {
+std::vector<std::int32_t> first_best(const std::vector<double>& scores, std::span<const std::int64_t> sentences) {
     std::vector<std::int32_t> best(sentences.size() - 1);
     for (std::size_t s = 0; s < best.size(); ++s) {
         auto found = sentences[s];
@@ -56,7 +56,7 @@ auto mert_scores(In2<double> columns, In1<double> weights, In1<std::int64_t> sen
                 for (std::size_t row = begin; row < end; ++row) scores[row] += weight * column[row];
             }
         }
-        best = best_rows(scores, view(sentences));
+        best = first_best(scores, view(sentences));
     }
     return together(give(std::move(scores)), give(std::move(best)));
 }
@@ -68,7 +68,7 @@ auto mert_moved(In1<double> scores, In1<double> slopes, double step, In1<std::in
     {
         nb::gil_scoped_release release;
         for (std::size_t row = 0; row < moved.size(); ++row) moved[row] = scores.data()[row] + step * slopes.data()[row];
-        best = best_rows(moved, view(sentences));
+        best = first_best(moved, view(sentences));
     }
     return together(give(std::move(moved)), give(std::move(best)));
 }

@@ -10,8 +10,6 @@
 namespace dragoman::tuning {
 namespace {
 
-constexpr std::size_t kSentencesPerBlock = 64;
-
 // Corpus BLEU, from 0 to 1, of the sum of two vectors of statistics. `columns` says where in them the matches of each
 // order, the totals of each order, the length and the reference length are.
 double bleu_of_sum(const double* a, const double* b, std::span<const std::int64_t> columns) {
@@ -71,8 +69,9 @@ auto best_rows(In1<std::int64_t> sentences, In1<std::int64_t> offsets, In1<std::
     const Candidates candidates(sentences, offsets, ids, values);
     const auto weight = view(weights);
     std::vector<std::int64_t> best(candidates.sentences.size() - 1);
-    run_blocks((best.size() + kSentencesPerBlock - 1) / kSentencesPerBlock, threads, nb::none(), [&](std::size_t block) {
-        for (std::size_t s = block * kSentencesPerBlock; s < std::min(best.size(), (block + 1) * kSentencesPerBlock); ++s)
+    constexpr std::size_t kPerBlock = 64;
+    run_blocks((best.size() + kPerBlock - 1) / kPerBlock, threads, nb::none(), [&](std::size_t block) {
+        for (std::size_t s = block * kPerBlock; s < std::min(best.size(), (block + 1) * kPerBlock); ++s)
             best[s] = static_cast<std::int64_t>(candidates.best(s, weight));
     });
     return give(std::move(best));

@@ -10,7 +10,6 @@
 namespace dragoman::tuning {
 namespace {
 
-constexpr std::size_t kSentencesPerBlock = 16;
 constexpr std::uint64_t kStep = 0x9e3779b97f4a7c15ULL;
 
 struct Pair {
@@ -45,11 +44,12 @@ auto sample_pairs(In1<std::int64_t> sentences, In1<double> scores, std::int64_t 
                   std::uint64_t seed, int threads, Progress progress) {
     const auto sentence = view(sentences);
     const std::size_t count = sentence.size() - 1;
-    std::vector<std::vector<Pair>> blocks((count + kSentencesPerBlock - 1) / kSentencesPerBlock);
+    constexpr std::size_t kPerBlock = 16;
+    std::vector<std::vector<Pair>> blocks((count + kPerBlock - 1) / kPerBlock);
     run_blocks(blocks.size(), threads, progress, [&](std::size_t block) {
         std::vector<Pair> drawn;
         DrawnBefore drawn_before(static_cast<std::size_t>(draws));
-        for (std::size_t s = block * kSentencesPerBlock; s < std::min(count, (block + 1) * kSentencesPerBlock); ++s) {
+        for (std::size_t s = block * kPerBlock; s < std::min(count, (block + 1) * kPerBlock); ++s) {
             const std::int64_t begin = sentence[s];
             const auto size = static_cast<std::uint64_t>(sentence[s + 1] - begin);
             const double* score = scores.data() + begin;

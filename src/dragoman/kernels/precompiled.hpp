@@ -1,9 +1,15 @@
+// What nearly every file includes; CMakeLists.txt has it parsed once. Files include what they use all the same.
 #pragma once
+
 #include "base/arrays.hpp"
-#include "base/parallel.hpp"
 #include "base/hashing.hpp"
+#include "base/parallel.hpp"
 #include "base/rows.hpp"
+
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -17,7 +23,3 @@
 #include <stdexcept>
 #include <tuple>
 #include <vector>
-#include <nanobind/stl/array.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
