@@ -26,7 +26,7 @@ sanitize: $(VENV)-sanitize/installed
 	$(VENV)-sanitize/bin/python -m pytest -q tests/unit/kernels
 
 # The site, in site/: warnings are errors, every link within it is checked, and nothing is fetched.
-docs: $(VENV)/installed-test $(VENV)/installed-docs
+docs: $(VENV)/installed-docs
 	$(BIN)/python -m pytest -q tests/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 	$(BIN)/python docs/check_links.py site
@@ -51,6 +51,13 @@ $(BIN)/python:
 
 $(VENV)/installed-%: $(BIN)/python $(SOURCES)
 	$(PIP) install '.[$*]'
+	touch $@
+
+# The package is there already, and built: only what its extra asks for is added.
+$(VENV)/installed-docs: $(VENV)/installed-test
+	$(BIN)/python -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+	  print(*project["optional-dependencies"]["docs"], sep="\n")' > $@.txt
+	$(PIP) install -r $@.txt
 	touch $@
 
 $(VENV)-sanitize/installed: $(SOURCES)

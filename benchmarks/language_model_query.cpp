@@ -1,7 +1,7 @@
 // Times queries word by word: KenLM's probing model and our automaton, on the same words, in one process.
 // Usage: language_model_query ARPA TEXT IDS SLOTS STATES UNIGRAMS,
 // the last four as raw arrays; ids include the end of each sentence.
-#include "language_model.hpp"
+#include "lm/language_model.hpp"
 #include "lm/model.hh"
 
 #include <chrono>

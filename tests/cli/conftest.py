@@ -1,9 +1,13 @@
 """Commands as a user types them: in this process where that is enough, in one of their own where it is not."""
 
+import csv
 import io
+import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,6 +56,13 @@ class Toy:
     def links(self) -> Path:
         return self.folder / "links"
 
+    def write(self, folder, **parts):
+        """Write parts of the text as NAME.s and NAME.t: `toy.write(folder, dev=slice(20))`."""
+        for name, part in parts.items():
+            for side, suffix in (("source", "s"), ("target", "t")):
+                lines = "".join(f"{' '.join(getattr(pair, side))}\n" for pair in self.pairs[part])
+                (folder / f"{name}.{suffix}").write_text(lines, encoding="utf-8")
+
     @property
     def train(self) -> list[object]:
         """The arguments of a training on it."""
@@ -88,22 +99,6 @@ def model(command, toy, tmp_path_factory):
     return out
 
 
-@pytest.fixture(scope="session")
-def write_plan(toy, model):
-    """Write a plan for an experiment with the model, and beside it texts: `dev.s`, `dev.t`, `test.s` and `test.t`."""
-
-    def write(folder, plan):
-        for name, part in (("dev", toy.pairs[:20]), ("test", toy.pairs[20:35])):
-            for side, suffix in (("source", "s"), ("target", "t")):
-                lines = [" ".join(getattr(pair, side)) for pair in part]
-                (folder / f"{name}.{suffix}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        path = folder / "plan.toml"
-        path.write_text(plan.format(model=model), encoding="utf-8")
-        return path
-
-    return write
-
-
 @pytest.fixture
 def dragoman(monkeypatch, capsysbinary):
     """Run a command in this process: `dragoman("model", "show", folder, stdin=b"...")`."""
@@ -135,6 +130,48 @@ def spawn(command):
             **settings,
         )
         return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def csv_rows():
+    """Read a CSV file with a header."""
+
+    def read(path):
+        with path.open(encoding="utf-8", newline="") as stream:
+            return list(csv.DictReader(stream))
+
+    return read
+
+
+@pytest.fixture(scope="session")
+def without_clocks():
+    """The files of an experiment that must be the same whenever it is done: all but times, and the page with them."""
+
+    def read(folder):
+        found = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        for name in [name for name in found if name.endswith("events.jsonl")]:
+            events = [json.loads(line) for line in found[name].splitlines()]
+            found[name] = json.dumps([{k: v for k, v in event.items() if k != "seconds"} for event in events]).encode()
+        return {name: text for name, text in found.items() if name != "report.html"}
+
+    return read
+
+
+@pytest.fixture(scope="session")
+def killed_experiment(command):
+    """Carry out a plan until there are files of some pattern, then kill the command."""
+
+    def run(plan, out, pattern):
+        arguments = [command, "experiment", plan, "--out", out, "--threads", "1"]
+        process = subprocess.Popen([*map(str, arguments)], stderr=subprocess.DEVNULL, start_new_session=True)
+        while process.poll() is None and not list(out.glob(pattern)):
+            time.sleep(0.005)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert not (out / "report.html").exists()
+        time.sleep(1)  # a worker that is left ends when it is done with what it does
 
     return run
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from oracles.experiment_folder import files, kill_experiment, rows, timeless_files
+from dragoman.evaluation.statistics.holm import holm
 
 PLAN = """
 title = "Two methods"
@@ -40,17 +40,24 @@ FOLDERS = {"untuned": "untuned", "mira": "runs/mira", "MERT, 2 starts": "runs/ME
 
 
 @pytest.fixture
-def plan(write_plan, tmp_path):
-    return write_plan(tmp_path, PLAN)
+def plan(toy, model, tmp_path):
+    toy.write(tmp_path, dev=slice(20), test=slice(20, 35))
+    path = tmp_path / "plan.toml"
+    path.write_text(PLAN.format(model=model), encoding="utf-8")
+    return path
 
 
-def test_a_plan_is_carried_out_and_reported(dragoman, plan, tmp_path):
+def files(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_plan_is_carried_out_and_reported(dragoman, plan, tmp_path, csv_rows):
     out = tmp_path / "out"
     result = dragoman("experiment", plan, "--out", out, "--threads", 2)
     assert result.code == 0, result.err
     assert "MERT, 2 starts, seed 3, iteration 1:" in result.err
     assert "in domain: " in result.out
-    runs = rows(out / "runs.csv")
+    runs = csv_rows(out / "runs.csv")
     assert {(row["method"], row["seed"], row["metric"]) for row in runs} == {
         *((m, s, x) for m in ("MERT, 2 starts", "mira") for s in "38" for x in ("bleu", "ter")),
         *(("untuned", "", x) for x in ("bleu", "ter")),
@@ -61,10 +68,10 @@ def test_a_plan_is_carried_out_and_reported(dragoman, plan, tmp_path):
         reference = tmp_path / "test.t"
         scored = dragoman("score", "--reference", reference, "--metric", row["metric"], "--json", hypotheses)
         assert json.loads(scored.out)[0]["score"] == pytest.approx(float(row["score"]), rel=1e-12)
-    assert {row["better"] for row in rows(out / "pairs.csv")} <= {"untuned", "mira", "MERT, 2 starts"}
-    assert len(rows(out / "pairs.csv")) == 3
-    assert {row["set"] for row in rows(out / "curves.csv")} == {"tuning set", "in domain"}
-    weights = rows(out / "weights.csv")
+    assert {row["better"] for row in csv_rows(out / "pairs.csv")} <= {"untuned", "mira", "MERT, 2 starts"}
+    assert len(csv_rows(out / "pairs.csv")) == 3
+    assert {row["set"] for row in csv_rows(out / "curves.csv")} == {"tuning set", "in domain"}
+    weights = csv_rows(out / "weights.csv")
     for method in ("mira", "MERT, 2 starts"):
         for seed in "38":
             run = [abs(float(row["weight"])) for row in weights if (row["method"], row["seed"]) == (method, seed)]
@@ -78,12 +85,12 @@ def test_a_plan_is_carried_out_and_reported(dragoman, plan, tmp_path):
     assert files(out) == before
 
 
-def test_a_killed_experiment_goes_on_to_the_same_end(command, dragoman, plan, tmp_path):
+def test_a_killed_experiment_goes_on_to_the_same_end(dragoman, plan, tmp_path, killed_experiment, without_clocks):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     assert dragoman("experiment", plan, "--out", whole, "--threads", 2).code == 0
-    kill_experiment(command, plan, killed, "runs/*/*/events.jsonl")
+    killed_experiment(plan, killed, "runs/*/*/events.jsonl")
     assert dragoman("experiment", plan, "--out", killed, "--threads", 2).code == 0
-    assert timeless_files(killed) == timeless_files(whole)
+    assert without_clocks(killed) == without_clocks(whole)
 
 
 @pytest.mark.parametrize(
@@ -99,6 +106,7 @@ def test_a_killed_experiment_goes_on_to_the_same_end(command, dragoman, plan, tm
         ('name = "mira"', 'name = "MERT; 2 starts"\nuse = "mira"', "two methods of the same name"),
         ('metrics = ["bleu", "ter"]', 'metrics = ["magic"]', "magic"),
         ("prepared = true", "prepared = 1", "prepared is 1"),
+        ("prepared = true", 'prepared = true\ncorrection = "bonferroni"', "correction is 'bonferroni'"),
         ("iterations = 2", "iterations = 0", "iterations is 0"),
         ("title =", "title", "is not TOML"),
         ('reference = ["test.t"]', 'reference = ["dev.t", "test.t"]', "as many"),
@@ -135,7 +143,7 @@ def test_a_run_that_fails_is_said_and_the_others_are_kept(dragoman, plan, tmp_pa
     assert len(list((tmp_path / "out").glob("runs/*/*/weights.txt"))) == 4
 
 
-def test_a_method_that_learns_online_is_reported_with_its_own_numbers(dragoman, plan, tmp_path):
+def test_a_method_that_learns_online_is_reported_with_its_own_numbers(dragoman, plan, tmp_path, csv_rows):
     learner = 'name = "risk-corpus"\noptions = { updates = 4, evaluate_every = 2, samples = 5, minibatch = 5 }'
     text = plan.read_text(encoding="utf-8").replace('name = "mira"', learner).replace("[3, 8]", "[3]")
     plan.write_text(text, encoding="utf-8")
@@ -146,7 +154,24 @@ def test_a_method_that_learns_online_is_reported_with_its_own_numbers(dragoman, 
     assert "Other numbers" in page
     assert "risk-corpus: around its weights" not in page  # there is no evidence to look at
     assert "MERT, 2 starts: around its weights" in page
-    assert {row["set"] for row in rows(out / "curves.csv") if row["method"] == "risk-corpus"} == {
+    assert {row["set"] for row in csv_rows(out / "curves.csv") if row["method"] == "risk-corpus"} == {
         "tuning set",
         "in domain",
     }
+
+
+def test_a_correction_is_in_the_report_and_raw_values_stay_in_the_table(dragoman, plan, tmp_path, csv_rows):
+    for name, line in (("raw", ""), ("corrected", 'correction = "holm"\n')):
+        path = tmp_path / f"{name}.toml"
+        text = plan.read_text(encoding="utf-8").replace("seeds = [3, 8]", "seeds = [3]\ncurves = false")
+        path.write_text(line + text, encoding="utf-8")
+        assert dragoman("experiment", path, "--out", tmp_path / name).code == 0
+    raw, corrected = (csv_rows(tmp_path / name / "pairs.csv") for name in ("raw", "corrected"))
+    assert raw == [{key: value for key, value in row.items() if "Holm" not in key} for row in corrected]
+    for column in ("p bootstrap", "p randomisation"):
+        wanted = holm([float(row[column]) for row in corrected])
+        assert [float(row[f"{column}, Holm"]) for row in corrected] == pytest.approx(wanted, abs=2e-4)
+    pages = [(tmp_path / name / "report.html").read_text(encoding="utf-8") for name in ("raw", "corrected")]
+    assert ["Holm" in page for page in pages] == [False, True]
+    assert "for all 3 pairs on a test set" in pages[1]
+    assert ["<th>p bootstrap</th>" in page for page in pages] == [True, False]

@@ -6,8 +6,6 @@ import subprocess
 
 import pytest
 
-from oracles.experiment_folder import kill_experiment, rows, timeless_files
-
 PLAN = """
 model = "{model}"
 source = "dev.s"
@@ -72,11 +70,14 @@ SLUGS = {
 
 
 @pytest.fixture(scope="module")
-def plan(write_plan, tmp_path_factory):
+def plan(toy, model, tmp_path_factory):
     """A plan with decisions, one of them from a file, and one run of each method."""
     folder = tmp_path_factory.mktemp("plan")
+    toy.write(folder, dev=slice(20), test=slice(20, 35))
     (folder / "rule.toml").write_text(RULE, encoding="utf-8")
-    return write_plan(folder, PLAN)
+    path = folder / "plan.toml"
+    path.write_text(PLAN.format(model=model), encoding="utf-8")
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -89,16 +90,16 @@ def done(command, plan, tmp_path_factory):
     return out, result.stdout
 
 
-def test_every_run_translates_by_every_decision(dragoman, plan, model, done):
+def test_every_run_translates_by_every_decision(dragoman, plan, model, done, csv_rows):
     out, printed = done
     for name in SLUGS:
         assert f"in domain, by {name}: " in printed
     runs = {
-        row["decision"]: row for row in rows(out / "runs.csv") if (row["method"], row["metric"]) == ("mert", "bleu")
+        row["decision"]: row for row in csv_rows(out / "runs.csv") if (row["method"], row["metric"]) == ("mert", "bleu")
     }
     assert list(runs) == list(SLUGS)
     folder = out / "runs" / "mert" / "3"
-    chosen = {row["decision"]: row for row in rows(out / "scales.csv") if row["method"] == "mert" and row["chosen"]}
+    chosen = {row["decision"]: row for row in csv_rows(out / "scales.csv") if row["method"] == "mert" and row["chosen"]}
     assert list(chosen) == ["MBR, sampled", "MBR"]
     for name, slug in SLUGS.items():
         # What the plan asked for, typed by hand.
@@ -122,8 +123,8 @@ def test_every_run_translates_by_every_decision(dragoman, plan, model, done):
     # Iterations are translated by the first decision only.
     assert {path.parent.name for path in folder.glob("tests/*/*/000.txt")} == {"max-derivation"}
     # As many systems as 12 are compared all with all.
-    assert len(rows(out / "pairs.csv")) == 12 * 11 / 2
-    systems = rows(out / "systems.csv")
+    assert len(csv_rows(out / "pairs.csv")) == 12 * 11 / 2
+    systems = csv_rows(out / "systems.csv")
     assert len(systems) == 12 * 2
     assert all(float(row["min"]) == float(row["mean"]) == float(row["max"]) for row in systems)
     assert "Do the weights need rescaling?" in (out / "report.html").read_text(encoding="utf-8")
@@ -142,10 +143,10 @@ def test_a_scale_is_the_one_that_tune_decision_finds(dragoman, plan, model, done
     assert settings[0] == settings[1]
 
 
-def test_nothing_is_translated_or_chosen_twice(dragoman, plan, done, tmp_path):
+def test_nothing_is_translated_or_chosen_twice(dragoman, plan, done, tmp_path, without_clocks):
     out = tmp_path / "out"
     shutil.copytree(done[0], out)
-    before = timeless_files(out)
+    before = without_clocks(out)
     folder = out / "runs" / "mert" / "3"
     lost = [
         folder / "tests" / "in-domain" / "MBR" / "final.txt",
@@ -160,16 +161,16 @@ def test_nothing_is_translated_or_chosen_twice(dragoman, plan, done, tmp_path):
         if path.is_file() and {"tests", "decisions"} & {parent.name for parent in path.parents}
     }
     assert dragoman("experiment", plan, "--out", out, "--threads", 1).code == 0
-    assert timeless_files(out) == before
+    assert without_clocks(out) == before
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
 
 
-def test_a_killed_experiment_goes_on_to_the_same_end(command, dragoman, plan, done, tmp_path):
+def test_a_killed_experiment_goes_on_to_the_same_end(dragoman, plan, done, tmp_path, killed_experiment, without_clocks):
     killed = tmp_path / "killed"
     for pattern in ("untuned/decisions/*.toml", "runs/*/*/tests/*/max-derivation/*.txt"):
-        kill_experiment(command, plan, killed, pattern)
+        killed_experiment(plan, killed, pattern)
     assert dragoman("experiment", plan, "--out", killed, "--threads", 2).code == 0
-    assert timeless_files(killed) == timeless_files(done[0])
+    assert without_clocks(killed) == without_clocks(done[0])
 
 
 @pytest.mark.parametrize(

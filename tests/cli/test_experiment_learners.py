@@ -1,10 +1,9 @@
 """`dragoman experiment` with methods that learn from samples: the same folders, tables and pictures as the others."""
 
+import csv
 import json
 
 import pytest
-
-from oracles.experiment_folder import rows
 
 PLAN = """
 model = "{model}"
@@ -19,8 +18,8 @@ judge_evidence = "samples"
 judge_samples = 20
 
 [held_out]
-source = "test.s"
-reference = "test.t"
+source = "held.s"
+reference = "held.t"
 
 [[method]]
 name = "risk"
@@ -33,8 +32,8 @@ options = {{ epochs = 2, chains = 2, samples = 20, burn_in = 10 }}
 
 [[test]]
 name = "test"
-source = "test.s"
-reference = "test.t"
+source = "held.s"
+reference = "held.t"
 
 [[decision]]
 name = "max-derivation"
@@ -48,15 +47,20 @@ sampling = {{ samples = 20, chains = 1, burn_in = 5 }}
 
 
 @pytest.fixture
-def plan(write_plan, tmp_path):
-    return write_plan(tmp_path, PLAN)
+def plan(toy, model, tmp_path):
+    toy.write(tmp_path, dev=slice(20), held=slice(20, 30))
+    path = tmp_path / "plan.toml"
+    path.write_text(PLAN.format(model=model), encoding="utf-8")
+    return path
 
 
 def test_learners_stand_beside_others(dragoman, plan, tmp_path):
     out = tmp_path / "out"
     result = dragoman("experiment", plan, "--out", out)
     assert result.code == 0, result.err
-    assert {(row["method"], row["decision"]) for row in rows(out / "runs.csv")} == {
+    with (out / "runs.csv").open(encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    assert {(row["method"], row["decision"]) for row in rows} == {
         (method, decision) for method in ("untuned", "risk", "samplerank") for decision in ("max-derivation", "MBR")
     }
     for method in ("risk", "samplerank"):
@@ -73,7 +77,7 @@ def test_what_learners_need_is_checked_before(dragoman, plan, tmp_path):
     for old, new, found in [
         ('judge_by = "max-translation"', 'judge_by = "magic"', "magic"),
         ('judge_by = "max-translation"', 'judged_by = "mbr"', "judged_by"),
-        ('source = "test.s"', 'sources = "test.s"', "sources"),
+        ('source = "held.s"', 'sources = "held.s"', "sources"),
     ]:
         text = plan.read_text(encoding="utf-8")
         broken = plan.with_name("broken.toml")

@@ -9,6 +9,7 @@ import pytest
 from sacrebleu.metrics import BLEU
 
 from dragoman.cli.main import main
+from dragoman.evaluation.statistics.holm import holm
 
 REFERENCE = "the cat sat on the mat .\na dog ran home quickly today\nwe saw the old house\n"
 GOOD = "the cat sat on the mat .\na dog ran home today\nwe saw an old house\n"
@@ -114,6 +115,24 @@ def test_compare(dragoman: Command) -> None:
     (pair,) = report["pairs"]
     assert (pair["better"], pair["worse"]) == ("x", "y")
     assert pair["difference"] < 0
+
+
+def test_a_correction_for_the_number_of_pairs(dragoman: Command) -> None:
+    Path("fair").write_text(GOOD.replace("today", "quickly"))
+    quick = ["--trials", "100", "--samples", "0", "--resamples", "100", "bad", "good", "fair"]
+    (raw,) = json.loads(dragoman("compare", "--reference", "ref", *quick, "--json").stdout)
+    (report,) = json.loads(dragoman("compare", "--reference", "ref", *quick, "--json", "--correction", "holm").stdout)
+    for raw_pair, pair in zip(raw["pairs"], report["pairs"], strict=True):
+        assert raw_pair == {key: value for key, value in pair.items() if not key.endswith("_holm")}
+    for test in ("p_bootstrap", "p_randomisation"):
+        assert [p[f"{test}_holm"] for p in report["pairs"]] == holm([p[test] for p in report["pairs"]])
+    shown = dragoman("compare", "--reference", "ref", *quick, "--correction", "holm")
+    assert "corrected by Holm's method for 3 pairs" in shown.stdout
+    for pair in report["pairs"]:
+        assert f"{pair['p_bootstrap_holm']:.4f}" in shown.stdout
+    assert shown.stderr == ""
+    few = dragoman("compare", "--reference", "ref", *quick, "--resamples", "30", "--correction", "holm")
+    assert "--resamples 30 no p-value of 3 pairs can be significant; take at least 59" in few.stderr
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from dragoman.cli import terminal
+from dragoman.core.live import BarProgress
 
 NASTY = "[/bold] a[0] [red]x[/red] \\"
 
@@ -47,7 +48,7 @@ def test_no_colours_and_no_bars_elsewhere(spawn, toy, tmp_path):
 
 
 def test_stages_notes_and_warnings_are_shown_as_they_are():
-    bars = terminal.BarProgress()
+    bars = BarProgress()
     bars._console = Console(file=io.StringIO(), force_terminal=True, width=200, color_system=None, highlight=False)
     with bars.stage(f"reading {NASTY}") as done:
         done(0.5)

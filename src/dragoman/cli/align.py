@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from dragoman.cli import terminal
 from dragoman.cli.flags import Threads, command
 from dragoman.core.corpus import Bitext
+from dragoman.core.live import live_progress
 from dragoman.core.options import options_from
 from dragoman.core.progress import available_cores
 from dragoman.formats.pharaoh import write_links
@@ -45,7 +45,7 @@ def register(app: typer.Typer) -> None:
         threads: Threads = None,
     ) -> None:
         """Align the words of a parallel text, both directions at once; prints links like `0-0 1-2`."""
-        progress = terminal.progress()
+        progress = live_progress()
         chosen = options_from(ALIGNERS.get(aligner), aligner_option or [])
         directions = chosen.align(Bitext.read(source, target), threads=threads or available_cores(), progress=progress)
         if symmetrise_by == "forward" or symmetrise_by == "reverse":

@@ -10,14 +10,17 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 from numpy.typing import NDArray
+from rich.console import Group
 
 from dragoman.cli import terminal
-from dragoman.cli.flags import Threads, command
+from dragoman.cli.flags import Json, Threads, command
 from dragoman.cli.score import Metrics, ReferenceFiles, Seed, read_hypotheses
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
+from dragoman.core.live import live_progress
 from dragoman.core.progress import available_cores
 from dragoman.evaluation.statistics.comparison import Resampling, compare_systems
+from dragoman.evaluation.statistics.holm import Correction, draws_needed
 from dragoman.evaluation.statistics.measured import full_signature, measure
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.metric import Metric, Scorer
@@ -39,7 +42,7 @@ def register(app: typer.Typer) -> None:
     def compare(
         reference: ReferenceFiles,
         systems: Annotated[
-            list[str], typer.Argument(help="Translations of each system: FILE, NAME=FILE or NAME=FILE,FILE,… (runs).")
+            list[str], typer.Argument(help="Translations of each system: FILE, NAME=FILE or NAME=FILE,FILE,... (runs).")
         ],
         metric: Metrics = None,
         resamples: Annotated[int, typer.Option(min=1, help="Resamples of the paired bootstrap.")] = 1000,
@@ -50,8 +53,11 @@ def register(app: typer.Typer) -> None:
         sample_size: Annotated[
             list[int] | None, typer.Option(min=1, help="Sentences of such a test set; repeatable. 300 by default.")
         ] = None,
+        correction: Annotated[
+            Correction, typer.Option(help="Correct p-values for the number of pairs, by Holm's method (1979).")
+        ] = "none",
         seed: Seed = 0,
-        as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+        as_json: Json = False,
         threads: Threads = None,
     ) -> None:
         """Compare systems on one test set: are the differences larger than chance explains?
@@ -61,11 +67,15 @@ def register(app: typer.Typer) -> None:
         how often a test set of 300 sentences would be conclusive, rightly or wrongly (`0.15/0.01`). The line at the
         end orders the systems: `>` is significantly better, `≥` better on this test set only. For systems with several
         runs, scores are means, with the standard deviation over runs and over test sentences (Clark et al. 2011).
+
+        Among many pairs some differ by chance: with --correction holm, p-values are those of Holm's step-down method
+        for all pairs, and `>` goes by them.
         """
         if len(systems) < 2:
             raise UsageError(f"found {len(systems)} system; expected two or more to compare")
-        how = Resampling(resamples, trials, samples, tuple(sample_size or [300]), seed)
-        references = read_references(reference, terminal.progress())
+        how = Resampling(resamples, trials, samples, tuple(sample_size or [300]), seed, correction)
+        _warn_of_few_draws(how, len(systems))
+        references = read_references(reference, live_progress())
         names, files = _parse_systems(systems)
         translations = [
             [(str(file), read_hypotheses(file, references, reference[0])) for file in runs] for runs in files
@@ -81,6 +91,16 @@ def register(app: typer.Typer) -> None:
         else:
             for report in reports:
                 _print(report)
+
+
+def _warn_of_few_draws(how: Resampling, systems: int) -> None:
+    pairs = systems * (systems - 1) // 2
+    needed = draws_needed(pairs)
+    for flag, draws in (("resamples", how.resamples), ("trials", how.trials)):
+        if how.correction == "holm" and 0 < draws < needed:
+            live_progress().warn(
+                f"with --{flag} {draws} no p-value of {pairs} pairs can be significant; take at least {needed:,}"
+            )
 
 
 def _parse_systems(texts: Sequence[str]) -> tuple[list[str], list[list[Path]]]:
@@ -99,7 +119,7 @@ def _parse_system(text: str) -> tuple[str, list[Path]]:
         return text, [Path(text)]
     runs = [Path(file) for file in files.split(",") if file]
     if not name or not runs:
-        raise UsageError(f"found '{text}'; expected FILE, NAME=FILE or NAME=FILE,FILE,…")
+        raise UsageError(f"found '{text}'; expected FILE, NAME=FILE or NAME=FILE,FILE,...")
     return name, runs
 
 
@@ -115,6 +135,15 @@ def _statistics(
 
 def _print(report: dict[str, Any]) -> None:
     console = terminal.output()
+    console.print(_system_table(report))
+    console.print()
+    console.print(_pair_table(report))
+    console.print()
+    console.print(report["order"], style="bold", markup=False)
+    console.print(report["signature"], style="dim", markup=False)
+
+
+def _system_table(report: dict[str, Any]) -> Group:
     rows = [
         (
             row["system"],
@@ -125,27 +154,27 @@ def _print(report: dict[str, Any]) -> None:
         )
         for row in report["systems"]
     ]
-    columns = ["system", "runs", report["metric"], "sd over runs", "sd over sentences"]
-    console.print(terminal.table("Systems", columns, rows))
-    sizes = list(report["pairs"][0]["conclusive"])
-    columns = ["better", "worse", "difference", "share", "p boot", "p rand"]
-    table = [
+    return terminal.table("Systems", ["system", "runs", report["metric"], "sd over runs", "sd over sentences"], rows)
+
+
+def _pair_table(report: dict[str, Any]) -> Group:
+    first = report["pairs"][0]
+    corrected = "p_bootstrap_holm" in first
+    tests = [f"{test}_holm" if corrected else test for test in ("p_bootstrap", "p_randomisation")]
+    rows = [
         (
             pair["better"],
             pair["worse"],
             f"{pair['difference']:+.2f}",
             f"{pair['share_better']:.3f}",
-            f"{pair['p_bootstrap']:.4f}",
-            f"{pair['p_randomisation']:.4f}" if "p_randomisation" in pair else "-",
-            *(_conclusive(*pair["conclusive"][size]) for size in sizes),
+            *(f"{pair[test]:.4f}" if test in pair else "-" for test in tests),
+            *(_conclusive(*found) for found in pair["conclusive"].values()),
         )
         for pair in report["pairs"]
     ]
-    console.print()
-    console.print(terminal.table("Pairs", [*columns, *(f"at {size}" for size in sizes)], table))
-    console.print()
-    console.print(report["order"], style="bold", markup=False)
-    console.print(report["signature"], style="dim", markup=False)
+    columns = ["better", "worse", "difference", "share", "p boot", "p rand", *(f"at {s}" for s in first["conclusive"])]
+    title = f"Pairs (p-values corrected by Holm's method for {len(rows)} pairs)" if corrected else "Pairs"
+    return terminal.table(title, columns, rows)
 
 
 def _conclusive(right: float, wrong: float) -> str:

@@ -9,17 +9,17 @@ from typing import Annotated
 import typer
 
 from dragoman.cli import terminal
-from dragoman.cli.flags import Force, command, refuse_existing
+from dragoman.cli.flags import Force, command, command_group, refuse_existing
+from dragoman.core.live import live_progress
 from dragoman.core.options import options_from
 from dragoman.corpora import CORPORA
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(no_args_is_help=True, help="Real parallel corpora, made from packages of the registries.")
-    app.add_typer(group, name="corpora")
+    group = command_group(app, "corpora")
 
-    @group.command("list")
+    @command(group, "list", examples=["dragoman corpora list"])
     def list_corpora() -> None:
         """List the corpora that can be built, with their options."""
         console = terminal.output()
@@ -52,6 +52,6 @@ def register(app: typer.Typer) -> None:
         """
         refuse_existing(out, force)
         recipe = options_from(CORPORA.get(name), option or [])
-        manifest = recipe.build(out, seed=seed, progress=terminal.progress())
+        manifest = recipe.build(out, seed=seed, progress=live_progress())
         rows = [(step, count) for step, count in manifest.counts.items()]
         terminal.output().print(terminal.table(f"{name} in {out}", ["pairs", "count"], rows))

@@ -9,7 +9,6 @@ import typer
 
 from dragoman.cli.flags import command
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.files import open_output
 from dragoman.metrics.combined import parse_metric
 from dragoman.tuning.runs.run import Run
 
@@ -27,8 +26,8 @@ def register(app: typer.Typer) -> None:
         out: Annotated[Path, typer.Option(help="SVG file.")],
     ) -> None:
         """Draw how the score of runs changes from iteration to iteration, with their objectives and temperatures."""
-        from dragoman.evaluation.figures.figures import figure_svg
         from dragoman.evaluation.figures.run_plot import draw_runs
+        from dragoman.evaluation.figures.svg import write_svg
 
         found = {str(folder): Run(folder).events() for folder in runs}
         for folder, events in found.items():
@@ -38,5 +37,4 @@ def register(app: typer.Typer) -> None:
         if len(metrics) > 1:
             raise UsageError(f"the runs were tuned to {' and '.join(metrics)}; expected one metric")
         sign = 1 if parse_metric(metrics[0]).higher_is_better else -1
-        with open_output(out) as stream:
-            stream.write(figure_svg(draw_runs(found, metrics[0], sign=sign)).encode())
+        write_svg(out, draw_runs(found, metrics[0], sign=sign))

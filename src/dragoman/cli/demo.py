@@ -10,21 +10,22 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from dragoman.cli import terminal
 from dragoman.cli.demo_story import Story, show
 from dragoman.cli.flags import Threads, command
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output, read_lines, write_error
+from dragoman.core.live import live_progress
 from dragoman.core.progress import Progress, available_cores
 from dragoman.core.toml import read_toml
 from dragoman.corpora import CORPORA
 from dragoman.evaluation.experiments.experiment import Experiment
-from dragoman.evaluation.experiments.results import Results
+from dragoman.evaluation.experiments.tuned import Tuned
 from dragoman.evaluation.reports.experiment_report import ExperimentReport
 from dragoman.evaluation.statistics.rule_comparison import Candidate, Compared, RuleComparison, TextSet
 from dragoman.metrics.bleu import Bleu
 from dragoman.model.bundle import Model
+from dragoman.search.translation import Translation
 from dragoman.search.translator import Translator
 from dragoman.text.tokenise import Tokeniser, tokenise_lines
 from dragoman.training.pipeline import Preparation, prepare, train
@@ -94,8 +95,7 @@ def register(app: typer.Typer) -> None:
         `pip install 'dragoman[bible]'`. Everything goes into one folder, with report.html to look at.
         """
         _claim(out)
-        workers = threads or available_cores()
-        progress = terminal.progress()
+        workers, progress = threads or available_cores(), live_progress()
         corpus = out / "corpus"
         with progress.stage("building the corpus"):
             CORPORA.get(_CORPUS)().build(corpus, seed=1, progress=progress)
@@ -107,32 +107,45 @@ def register(app: typer.Typer) -> None:
         trained = train(bitext, settings=settings, threads=workers, progress=progress)
         with progress.stage("writing the model"):
             trained.model.save(out / "model")
-        model = Model.load(out / "model")
-        tokenise = Tokeniser(lowercase=settings.lowercase)
-        texts = {name: tokenise_lines(list(read_lines(corpus / name)), "en", tokenise) for name in _HELD_OUT}
-        share = min(1.0, len(bitext) / _ENOUGH)
-        for name, verses in _HELD_OUT.items():
-            texts[name] = texts[name][: max(20, int(share * verses))]
-        for name, lines in texts.items():
-            _write(out / "prepared" / name, lines)
-        test = Corpus.from_lines(texts["test.kjv"]), Corpus.from_lines(texts["test.web"])
-        _write(out / "plan.toml", [_PLAN])
-        experiment = Experiment.begin(out / "plan.toml", out / "experiment")
-        experiment.run(threads=workers, progress=progress)
-        compared = ExperimentReport(experiment, threads=workers)
-        with progress.stage("comparing the methods"):
-            compared.write()
-        best = Results(experiment).best_run(experiment.plan.methods[0])
-        translator = Translator.of(model, best.weights(), threads=workers)
-        with progress.stage("translating the test verses") as done:
-            translations = []
-            for part in translator.searched(test[0].lines()):
-                translations += part.translations()
-                done(len(translations) / len(test[0]))
+        texts = _held_out(out, corpus, Tokeniser(lowercase=settings.lowercase), min(1.0, len(bitext) / _ENOUGH))
+        compared, translator = _tune(out, workers, progress)
+        translations = _translate(translator, texts["test.kjv"], progress)
         _write(out / "test.translated", translations)
         rules = _compare_rules(translator, texts, progress)
+        test = Corpus.from_lines(texts["test.kjv"]), Corpus.from_lines(texts["test.web"])
         manifest = read_toml(corpus / "manifest.toml")
         show(Story(out, manifest, trained, translator, test, translations, compared, rules))
+
+
+def _held_out(out: Path, corpus: Path, tokenise: Tokeniser, share: float) -> dict[str, list[str]]:
+    """Prepare a share of the verses to tune and to test on."""
+    texts = {}
+    for name, verses in _HELD_OUT.items():
+        lines = tokenise_lines(list(read_lines(corpus / name)), "en", tokenise)
+        texts[name] = lines[: max(20, int(share * verses))]
+        _write(out / "prepared" / name, texts[name])
+    return texts
+
+
+def _tune(out: Path, threads: int, progress: Progress) -> tuple[ExperimentReport, Translator]:
+    """Carry out the plan; the translator has the weights of the first method's best run."""
+    _write(out / "plan.toml", [_PLAN])
+    experiment = Experiment.begin(out / "plan.toml", out / "experiment")
+    experiment.run(threads=threads, progress=progress)
+    report = ExperimentReport(experiment, threads=threads)
+    with progress.stage("comparing the methods"):
+        report.write()
+    best = Tuned(experiment).best_run(experiment.plan.methods[0])
+    return report, Translator.of(Model.load(out / "model"), best.weights(), threads=threads)
+
+
+def _translate(translator: Translator, lines: Sequence[str], progress: Progress) -> list[Translation]:
+    translations: list[Translation] = []
+    with progress.stage("translating the test verses") as done:
+        for part in translator.searched(lines):
+            translations += part.translations()
+            done(len(translations) / len(lines))
+    return translations
 
 
 def _compare_rules(translator: Translator, texts: dict[str, list[str]], progress: Progress) -> list[Compared]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,6 +25,9 @@ from dragoman.model.phrase_table import PhraseTable
 from dragoman.search.translation import Translation
 from dragoman.search.translator import Translator
 from dragoman.training.pipeline import Trained
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _TITLE = "Dragoman: King James English to modern English"
 #: How sharp the distribution over translations is in its picture.
@@ -48,26 +52,51 @@ class Story:
 
 def show(story: Story) -> None:
     """Print what was learnt, and write the same as a report with pictures."""
-    trained, translator, test, translations, rules = (
-        story.trained,
-        story.translator,
-        story.test,
-        story.translations,
-        story.rules,
-    )
-    model = translator.model
-    console = terminal.output()
-    report = Report(_TITLE)
+    teller = _Teller()
+    _tell_model(story, teller)
+    _tell_phrases(story, teller)
+    _tell_perplexity(story, teller)
+    _tell_links(story, teller)
+    _tell_tuning(story, teller)
+    examples = [i for i, t in enumerate(story.translations) if 8 <= len(t.source.split()) <= 16][:8]
+    _tell_translations(story, teller, examples)
+    _tell_rules(story, teller)
+    _tell_posterior(story, teller)
+    _tell_derivation(teller, max((story.translations[i] for i in examples), key=_jumps))
+    teller.page.heading("The corpus")
+    facts = [(key, str(value)) for key, value in story.manifest.items() if not isinstance(value, dict)]
+    teller.page.table(["", ""], facts)
+    path = story.out / "report.html"
+    teller.page.write(path)
+    teller.console.print(f"\nThe same with pictures: {path}; the model: {story.out / 'model'}", markup=False)
 
-    def table(title: str, columns: list[str], rows: list[tuple[object, ...]], note: str = "") -> None:
-        console.print()
-        console.print(terminal.table(title, columns, rows))
-        report.heading(title)
+
+class _Teller:
+    """The terminal and the page, which are told the same."""
+
+    def __init__(self) -> None:
+        self.console = terminal.output()
+        self.page = Report(_TITLE)
+
+    def table(self, title: str, columns: list[str], rows: list[tuple[object, ...]], note: str = "") -> None:
+        """A table for both, with a note that only the page has room for."""
+        self.console.print()
+        self.console.print(terminal.table(title, columns, rows))
+        self.page.heading(title)
         if note:
-            report.paragraph(note)
-        report.table(columns, rows)
+            self.page.paragraph(note)
+        self.page.table(columns, rows)
 
-    history = model.history
+    def drawing(self, title: str, text: str, figure: Figure, caption: str) -> None:
+        """Something drawn with letters on the terminal, and as a picture in the page."""
+        self.console.print(f"\n[bold]{title}[/bold]")
+        self.console.print(text, markup=False)
+        self.page.heading(title)
+        self.page.figure(figure, caption)
+
+
+def _tell_model(story: Story, teller: _Teller) -> None:
+    model, history = story.translator.model, story.translator.model.history
     rows: list[tuple[object, ...]] = [
         ("sentence pairs", history["sentence_pairs"]),
         ("source words (King James)", history["source_words"]),
@@ -75,56 +104,71 @@ def show(story: Story) -> None:
         ("word links", history["links"]),
         ("phrase pairs", len(model.tables["tm"])),
     ]
-    language_model = model.language_models["lm"]
-    rows += [(f"{n}-grams in the language model", size) for n, size in enumerate(language_model.sizes, 1)]
-    table("What the model holds", ["part", "size"], rows)
+    sizes = model.language_models["lm"].sizes
+    rows += [(f"{n}-grams in the language model", size) for n, size in enumerate(sizes, 1)]
+    teller.table("What the model holds", ["part", "size"], rows)
 
+
+def _tell_phrases(story: Story, teller: _Teller) -> None:
     phrases = ["thou", "it came to pass", "shalt not", "verily", "begat", "wherefore", "hath", "unto him"]
-    table(
+    teller.table(
         "Phrase pairs",
         ["King James", "modern", "p(e|f)", "p(f|e)", "lex(e|f)", "lex(f|e)"],
-        [row for phrase in phrases for row in _translations(model, phrase, 2)],
+        [row for phrase in phrases for row in _translations(story.translator.model, phrase, 2)],
         "The two most frequent translations of some phrases; f is the King James side, e the modern one.",
     )
 
-    perplexities: list[tuple[object, ...]] = []
-    for name, corpus in (("modern test verses", test[1]), ("King James test verses", test[0])):
-        found = language_model.perplexity(corpus, threads=translator.threads)
-        perplexities.append((name, found.including_oovs, found.excluding_oovs, found.oovs, found.tokens))
-    table(
+
+def _tell_perplexity(story: Story, teller: _Teller) -> None:
+    language_model = story.translator.model.language_models["lm"]
+    rows: list[tuple[object, ...]] = []
+    for name, corpus in (("modern test verses", story.test[1]), ("King James test verses", story.test[0])):
+        found = language_model.perplexity(corpus, threads=story.translator.threads)
+        rows.append((name, found.including_oovs, found.excluding_oovs, found.oovs, found.tokens))
+    teller.table(
         "Perplexity of the language model",
         ["text", "perplexity", "without unknown words", "unknown words", "tokens"],
-        perplexities,
+        rows,
         "The model knows modern English: verses of the King James version surprise it more.",
     )
 
-    bitext = trained.bitext
+
+def _tell_links(story: Story, teller: _Teller) -> None:
+    bitext = story.trained.bitext
     pair = _good_example(bitext)
     source, target = bitext.source.line(pair).split(), bitext.target.line(pair).split()
-    links = _links_of(trained.links, pair)
-    console.print("\n[bold]Word links of one verse[/bold]")
-    console.print(text_alignment(source, target, links), markup=False)
-    report.heading("Word links of one verse")
-    report.figure(
-        draw_alignment(source, target, links), "King James words down, modern words across; a filled cell is a link."
+    links = _links_of(story.trained.links, pair)
+    teller.drawing(
+        "Word links of one verse",
+        text_alignment(source, target, links),
+        draw_alignment(source, target, links),
+        "King James words down, modern words across; a filled cell is a link.",
     )
-    table(
+
+
+def _tell_tuning(story: Story, teller: _Teller) -> None:
+    teller.table(
         "Tuning",
         *story.tuning.summary,
-        f"Weights tuned on 200 verses by two methods, with two seeds each, and measured on {len(test[0]):,} others."
-        f" {'; '.join(story.tuning.orders.values())} (> is significantly better, ≥ is better on these verses)."
+        f"Weights tuned on 200 verses by two methods, with two seeds each, and measured on {len(story.test[0]):,}"
+        f" others. {'; '.join(story.tuning.orders.values())} (> is significantly better, ≥ is better on these verses)."
         " Pictures and all numbers are in experiment/report.html.",
     )
-    examples = [i for i, t in enumerate(translations) if 8 <= len(t.source.split()) <= 16][:8]
-    table(
+
+
+def _tell_translations(story: Story, teller: _Teller, examples: list[int]) -> None:
+    teller.table(
         "Translations of test verses",
         ["King James", "translation", "World English Bible"],
-        [(translations[i].source, translations[i].text, test[1].line(i)) for i in examples],
+        [(story.translations[i].source, story.translations[i].text, story.test[1].line(i)) for i in examples],
         "With MERT's weights; the last column is the reference. All are in test.translated.",
     )
-    scorer = Bleu().scorer([Corpus.from_lines([test[1].line(i) for i in range(len(rules[0].translations["test"]))])])
-    first = rules[0].translations["test"]
-    table(
+
+
+def _tell_rules(story: Story, teller: _Teller) -> None:
+    first = story.rules[0].translations["test"]
+    scorer = Bleu().scorer([Corpus.from_lines([story.test[1].line(i) for i in range(len(first))])])
+    teller.table(
         "Decision rules",
         ["rule", "evidence", "chosen on the tuning verses", "bleu", "verses translated otherwise"],
         [
@@ -135,33 +179,33 @@ def show(story: Story) -> None:
                 f"{float(scorer.score(found.statistics['test'].sum(axis=0))):.2f}",
                 sum(ours != theirs for ours, theirs in zip(found.translations["test"], first, strict=True)),
             )
-            for found in rules
+            for found in story.rules
         ],
         f"The same weights, on {len(first)} test verses: the best derivation, or a translation that agrees with many.",
     )
+
+
+def _tell_posterior(story: Story, teller: _Teller) -> None:
     verse, posterior = _most_disputed(story)
-    report.heading("What one verse might mean")
-    report.figure(
+    teller.page.heading("What one verse might mean")
+    teller.page.figure(
         draw_posterior(
             posterior.corpus.lines(),
             posterior.probabilities.tolist(),
-            {found.candidate.rule: found.translations["test"][verse] for found in rules},
-            source=translations[verse].source,
+            {found.candidate.rule: found.translations["test"][verse] for found in story.rules},
+            source=story.translations[verse].source,
         ),
         f"How probable its translations are (1,000 best derivations, scale {_SHOWN_SCALE:g}), and what rules choose.",
     )
-    shown = max((translations[i] for i in examples), key=_jumps)
+
+
+def _tell_derivation(teller: _Teller, shown: Translation) -> None:
     words = shown.source.split(), shown.text.split()
-    console.print("\n[bold]How one of them was made[/bold]")
-    console.print(text_derivation(*words, shown.phrases), markup=False)
-    report.heading("How one of them was made")
-    report.figure(draw_derivation(*words, shown.phrases), "The source above, its translation below, phrase by phrase.")
-    report.heading("The corpus")
-    facts = [(key, str(value)) for key, value in story.manifest.items() if not isinstance(value, dict)]
-    report.table(["", ""], facts)
-    report.write(story.out / "report.html")
-    console.print(
-        f"\nThe same with pictures: {story.out / 'report.html'}; the model: {story.out / 'model'}", markup=False
+    teller.drawing(
+        "How one of them was made",
+        text_derivation(*words, shown.phrases),
+        draw_derivation(*words, shown.phrases),
+        "The source above, its translation below, phrase by phrase.",
     )
 
 

@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from dragoman.cli import terminal
-from dragoman.cli.flags import Flags, Force, Threads, command, refuse_existing
+from dragoman.cli.flags import (
+    Flags,
+    Force,
+    ModelFolder,
+    Prepared,
+    SourceFile,
+    Threads,
+    WeightsFile,
+    command,
+    refuse_existing,
+)
+from dragoman.cli.loading import load_translator
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output, output_folder, read_lines
-from dragoman.core.progress import Progress, available_cores
-from dragoman.model.bundle import Model
+from dragoman.core.live import live_progress
+from dragoman.core.progress import Progress
 from dragoman.sampling.diagnostics.diagnosis import Diagnosis, diagnose as diagnoses
-from dragoman.sampling.diagnostics.summary import summarise
+from dragoman.sampling.diagnostics.results import SentenceDiagnostics
+from dragoman.sampling.diagnostics.summary import Summary, summarise
 from dragoman.sampling.schedule import Schedule
 from dragoman.search.limits import SearchLimits, SpaceLimits
-from dragoman.search.translator import Translator
 
 
 def register(app: typer.Typer) -> None:
@@ -36,8 +47,8 @@ def register(app: typer.Typer) -> None:
         ],
     )
     def diagnose(
-        model: Annotated[Path, typer.Option(help="The model folder.")],
-        source: Annotated[Path, typer.Option(help="Source text, one sentence a line.")],
+        model: ModelFolder,
+        source: SourceFile,
         out: Annotated[Path, typer.Option(help="Folder for `report.html` and `diagnostics.json`.")],
         options: Annotated[Diagnosis, Flags("Diagnosis")],
         schedule: Annotated[Schedule, Flags("Chains")],
@@ -45,10 +56,8 @@ def register(app: typer.Typer) -> None:
         space: Annotated[SpaceLimits, Flags("Space (the model's own by default)")],
         limit_words: Annotated[int, typer.Option(min=1, help="Leave out longer sentences.")] = 10,
         sentences: Annotated[int | None, typer.Option(min=1, help="Look at so many sentences, the first.")] = None,
-        weights: Annotated[Path | None, typer.Option(help="Weights in place of the model's: a file or a run.")] = None,
-        prepared: Annotated[
-            bool, typer.Option("--prepared", help="The text is tokenised (and lower-cased) already.")
-        ] = False,
+        weights: WeightsFile = None,
+        prepared: Prepared = False,
         seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 1,
         force: Force = False,
         threads: Threads = None,
@@ -61,19 +70,21 @@ def register(app: typer.Typer) -> None:
         all of them. Exact numbers need an exhaustive search; a sentence that is too large for it goes without.
         """
         refuse_existing(out, force)
-        progress = terminal.progress()
-        loaded = Model.load(model)
-        translator = Translator.of(
-            loaded,
-            None if weights is None else loaded.read_weights(weights, progress),
-            limits=limits,
-            space=space,
-            threads=threads or available_cores(),
-        )
-        text = loaded.preparation(prepared=prepared)
+        progress = live_progress()
+        translator = load_translator(model, weights, limits, space, threads, progress)
+        text = translator.model.preparation(prepared=prepared)
         lines = _chosen(text.source(read_lines(source)), limit_words, sentences, source, progress)
-        found = []
+        setting = {
+            "model": str(model),
+            "source": str(source),
+            "seed": seed,
+            "diagnosis": options.to_dict(),
+            "chains": schedule.to_dict(),
+            "search": limits.to_dict(),
+            "space": space.to_dict(),
+        }
         with output_folder(out) as folder:
+            found = []
             with progress.stage(f"diagnosing {len(lines):,} sentences") as done:
                 for one in diagnoses(translator, lines, options, schedule, seed=seed, progress=progress):
                     found.append(one)
@@ -81,29 +92,31 @@ def register(app: typer.Typer) -> None:
                         progress.warn(f"line {one.number} is too large for exact numbers ({one.words} words)")
                     done(len(found) / len(lines))
             summary = summarise(found)
-            setting = {
-                "model": str(model),
-                "source": str(source),
-                "seed": seed,
-                "diagnosis": options.to_dict(),
-                "chains": schedule.to_dict(),
-                "search": limits.to_dict(),
-                "space": space.to_dict(),
-            }
-            everything = {
-                "setting": setting,
-                "averages": summary.to_dict(),
-                "sentences": [one.to_dict() for one in found],
-            }
-            with open_output(folder / "diagnostics.json") as stream:
-                stream.write(json.dumps(_finite(everything), indent=1, ensure_ascii=False, allow_nan=False).encode())
-            from dragoman.evaluation.reports.sampler_report import tables, write_report
+            _write(folder, setting, found, summary)
+        _print(found, summary)
 
-            write_report(folder / "report.html", found, summary, _sentence(setting, len(found)))
-        console = terminal.output()
-        for table in tables(found, summary):
-            console.print(terminal.table(table.title, table.columns, table.rows))
-            console.print()
+
+def _write(folder: Path, setting: dict[str, Any], found: Sequence[SentenceDiagnostics], summary: Summary) -> None:
+    """Write the page, and all numbers."""
+    from dragoman.evaluation.reports.sampler_report import write_report
+
+    everything = {
+        "setting": setting,
+        "averages": summary.to_dict(),
+        "sentences": [one.to_dict() for one in found],
+    }
+    with open_output(folder / "diagnostics.json") as stream:
+        stream.write(json.dumps(_finite(everything), indent=1, ensure_ascii=False, allow_nan=False).encode())
+    write_report(folder / "report.html", found, summary, _sentence(setting, len(found)))
+
+
+def _print(found: Sequence[SentenceDiagnostics], summary: Summary) -> None:
+    from dragoman.evaluation.reports.sampler_report import tables
+
+    console = terminal.output()
+    for table in tables(found, summary):
+        console.print(terminal.table(table.title, table.columns, table.rows))
+        console.print()
 
 
 def _chosen(

@@ -9,6 +9,7 @@ import typer
 
 from dragoman.cli import terminal
 from dragoman.cli.flags import Threads, command
+from dragoman.core.live import live_progress
 from dragoman.core.progress import available_cores
 from dragoman.evaluation.experiments.experiment import Experiment
 from dragoman.evaluation.reports.experiment_report import ExperimentReport
@@ -29,7 +30,8 @@ def register(app: typer.Typer) -> None:
         = "dev.fr"`, `reference = ["dev.en"]`, `runs = 5`, then for each method `[[method]]` with `name = "mert"` and
         perhaps `use = "mert"` and `options = { restarts = 20 }`, and for each test set `[[test]]` with `name`, `source`
         and `reference`. Also: `metrics` (the first is tuned to), `prepared`, `start`, `fixed`, `curves = false` (no
-        test scores of each iteration, which halves the work), and tables `[loop]`, `[decoding]`, `[search]`, `[space]`,
+        test scores of each iteration, which halves the work), `correction = "holm"` (p-values corrected for the number
+        of pairs), and tables `[loop]`, `[decoding]`, `[search]`, `[space]`,
         `[ranges]` with the options of `dragoman tune`.
 
         To compare decision rules as well, add tables such as `[[decision]]` with `name = "MBR"`, `use = "mbr"` (a rule,
@@ -41,7 +43,7 @@ def register(app: typer.Typer) -> None:
         the end there are report.html (one file, with all tables and pictures) and runs, systems, pairs, scales, curves
         and weights as CSV.
         """
-        progress = terminal.progress()
+        progress = live_progress()
         workers = threads or available_cores()
         begun = Experiment.begin(plan, out)
         begun.run(threads=workers, progress=progress)

@@ -8,20 +8,41 @@ import inspect
 import typing
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import typer
-from rich.markup import escape
 
+from dragoman.cli.commands import listed
+from dragoman.cli.help_page import EXAMPLE, HEADING, HelpCommand, HelpGroup
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.options import Options
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
 Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Worker threads; all cores by default.")]
+ModelFolder = Annotated[Path, typer.Option("--model", help="The model folder.")]
+WeightsFile = Annotated[
+    Path | None, typer.Option("--weights", help="Weights in place of the model's: a file or a run.")
+]
+SourceFile = Annotated[Path, typer.Option("--source", help="Source text, one sentence a line.")]
+Prepared = Annotated[bool, typer.Option("--prepared", help="The text is tokenised (and lower-cased) already.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Documents = Annotated[
     Path | None,
     typer.Option("--documents", help="A label for each line; equal ones in a row are a document. By default all are."),
+]
+DecisionOptions = Annotated[
+    list[str] | None, typer.Option("--decision-option", help="NAME=VALUE of one of the rule's options; repeatable.")
+]
+EvidenceChoice = Annotated[
+    Literal["nbest", "hypergraph", "samples"] | None,
+    typer.Option("--evidence", help="What the rule decides by; by default what suits it best."),
+]
+NBestSize = Annotated[
+    int | None, typer.Option("--nbest-size", min=1, help="Hypotheses a sentence in n-best lists as evidence (1000).")
+]
+SamplingOptions = Annotated[
+    list[str] | None, typer.Option("--sampling-option", help="NAME=VALUE for samples as evidence; repeatable.")
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")]
 
@@ -46,24 +67,21 @@ def command(app: typer.Typer, name: str, *, examples: Sequence[str], **settings:
     """Register a function as a command: its docstring and examples become its help."""
 
     def register(function: Command) -> Command:
-        # Brackets, as in the tables of a TOML file, are no markup.
-        shown = "\n\n".join(f"$ {escape(example)}" for example in examples)
-        text = f"{escape(paragraphs(inspect.getdoc(function) or ''))}\n\n[bold]Examples[/bold]\n\n{shown}"
+        shown = "\n\n".join(f"{EXAMPLE}{example}" for example in examples)
+        text = f"{inspect.getdoc(function) or ''}\n\n{HEADING}Examples\n\n{shown}"
         call = _expanded(function)
         required = any(p.default is inspect.Parameter.empty for p in inspect.signature(call).parameters.values())
-        app.command(name, help=text, no_args_is_help=required, **settings)(call)
+        app.command(name, cls=HelpCommand, help=text, no_args_is_help=required, **settings)(call)
         return function
 
     return register
 
 
-def paragraphs(text: str) -> str:
-    """Join the lines of each paragraph, for a terminal of any width.
-
-    >>> paragraphs("One\\ntwo.\\n\\nThree.")
-    'One two.\\n\\nThree.'
-    """
-    return "\n\n".join(" ".join(part.split()) for part in text.strip().split("\n\n"))
+def command_group(app: typer.Typer, name: str) -> typer.Typer:
+    """Register a group of commands, and return it for `command`."""
+    group = typer.Typer(cls=HelpGroup, no_args_is_help=True, help=listed()[name].summary)
+    app.add_typer(group, name=name)
+    return group
 
 
 def _expanded(function: Callable[..., None]) -> Callable[..., None]:

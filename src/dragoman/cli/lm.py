@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from dragoman.cli import terminal
-from dragoman.cli.flags import Flags, Threads, command
+from dragoman.cli.flags import Flags, Threads, command, command_group
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.live import live_progress
 from dragoman.core.progress import Progress, available_cores
 from dragoman.formats.arpa import read_arpa, write_arpa
 from dragoman.model.bundle import Model
@@ -21,8 +22,7 @@ from dragoman.training.lm.kneser_ney import KneserNey, estimate as estimate_mode
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(no_args_is_help=True, help="Language models: estimate, measure perplexity, interpolate.")
-    app.add_typer(group, name="lm")
+    group = command_group(app, "lm")
 
     @command(
         group,
@@ -39,7 +39,7 @@ def register(app: typer.Typer) -> None:
         threads: Threads = None,
     ) -> None:
         """Estimate an interpolated modified Kneser-Ney model and write it in ARPA format."""
-        progress = terminal.progress()
+        progress = live_progress()
         ngrams = estimate_model(Corpus.read(text), options, threads=threads or available_cores(), progress=progress)
         write_arpa(out, ngrams)
 
@@ -54,7 +54,7 @@ def register(app: typer.Typer) -> None:
         threads: Threads = None,
     ) -> None:
         """Measure how well a language model predicts a text."""
-        progress = terminal.progress()
+        progress = live_progress()
         corpus = Corpus.read(text)
         if not len(corpus):
             raise DataError("is empty", path=text, expected="text, one sentence a line")
@@ -81,7 +81,7 @@ def register(app: typer.Typer) -> None:
         threads: Threads = None,
     ) -> None:
         """Mix models linearly and write the mixture as one ARPA file."""
-        progress = terminal.progress()
+        progress = live_progress()
         if (held_out is None) == (not weight) or (weight and len(weight) != len(models)):
             raise UsageError("give either --held-out or a --weight for each model")
         workers = threads or available_cores()

@@ -1,31 +1,28 @@
-"""The `dragoman` command: finds its subcommands in this folder, and turns errors into sentences and exit codes."""
+"""The `dragoman` command: turns errors of its subcommands into sentences and exit codes."""
 
 from __future__ import annotations
 
-import importlib
 import os
-import pkgutil
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from dragoman.cli.flags import paragraphs
+from dragoman.cli.commands import LazyGroup
+from dragoman.cli.help_page import ANY_WIDTH
 from dragoman.core.errors import DragomanError
-from dragoman.core.files import write_error
-from dragoman.core.version import version
-
-_NOT_COMMANDS = {"demo_story", "main", "flags", "terminal"}
 
 _HELP = """
 Log-linear translation models: train them from parallel text, look into them, exchange them with other tools.
 
-[bold]Start here[/bold]
+# Start here
 
 $ dragoman demo --out demo
 
 $ dragoman train --source train.fr --target train.en --out model
+
+# Everywhere
 
 Every command explains itself with --help. Files may be plain or compressed (gzip, bzip2, xz, zstd); `-` is standard
 input or output. Results go to standard output, everything else to standard error. Exit codes: 0 done, 1 something is
@@ -34,13 +31,15 @@ wrong with the data, 2 something is wrong with the command.
 
 
 def build_app() -> typer.Typer:
-    """Assemble the application from the modules of this folder; each has `register(app)`."""
+    """Return the application; its commands are in the modules of this folder, each with a `register(app)`."""
     app = typer.Typer(
-        help=paragraphs(_HELP),
-        rich_markup_mode="rich",
+        cls=LazyGroup,
+        help=_HELP,
+        rich_markup_mode=None,
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
+        context_settings=ANY_WIDTH,
     )
 
     @app.callback()
@@ -50,17 +49,15 @@ def build_app() -> typer.Typer:
     ) -> None:
         pass
 
-    folder = importlib.import_module("dragoman.cli")
-    for module in sorted(m.name for m in pkgutil.iter_modules(folder.__path__)):
-        if module not in _NOT_COMMANDS:
-            importlib.import_module(f"dragoman.cli.{module}").register(app)
     return app
 
 
 def _version(wanted: bool) -> None:
     if wanted:
+        from dragoman.core.version import version
+
         print(f"dragoman {version()}")
-        raise typer.Exit
+        sys.exit()
 
 
 def _open_what_is_closed() -> None:
@@ -80,6 +77,8 @@ def main() -> None:
     _open_what_is_closed()
     try:
         try:
+            if sys.argv[1:] == ["--version"]:
+                _version(True)  # at once: to understand options, the library loads others that take half a second
             build_app()(prog_name="dragoman")
         finally:
             sys.stdout.flush()
@@ -92,6 +91,8 @@ def main() -> None:
         _drop_output()
         sys.exit(1)
     except OSError as error:  # other files have their own sentences
+        from dragoman.core.files import write_error  # which needs all libraries for compressed files
+
         _drop_output()
         print(f"dragoman: error: {write_error('standard output', error)}", file=sys.stderr)
         sys.exit(1)

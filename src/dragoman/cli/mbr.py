@@ -13,18 +13,17 @@ from numpy.typing import NDArray
 
 from dragoman.cli import terminal
 from dragoman.cli.flags import Threads, command
-from dragoman.cli.rerank import Format, FormatOptions, read_numbers
+from dragoman.cli.rerank import Format, FormatOptions, chosen_format, read_numbers
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import open_output
+from dragoman.core.live import live_progress
 from dragoman.core.nbest import NBest
-from dragoman.core.options import options_from
 from dragoman.core.progress import Progress, available_cores
 from dragoman.decision.gains import expected_gains
 from dragoman.decision.mbr import Mbr
 from dragoman.decision.posterior import Posterior
 from dragoman.decision.rule import Decisions
-from dragoman.formats.nbest.format import NBEST_FORMATS, sniff
 from dragoman.metrics.combined import parse_metric
 
 
@@ -79,19 +78,13 @@ def register(app: typer.Typer) -> None:
         """
         if weights is not None and (weights_from is not None or scale != 1.0):
             raise UsageError("--weights replaces --weights-from and --scale; give one or the other")
-        progress, workers = terminal.progress(), threads or available_cores()
+        progress = live_progress()
         rule = Mbr(metric=metric, scale=scale, weights_from=weights_from)
-        lists = _read(candidates, format_name, format_option, progress)
-        others = lists
+        lists = others = _read(candidates, format_name, format_option, progress)
         if evidence is not None:
             same = evidence_format is None and evidence_format_option is None
-            others = _read(
-                evidence,
-                format_name if same else evidence_format,
-                format_option if same else evidence_format_option,
-                progress,
-            )
-            others = _in_order_of(lists, others, candidates, evidence)
+            form = (format_name, format_option) if same else (evidence_format, evidence_format_option)
+            others = _in_order_of(lists, _read(evidence, *form, progress), candidates, evidence)
         if weights is not None:
             others = replace(others, logprobs=_log_weights(weights, others, evidence or candidates))
         posterior = _posterior(rule, others, evidence or candidates)
@@ -101,7 +94,7 @@ def register(app: typer.Typer) -> None:
             hypotheses,
             posterior,
             matrix=utility_matrix is not None,
-            threads=workers,
+            threads=threads or available_cores(),
             progress=progress,
         )
         chosen = Decisions.of_best(hypotheses.vocab, hypotheses.strings, gains, hypotheses.sentences)
@@ -115,8 +108,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _read(path: Path, name: str | None, options: Sequence[str] | None, progress: Progress) -> NBest:
-    kind = sniff(path) if name is None else NBEST_FORMATS.get(name)
-    lists = options_from(kind, options or []).read(path, progress=progress)
+    lists = chosen_format(path, name, options).read(path, progress=progress)
     if len(lists.hypotheses) == 0:
         raise DataError("has no candidates", path=path, expected="some for each sentence")
     return lists
@@ -180,8 +172,8 @@ def _write_matrix(
 
 
 def _draw(path: Path, posterior: Posterior, chosen: Decisions, lists: NBest) -> None:
-    from dragoman.evaluation.figures.figures import figure_svg
     from dragoman.evaluation.figures.posterior_plot import draw_posterior
+    from dragoman.evaluation.figures.svg import write_svg
 
     first = posterior.strings.take(np.arange(posterior.sentences[1]))
     probabilities = posterior.probabilities[: posterior.sentences[1]]
@@ -190,8 +182,7 @@ def _draw(path: Path, posterior: Posterior, chosen: Decisions, lists: NBest) -> 
     if texts:
         picks["most probable"] = texts[int(probabilities.argmax())]
     source = None if lists.sources is None else lists.sources[0]
-    with open_output(path) as stream:
-        stream.write(figure_svg(draw_posterior(texts, probabilities.tolist(), picks, source=source)).encode())
+    write_svg(path, draw_posterior(texts, probabilities.tolist(), picks, source=source))
 
 
 def _report(

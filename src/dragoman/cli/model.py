@@ -10,8 +10,9 @@ import numpy as np
 import typer
 
 from dragoman.cli import terminal
-from dragoman.cli.flags import Force, Threads, command, refuse_existing
+from dragoman.cli.flags import Force, Threads, command, command_group, refuse_existing
 from dragoman.core.errors import UsageError
+from dragoman.core.live import live_progress
 from dragoman.core.options import Options, options_from
 from dragoman.core.progress import available_cores
 from dragoman.core.registry import Registry
@@ -27,8 +28,7 @@ ModelFolder = Annotated[Path, typer.Argument(help="A model folder.")]
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(no_args_is_help=True, help="Look into a model, check it, cut it down, give it more features.")
-    app.add_typer(group, name="model")
+    group = command_group(app, "model")
 
     @command(group, "show", examples=["dragoman model show model", "dragoman model show model 'la maison' --most 5"])
     def show(
@@ -61,7 +61,7 @@ def register(app: typer.Typer) -> None:
         """Keep only the phrase pairs that a given text can use; everything else stays."""
         refuse_existing(out, force)
         loaded = Model.load(model)
-        progress = terminal.progress()
+        progress = live_progress()
         small = loaded.filtered(loaded.encode(source), threads=threads or available_cores(), progress=progress)
         small.save(out)
         print_model(small, title=str(out))
@@ -82,7 +82,7 @@ def register(app: typer.Typer) -> None:
         out: Annotated[Path, typer.Option(help="The model folder to make.")],
         feature: Annotated[
             list[str] | None,
-            typer.Option(help=f"NAME or NAME:OPTION=VALUE,…; repeatable. One of {', '.join(EXTRA_FEATURES.names())}."),
+            typer.Option(help=f"NAME or NAME:OPTION=VALUE,..; repeatable. One of {', '.join(EXTRA_FEATURES.names())}."),
         ] = None,
         global_feature: Annotated[
             list[str] | None,
@@ -109,7 +109,7 @@ def register(app: typer.Typer) -> None:
             raise UsageError("no feature is named; expected --feature or --global")
         chosen = [_feature(EXTRA_FEATURES, one) for one in feature or []]
         of_wholes = [_feature(GLOBAL_FEATURES, one) for one in global_feature or []]
-        loaded, progress = Model.load(model), terminal.progress()
+        loaded, progress = Model.load(model), live_progress()
         labelled = _tagged(tagged, text, tags)
         if labelled is not None and loaded.settings.lowercase:
             labelled = labelled.lowercased()

@@ -9,13 +9,15 @@ from typing import Annotated
 import numpy as np
 import typer
 from numpy.typing import NDArray
+from rich.console import Group
 
 from dragoman.cli import terminal
-from dragoman.cli.flags import Threads, command
+from dragoman.cli.flags import Threads, command, command_group
 from dragoman.cli.score import ReferenceFiles, Seed
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import PathLike, open_output, read_lines
+from dragoman.core.live import live_progress
 from dragoman.core.nbest import NBest
 from dragoman.core.options import options_from
 from dragoman.core.progress import Progress, available_cores
@@ -27,6 +29,7 @@ from dragoman.metrics.references import read_references
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.tuner import Tuner
 from dragoman.tuning.problems.nbest_evidence import DecodedLists
+from dragoman.tuning.problems.problem import Problem
 from dragoman.tuning.problems.ranges import weight_ranges
 from dragoman.tuning.runs.rerank import choices, first_weights, reranked, with_features
 
@@ -43,8 +46,7 @@ Features = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(no_args_is_help=True, help="Tune on, and choose from, anybody's n-best lists.")
-    app.add_typer(group, name="rerank")
+    group = command_group(app, "rerank")
 
     @command(
         group,
@@ -72,7 +74,7 @@ def register(app: typer.Typer) -> None:
 
         Prints what the lists' own order, the new weights, and the best and worst possible choice score.
         """
-        progress, workers = terminal.progress(), threads or available_cores()
+        progress, workers = live_progress(), threads or available_cores()
         tuner = options_from(TUNERS.get(method), method_option or [])
         if not isinstance(tuner, Tuner):
             raise UsageError(f"{method} samples derivations of a model; lists need a method that takes them, like mert")
@@ -89,13 +91,7 @@ def register(app: typer.Typer) -> None:
         if not np.any(optimum.weights):
             raise DataError(f"{method} gave weights that are all zero", path=candidates)
         Weights(dict(zip(names, optimum.weights.tolist(), strict=True))).write(out)
-        picked = choices(problem, optimum.weights)
-        rows: list[tuple[object, ...]] = []
-        for name in ("first", "tuned", "oracle", "worst"):
-            statistics = problem.statistics[getattr(picked, name)]
-            low, high = confidence_interval(bootstrap_scores(scorer, [statistics], seed=seed)[0])
-            rows.append((name, float(scorer.score(statistics.sum(axis=0))), low, high))
-        terminal.output().print(terminal.table(f"{candidates}: {metric}", ["choice", "score", "from", "to"], rows))
+        terminal.output().print(_choice_table(f"{candidates}: {metric}", problem, optimum.weights, seed))
 
     @command(
         group,
@@ -114,16 +110,24 @@ def register(app: typer.Typer) -> None:
         feature: Features = None,
     ) -> None:
         """Print the best hypothesis of each list under some weights."""
-        lists, form = _read(candidates, format_name, format_option, feature, None, terminal.progress())
+        lists, form = _read(candidates, format_name, format_option, feature, None, live_progress())
         sorted_lists = reranked(lists, _fitting(weights, lists))
-        filled = np.flatnonzero(np.diff(sorted_lists.sentences))
-        first = sorted_lists.hypotheses.take(sorted_lists.sentences[:-1][filled])
-        texts = Corpus(lists.vocab, first).lines()
-        by_sentence = dict(zip(filled.tolist(), texts, strict=True))
+        firsts = first_hypotheses(sorted_lists)
         with open_output("-") as stream:
-            stream.write("".join(f"{by_sentence.get(i, '')}\n" for i in range(len(lists))).encode())
+            stream.write("".join(f"{firsts.get(i, '')}\n" for i in range(len(lists))).encode())
         if out is not None:
             form.write(out, sorted_lists)
+
+
+def _choice_table(title: str, problem: Problem, weights: NDArray[np.float64], seed: int) -> Group:
+    """What the lists' own order, the weights, and the best and worst possible choice score."""
+    picked = choices(problem, weights)
+    rows: list[tuple[object, ...]] = []
+    for name in ("first", "tuned", "oracle", "worst"):
+        statistics = problem.statistics[getattr(picked, name)]
+        low, high = confidence_interval(bootstrap_scores(problem.scorer, [statistics], seed=seed)[0])
+        rows.append((name, float(problem.scorer.score(statistics.sum(axis=0))), low, high))
+    return terminal.table(title, ["choice", "score", "from", "to"], rows)
 
 
 def _read(
@@ -134,8 +138,7 @@ def _read(
     sentences: int | None,
     progress: Progress,
 ) -> tuple[NBest, NBestFormat]:
-    kind = sniff(path) if name is None else NBEST_FORMATS.get(name)
-    form = options_from(kind, options or [])
+    form = chosen_format(path, name, options)
     lists = form.read(path, sentences=sentences, progress=progress)
     extra = {}
     for text in features or []:
@@ -144,6 +147,18 @@ def _read(
             raise UsageError(f"--feature is '{text}'; expected NAME=FILE")
         extra[label] = read_numbers(file)
     return with_features(lists, extra), form
+
+
+def chosen_format(path: Path, name: str | None, options: Sequence[str] | None) -> NBestFormat:
+    """The format that was named, or that the file looks like, with its options."""
+    return options_from(sniff(path) if name is None else NBEST_FORMATS.get(name), options or [])
+
+
+def first_hypotheses(lists: NBest) -> dict[int, str]:
+    """The first hypothesis of each sentence that has one."""
+    filled = np.flatnonzero(np.diff(lists.sentences))
+    texts = Corpus(lists.vocab, lists.hypotheses.take(lists.sentences[:-1][filled])).lines()
+    return dict(zip(filled.tolist(), texts, strict=True))
 
 
 def read_numbers(path: PathLike) -> NDArray[np.float64]:

@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 import math
-import sys
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
-from rich.console import Console
 
 from dragoman.cli import terminal
-from dragoman.cli.flags import Documents, Flags, Threads, command
+from dragoman.cli.flags import (
+    Documents,
+    Flags,
+    ModelFolder,
+    Prepared,
+    SourceFile,
+    Threads,
+    WeightsFile,
+    command,
+)
+from dragoman.cli.loading import SourceText, load_translator
 from dragoman.core.errors import UsageError
-from dragoman.core.files import open_output, read_lines
-from dragoman.core.progress import available_cores
-from dragoman.formats.documents import read_documents
+from dragoman.core.files import open_output
+from dragoman.core.live import live_progress
 from dragoman.formats.samples_jsonl import format_samples
-from dragoman.model.bundle import Model
 from dragoman.sampling.global_features import GLOBAL_FEATURES
 from dragoman.sampling.sampler import Sampled, Sampler
 from dragoman.sampling.schedule import Sampling
 from dragoman.search.limits import SearchLimits, SpaceLimits
-from dragoman.search.translator import Translator
 
 
 def register(app: typer.Typer) -> None:
@@ -42,14 +46,14 @@ def register(app: typer.Typer) -> None:
         ],
     )
     def sample(
-        model: Annotated[Path, typer.Option(help="The model folder.")],
-        source: Annotated[Path, typer.Option(help="Source text, one sentence a line.")],
+        model: ModelFolder,
+        source: SourceFile,
         out: Annotated[Path, typer.Option(help="Where the samples go: a line of JSON for each sentence.")],
         sampling: Annotated[Sampling, Flags("Sampling")],
         limits: Annotated[SearchLimits, Flags("Search (for beam starts and jumps)")],
         space: Annotated[SpaceLimits, Flags("Space (the model's own by default)")],
         seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same samples.")] = 1,
-        weights: Annotated[Path | None, typer.Option(help="Weights in place of the model's: a file or a run.")] = None,
+        weights: WeightsFile = None,
         proposal_weights: Annotated[
             Path | None,
             typer.Option(help="Draw steps from the model with these weights, and correct for the difference."),
@@ -59,9 +63,7 @@ def register(app: typer.Typer) -> None:
         ] = None,
         documents: Documents = None,
         features: Annotated[bool, typer.Option("--features/--no-features", help="Write feature values.")] = True,
-        prepared: Annotated[
-            bool, typer.Option("--prepared", help="The text is tokenised (and lower-cased) already.")
-        ] = False,
+        prepared: Prepared = False,
         threads: Threads = None,
     ) -> None:
         """Sample derivations of sentences from the model's distribution by Markov chains.
@@ -69,37 +71,22 @@ def register(app: typer.Typer) -> None:
         Each line of the result has the distinct derivations of a sentence with how often each chain was there. What it
         took is printed to standard error. The model's global features take part; --global-feature adds others.
         """
-        loaded = Model.load(model)
-        progress = terminal.progress()
-        chosen = loaded.weights if weights is None else loaded.read_weights(weights, progress)
+        progress = live_progress()
         named = dict(_named_weight(text) for text in global_feature or [])
-        translator = Translator.of(
-            loaded,
-            chosen.updated(named),
-            limits=limits,
-            space=space,
-            threads=threads or available_cores(),
-        )
+        translator = load_translator(model, weights, limits, space, threads, progress)
+        translator = translator.reweighted(translator.weights.updated(named))
+        loaded = translator.model
         sampler = Sampler.of(
             translator,
             sampling,
             proposal_weights=None if proposal_weights is None else loaded.read_weights(proposal_weights, progress),
             global_features=[GLOBAL_FEATURES.get(name)() for name in named if name not in loaded.global_features],
         )
-        lines: Iterable[str] = read_lines(source)
-        labels = None
-        if documents is not None:
-            lines = list(lines)
-            labels = read_documents(documents, len(lines))
+        text = SourceText.read(source, documents, loaded.preparation(prepared=prepared))
+        parts = sampler.batches(text.lines, seed=seed, documents=text.documents, features=features, progress=progress)
         report = _Report()
         with open_output(out) as stream:
-            for part in sampler.batches(
-                loaded.preparation(prepared=prepared).source(lines),
-                seed=seed,
-                documents=labels,
-                features=features,
-                progress=progress,
-            ):
+            for part in parts:
                 for i in range(len(part.samples)):
                     line = format_samples(part.samples, i, report.sentences + i)
                     stream.write(line.encode() + b"\n")
@@ -155,10 +142,9 @@ class _Report:
             *([("jumps accepted", f"{self.accepted:,} of {self.jumps:,} ({100 * share:.1f} %)")] if self.jumps else []),
             ("seconds", f"{time.monotonic() - self.start:.1f}"),
         ]
-        console = Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else 10_000)
-        console.print(terminal.table("Samples", ["", ""], rows))
+        terminal.diagnostics().print(terminal.table("Samples", ["", ""], rows))
         if self.disconnected and not jumps:
-            terminal.progress().warn(
+            live_progress().warn(
                 f"{self.disconnected} sentences have segmentations that the operators cannot reach from others; "
                 "use jumps (--jump-every) to sample them all"
             )

@@ -11,10 +11,11 @@ import numpy as np
 import typer
 
 from dragoman.cli import terminal
-from dragoman.cli.flags import Threads, command
+from dragoman.cli.flags import Json, Threads, command
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output
+from dragoman.core.live import live_progress
 from dragoman.core.progress import available_cores
 from dragoman.evaluation.statistics.measured import Measured, measure
 from dragoman.metrics import METRICS
@@ -24,15 +25,15 @@ from dragoman.metrics.references import read_references
 ReferenceFiles = Annotated[
     list[Path],
     typer.Option(
-        "--reference", help="Reference translations, one sentence a line; repeatable. `ref` stands for ref0, ref1, …"
+        "--reference", help="Reference translations, one sentence a line; repeatable. `ref` stands for ref0, ref1 ..."
     ),
 ]
 Metrics = Annotated[
     list[str] | None,
     typer.Option(
         "--metric",
-        help=f"One of {', '.join(METRICS.names())}, with options as in `bleu:reference_length=shortest,lowercase=true`;"
-        " or a weighted sum such as `0.5*bleu-0.5*ter(case_sensitive=true)`. Repeatable; bleu by default.",
+        help=f"One of {', '.join(METRICS.names())}, with options as in `bleu:lowercase=true` (more behind commas);"
+        " or a weighted sum such as `bleu-ter(case_sensitive=true)`. Repeatable; bleu by default.",
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the resampling.")]
@@ -59,7 +60,7 @@ def register(app: typer.Typer) -> None:
         ] = None,
         resamples: Annotated[int, typer.Option(min=0, help="Bootstrap resamples for 95 % intervals; 0: none.")] = 1000,
         seed: Seed = 0,
-        as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+        as_json: Json = False,
         threads: Threads = None,
     ) -> None:
         """Score tokenised translations against references; prints a table with signatures that say how.
@@ -68,7 +69,7 @@ def register(app: typer.Typer) -> None:
         otherwise). Options of a metric: its class in `dragoman.metrics`, or give a wrong one to see their names.
         """
         metrics = {text: parse_metric(text) for text in metric or ["bleu"]}
-        references = read_references(reference, terminal.progress())
+        references = read_references(reference, live_progress())
         scored: list[Measured] = []
         for path in hypotheses or [Path("-")]:
             translations = read_hypotheses(path, references, reference[0])

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli import terminal
 from dragoman.cli.flags import command
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output, read_lines
+from dragoman.core.live import live_progress
 from dragoman.core.options import options_from
 from dragoman.model.bundle import Model
 from dragoman.text.tokenise import tokenise_lines
@@ -52,7 +52,7 @@ def register(app: typer.Typer) -> None:
         lines: Iterable[str] = read_lines(text)
         settings = None if for_model is None else Model.load(for_model).settings
         if settings is not None and settings.tokenise:
-            lines = tokenise_lines(list(lines), settings.target_language or "en", progress=terminal.progress())
+            lines = tokenise_lines(list(lines), settings.target_language or "en", progress=live_progress())
         try:
             with open_output(out) as stream:
                 for pairs in chosen.tag_lines(lines):

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli import terminal
 from dragoman.cli.flags import Flags, Force, Threads, command, refuse_existing
 from dragoman.cli.model import print_model
 from dragoman.core.corpus import Corpus
 from dragoman.core.files import read_lines
+from dragoman.core.live import live_progress
 from dragoman.core.options import options_from
 from dragoman.core.progress import Progress, available_cores
 from dragoman.model.settings import Settings
@@ -63,7 +63,7 @@ def register(app: typer.Typer) -> None:
         """
         refuse_existing(out, force)
         workers = threads or available_cores()
-        progress = terminal.progress()
+        progress = live_progress()
         chosen = options_from(ALIGNERS.get(aligner), aligner_option or [])
         bitext, settings = prepare(source, target, preparation, threads=workers, progress=progress)
         model = train_model(

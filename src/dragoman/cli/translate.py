@@ -3,51 +3,42 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from dragoman.cli import terminal
-from dragoman.cli.flags import Documents, Flags, Threads, command
+from dragoman.cli.flags import (
+    DecisionOptions,
+    Documents,
+    EvidenceChoice,
+    Flags,
+    ModelFolder,
+    NBestSize,
+    Prepared,
+    SamplingOptions,
+    Threads,
+    WeightsFile,
+    command,
+)
+from dragoman.cli.loading import SourceText, load_translator, sample_drawer
+from dragoman.cli.side_outputs import Wanted
 from dragoman.core.errors import UsageError
-from dragoman.core.files import open_output, read_lines
+from dragoman.core.files import read_lines
+from dragoman.core.live import live_progress
 from dragoman.core.options import options_from
-from dragoman.core.progress import Progress, available_cores
 from dragoman.decision import RULES
-from dragoman.decision.evidence import Draw
 from dragoman.decision.settings import Decision
-from dragoman.formats.documents import read_documents
-from dragoman.formats.hypergraph_jsonl import format_hypergraph
-from dragoman.formats.nbest.format import NBEST_FORMATS
-from dragoman.model.bundle import Model
 from dragoman.sampling.annealing import annealed
-from dragoman.sampling.sampler import Sampler
-from dragoman.sampling.schedule import Annealing, Sampling
-from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
+from dragoman.sampling.schedule import Annealing
+from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.translation import Translation
-from dragoman.search.translator import Translator
+from dragoman.search.translator import Searched, Translator
 from dragoman.text.preparation import DEFAULT_LANGUAGE
 from dragoman.text.tokenise import detokenise_lines
-
-DecisionOptions = Annotated[
-    list[str] | None, typer.Option("--decision-option", help="NAME=VALUE of one of the rule's options; repeatable.")
-]
-EvidenceChoice = Annotated[
-    Literal["nbest", "hypergraph", "samples"] | None,
-    typer.Option("--evidence", help="What the rule decides by; by default what suits it best."),
-]
-NBestSize = Annotated[
-    int | None, typer.Option("--nbest-size", min=1, help="Hypotheses a sentence in n-best lists as evidence (1000).")
-]
-SamplingOptions = Annotated[
-    list[str] | None, typer.Option("--sampling-option", help="NAME=VALUE for samples as evidence; repeatable.")
-]
 
 
 def register(app: typer.Typer) -> None:
@@ -67,7 +58,7 @@ def register(app: typer.Typer) -> None:
         ],
     )
     def translate(
-        model: Annotated[Path, typer.Option(help="The model folder.")],
+        model: ModelFolder,
         limits: Annotated[SearchLimits, Flags("Search")],
         space: Annotated[SpaceLimits, Flags("Space (the model's own by default)")],
         source: Annotated[Path, typer.Argument(help="Source text, one sentence a line.")] = Path("-"),
@@ -84,10 +75,8 @@ def register(app: typer.Typer) -> None:
         annealing_option: Annotated[
             list[str] | None, typer.Option(help="NAME=VALUE for --anneal, such as scans=500; repeatable.")
         ] = None,
-        weights: Annotated[Path | None, typer.Option(help="Weights in place of the model's: a file or a run.")] = None,
-        prepared: Annotated[
-            bool, typer.Option("--prepared", help="The text is tokenised (and lower-cased) already.")
-        ] = False,
+        weights: WeightsFile = None,
+        prepared: Prepared = False,
         detokenise: Annotated[bool, typer.Option("--detokenise", help="Join tokens as a person would write.")] = False,
         markup: Annotated[
             bool, typer.Option("--markup", help='Obey <x translation="the dog">der hund</x> in the input.')
@@ -124,139 +113,127 @@ def register(app: typer.Typer) -> None:
 
         By default a translation is the string of the best derivation; --decision chooses by other rules.
         """
-        rule = None
-        if decision is not None:
-            rule = Decision.of(decision, decision_option or [], evidence, nbest_size)
-            _refuse_derivations(
-                force, climb, anneal or None, details, links, nbest_out, hypergraphs, picture, show or None
-            )
-        elif decision_option or evidence or nbest_size or sampling_option:
-            raise UsageError("--decision-option, --evidence, --nbest-size and --sampling-option go with --decision")
-        if (nbest is None) != (nbest_out is None):
-            raise UsageError("--nbest and --nbest-out go together")
-        if anneal and (force or climb or nbest_out or hypergraphs):
-            raise UsageError("--anneal finds one derivation: no --force, --climb, --nbest-out or --hypergraphs")
-        if annealing_option and not anneal:
-            raise UsageError("--annealing-option goes with --anneal")
+        rule = None if decision is None else Decision.of(decision, decision_option or [], evidence, nbest_size)
+        wanted = Wanted(details, links, nbest, nbest_out, nbest_format, distinct, hypergraphs, picture)
+        for_rules = bool(decision_option or evidence or nbest_size or sampling_option)
+        _refuse_for_rules(rule, for_rules, bool(force or climb or anneal or show or wanted.anything))
+        _refuse_for_annealing(anneal, bool(annealing_option), bool(force or climb or wanted.forests))
         if documents is not None and not (anneal or (rule is not None and rule.evidence == "samples")):
             raise UsageError("--documents goes with --anneal, or with --decision and --evidence samples")
         if exhaustive:
             limits = replace(limits, algorithm="exhaustive")
-        list_format = NBEST_FORMATS.get(nbest_format)()
-        loaded = Model.load(model)
-        translator = Translator.of(
-            loaded,
-            None if weights is None else loaded.read_weights(weights, terminal.progress()),
-            limits=limits,
-            space=space,
-            climbing=None if climb is None else HillClimbing(start=climb),
-            markup=markup,
-            threads=threads or available_cores(),
-        )
-        preparation = loaded.preparation(prepared=prepared)
-        sentences: Iterable[str] = read_lines(source)
-        labels = None
-        if documents is not None:
-            sentences = list(sentences)
-            labels = read_documents(documents, len(sentences))
-        sentences = preparation.source(sentences)
+        progress = live_progress()
+        translator = load_translator(model, weights, limits, space, threads, progress, climb=climb, markup=markup)
+        text = SourceText.read(source, documents, translator.model.preparation(prepared=prepared))
+        language = translator.model.settings.target_language or DEFAULT_LANGUAGE
+        printer = _Printer(language if detokenise else None, show)
         if rule is not None:
-            draw = None
-            if rule.evidence == "samples":
-                draw = sampler(translator, sampling_option, seed, terminal.progress(), documents=labels)
-            for batch in rule.gather(translator, sentences, draw=draw):
-                texts = rule.rule.decide(batch, threads=translator.threads).lines()
-                if detokenise:
-                    texts = detokenise_lines(texts, loaded.settings.target_language or DEFAULT_LANGUAGE)
-                print(*texts, sep="\n", flush=True)
-            return
-        with contextlib.ExitStack() as stack:
-            details_to = None if details is None else stack.enter_context(open_output(details))
-            links_to = None if links is None else stack.enter_context(open_output(links))
-            nbest_to = None if nbest_out is None else stack.enter_context(open_output(nbest_out))
-            graphs_to = None if hypergraphs is None else stack.enter_context(open_output(hypergraphs))
-            number = unreached = 0
-            cooling = options_from(Annealing, annealing_option or [])
-            parts = (
-                annealed(translator, sentences, cooling, seed=seed, documents=labels)
-                if anneal
-                else translator.searched(
-                    sentences,
-                    forests=nbest_to is not None or graphs_to is not None,
-                    targets=None if force is None else read_lines(force),
-                )
-            )
-            for part in parts:
-                translations = part.translations(features=details_to is not None)
-                texts = [translation.text for translation in translations]
-                if detokenise:
-                    texts = detokenise_lines(texts, loaded.settings.target_language or DEFAULT_LANGUAGE)
-                for i, (text, translation) in enumerate(zip(texts, translations, strict=True)):
-                    print(text)
-                    if show:
-                        print(_shown(translation))
-                    if picture is not None and number + i == 0:
-                        _draw(translation, picture)
-                    unreached += not part.reached(i)
-                    if details_to is not None:
-                        details_to.write(_details(translation, number + i, part.reached(i)))
-                    if links_to is not None:
-                        links_to.write(_links(translation))
-                    if graphs_to is not None and part.reached(i):
-                        graphs_to.write(format_hypergraph(part.hypergraph(i), number + i).encode() + b"\n")
-                sys.stdout.flush()
-                if nbest_to is not None and nbest_out is not None and nbest is not None:
-                    lists = part.nbest(nbest, distinct=distinct)
-                    ids = tuple(range(number, number + len(part)))
-                    for block in list_format.blocks(replace(lists, ids=ids), nbest_out, terminal.progress()):
-                        nbest_to.write(block)
-                number += len(part)
-            if force is not None:
-                terminal.progress().note(f"{number - unreached:,} of {number:,} translations can be reached")
+            _translate_by_rule(translator, text, rule, sampling_option, seed, printer)
+        elif anneal:
+            _translate_by_annealing(translator, text, annealing_option, seed, wanted, printer)
+        elif force is not None:
+            _force_translations(translator, text, read_lines(force), wanted, printer)
+        else:
+            _write(translator.searched(text.lines, forests=wanted.forests), wanted, printer)
 
 
-def _refuse_derivations(*wanted: object) -> None:
-    if any(thing is not None for thing in wanted):
+def _refuse_for_rules(rule: Decision | None, for_rules: bool, for_derivations: bool) -> None:
+    if rule is not None and for_derivations:
         raise UsageError(
             "--decision chooses strings, not derivations: it goes without --force, --climb, --anneal, --details, "
             "--links, --nbest-out, --hypergraphs, --picture and --show"
         )
+    if rule is None and for_rules:
+        raise UsageError("--decision-option, --evidence, --nbest-size and --sampling-option go with --decision")
 
 
-def sampler(
+def _refuse_for_annealing(anneal: bool, for_annealing: bool, for_searches: bool) -> None:
+    if anneal and for_searches:
+        raise UsageError("--anneal finds one derivation: no --force, --climb, --nbest-out or --hypergraphs")
+    if for_annealing and not anneal:
+        raise UsageError("--annealing-option goes with --anneal")
+
+
+@dataclass(frozen=True)
+class _Printer:
+    """Prints translations, of which the tokens are joined if a language says how, and below each its derivation."""
+
+    language: str | None
+    show: bool
+
+    def texts(self, texts: Sequence[str]) -> None:
+        """Print a batch of strings."""
+        print(*self._joined(texts), sep="\n", flush=True)
+
+    def derivations(self, translations: Sequence[Translation]) -> None:
+        """Print a batch of translations, with their derivations if these are to be shown."""
+        if not self.show:
+            self.texts([translation.text for translation in translations])
+            return
+        from dragoman.evaluation.figures.derivation_plot import text_derivation
+
+        for text, found in zip(self._joined([found.text for found in translations]), translations, strict=True):
+            drawn = text_derivation(found.source.split(), found.text.split(), found.phrases)
+            print(text, *(f"    {line}" for line in [*drawn.splitlines(), f"score {found.score:.4f}"]), sep="\n")
+        sys.stdout.flush()
+
+    def _joined(self, texts: Sequence[str]) -> Sequence[str]:
+        return texts if self.language is None else detokenise_lines(texts, self.language)
+
+
+def _translate_by_rule(
     translator: Translator,
+    text: SourceText,
+    rule: Decision,
+    sampling: Sequence[str] | None,
+    seed: int,
+    printer: _Printer,
+) -> None:
+    """Print the strings that a decision rule chooses."""
+    draw = None
+    if rule.evidence == "samples":
+        draw = sample_drawer(translator, sampling, seed, live_progress(), documents=text.documents)
+    for batch in rule.gather(translator, text.lines, draw=draw):
+        printer.texts(rule.rule.decide(batch, threads=translator.threads).lines())
+
+
+def _translate_by_annealing(
+    translator: Translator,
+    text: SourceText,
     options: Sequence[str] | None,
     seed: int,
-    progress: Progress,
-    *,
-    documents: Sequence[str] | None = None,
-) -> Draw:
-    """What draws samples as evidence; `documents` are labels of the lines."""
-    chains = Sampler.of(translator, options_from(Sampling, options or []))
-    return partial(chains.sample, seed=seed, documents=documents, features=False, progress=progress)
+    wanted: Wanted,
+    printer: _Printer,
+) -> None:
+    """Print and write the derivations that simulated annealing ends with."""
+    cooling = options_from(Annealing, options or [])
+    _write(annealed(translator, text.lines, cooling, seed=seed, documents=text.documents), wanted, printer)
 
 
-def _links(translation: Translation) -> bytes:
-    links = sorted(link for phrase in translation.phrases for link in phrase.links)
-    return (" ".join(f"{s}-{t}" for s, t in links) + "\n").encode()
+def _force_translations(
+    translator: Translator, text: SourceText, targets: Iterable[str], wanted: Wanted, printer: _Printer
+) -> None:
+    """Print and write the best derivations of given translations, and say how many have one."""
+    found = _write(translator.searched(text.lines, forests=wanted.forests, targets=targets), wanted, printer)
+    live_progress().note(f"{found.reached:,} of {found.sentences:,} translations can be reached")
 
 
-def _details(translation: Translation, number: int, reached: bool) -> bytes:
-    row = {"id": number, **asdict(translation)} if reached else {"id": number, "source": translation.source}
-    return json.dumps(row, ensure_ascii=False).encode() + b"\n"
+@dataclass(frozen=True)
+class _Count:
+    sentences: int
+    reached: int
 
 
-def _shown(translation: Translation) -> str:
-    from dragoman.evaluation.figures.derivation_plot import text_derivation
-
-    drawn = text_derivation(translation.source.split(), translation.text.split(), translation.phrases)
-    return "".join(f"    {line}\n" for line in [*drawn.splitlines(), f"score {translation.score:.4f}"]).rstrip("\n")
-
-
-def _draw(translation: Translation, path: Path) -> None:
-    from dragoman.evaluation.figures.derivation_plot import draw_derivation
-    from dragoman.evaluation.figures.figures import figure_svg
-
-    figure = draw_derivation(translation.source.split(), translation.text.split(), translation.phrases)
-    with open_output(path) as stream:
-        stream.write(figure_svg(figure).encode())
+def _write(parts: Iterable[Searched], wanted: Wanted, printer: _Printer) -> _Count:
+    """Print what was found, batch by batch, and write what is wanted on the side."""
+    sentences = reached = 0
+    with contextlib.ExitStack() as stack:
+        outputs = wanted.opened(stack)
+        for part in parts:
+            translations = part.translations(features=wanted.details is not None)
+            printer.derivations(translations)
+            for output in outputs:
+                output.add(part, translations, sentences)
+            sentences += len(part)
+            reached += sum(part.reached(i) for i in range(len(part)))
+    return _Count(sentences, reached)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from dragoman.cli import terminal
-from dragoman.cli.flags import Flags, Threads, command
+from dragoman.cli.flags import Flags, ModelFolder, Prepared, Threads, command
 from dragoman.cli.score import ReferenceFiles
 from dragoman.core.errors import UsageError
+from dragoman.core.live import live_progress
 from dragoman.core.options import options_from
 from dragoman.core.progress import available_cores
 from dragoman.metrics.combined import parse_metric
@@ -22,6 +24,7 @@ from dragoman.tuning.problems.evidence import Decoding
 from dragoman.tuning.runs.job import HeldOut, Job
 from dragoman.tuning.runs.learning import Course
 from dragoman.tuning.runs.loop import Loop
+from dragoman.tuning.runs.run import Run
 
 
 def register(app: typer.Typer) -> None:
@@ -40,7 +43,7 @@ def register(app: typer.Typer) -> None:
         ],
     )
     def tune(
-        model: Annotated[Path, typer.Option(help="The model folder.")],
+        model: ModelFolder,
         source: Annotated[Path, typer.Option(help="Source text of the tuning set, one sentence a line.")],
         reference: ReferenceFiles,
         out: Annotated[Path, typer.Option(help="The run's folder: new, or one to go on with.")],
@@ -70,9 +73,7 @@ def register(app: typer.Typer) -> None:
             Path | None, typer.Option(help="A label for each line of the source, for features of documents.")
         ] = None,
         held_out_documents: Annotated[Path | None, typer.Option(help="The same for the held-out source.")] = None,
-        prepared: Annotated[
-            bool, typer.Option("--prepared", help="The text is tokenised (and lower-cased) already.")
-        ] = False,
+        prepared: Prepared = False,
         seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 1,
         threads: Threads = None,
     ) -> None:
@@ -81,13 +82,6 @@ def register(app: typer.Typer) -> None:
         The folder holds the options, one line in events.jsonl for each iteration, and weights.txt, always the best so
         far. A run that was stopped, by whatever, goes on when the command is given again.
         """
-        if (held_out_source is None) != (not held_out_reference):
-            raise UsageError("--held-out-source and --held-out-reference go together")
-        if held_out_documents is not None and held_out_source is None:
-            raise UsageError("--held-out-documents goes with --held-out-source")
-        held_out = None
-        if held_out_source is not None:
-            held_out = HeldOut(held_out_source, tuple(held_out_reference or ()), held_out_documents)
         job = Job(
             model=model,
             source=source,
@@ -96,7 +90,7 @@ def register(app: typer.Typer) -> None:
             metric=metric,
             loop=loop,
             course=course,
-            held_out=held_out,
+            held_out=_held_out(held_out_source, held_out_reference, held_out_documents),
             documents=documents,
             decoding=decoding,
             limits=limits,
@@ -107,17 +101,31 @@ def register(app: typer.Typer) -> None:
             prepared=prepared,
             seed=seed,
         )
-        run = job.run(out, threads=threads or available_cores(), progress=terminal.progress())
-        before, found, events = run.weights(0), run.weights(), run.events()
-        sign = 1 if parse_metric(metric).higher_is_better else -1
-        best = max(event["score"] * sign for event in events) * sign
-        sparse = Model.load(model).sparse_prefixes
-        rows = [(name, before.get(name, 0.0), found[name]) for name in found if not name.startswith(sparse)]
-        title = f"{out}: {metric} {best:.2f}, {events[-1]['stop']}"
-        terminal.output().print(terminal.table(title, ["weight", "before", "now"], rows))
-        if len(rows) < len(found):
-            more = f"and {len(found) - len(rows):,} sparse weights: see dragoman weights top {out}"
-            terminal.output().print(more, markup=False)
+        run = job.run(out, threads=threads or available_cores(), progress=live_progress())
+        _print(run, model, metric)
+
+
+def _held_out(source: Path | None, references: Sequence[Path] | None, documents: Path | None) -> HeldOut | None:
+    if (source is None) != (not references):
+        raise UsageError("--held-out-source and --held-out-reference go together")
+    if documents is not None and source is None:
+        raise UsageError("--held-out-documents goes with --held-out-source")
+    return None if source is None else HeldOut(source, tuple(references or ()), documents)
+
+
+def _print(run: Run, model: Path, metric: str) -> None:
+    """Print the weights before and after; of sparse ones only how many there are."""
+    before, found, events = run.weights(0), run.weights(), run.events()
+    sign = 1 if parse_metric(metric).higher_is_better else -1
+    best = max(event["score"] * sign for event in events) * sign
+    sparse = Model.load(model).sparse_prefixes
+    rows = [(name, before.get(name, 0.0), found[name]) for name in found if not name.startswith(sparse)]
+    console = terminal.output()
+    title = f"{run.folder}: {metric} {best:.2f}, {events[-1]['stop']}"
+    console.print(terminal.table(title, ["weight", "before", "now"], rows))
+    if len(rows) < len(found):
+        more = f"and {len(found) - len(rows):,} sparse weights: see dragoman weights top {run.folder}"
+        console.print(more, markup=False)
 
 
 def _range(text: str) -> tuple[str, tuple[float, float]]:

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from dragoman.cli import terminal
-from dragoman.cli.flags import command
+from dragoman.cli.flags import command, command_group
 from dragoman.core.errors import DataError
 from dragoman.core.weights import Weights
 from dragoman.evaluation.statistics.weight_changes import Change, compare_weights, scaled
@@ -22,8 +22,7 @@ Most = Annotated[int, typer.Option("--most", "-n", min=1, help="How many to prin
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(no_args_is_help=True, help="Look at weights and compare them.")
-    app.add_typer(group, name="weights")
+    group = command_group(app, "weights")
 
     @command(group, "show", examples=["dragoman weights show run", "dragoman weights show model --prefix tm."])
     def show(weights: WeightsOf, prefix: Prefix = "") -> None:

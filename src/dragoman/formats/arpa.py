@@ -24,7 +24,7 @@ _ROWS_A_BLOCK = 1 << 16
 _COUNT = re.compile(rb"ngram\s+(\d{1,9})\s*=\s*(\d{1,18})")
 _SECTION = re.compile(rb"\\(\d{1,9})-grams:")
 
-# In step with ArpaFault in kernels/arpa_text.cpp.
+# In step with ArpaFault in kernels/text/arpa.cpp.
 _FAULTS = {
     1: ("found {}", "a log probability, as many words as the section's order, and perhaps a back-off weight"),
     2: ("found {}", "a number"),

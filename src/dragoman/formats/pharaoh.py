@@ -14,7 +14,7 @@ from dragoman.formats.faults import check_fault
 
 _ROWS_A_BLOCK = 1 << 16
 
-# In step with LinkFault in kernels/link_text.cpp.
+# In step with LinkFault in kernels/text/links.cpp.
 _FAULTS = {
     1: ("found {}", "links such as 0-1"),
     2: ("the link {} lies outside its sentence pair", "positions below the sentences' lengths, from 0"),

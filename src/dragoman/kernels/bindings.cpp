@@ -1,95 +1,65 @@
-// The one place where kernels meet Python. Each kernel file registers its functions through its bind_* function.
+// The one place where kernels meet Python: each file of kernels registers its functions through its bind_* function.
 #include <nanobind/nanobind.h>
 
 namespace dragoman {
-void bind_forest_derivations(nanobind::module_&);
-void bind_forest_envelope(nanobind::module_&);
-void bind_forest_gradient(nanobind::module_&);
-void bind_forest_inside(nanobind::module_&);
-void bind_forest_kbest(nanobind::module_&);
-void bind_forest_merge(nanobind::module_&);
-void bind_forest_ngrams(nanobind::module_&);
-void bind_forest_sample(nanobind::module_&);
-void bind_forest_string(nanobind::module_&);
-void bind_forest_translations(nanobind::module_&);
-void bind_segmentations(nanobind::module_&);
-void bind_sequences(nanobind::module_&);
-void bind_lm_index(nanobind::module_&);
-void bind_lm_query(nanobind::module_&);
-void bind_mert(nanobind::module_&);
-void bind_ngram_counts(nanobind::module_&);
-void bind_ngram_consensus(nanobind::module_&);
-void bind_extract(nanobind::module_&);
-void bind_score(nanobind::module_&);
-void bind_significance(nanobind::module_&);
-void bind_alignment(nanobind::module_&);
-void bind_cooccurrence(nanobind::module_&);
-void bind_hmm(nanobind::module_&);
-void bind_symmetrise(nanobind::module_&);
-void bind_mira(nanobind::module_&);
-void bind_mira_smo(nanobind::module_&);
-void bind_pair_sample(nanobind::module_&);
-void bind_phrase_search(nanobind::module_&);
-void bind_gibbs(nanobind::module_&);
-void bind_global_features(nanobind::module_&);
-void bind_greedy(nanobind::module_&);
-void bind_samplerank(nanobind::module_&);
-void bind_metric_edits(nanobind::module_&);
-void bind_metric_meteor(nanobind::module_&);
-void bind_metric_ngrams(nanobind::module_&);
-void bind_text(nanobind::module_&);
-void bind_arpa_text(nanobind::module_&);
-void bind_link_text(nanobind::module_&);
-void bind_nbest_text(nanobind::module_&);
-void bind_table_text(nanobind::module_&);
-void bind_evaluate(nanobind::module_&);
-void bind_expected_gain(nanobind::module_&);
-void bind_risk(nanobind::module_&);
+
+using Bind = void(nanobind::module_&);
+
+Bind bind_feature_rows, bind_sequences;
+
+namespace text {
+Bind bind_arpa, bind_lines, bind_links, bind_nbest_numbers, bind_nbest_read, bind_nbest_write, bind_table;
 }
 
+namespace training {
+Bind bind_alignment, bind_cooccurrence, bind_extract, bind_hmm, bind_score, bind_significance, bind_symmetrise;
+}
+
+namespace lm {
+Bind bind_index, bind_ngram_counts, bind_query;
+}
+
+namespace search::phrase {
+Bind bind_greedy, bind_search;
+}
+
+namespace sampling {
+Bind bind_global_features;
+}
+
+namespace sampling::phrase {
+Bind bind_gibbs, bind_segmentations;
+}
+
+namespace forest {
+Bind bind_derivations, bind_envelope, bind_gradient, bind_inside, bind_kbest, bind_merge, bind_ngrams, bind_sample,
+bind_string, bind_translations;
+}
+
+namespace tuning {
+Bind bind_evaluate, bind_mert, bind_mira, bind_mira_smo, bind_pair_sample, bind_risk, bind_samplerank;
+}
+
+namespace metrics {
+Bind bind_edits, bind_expected_gain, bind_meteor, bind_ngram_consensus, bind_ngrams;
+}
+
+}  // namespace dragoman
+
 NB_MODULE(_kernels, m) {
+    using namespace dragoman;
     m.doc() = "Inner loops of Dragoman: arrays in, arrays out.";
-    dragoman::bind_forest_derivations(m);
-    dragoman::bind_forest_envelope(m);
-    dragoman::bind_forest_gradient(m);
-    dragoman::bind_forest_inside(m);
-    dragoman::bind_forest_kbest(m);
-    dragoman::bind_forest_merge(m);
-    dragoman::bind_forest_ngrams(m);
-    dragoman::bind_forest_sample(m);
-    dragoman::bind_forest_string(m);
-    dragoman::bind_forest_translations(m);
-    dragoman::bind_segmentations(m);
-    dragoman::bind_sequences(m);
-    dragoman::bind_lm_index(m);
-    dragoman::bind_lm_query(m);
-    dragoman::bind_mert(m);
-    dragoman::bind_ngram_counts(m);
-    dragoman::bind_ngram_consensus(m);
-    dragoman::bind_extract(m);
-    dragoman::bind_score(m);
-    dragoman::bind_significance(m);
-    dragoman::bind_alignment(m);
-    dragoman::bind_cooccurrence(m);
-    dragoman::bind_hmm(m);
-    dragoman::bind_symmetrise(m);
-    dragoman::bind_mira(m);
-    dragoman::bind_mira_smo(m);
-    dragoman::bind_pair_sample(m);
-    dragoman::bind_phrase_search(m);
-    dragoman::bind_gibbs(m);
-    dragoman::bind_global_features(m);
-    dragoman::bind_greedy(m);
-    dragoman::bind_samplerank(m);
-    dragoman::bind_metric_edits(m);
-    dragoman::bind_metric_meteor(m);
-    dragoman::bind_metric_ngrams(m);
-    dragoman::bind_text(m);
-    dragoman::bind_arpa_text(m);
-    dragoman::bind_link_text(m);
-    dragoman::bind_nbest_text(m);
-    dragoman::bind_table_text(m);
-    dragoman::bind_evaluate(m);
-    dragoman::bind_expected_gain(m);
-    dragoman::bind_risk(m);
+    for (Bind* bind :
+         {bind_feature_rows, bind_sequences, text::bind_arpa, text::bind_lines, text::bind_links, text::bind_nbest_numbers, text::bind_nbest_read, text::bind_nbest_write, text::bind_table,
+          training::bind_alignment, training::bind_cooccurrence, training::bind_extract, training::bind_hmm,
+          training::bind_score, training::bind_significance, training::bind_symmetrise, lm::bind_index,
+          lm::bind_ngram_counts, lm::bind_query, search::phrase::bind_greedy, search::phrase::bind_search,
+          sampling::bind_global_features, sampling::phrase::bind_gibbs, sampling::phrase::bind_segmentations,
+          forest::bind_derivations, forest::bind_envelope, forest::bind_gradient, forest::bind_inside,
+          forest::bind_kbest, forest::bind_merge, forest::bind_ngrams, forest::bind_sample, forest::bind_string,
+          forest::bind_translations, tuning::bind_evaluate, tuning::bind_mert, tuning::bind_mira,
+          tuning::bind_mira_smo, tuning::bind_pair_sample, tuning::bind_risk, tuning::bind_samplerank,
+          metrics::bind_edits, metrics::bind_expected_gain, metrics::bind_meteor, metrics::bind_ngram_consensus,
+          metrics::bind_ngrams})
+        bind(m);
 }

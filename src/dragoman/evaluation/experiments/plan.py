@@ -27,7 +27,8 @@ Methods that learn from samples also look at
     source = "dev2.fr"
     reference = ["dev2.en"]
 
-Paths are relative to the file. Tables `[[decision]]` say by which rules to translate, see `plan_decisions.py`.
+Paths are relative to the file. `correction = "holm"` corrects p-values for the number of pairs. Tables `[[decision]]`
+say by which rules to translate, see `plan_decisions.py`.
 """
 
 from __future__ import annotations
@@ -35,13 +36,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast, get_args
 
 from dragoman.core.errors import DataError, DragomanError
 from dragoman.core.toml import read_toml
 from dragoman.decision.settings import Decision
 from dragoman.evaluation.experiments.folder_name import folder_name
 from dragoman.evaluation.experiments.plan_decisions import AS_DECODED, PlannedDecision, planned_decisions
+from dragoman.evaluation.statistics.holm import Correction
 from dragoman.metrics.combined import parse_metric
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.tuning import TUNERS
@@ -53,7 +55,7 @@ from dragoman.tuning.runs.loop import Loop
 
 _TEXTS = ("title", "model", "source", "reference", "documents", "metric", "metrics", "start", "fixed", "prepared")
 _TABLES = ("loop", "decoding", "course", "held_out", "search", "space", "ranges", "method", "decision", "test")
-_KEYS = frozenset({*_TEXTS, *_TABLES, "runs", "seeds", "curves"})
+_KEYS = frozenset({*_TEXTS, *_TABLES, "runs", "seeds", "curves", "correction"})
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,8 @@ class TestSet:
 class Plan:
     """Methods, seeds, decisions and test sets, each with each.
 
-    The first metric is tuned to and tested for significance.
+    The first metric is tuned to and tested for significance, with p-values corrected for the number of pairs if the
+    plan says so.
     """
 
     title: str
@@ -100,6 +103,7 @@ class Plan:
     tests: tuple[TestSet, ...]
     curves: bool = True
     decisions: tuple[PlannedDecision, ...] = (AS_DECODED,)
+    correction: Correction = "none"
 
     @property
     def has_decisions(self) -> bool:
@@ -167,6 +171,7 @@ def _plan(path: Path, values: Mapping[str, Any]) -> Plan:
         tests=tuple(tests),
         curves=_flag(path, values, "curves", True),
         decisions=decisions,
+        correction=_correction(path, values),
     )
 
 
@@ -233,6 +238,14 @@ def _flag(path: Path, values: Mapping[str, Any], key: str, default: bool) -> boo
     if not isinstance(value, bool):
         raise DataError(f"says that {key} is {value!r}", path=path, expected="true or false")
     return value
+
+
+def _correction(path: Path, values: Mapping[str, Any]) -> Correction:
+    found = values.get("correction", "none")
+    if found not in get_args(Correction):
+        choices = " or ".join(get_args(Correction))
+        raise DataError(f"says that correction is {found!r}", path=path, expected=choices)
+    return cast(Correction, found)
 
 
 def _seeds(path: Path, values: Mapping[str, Any]) -> tuple[int, ...]:

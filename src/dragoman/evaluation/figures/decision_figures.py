@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.evaluation.figures.figures import panel_grid
+from dragoman.evaluation.figures.svg import panel_grid
+from dragoman.evaluation.statistics.bands import deviation_band, range_band
+from dragoman.evaluation.statistics.worth_seeing import limits_of_losses, limits_of_systems
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
 Vector = NDArray[np.float64]
 
 _WIDTH = 0.7  # of the place that a method has, for its decisions
-_FAR = 6  # median distances from the median, or median losses
 
 
 def system_chart(panels: Mapping[str, Mapping[str, Mapping[str, Vector]]]) -> Figure:
@@ -31,17 +32,18 @@ def system_chart(panels: Mapping[str, Mapping[str, Mapping[str, Vector]]]) -> Fi
     columns = max(1, min(2, int(11 / width)))
     figure, axes = panel_grid(len(panels), columns=columns, size=(width, 3.3))
     for ax, (title, decisions) in zip(axes, panels.items(), strict=True):
-        low, high = _limits([scores for methods in decisions.values() for scores in methods.values()])
+        bands = {name: [deviation_band(s[:, None]) for s in systems.values()] for name, systems in decisions.items()}
+        low, high = limits_of_systems([band for systems in bands.values() for band in systems])
         for i, (decision, by_method) in enumerate(decisions.items()):
             places = np.arange(len(methods)) + _WIDTH * ((i + 0.5) / len(decisions) - 0.5)
             colour = f"C{i}"
-            for place, scores in zip(places.tolist(), by_method.values(), strict=True):
-                mean = float(scores.mean())
+            for place, scores, band in zip(places.tolist(), by_method.values(), bands[decision], strict=True):
+                mean = float(band.mean[0])
                 if not low <= mean <= high:
                     _at_the_edge(ax, place, mean, mean < low, colour)
                     continue
                 ax.plot(np.full(len(scores), place), scores, ".", color=colour, alpha=0.3, markersize=5)
-                deviation = float(scores.std(ddof=1)) if len(scores) > 1 else None
+                deviation = band.high - band.mean if len(scores) > 1 else None
                 ax.errorbar(place, mean, deviation, fmt="o", color=colour, markersize=5, capsize=2.5, linewidth=1.2)
             ax.plot([], [], "o", color=colour, markersize=5, label=decision)
         for border in range(1, len(methods)):
@@ -70,36 +72,20 @@ def scale_curves(panels: Mapping[str, Mapping[str, Mapping[float, Vector]]], met
         means: list[float] = []
         for name, by_scale in methods.items():
             scales = np.array(sorted(by_scale))
-            runs = np.array([by_scale[scale] for scale in scales.tolist()])
-            mean = runs.mean(axis=1)
-            (line,) = ax.plot(scales, mean, marker=".", label=name)
-            ax.fill_between(scales, runs.min(axis=1), runs.max(axis=1), color=line.get_color(), alpha=0.12, linewidth=0)
-            means += mean.tolist()
+            band = range_band(np.array([by_scale[scale] for scale in scales.tolist()]).T)
+            (line,) = ax.plot(scales, band.mean, marker=".", label=name)
+            ax.fill_between(scales, band.low, band.high, color=line.get_color(), alpha=0.12, linewidth=0)
+            means += band.mean.tolist()
         every = sorted({scale for by_scale in methods.values() for scale in by_scale})
         ax.axhline(0, color="#888", linewidth=0.8)
         ax.set_xscale("log", base=2)
         ax.set_xticks(every, [f"{scale:g}" for scale in every])
         ax.minorticks_off()
-        sizes = np.abs(means)
-        worst = min(float(sizes.max()), max(_FAR * float(np.median(sizes)), 0.1))
-        if worst:
-            low, high = sorted(np.copysign(worst, sum(means)) * np.array([1.05, -0.05]))
-            ax.set_ylim(low, high)
+        ax.set_ylim(limits_of_losses(means))
         ax.set(title=title, xlabel="scale", ylabel=f"{metric}, against the best scale")
         ax.grid(alpha=0.3)
     axes[0].legend(fontsize="small")
     return figure
-
-
-def _limits(systems: Sequence[Vector]) -> tuple[float, float]:
-    """What a panel shows: the systems whose mean is not far from the median, with their deviations."""
-    means = np.array([scores.mean() for scores in systems])
-    deviations = np.array([scores.std(ddof=1) if len(scores) > 1 else 0.0 for scores in systems])
-    distances = np.abs(means - np.median(means))
-    shown = distances <= max(_FAR * float(np.median(distances)), 0.02 * abs(float(np.median(means))), 0.1)
-    low, high = float((means - deviations)[shown].min()), float((means + deviations)[shown].max())
-    margin = 0.1 * max(high - low, 0.1)
-    return low - margin, high + margin
 
 
 def _at_the_edge(ax: Any, place: float, value: float, below: bool, colour: str) -> None:

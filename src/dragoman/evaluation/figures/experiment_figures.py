@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.evaluation.figures.figures import panel_grid
-from dragoman.tuning.optimise.line_search import Line
+from dragoman.evaluation.figures.svg import panel_grid
+from dragoman.evaluation.statistics.bands import Band, deviation_band
+from dragoman.evaluation.statistics.worth_seeing import limits_of_curves
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -17,31 +18,21 @@ if TYPE_CHECKING:
 Vector = NDArray[np.float64]
 
 _PANEL = (3.1, 2.3)  # inches
-_POINTS = 400  # of a step function that a picture can show
 
 
-def learning_curves(panels: Mapping[str, Mapping[str, Vector]], metric: str) -> Figure:
-    """A panel for each set of sentences, a line for each method: the mean over runs, and a band of ± 1 sd.
+def learning_curves(panels: Mapping[str, Mapping[str, Band]], metric: str) -> Figure:
+    """A panel for each set of sentences, a line with a band for each method.
 
-    Values have a row for each run. The scale leaves out what is far below the rest, such as the bad weights of some
-    first iterations, so that the methods can be told apart.
+    The scale leaves out what is far below the rest, such as the bad weights of some first iterations, so that the
+    methods can be told apart.
     """
     figure, axes = panel_grid(len(panels), columns=2, size=(5.2, 3.4))
     for ax, (title, curves) in zip(axes, panels.items(), strict=True):
-        worth_seeing: list[float] = []
-        highest: list[float] = []
-        for name, runs in curves.items():
-            mean = runs.mean(axis=0)
-            iterations = np.arange(len(mean))
-            (line,) = ax.plot(iterations, mean, marker=".", label=name)
-            if len(runs) > 1:
-                sd = runs.std(axis=0, ddof=1)
-                ax.fill_between(iterations, mean - sd, mean + sd, color=line.get_color(), alpha=0.15, linewidth=0)
-            worth_seeing += [mean[0], mean[-1], float(np.median(mean))]
-            highest.append(float(mean.max()))
-        low, high = min(worth_seeing), max(highest)
-        margin = 0.08 * (high - low) + 0.05
-        ax.set_ylim(low - margin, high + margin)
+        for name, band in curves.items():
+            iterations = np.arange(len(band.mean))
+            (line,) = ax.plot(iterations, band.mean, marker=".", label=name)
+            ax.fill_between(iterations, band.low, band.high, color=line.get_color(), alpha=0.15, linewidth=0)
+        ax.set_ylim(limits_of_curves(list(curves.values())))
         ax.set(title=title, xlabel="optimised so often", ylabel=metric)
         _whole_numbers(ax)
     axes[0].legend(fontsize="small")
@@ -62,23 +53,18 @@ def traces(panels: Sequence[tuple[str, str, Sequence[Vector]]]) -> Figure:
     return figure
 
 
-def weight_lines(names: Sequence[str], weights: Vector, lines: Sequence[Line], sign: int, metric: str) -> Figure:
-    """A panel for each feature: the metric of the tuning set as its weight changes and the others stay.
+def weight_lines(names: Sequence[str], weights: Vector, lines: Sequence[tuple[Vector, Vector]], metric: str) -> Figure:
+    """A panel for each feature: the metric of the tuning set (values, scores) as its weight changes.
 
-    Exact: the lines come from the upper envelopes of all candidates. The weight that was chosen is marked.
+    The weight that was chosen is marked.
     """
     figure, axes = panel_grid(len(names), columns=4, size=(2.5, 1.8))
-    reach = float(np.abs(weights).max())
-    everything = []
-    for ax, name, weight, line in zip(axes, names, weights.tolist(), lines, strict=True):
-        t = np.linspace(-reach, reach, _POINTS)
-        values = sign * line.scores[np.searchsorted(line.breaks, t, "right")]
-        everything.append(values)
-        ax.plot(weight + t, values, linewidth=1, drawstyle="steps-mid")
+    for ax, name, weight, (values, scores) in zip(axes, names, weights.tolist(), lines, strict=True):
+        ax.plot(values, scores, linewidth=1, drawstyle="steps-mid")
         ax.axvline(weight, color="#b03030", linewidth=1)
         ax.set_title(name, fontsize="small")
         ax.tick_params(labelsize="x-small")
-    low, high = float(np.min(everything)), float(np.max(everything))
+    low, high = min(scores.min() for _, scores in lines), max(scores.max() for _, scores in lines)
     for ax in axes:
         ax.set_ylim(low - 0.05 * (high - low) - 0.01, high + 0.05 * (high - low) + 0.01)
     figure.supylabel(metric, fontsize="small")
@@ -95,7 +81,7 @@ def weight_chart(names: Sequence[str], weights: Mapping[str, Vector]) -> Figure:
         shift = 0.6 * ((i + 0.5) / len(weights) - 0.5)
         places = np.tile(np.arange(len(names)) + shift, (len(runs), 1))
         (points,) = ax.plot(runs.ravel(), places.ravel(), ".", alpha=0.5, markersize=5)
-        ax.plot(runs.mean(axis=0), places[0], "|", color=points.get_color(), markersize=9, label=name)
+        ax.plot(deviation_band(runs).mean, places[0], "|", color=points.get_color(), markersize=9, label=name)
     for row in range(1, len(names)):
         ax.axhline(row - 0.5, color="#8884", linewidth=0.5)
     ax.axvline(0, color="#888", linewidth=0.8)

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dragoman.evaluation.statistics.worth_seeing import limits_of_scores
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Events = Sequence[Mapping[str, Any]]
 
 _NO_CURVES = {"iteration", "score", "updates"}
-_LARGEST_SHARE = 0.1  # of the scores that may lie beyond the picture's edge
 
 
 def draw_runs(runs: Mapping[str, Events], metric: str, *, sign: int = 1) -> Figure:
@@ -40,9 +41,7 @@ def draw_runs(runs: Mapping[str, Events], metric: str, *, sign: int = 1) -> Figu
             # What an iteration reports belongs to the way from its weights to the next.
             told = [(place, event[other]) for place, event in zip(places[1:], events, strict=False) if other in event]
             ax.plot(*(zip(*told, strict=True) if told else ((), ())), marker=".", linewidth=1, color=line.get_color())
-    far, best = sign * float(np.quantile(sign * scores, _LARGEST_SHARE)), sign * float((sign * scores).max())
-    margin = 0.1 * abs(best - far) + 0.05
-    axes[0].set_ylim(min(far, best) - margin, max(far, best) + margin)
+    axes[0].set_ylim(limits_of_scores(scores, sign))
     axes[0].set_ylabel(metric)
     axes[0].legend(fontsize="small")
     for ax, other in zip(axes[1:], others, strict=True):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from dragoman.evaluation.figures.svg import panel_grid
+from dragoman.evaluation.statistics.spread import mean_of_beginnings
 from dragoman.sampling.diagnostics.results import SentenceDiagnostics
 from dragoman.sampling.diagnostics.summary import INDEPENDENT, Summary
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _COLOURS = ("#1f6f8b", "#c8553d", "#588b4c", "#8e6bbf")
 _GREY = "#888888"
 _PANELS = 12  # sentences that are drawn one by one
+_COLUMNS = 4
 _LAGS = 50  # of the autocorrelation
 
 Lines = Sequence[tuple[str, Sequence[float], Sequence[float]]]
@@ -23,7 +24,7 @@ Lines = Sequence[tuple[str, Sequence[float], Sequence[float]]]
 
 def draw_divergence(summary: Summary) -> Figure:
     """Draw the mean divergence of samples from the exact distribution against their number (figure 5.10)."""
-    figure, axes = _figure(1, width=6.4, height=4.0)
+    figure, axes = panel_grid(1, columns=_COLUMNS, size=(6.4, 4.0))
     rows = [
         (curve.name, curve.derivation_divergence, curve.translation_divergence)
         for curve in summary.curves
@@ -37,7 +38,7 @@ def draw_divergence(summary: Summary) -> Figure:
 def draw_divergences(sentences: Sequence[SentenceDiagnostics]) -> Figure:
     """Draw the divergence of each sentence by itself, the first dozen that have exact probabilities."""
     shown = [one for one in sentences if one.exact][:_PANELS]
-    figure, axes = _figure(len(shown), width=3.2, height=2.4)
+    figure, axes = panel_grid(len(shown), columns=_COLUMNS, size=(3.2, 2.4))
     for panel, one in zip(axes, shown, strict=True):
         curves = [(run.initial, run.curves) for run in one.runs]
         curves += [] if one.independent is None else [(INDEPENDENT, one.independent)]
@@ -49,10 +50,9 @@ def draw_divergences(sentences: Sequence[SentenceDiagnostics]) -> Figure:
 
 def draw_autocorrelation(sentences: Sequence[SentenceDiagnostics]) -> Figure:
     """Draw the mean autocorrelation of the score for each way to begin."""
-    figure, axes = _figure(1, width=6.4, height=3.0)
+    figure, axes = panel_grid(1, columns=_COLUMNS, size=(6.4, 3.0))
     for place, runs in enumerate(zip(*(one.runs for one in sentences), strict=True)):
-        lags = min(_LAGS, *(len(run.autocorrelation) for run in runs))
-        mean = np.mean([run.autocorrelation[:lags] for run in runs], axis=0)
+        mean = mean_of_beginnings([run.autocorrelation for run in runs], _LAGS)
         axes[0].plot(mean, color=_COLOURS[place % len(_COLOURS)], label=runs[0].initial)
     axes[0].axhline(0, color=_GREY, linewidth=0.8)
     axes[0].set_xlabel("samples apart")
@@ -70,7 +70,7 @@ def draw_expectations(summary: Summary, features: Sequence[str] | None = None) -
     place = {name: i for i, name in enumerate(summary.features)}
     shown = [name for name in place if any(row.values[place[name]] for row in rows)] if features is None else features
     sizes = sorted({row.size for row in rows if row.size is not None})
-    figure, axes = _figure(len(shown), width=3.0, height=2.2)
+    figure, axes = panel_grid(len(shown), columns=_COLUMNS, size=(3.0, 2.2))
     names = list(dict.fromkeys(row.evidence for row in rows if row.size is not None))
     for panel, feature in zip(axes, shown, strict=True):
         column = place[feature]
@@ -102,12 +102,3 @@ def _divergence(axes: Any, sizes: Sequence[int], rows: Lines) -> None:
     axes.set_xlabel("samples", fontsize=8)
     axes.set_ylabel("sampler divergence (nats)", fontsize=8)
     axes.grid(alpha=0.3)
-
-
-def _figure(panels: int, *, width: float, height: float) -> tuple[Figure, list[Any]]:
-    from matplotlib.figure import Figure
-
-    columns = min(panels, 4)
-    rows = -(-panels // columns)
-    figure = Figure(figsize=(width * columns, height * rows), layout="tight")
-    return figure, [figure.add_subplot(rows, columns, place + 1) for place in range(panels)]

@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from dragoman.core.files import PathLike, open_output
-from dragoman.evaluation.figures.figures import figure_svg
+from dragoman.evaluation.figures.svg import figure_svg
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.evaluation.statistics.holm import SIGNIFICANT, Correction, holm
 from dragoman.evaluation.statistics.instability import instability
-from dragoman.evaluation.statistics.significance import approximate_randomisation, conclusive_shares, paired_bootstrap
+from dragoman.evaluation.statistics.significance import (
+    approximate_randomisation,
+    conclusive_shares,
+    order_line,
+    paired_bootstrap,
+)
 from dragoman.metrics.metric import Metric, Scorer
 
 
@@ -25,12 +31,17 @@ class Resampling:
     samples: int = 100
     sample_sizes: tuple[int, ...] = (300,)
     seed: int = 0
+    #: How the p-values of the pairs are corrected for their number.
+    correction: Correction = "none"
 
 
 def compare_systems(
     metric: Metric, scorer: Scorer, names: Sequence[str], systems: Sequence[NDArray[np.float64]], how: Resampling
 ) -> dict[str, Any]:
-    """Run all tests on the statistics (axes run, sentence, column) of some systems."""
+    """Run all tests on the statistics (axes run, sentence, column) of some systems.
+
+    With a correction, pairs have corrected p-values beside the raw ones, and the order line goes by them.
+    """
     upward = metric.higher_is_better
     bootstrap = paired_bootstrap(scorer, systems, higher_is_better=upward, resamples=how.resamples, seed=how.seed)
     shares = {
@@ -46,16 +57,6 @@ def compare_systems(
         for size in how.sample_sizes
         if how.samples
     }
-    rows = []
-    for name, runs in zip(names, systems, strict=True):
-        found = instability(scorer, runs, resamples=how.resamples, seed=how.seed)
-        row = {
-            "system": name,
-            "score": found.mean,
-            "runs": list(found.scores),
-            "sd_sentences": found.selection_deviation,
-        }
-        rows.append(row | ({} if math.isnan(found.run_deviation) else {"sd_runs": found.run_deviation}))
     pairs = []
     for a, b in itertools.combinations(bootstrap.order(), 2):
         pair: dict[str, Any] = {
@@ -72,4 +73,40 @@ def compare_systems(
             )
         pairs.append(pair)
     order = bootstrap.order_line(names)
-    return {"systems": rows, "pairs": pairs, "order": order}
+    if how.correction == "holm":
+        pairs = with_holm(pairs)
+        order = corrected_order(pairs)
+    return {"systems": _scores(scorer, names, systems, how), "pairs": pairs, "order": order}
+
+
+def with_holm(pairs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The pairs with p-values that are corrected for all tests of the same kind among them, beside the raw ones."""
+    found = [dict(pair) for pair in pairs]
+    for kind in ("p_bootstrap", "p_randomisation"):
+        tested = [pair for pair in found if kind in pair]
+        for pair, value in zip(tested, holm([pair[kind] for pair in tested]), strict=True):
+            pair[f"{kind}_holm"] = value
+    return found
+
+
+def corrected_order(pairs: Sequence[Mapping[str, Any]]) -> str:
+    """The order of some systems, of all pairs of which there are corrected p-values of the bootstrap."""
+    p_values = {(pair["better"], pair["worse"]): pair["p_bootstrap_holm"] for pair in pairs}
+    ranking = sorted({name for pair in p_values for name in pair}, key=lambda name: sum(name == b for _, b in p_values))
+    return order_line(ranking, lambda better, worse: p_values[better, worse] <= SIGNIFICANT)
+
+
+def _scores(
+    scorer: Scorer, names: Sequence[str], systems: Sequence[NDArray[np.float64]], how: Resampling
+) -> list[dict[str, Any]]:
+    rows = []
+    for name, runs in zip(names, systems, strict=True):
+        found = instability(scorer, runs, resamples=how.resamples, seed=how.seed)
+        row = {
+            "system": name,
+            "score": found.mean,
+            "runs": list(found.scores),
+            "sd_sentences": found.selection_deviation,
+        }
+        rows.append(row | ({} if math.isnan(found.run_deviation) else {"sd_runs": found.run_deviation}))
+    return rows

@@ -8,7 +8,7 @@ counted again, and the same seed gives the same result.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,15 +79,24 @@ class PairedBootstrap:
         return self.share_better(first, second) >= CONCLUSIVE
 
     def order_line(self, names: Sequence[str]) -> str:
-        """Return the order as Schuth (2010) writes it: `>` is significantly better than the next, `≥` is not."""
-        order = self.order()
-        line = names[order[0]]
-        for before, after in itertools.pairwise(order):
-            line += f" {'>' if self.is_better(before, after) else '≥'} {names[after]}"
-        return line
+        """Return the order of the systems in one line, see `order_line`."""
+        better = {(names[a], names[b]): self.is_better(a, b) for a, b in itertools.pairwise(self.order())}
+        return order_line([names[system] for system in self.order()], lambda a, b: better[a, b])
 
     def _signed(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         return scores if self.higher_is_better else -scores
+
+
+def order_line(ranking: Sequence[str], is_better: Callable[[str, str], bool]) -> str:
+    """Return an order as Schuth (2010) writes it: `>` is significantly better than the next, `≥` is not.
+
+    >>> order_line(["a", "b", "c"], lambda first, second: second == "c")
+    'a ≥ b > c'
+    """
+    line = ranking[0]
+    for before, after in itertools.pairwise(ranking):
+        line += f" {'>' if is_better(before, after) else '≥'} {after}"
+    return line
 
 
 def paired_bootstrap(

@@ -31,3 +31,14 @@ def geometric_mean(values: Sequence[float]) -> str:
         return ""
     mean = f"{np.exp(np.log(values).mean()):.3g}"
     return mean if min(values) == max(values) else f"{mean} ({min(values):g} to {max(values):g})"
+
+
+def mean_of_beginnings(rows: Sequence[Sequence[float]], most: int) -> NDArray[np.float64]:
+    """The mean of rows at each place that all of them have, of so many places at the most.
+
+    >>> mean_of_beginnings([[1.0, 2.0, 3.0], [3.0, 4.0]], 50).tolist()
+    [2.0, 3.0]
+    """
+    places = min(most, *map(len, rows))
+    mean: NDArray[np.float64] = np.array([row[:places] for row in rows], np.float64).mean(axis=0)
+    return mean

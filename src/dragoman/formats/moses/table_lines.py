@@ -18,7 +18,7 @@ from dragoman.formats.faults import check_fault
 
 _ROWS_A_BLOCK = 1 << 16
 
-# In step with TableFault in kernels/table_text.cpp.
+# In step with TableFault in kernels/text/table.cpp.
 _FAULTS = {
     1: ("found {}, which has fewer than three fields", "source ||| target ||| scores"),
     2: ("found {}, which has more than three fields", "source ||| target ||| scores"),

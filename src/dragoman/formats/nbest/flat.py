@@ -33,7 +33,7 @@ from dragoman.formats.faults import check_fault
 from dragoman.formats.nbest.format import NBestFormat, sniff
 from dragoman.formats.nbest.lines import group_by_number, warn_of_empty
 
-# In step with NBestFault in kernels/nbest_text.cpp, as far as its tables of numbers go.
+# In step with NBestFault in kernels/text/nbest_read.cpp, as far as its tables of numbers go.
 _FAULTS = {
     6: ("found {}", "a number in each column, separated by tabs"),
     7: ("found {}", "a finite number"),

@@ -120,7 +120,7 @@ class BarSeparatedNBest(NBestFormat):
 
     @classmethod
     def _faults(cls) -> Faults:
-        """In step with NBestFault in kernels/nbest_text.cpp."""
+        """In step with NBestFault in kernels/text/nbest_read.cpp."""
         pair = "'name= value …'" if cls.grouped else "'name=value'"
         return {
             1: ("the line is empty", cls.example),

@@ -25,7 +25,7 @@ class LexicalConsistency(GlobalFeature):
     before (Tiedemann 2010). A feature of words has no links; like early word aligners it goes by co-occurrence.
 
     Content words have at least `min_length` characters, one of them a letter. The cost of a change is about the number
-    of the repeated words that stand with the words that come and go, see `kernels/lexical_consistency.hpp`.
+    of the repeated words that stand with the words that come and go, see `kernels/sampling/lexical_consistency.hpp`.
     """
 
     name: ClassVar[str] = "lexical_consistency"

@@ -1,7 +1,7 @@
 """Sampling phrase-based derivations.
 
 Arun et al. (2009), *Monte Carlo inference and maximization for phrase-based translation*; Arun's thesis (2011),
-chapter 5. The operators, and why the chains have the right distribution, are in the kernel's `gibbs_chain.hpp`.
+chapter 5. The operators, and why the chains have the right distribution, are in `kernels/sampling/phrase/chain.hpp`.
 """
 
 from __future__ import annotations

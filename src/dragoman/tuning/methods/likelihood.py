@@ -48,7 +48,7 @@ class Likelihood(Tuner):
     Pruned hypergraphs stand for the whole space. While they lack what the new weights prefer, the likelihood rises by
     going where nothing is known, and the first few iterations translate worse than the start: the references are often
     outside the beam, and what sets them apart from it is that they score badly. It takes dense hypergraphs, hence
-    `density`, and some ten iterations until the evidence holds what there is; see `docs/theory.md`.
+    `density`, and some ten iterations until the evidence holds what there is; see `docs/theory/tuning.md`.
     """
 
     name: ClassVar[str] = "likelihood"

@@ -37,7 +37,7 @@ class RiskForest(Annealer):
     is linear BLEU (Tromble et al. 2008, equation 5) times BLEU's score B of the best translations at the start, over
     the mean length L of a reference: what a change of log BLEU by the sum of all G is worth in points. p is the unigram
     precision and r the ratio of the precisions of one order and the one before: options, or measured at the start.
-    There is no brevity penalty in it, and where precision is below p it pays to be short; see `docs/theory.md`.
+    There is no brevity penalty in it, and where precision is below p it pays to be short; see `docs/theory/tuning.md`.
 
     Cost: a gradient takes one pass up and down the split hypergraphs (two for `bleu`), linear in edges and feature
     values, in threads; any number of features. Gradients are exact, Cov(G - T ln p, features), which is where the

@@ -1,7 +1,7 @@
 import xml.etree.ElementTree as ElementTree
 
 from dragoman.evaluation.figures.alignment_plot import draw_alignment, text_alignment
-from dragoman.evaluation.figures.figures import figure_svg
+from dragoman.evaluation.figures.svg import figure_svg
 
 NASTY = ["<b>", "&amp;", '"x"', "$x_1^2$", "]]>", "{", "日本"]
 

@@ -4,9 +4,9 @@ import pytest
 
 from dragoman.decision.grid import GridPoint
 from dragoman.decision.mbr import Mbr
-from dragoman.evaluation.figures.figures import figure_svg
 from dragoman.evaluation.figures.grid_plot import draw_grid
 from dragoman.evaluation.figures.posterior_plot import draw_posterior
+from dragoman.evaluation.figures.svg import figure_svg
 
 
 def test_the_most_probable_translations_are_shown_and_all_that_rules_chose():

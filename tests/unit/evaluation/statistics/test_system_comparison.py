@@ -8,10 +8,12 @@ import pytest
 from dragoman.core.corpus import Corpus
 from dragoman.decision.mbr import Mbr
 from dragoman.decision.settings import Decision
+from dragoman.evaluation.experiments.measured import Measured
 from dragoman.evaluation.experiments.plan import Method
 from dragoman.evaluation.experiments.plan_decisions import AS_DECODED, PlannedDecision
-from dragoman.evaluation.experiments.results import Measured, System
-from dragoman.evaluation.statistics.system_comparison import compare_group, groups
+from dragoman.evaluation.experiments.systems import System
+from dragoman.evaluation.statistics.holm import holm
+from dragoman.evaluation.statistics.system_comparison import compare_groups, groups
 from dragoman.metrics.combined import parse_metric
 from dragoman.tuning.methods.mert import Mert
 
@@ -56,20 +58,47 @@ def test_every_pair_is_tested_once(methods, decisions):
         assert titles == ["untuned", *(f"m{i}" for i in range(methods)), *(f"by d{i}" for i in range(decisions))]
 
 
+def measured_on(systems, wrong):
+    """Systems on 60 sentences, in so many of which each system has a wrong word."""
+    metric = parse_metric("bleu")
+    references = ["a b c d e f", "g h i j k l", "m n o p q r"] * 20
+    scorer = metric.scorer([Corpus.from_lines(references)])
+    texts = [["x" + line[1:] if i < count else line for i, line in enumerate(references)] for count in wrong]
+    statistics = [scorer.statistics(Corpus.from_lines(lines))[None] for lines in texts]
+    return Measured(metric, scorer, dict(zip(systems, statistics, strict=True)))
+
+
 def test_orders_have_short_names_and_pairs_whole_ones():
     systems = systems_of(1, 2)
-    metric = parse_metric("bleu")
-    references = ["a b c d e f", "g h i j k l", "m n o p q r"] * 10
-    scorer = metric.scorer([Corpus.from_lines(references)])
-    worse = Corpus.from_lines([line.replace("c", "x").replace("i", "y") for line in references])
-    statistics = [scorer.statistics(worse)[None]] * 3 + [scorer.statistics(Corpus.from_lines(references))[None]]
-    measured = Measured(metric, scorer, dict(zip(systems, statistics, strict=True)))
-    found = {group.title: compare_group(group, measured) for group in groups(systems)}
-    assert found[""].order.startswith("m0 / d1 > ")
-    assert found["m0"].order == "d1 > d0"
-    assert found["by d1"].order == "m0 > untuned"
-    assert found["by d0"].order == "untuned ≥ m0"
-    assert found["m0"].pairs == []  # they are among those of all
-    assert len(found[""].pairs) == 6
-    assert found[""].pairs[0][:2] == ("m0 / d1", "untuned / d0")
+    measured = measured_on(systems, [20, 20, 20, 0])
+    found = compare_groups(groups(systems), measured)
+    assert found.orders[""].startswith("m0 / d1 > ")
+    assert found.orders["m0"] == "d1 > d0"
+    assert found.orders["by d1"] == "m0 > untuned"
+    assert found.orders["by d0"] == "untuned ≥ m0"
+    assert len(found.pairs) == 6  # those of methods and decisions are among those of all
+    assert (found.pairs[0]["better"], found.pairs[0]["worse"]) == ("m0 / d1", "untuned / d0")
+    assert list(found.pairs[0]) == ["better", "worse", "difference", "share", "p bootstrap", "p randomisation"]
     np.testing.assert_allclose(measured.scores(systems[3]), [100.0])
+
+
+# All together, and each method and decision by itself. Systems differ in four sentences each: a p-value of 0.017.
+@pytest.mark.parametrize(("decisions", "neighbours"), [(2, ">"), (7, "≥")])
+def test_a_correction_is_for_all_pairs_on_a_test_set(decisions, neighbours):
+    systems = systems_of(1, decisions)
+    measured = measured_on(systems, [*range(0, 4 * len(systems), 4)])
+    raw, corrected = (compare_groups(groups(systems), measured, correction) for correction in ("none", "holm"))
+    assert len(raw.pairs) == len(corrected.pairs)
+    for column in ("p bootstrap", "p randomisation"):
+        wanted = holm([float(pair[column]) for pair in corrected.pairs])
+        np.testing.assert_allclose([float(pair[f"{column}, Holm"]) for pair in corrected.pairs], wanted, atol=0.006)
+    names = [f"d{i}" for i in range(decisions)]
+    assert raw.orders["m0"] == " > ".join(names)
+    assert corrected.orders["m0"] == f" {neighbours} ".join(names)
+    assert corrected.orders["by d0"] == "untuned > m0"
+
+
+def test_a_correction_does_not_make_significance_impossible():
+    systems = systems_of(11, 1)  # 66 pairs, for which 1,000 resamples would be too few
+    found = compare_groups(groups(systems), measured_on(systems, [30] * 11 + [0]), "holm")
+    assert found.orders[""].startswith("m10 / d0 > ")

@@ -1,0 +1,74 @@
+"""What commands that translate begin with: a translator for the model, the text that it is to see, a sampler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from dragoman.core.files import read_lines
+from dragoman.core.options import options_from
+from dragoman.core.progress import Progress, available_cores
+from dragoman.decision.evidence import Draw
+from dragoman.formats.documents import read_documents
+from dragoman.model.bundle import Model
+from dragoman.sampling.sampler import Sampler
+from dragoman.sampling.schedule import Sampling
+from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
+from dragoman.search.translator import Translator
+from dragoman.text.preparation import TextPreparation
+
+
+def load_translator(
+    model: Path,
+    weights: Path | None,
+    limits: SearchLimits,
+    space: SpaceLimits,
+    threads: int | None,
+    progress: Progress,
+    *,
+    climb: Literal["gloss", "beam"] | None = None,
+    markup: bool = False,
+) -> Translator:
+    """Load a model and make a translator of it; `weights` are a file or a run, in place of the model's."""
+    loaded = Model.load(model)
+    return Translator.of(
+        loaded,
+        None if weights is None else loaded.read_weights(weights, progress),
+        limits=limits,
+        space=space,
+        climbing=None if climb is None else HillClimbing(start=climb),
+        markup=markup,
+        threads=threads or available_cores(),
+    )
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """Prepared lines, and the label of each if documents matter."""
+
+    lines: Iterable[str]
+    documents: list[str] | None = None
+
+    @classmethod
+    def read(cls, path: Path, documents: Path | None, preparation: TextPreparation) -> SourceText:
+        """Read a text as it comes; all of it at once only where labels have to be as many."""
+        if documents is None:
+            return cls(preparation.source(read_lines(path)))
+        lines = list(read_lines(path))
+        return cls(preparation.source(lines), read_documents(documents, len(lines)))
+
+
+def sample_drawer(
+    translator: Translator,
+    options: Sequence[str] | None,
+    seed: int,
+    progress: Progress,
+    *,
+    documents: Sequence[str] | None = None,
+) -> Draw:
+    """What draws samples as evidence for a decision rule; `documents` are labels of the lines."""
+    chains = Sampler.of(translator, options_from(Sampling, options or []))
+    return partial(chains.sample, seed=seed, documents=documents, features=False, progress=progress)

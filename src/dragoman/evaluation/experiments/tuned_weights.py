@@ -1,0 +1,55 @@
+"""The weights that the runs of an experiment ended with, and what its optimisers saw."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.weights import Weights
+from dragoman.evaluation.experiments.plan import Method, Plan
+from dragoman.model.bundle import Model
+from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
+from dragoman.tuning.problems.problem import MOST_DENSE, Problem
+from dragoman.tuning.runs.run import Run
+
+Vector = NDArray[np.float64]
+
+
+class TunedWeights:
+    """Looks at weights as vectors of the dense features that were tuned."""
+
+    def __init__(self, plan: Plan):
+        self._plan = plan
+
+    @cached_property
+    def _model(self) -> Model:
+        return Model.load(self._plan.job.model)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The dense features whose weights were chosen."""
+        return self._plan.job.tuned(self._model)
+
+    @property
+    def all_dense(self) -> bool:
+        """Whether all features are dense, so that pictures can show each of them."""
+        return not self._model.sparse_prefixes and len(self.names) <= MOST_DENSE
+
+    def scaled(self, weights: Weights) -> Vector:
+        """The tuned weights as a vector whose absolute values sum to 1."""
+        vector = weights.vector(self.names)
+        return vector / max(float(np.abs(vector).sum()), 1e-300)
+
+    def last_problem(self, method: Method, run: Run, *, threads: int = 1) -> Problem | HypergraphProblem | None:
+        """What the optimiser of a run saw last, if the run kept it; methods that learn from samples do not."""
+        if not kept_evidence(run):
+            return None
+        return replace(self._plan.job, tuner=method.tuner).problem(self._model, run, threads=threads)
+
+
+def kept_evidence(run: Run) -> bool:
+    """Whether a run kept what it decoded."""
+    return all(run.evidence(event["iteration"]).exists() for event in run.events())

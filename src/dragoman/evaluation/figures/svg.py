@@ -1,0 +1,41 @@
+"""Figures as SVG, for pages and files, and the grid of panels that most of them are."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+from dragoman.core.files import PathLike, open_output
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def figure_svg(figure: Figure) -> str:
+    """Return a figure as SVG text: the same figure gives the same text."""
+    from matplotlib import rc_context
+
+    stream = io.StringIO()
+    with rc_context({"svg.hashsalt": "dragoman"}):  # ids in the picture are random otherwise
+        figure.savefig(stream, format="svg", bbox_inches="tight", metadata={"Date": None})
+    svg = stream.getvalue()
+    return svg[svg.index("<svg") :]
+
+
+def write_svg(path: PathLike, figure: Figure) -> None:
+    """Write a figure as an SVG file."""
+    with open_output(path) as stream:
+        stream.write(figure_svg(figure).encode())
+
+
+def panel_grid(count: int, *, columns: int, size: tuple[float, float]) -> tuple[Figure, list[Any]]:
+    """A figure with so many panels in rows; `size` is that of one, in inches."""
+    from matplotlib.figure import Figure
+
+    columns = min(columns, count)
+    rows = -(-count // columns)
+    figure = Figure(figsize=(size[0] * columns, size[1] * rows), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
+    for ax in axes[count:]:
+        ax.remove()
+    return figure, axes[:count]

@@ -1,0 +1,67 @@
+#include "base/parallel.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace dragoman {
+
+void run_blocks(std::size_t blocks, int threads, nb::handle progress, BlockWork work) {
+    if (blocks == 0) return;
+    std::atomic<std::size_t> next{0}, finished{0};
+    std::atomic<bool> stop{false};
+    std::exception_ptr failure;
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::size_t running = std::min<std::size_t>(std::max(threads, 1), blocks);
+
+    auto worker = [&] {
+        try {
+            for (std::size_t block; !stop && (block = next++) < blocks;) {
+                work(block, stop);
+                ++finished;
+            }
+        } catch (...) {
+            std::lock_guard lock(mutex);
+            if (!failure) failure = std::current_exception();
+            stop = true;
+        }
+        std::lock_guard lock(mutex);
+        --running;
+        changed.notify_one();
+    };
+
+    bool raised = false;
+    {
+        nb::gil_scoped_release release;
+        std::vector<std::thread> pool;
+        const std::size_t wanted = running;
+        for (std::size_t i = 0; i < wanted; ++i) pool.emplace_back(worker);
+        std::unique_lock lock(mutex);
+        while (running > 0) {
+            if (changed.wait_for(lock, std::chrono::milliseconds(100), [&] { return running == 0; })) break;
+            lock.unlock();
+            {
+                nb::gil_scoped_acquire acquire;
+                if (!raised && PyErr_CheckSignals() != 0) raised = true;
+                if (!raised && !progress.is_none()) {
+                    PyObject* answer = PyObject_CallFunction(progress.ptr(), "d", double(finished) / double(blocks));
+                    if (answer == nullptr) raised = true;
+                    Py_XDECREF(answer);
+                }
+                if (raised) stop = true;
+            }
+            lock.lock();
+        }
+        lock.unlock();
+        for (auto& thread : pool) thread.join();
+    }
+    if (raised) throw nb::python_error();
+    if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace dragoman

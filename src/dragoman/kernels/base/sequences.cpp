@@ -1,0 +1,94 @@
+// Phrases as numbers: interning sequences of word ids, indexing them, and finding them in sentences.
+#include "base/arrays.hpp"
+#include "base/parallel.hpp"
+#include "base/sequence_index.hpp"
+
+namespace dragoman {
+namespace {
+
+std::vector<std::int32_t> build_slots(Words words, std::span<const std::int64_t> offsets, std::size_t slots) {
+    std::vector<std::int32_t> table(slots, -1);
+    const SequenceIndex index{words, offsets, table};
+    for (std::size_t id = 0; id + 1 < offsets.size(); ++id)
+        table[index.slot(index.sequence(static_cast<std::int32_t>(id)))] = static_cast<std::int32_t>(id);
+    return table;
+}
+
+auto intern_sequences(In1<std::int32_t> words, In1<std::int64_t> offsets) {
+    std::vector<std::int32_t> ids, distinct;
+    std::vector<std::int64_t> bounds{0};
+    {
+        nb::gil_scoped_release release;
+        const auto offset = view(offsets);
+        ids.resize(offset.size() - 1);
+        std::vector<std::int32_t> slots(table_size(1024), -1);
+        for (std::size_t i = 0; i < ids.size(); ++i) {
+            const Words wanted(words.data() + offset[i], words.data() + offset[i + 1]);
+            const std::size_t at = SequenceIndex{distinct, bounds, slots}.slot(wanted);
+            ids[i] = slots[at];
+            if (ids[i] >= 0) continue;
+            ids[i] = slots[at] = static_cast<std::int32_t>(bounds.size() - 1);
+            distinct.insert(distinct.end(), wanted.begin(), wanted.end());
+            bounds.push_back(static_cast<std::int64_t>(distinct.size()));
+            if (bounds.size() * 2 > slots.size()) slots = build_slots(distinct, bounds, slots.size() * 2);
+        }
+    }
+    return together(give(std::move(ids)), give(std::move(distinct)), give(std::move(bounds)));
+}
+
+auto sequence_index(In1<std::int32_t> words, In1<std::int64_t> offsets) {
+    std::vector<std::int32_t> slots;
+    {
+        nb::gil_scoped_release release;
+        slots = build_slots(view(words), view(offsets), table_size(offsets.shape(0) - 1));
+    }
+    return give(std::move(slots));
+}
+
+// For each sequence its id among the indexed ones, or -1.
+auto find_sequences(In1<std::int32_t> wanted, In1<std::int64_t> bounds, In1<std::int32_t> words,
+                    In1<std::int64_t> offsets, In1<std::int32_t> slots) {
+    std::vector<std::int32_t> ids(bounds.shape(0) - 1);
+    {
+        nb::gil_scoped_release release;
+        const SequenceIndex index{view(words), view(offsets), view(slots)};
+        const SequenceIndex rows{view(wanted), view(bounds), {}};
+        for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = index.find(rows.sequence(static_cast<std::int32_t>(i)));
+    }
+    return give(std::move(ids));
+}
+
+// For every position of every line and every length up to max_length: the id of the sequence there, or -1.
+auto match_spans(In1<std::int32_t> tokens, In1<std::int64_t> lines, int max_length, In1<std::int32_t> words,
+                 In1<std::int64_t> offsets, In1<std::int32_t> slots, int threads, Progress progress) {
+    const SequenceIndex index{view(words), view(offsets), view(slots)};
+    const auto token = view(tokens);
+    const auto line = view(lines);
+    std::vector<std::int32_t> found(token.size() * static_cast<std::size_t>(max_length), -1);
+    constexpr std::size_t lines_per_block = 256;
+    const std::size_t count = line.size() - 1;
+    run_blocks((count + lines_per_block - 1) / lines_per_block, threads, progress, [&](std::size_t block) {
+        for (std::size_t l = block * lines_per_block; l < std::min(count, (block + 1) * lines_per_block); ++l)
+            for (auto begin = line[l]; begin < line[l + 1]; ++begin) {
+                const auto longest = std::min<std::int64_t>(max_length, line[l + 1] - begin);
+                for (std::int64_t length = 1; length <= longest; ++length)
+                    found[static_cast<std::size_t>(begin * max_length + length - 1)] =
+                        index.find(token.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(length)));
+            }
+    });
+    return give(std::move(found), static_cast<std::size_t>(max_length));
+}
+
+}  // namespace
+
+void bind_sequences(nb::module_& m) {
+    m.def("intern_sequences", &intern_sequences, nb::arg("words"), nb::arg("offsets"));
+    m.def("sequence_index", &sequence_index, nb::arg("words"), nb::arg("offsets"));
+    m.def("find_sequences", &find_sequences, nb::arg("wanted"), nb::arg("bounds"),
+          nb::arg("words"), nb::arg("offsets"), nb::arg("slots"));
+    m.def("match_spans", &match_spans, nb::arg("tokens"), nb::arg("lines"), nb::arg("max_length"),
+          nb::arg("words"), nb::arg("offsets"), nb::arg("slots"),
+          nb::arg("threads") = 1, nb::arg("progress") = nb::none());
+}
+
+}  // namespace dragoman

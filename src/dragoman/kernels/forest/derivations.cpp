@@ -1,0 +1,146 @@
+// Derivations as rows of edges in pre-order (an edge, then the derivations of its tails): the best one, and what
+// they write.
+#include "forest/forest.hpp"
+
+#include <algorithm>
+
+namespace dragoman::forest {
+namespace {
+
+auto forest_best(FirstEdge first_edge, Tails tails, Scores scores, std::size_t root) {
+    const Forest forest(first_edge, tails, scores);
+    std::vector<std::int32_t> edges;
+    double score = no_score;
+    {
+        nb::gil_scoped_release release;
+        const auto best = inside_scores<MaxSum>(forest);
+        const auto choice = best_edges(forest, best);
+        score = choice[root] < 0 ? no_score : best[root];
+        if (choice[root] >= 0)
+            unfold(static_cast<std::int32_t>(root), [&](std::int32_t node, std::vector<std::int32_t>& stack) {
+                const std::int32_t edge = choice[static_cast<std::size_t>(node)];
+                for (int k = forest.arity(static_cast<std::size_t>(edge)); k-- > 0;)
+                    stack.push_back(forest.tail(static_cast<std::size_t>(edge), k));
+                return edge;
+            }, edges);
+    }
+    return together(give(std::move(edges)), score);
+}
+
+// Reads rows of edges, checks that each is a derivation, and walks over what it writes.
+class Reader {
+public:
+    Reader(const Forest& forest, const Templates& templates) : forest_(forest), templates_(templates), heads_(forest.edges()) {
+        for (std::size_t node = 0; node < forest.nodes(); ++node)
+            std::fill(heads_.begin() + forest.first_edge[node], heads_.begin() + forest.first_edge[node + 1],
+                      static_cast<std::int32_t>(node));
+    }
+
+    // Calls on_word(place in the row, word) for all words in target order.
+    template <class OnWord>
+    void walk(Words row, OnWord&& on_word) {
+        measure(row);
+        std::size_t written = 0;
+        stack_.assign(1, {0, 0});
+        while (!stack_.empty()) {
+            auto& [place, at] = stack_.back();
+            const Words text = templates_.of(static_cast<std::size_t>(row[place]));
+            if (at == text.size()) {
+                stack_.pop_back();
+                continue;
+            }
+            const std::int32_t symbol = text[at++];
+            if (symbol >= 0) {
+                if (++written > longest_derivation) throw std::length_error("a translation of more than 4 million words");
+                on_word(place, symbol);
+            } else {
+                const std::size_t first = place + 1;
+                stack_.push_back({symbol == -1 ? first : first + sizes_[first], 0});
+            }
+        }
+    }
+
+private:
+    // The number of edges of the derivation that begins at each place of the row.
+    void measure(Words row) {
+        sizes_.assign(row.size(), 1);
+        for (std::size_t place = row.size(); place-- > 0;) {
+            const std::int32_t edge = row[place];
+            if (edge < 0 || static_cast<std::size_t>(edge) >= forest_.edges()) fail();
+            for (int k = 0; k < forest_.arity(static_cast<std::size_t>(edge)); ++k) {
+                const std::size_t tail = place + sizes_[place];
+                if (tail >= row.size()) fail();
+                if (heads_[static_cast<std::size_t>(row[tail])] != forest_.tail(static_cast<std::size_t>(edge), k)) fail();
+                sizes_[place] += sizes_[tail];
+            }
+        }
+        if (row.empty() || sizes_[0] != row.size()) fail();
+    }
+
+    [[noreturn]] static void fail() { throw std::invalid_argument("a row is no derivation of this hypergraph in pre-order"); }
+
+    Forest forest_;
+    Templates templates_;
+    std::vector<std::int32_t> heads_;
+    std::vector<std::size_t> sizes_;
+    std::vector<std::pair<std::size_t, std::size_t>> stack_;
+};
+
+auto forest_yields(FirstEdge first_edge, Tails tails, Scores scores, Ids template_ids, Ids template_words,
+                   Offsets template_offsets, Ids edges, Offsets offsets) {
+    std::vector<std::int32_t> words;
+    std::vector<std::int64_t> bounds{0};
+    {
+        nb::gil_scoped_release release;
+        Reader reader(Forest(first_edge, tails, scores), Templates(template_ids, template_words, template_offsets));
+        for (std::size_t i = 0; i + 1 < offsets.shape(0); ++i) {
+            reader.walk({edges.data() + offsets.data()[i], edges.data() + offsets.data()[i + 1]},
+                        [&](std::size_t, std::int32_t word) { words.push_back(word); });
+            bounds.push_back(static_cast<std::int64_t>(words.size()));
+        }
+    }
+    return together(give(std::move(words)), give(std::move(bounds)));
+}
+
+// For each edge that writes words: its place in the row and the range from its first to its last word, in the order of
+// first words.
+auto forest_ranges(FirstEdge first_edge, Tails tails, Scores scores, Ids template_ids, Ids template_words,
+                   Offsets template_offsets, Ids edges, Offsets offsets) {
+    std::vector<std::int32_t> rows;
+    std::vector<std::int64_t> bounds{0};
+    {
+        nb::gil_scoped_release release;
+        Reader reader(Forest(first_edge, tails, scores), Templates(template_ids, template_words, template_offsets));
+        std::vector<std::int32_t> entry;
+        for (std::size_t i = 0; i + 1 < offsets.shape(0); ++i) {
+            const Words row(edges.data() + offsets.data()[i], edges.data() + offsets.data()[i + 1]);
+            const auto begin = static_cast<std::size_t>(bounds.back());
+            std::int32_t position = 0;
+            entry.assign(row.size(), -1);
+            reader.walk(row, [&](std::size_t place, std::int32_t) {
+                if (entry[place] < 0) {
+                    entry[place] = static_cast<std::int32_t>(rows.size() / 3 - begin);
+                    rows.insert(rows.end(), {row[place], position, position});
+                }
+                rows[3 * (begin + static_cast<std::size_t>(entry[place])) + 2] = ++position;
+            });
+            bounds.push_back(static_cast<std::int64_t>(rows.size() / 3));
+        }
+    }
+    return together(give(std::move(rows), 3), give(std::move(bounds)));
+}
+
+}  // namespace
+
+void bind_derivations(nb::module_& m) {
+    m.def("forest_best", &forest_best, nb::arg("first_edge"), nb::arg("tails"),
+          nb::arg("scores"), nb::arg("root"));
+    m.def("forest_yields", &forest_yields, nb::arg("first_edge"), nb::arg("tails"),
+          nb::arg("scores"), nb::arg("template_ids"), nb::arg("template_words"),
+          nb::arg("template_offsets"), nb::arg("edges"), nb::arg("offsets"));
+    m.def("forest_ranges", &forest_ranges, nb::arg("first_edge"), nb::arg("tails"),
+          nb::arg("scores"), nb::arg("template_ids"), nb::arg("template_words"),
+          nb::arg("template_offsets"), nb::arg("edges"), nb::arg("offsets"));
+}
+
+}  // namespace dragoman::forest

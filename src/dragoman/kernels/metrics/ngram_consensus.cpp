@@ -1,0 +1,130 @@
+// N-grams that hypotheses share with a whole distribution: expected counts over lists of strings, and sums over the
+// n-grams of a string of values that n-grams have.
+#include "base/arrays.hpp"
+#include "base/parallel.hpp"
+#include "base/rows.hpp"
+#include "base/sequence_set.hpp"
+
+#include <algorithm>
+
+namespace dragoman::metrics {
+namespace {
+
+constexpr std::size_t kSentencesPerBlock = 8;
+
+// The strings of one sentence after the other, as a ragged array whose rows belong to sentences.
+struct Lists {
+    Words words;
+    Bounds offsets, sentences;
+
+    std::size_t count() const { return sentences.size() - 1; }
+    std::size_t begin(std::size_t sentence) const { return static_cast<std::size_t>(sentences[sentence]); }
+    std::size_t end(std::size_t sentence) const { return static_cast<std::size_t>(sentences[sentence + 1]); }
+    Words operator[](std::size_t i) const {
+        return words.subspan(static_cast<std::size_t>(offsets[i]), static_cast<std::size_t>(offsets[i + 1] - offsets[i]));
+    }
+};
+
+// Calls each(n - 1, n-gram) for every occurrence of an n-gram.
+template <class Each>
+void each_ngram(Words words, std::size_t order, Each&& each) {
+    for (std::size_t begin = 0; begin < words.size(); ++begin)
+        for (std::size_t n = 0; n < std::min(order, words.size() - begin); ++n) each(n, words.subspan(begin, n + 1));
+}
+
+struct Expected {
+    SequenceSet ngrams;
+    std::vector<double> counts;
+};
+
+auto list_ngrams(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std::int64_t> sentences, In1<double> weights,
+                 std::size_t order, int threads, Progress progress) {
+    const Lists lists{view(words), view(offsets), view(sentences)};
+    std::vector<Expected> found(lists.count());
+    const std::size_t blocks = (lists.count() + kSentencesPerBlock - 1) / kSentencesPerBlock;
+    run_blocks(blocks, threads, progress, [&](std::size_t block) {
+        const std::size_t last = std::min(lists.count(), (block + 1) * kSentencesPerBlock);
+        for (std::size_t s = block * kSentencesPerBlock; s < last; ++s) {
+            Expected& here = found[s];
+            for (std::size_t i = lists.begin(s); i < lists.end(s); ++i)
+                each_ngram(lists[i], order, [&](std::size_t, Words ngram) {
+                    const auto id = static_cast<std::size_t>(here.ngrams.intern(ngram));
+                    if (id == here.counts.size()) here.counts.push_back(0);
+                    here.counts[id] += weights.data()[i];
+                });
+        }
+    });
+    std::vector<std::int64_t> bounds{0}, ngram_offsets{0};
+    std::vector<std::int32_t> ngrams;
+    std::vector<double> counts;
+    for (Expected& here : found) {
+        for (std::size_t id = 0; id < here.ngrams.size(); ++id) {
+            const Words ngram = here.ngrams.sequence(id);
+            ngrams.insert(ngrams.end(), ngram.begin(), ngram.end());
+            ngram_offsets.push_back(static_cast<std::int64_t>(ngrams.size()));
+        }
+        counts.insert(counts.end(), here.counts.begin(), here.counts.end());
+        bounds.push_back(static_cast<std::int64_t>(counts.size()));
+        here = {};
+    }
+    return together(give(std::move(bounds)), give(std::move(ngrams)), give(std::move(ngram_offsets)), give(std::move(counts)));
+}
+
+// For each string and order the sum over its n-grams, each as often as it occurs, of the n-gram's value. If clipped, an
+// n-gram that occurs c times counts min(c, value).
+auto ngram_sums(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std::int64_t> sentences, In1<std::int32_t> ngram_words,
+                In1<std::int64_t> ngram_offsets, In1<std::int64_t> ngram_sentences, In1<double> values, std::size_t order, double missing,
+                bool clipped, int threads, Progress progress) {
+    const Lists lists{view(words), view(offsets), view(sentences)};
+    const Lists ngrams{view(ngram_words), view(ngram_offsets), view(ngram_sentences)};
+    std::vector<double> sums((offsets.shape(0) - 1) * order, 0.0);
+    const std::size_t blocks = (lists.count() + kSentencesPerBlock - 1) / kSentencesPerBlock;
+    run_blocks(blocks, threads, progress, [&](std::size_t block) {
+        std::vector<std::int32_t> slots;
+        std::vector<double> left;  // of each n-gram's value, for clipping
+        std::vector<std::size_t> touched;
+        const std::size_t last = std::min(lists.count(), (block + 1) * kSentencesPerBlock);
+        for (std::size_t s = block * kSentencesPerBlock; s < last; ++s) {
+            const std::size_t first = ngrams.begin(s), known = ngrams.end(s) - first;
+            slots.assign(table_size(known), -1);
+            const SequenceIndex index{ngrams.words, ngrams.offsets.subspan(first), slots};
+            for (std::size_t id = 0; id < known; ++id) slots[index.slot(index.sequence(static_cast<std::int32_t>(id)))] = static_cast<std::int32_t>(id);
+            left.assign(values.data() + first, values.data() + first + known);
+            for (std::size_t i = lists.begin(s); i < lists.end(s); ++i) {
+                double* row = sums.data() + i * order;
+                touched.clear();
+                each_ngram(lists[i], order, [&](std::size_t n, Words ngram) {
+                    const std::int32_t id = index.find(ngram);
+                    if (id < 0) {
+                        row[n] += missing;
+                        return;
+                    }
+                    const auto at = static_cast<std::size_t>(id);
+                    if (!clipped) {
+                        row[n] += left[at];
+                        return;
+                    }
+                    const double taken = std::min(1.0, left[at]);
+                    row[n] += taken;
+                    left[at] -= taken;
+                    touched.push_back(at);
+                });
+                for (const std::size_t at : touched) left[at] = values.data()[first + at];
+            }
+        }
+    });
+    return give(std::move(sums), order);
+}
+
+}  // namespace
+
+void bind_ngram_consensus(nb::module_& m) {
+    m.def("list_ngrams", &list_ngrams, nb::arg("words"), nb::arg("offsets"), nb::arg("sentences"),
+          nb::arg("weights"), nb::arg("order"), nb::arg("threads") = 1, nb::arg("progress") = nb::none());
+    m.def("ngram_sums", &ngram_sums, nb::arg("words"), nb::arg("offsets"), nb::arg("sentences"),
+          nb::arg("ngram_words"), nb::arg("ngram_offsets"), nb::arg("ngram_sentences"),
+          nb::arg("values"), nb::arg("order"), nb::arg("missing"), nb::arg("clipped"), nb::arg("threads") = 1,
+          nb::arg("progress") = nb::none());
+}
+
+}  // namespace dragoman::metrics

@@ -1,0 +1,93 @@
+// Global features that come with Dragoman, and the evaluation of any on rows of words.
+#include "base/arrays.hpp"
+#include "sampling/global_function.hpp"
+#include "sampling/lexical_consistency.hpp"
+
+#include <cstdlib>
+
+namespace dragoman::sampling {
+namespace {
+
+// -|ln((target words + 1) / (source words + 1))|, of all sentences together.
+double length_ratio(std::int64_t sentences, const std::int32_t*, const std::int64_t* source_offsets, const std::int32_t*,
+                    const std::int64_t* target_offsets, std::int64_t) {
+    const auto source = static_cast<double>(source_offsets[sentences] - source_offsets[0]);
+    const auto target = static_cast<double>(target_offsets[sentences] - target_offsets[0]);
+    return -std::abs(std::log((target + 1) / (source + 1)));
+}
+
+// Brackets without a partner. Symbol k > 0 opens a bracket of kind k, -k closes it, 0 is no bracket.
+std::int64_t unpaired(const std::int32_t* words, std::int64_t count) {
+    std::vector<std::int32_t> open;
+    std::int64_t alone = 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+        if (words[i] > 0) {
+            open.push_back(words[i]);
+        } else if (words[i] < 0) {
+            if (!open.empty() && open.back() == -words[i])
+                open.pop_back();
+            else
+                ++alone;
+        }
+    }
+    return alone + static_cast<std::int64_t>(open.size());
+}
+
+// Minus the number of unpaired brackets that the target has more, or fewer, than the source, summed over sentences.
+double bracket_balance(std::int64_t sentences, const std::int32_t* source_words, const std::int64_t* source_offsets,
+                       const std::int32_t* target_words, const std::int64_t* target_offsets, std::int64_t) {
+    std::int64_t sum = 0;
+    for (std::int64_t i = 0; i < sentences; ++i)
+        sum += std::abs(unpaired(target_words + target_offsets[i], target_offsets[i + 1] - target_offsets[i]) -
+                        unpaired(source_words + source_offsets[i], source_offsets[i + 1] - source_offsets[i]));
+    return -static_cast<double>(sum);
+}
+
+const IncrementalFunctions lexical_consistency{
+    [](std::int64_t sentences, const std::int32_t* source_words, const std::int64_t* source_offsets, const std::int32_t* target_words,
+       const std::int64_t* target_offsets) -> void* {
+        return new LexicalConsistency(static_cast<std::size_t>(sentences), source_words, source_offsets, target_words, target_offsets);
+    },
+    [](void* memory, std::int64_t sentence, const std::int32_t* words, std::int64_t count) {
+        return static_cast<LexicalConsistency*>(memory)->propose(static_cast<std::size_t>(sentence), words, count);
+    },
+    [](void* memory) { static_cast<LexicalConsistency*>(memory)->accept(); },
+    [](void* memory) { delete static_cast<LexicalConsistency*>(memory); },
+};
+
+nb::dict global_functions() {
+    nb::dict addresses;
+    addresses["length_ratio"] = reinterpret_cast<std::uintptr_t>(&length_ratio);
+    addresses["bracket_balance"] = reinterpret_cast<std::uintptr_t>(&bracket_balance);
+    addresses["lexical_consistency"] = reinterpret_cast<std::uintptr_t>(&lexical_consistency);
+    return addresses;
+}
+
+auto global_values(std::uintptr_t function, In1<std::int32_t> source, In1<std::int64_t> source_offsets, In1<std::int64_t> sentences,
+                   In1<std::int32_t> targets, In1<std::int64_t> target_offsets) {
+    std::vector<double> values(sentences.shape(0));
+    {
+        nb::gil_scoped_release release;
+        for (std::size_t row = 0; row < values.size(); ++row) {
+            const auto piece = [](const In1<std::int32_t>& words, const In1<std::int64_t>& offsets, std::size_t i) {
+                return view(words).subspan(static_cast<std::size_t>(offsets.data()[i]),
+                                           static_cast<std::size_t>(offsets.data()[i + 1] - offsets.data()[i]));
+            };
+            const auto from = piece(source, source_offsets, static_cast<std::size_t>(sentences.data()[row]));
+            const auto to = piece(targets, target_offsets, row);
+            const std::int64_t from_offsets[] = {0, static_cast<std::int64_t>(from.size())}, to_offsets[] = {0, static_cast<std::int64_t>(to.size())};
+            values[row] = call(reinterpret_cast<GlobalFunction>(function), from, from_offsets, to, to_offsets, 0);
+        }
+    }
+    return give(std::move(values));
+}
+
+}  // namespace
+
+void bind_global_features(nb::module_& m) {
+    m.def("global_functions", &global_functions);
+    m.def("global_values", &global_values, nb::arg("function"), nb::arg("source"), nb::arg("source_offsets"),
+          nb::arg("sentences"), nb::arg("targets"), nb::arg("target_offsets"));
+}
+
+}  // namespace dragoman::sampling

@@ -1,0 +1,187 @@
+// All derivations of a block (see chain.hpp) with their scores: what a step of a sampler chooses from.
+//
+// The sampler itself sums over pairs of options and never lists them; whoever looks at each member uses this.
+#pragma once
+
+#include "search/phrase/neighbourhood.hpp"
+
+namespace dragoman::sampling::phrase {
+
+using search::phrase::Beginning;
+using search::phrase::Change;
+using search::phrase::Derivation;
+using search::phrase::PhraseSpace;
+using search::phrase::Window;
+
+class PhraseBlock {
+public:
+    // `ready` is called with options before their scores are asked for.
+    template <class Ready>
+    void retranslate(const Derivation& derivation, std::int32_t word, Ready&& ready) {
+        restart(derivation);
+        const std::int32_t phrase = derivation.phrase_of(word);
+        first_ = second_ = phrase;
+        if (derivation.begin(phrase) != word) return alone();
+        singles_ = derivation.space().on_span(derivation.begin(phrase), derivation.end(phrase));
+        ready(singles_);
+        add_singles();
+    }
+
+    template <class Ready>
+    void merge_split(const Derivation& derivation, std::int32_t position, Ready&& ready) {
+        restart(derivation);
+        const std::int32_t left = derivation.phrase_of(position - 1), right = derivation.phrase_of(position);
+        const PhraseSpace& space = derivation.space();
+        const std::int32_t begin = derivation.begin(left), end = derivation.end(right);
+        first_ = std::min(left, right);
+        second_ = std::max(left, right);
+        const bool together = left == right || left + 1 == right;
+        if (together && end - begin <= space.longest()) singles_ = space.on_span(begin, end);
+        ones_ = space.on_span(begin, position);
+        others_ = space.on_span(position, end);
+        if (right < left) std::swap(ones_, others_);
+        ready(singles_);
+        ready(ones_);
+        ready(others_);
+        if (!singles_.empty()) add_singles();
+        if (!ones_.empty() && !others_.empty()) add_pairs();
+    }
+
+    // The two phrases must begin at these words.
+    void reorder(const Derivation& derivation, std::int32_t one, std::int32_t other) {
+        restart(derivation);
+        const std::int32_t left = derivation.phrase_of(one), right = derivation.phrase_of(other);
+        first_ = std::min(left, right);
+        second_ = std::max(left, right);
+        alone();
+        const Change change = exchange(derivation, first_, second_);
+        if (!derivation.allows(change)) return;
+        exchange_ = true;
+        scores_.push_back(derivation.difference(change));
+    }
+
+    // How much each member scores more than the present derivation; which of them that is.
+    std::vector<double>& scores() { return scores_; }
+    std::size_t size() const { return scores_.size(); }
+    std::size_t present() const { return present_; }
+
+    Change change(std::size_t member) const {
+        const Derivation& derivation = *derivation_;
+        if (member == present_) return Change().keep(0, derivation.size());
+        if (exchange_) return exchange(derivation, first_, second_);
+        if (member < singles_.size()) return replace(derivation, {first_, second_ + 1}, singles_[member]);
+        const std::size_t pair = member - singles_.size();
+        return Change()
+            .keep(0, first_)
+            .place(ones_[pair / others_.size()])
+            .keep(first_ + 1, second_)
+            .place(others_[pair % others_.size()])
+            .keep(second_ + 1, derivation.size());
+    }
+
+    // All members have the same phrases before and after these: [first, last) of the present derivation.
+    Window window() const { return {first_, second_ + 1}; }
+
+private:
+    void restart(const Derivation& derivation) {
+        derivation_ = &derivation;
+        scores_.clear();
+        singles_ = ones_ = others_ = {};
+        exchange_ = false;
+        present_ = 0;
+    }
+
+    // The present derivation is all that there is.
+    void alone() {
+        singles_ = {};
+        scores_.assign(1, 0.0);
+    }
+
+    void add_singles() {
+        PhraseSpace& space = derivation_->space();
+        const Beginning start = derivation_->before(first_);
+        const PhraseSpace::Step* steps = space.read_span(start.lm, space.options.begin[singles_[0]], space.options.end[singles_[0]]);
+        steps_.assign(steps, steps + singles_.size());
+        derivation_->seams(singles_, second_ + 1, seams_);
+        const PhraseSpace::Joint joint = space.joint(start.previous, singles_[0]);
+        ++endings_step_;
+        for (std::size_t i = 0; i < singles_.size(); ++i) {
+            if (first_ == second_ && singles_[i] == derivation_->phrases()[first_]) present_ = i;
+            Beginning beginning = start;
+            derivation_->place(beginning, singles_[i], steps_[i], joint);
+            scores_.push_back(beginning.score + seams_[i] + ending(beginning.lm) - derivation_->score());
+        }
+    }
+
+    // Second options after a first one score alike if the first ones leave the same states and are of the same class.
+    struct Row {
+        std::int32_t lm, exit;
+        std::size_t first;
+    };
+
+    void add_pairs() {
+        PhraseSpace& space = derivation_->space();
+        const std::int32_t begin = space.options.begin[others_[0]], end = space.options.end[others_[0]];
+        const Beginning start = derivation_->before(first_);
+        const PhraseSpace::Step* const read = space.read_span(start.lm, space.options.begin[ones_[0]], space.options.end[ones_[0]]);
+        steps_.assign(read, read + ones_.size());
+        derivation_->seams(others_, second_ + 1, seams_);
+        for (std::size_t i = 0; i < others_.size(); ++i) seams_[i] += space.options.local[others_[i]];
+        const PhraseSpace::Joint joint = space.joint(start.previous, ones_[0]);
+        ++endings_step_;
+        rows_.clear();
+        row_scores_.clear();
+        const auto& phrases = derivation_->phrases();
+        for (std::size_t i = 0; i < ones_.size(); ++i) {
+            Beginning beginning = start;
+            derivation_->place(beginning, ones_[i], steps_[i], joint);
+            if (first_ + 1 < second_) derivation_->keep(beginning, first_ + 1, second_);
+            const double before = beginning.score - derivation_->score();
+            const std::size_t row = row_after(beginning, begin, end);
+            for (std::size_t j = 0; j < others_.size(); ++j) {
+                if (first_ != second_ && ones_[i] == phrases[first_] && others_[j] == phrases[second_]) present_ = scores_.size();
+                scores_.push_back(before + row_scores_[row + j]);
+            }
+        }
+    }
+
+    std::size_t row_after(const Beginning& beginning, std::int32_t begin, std::int32_t end) {
+        PhraseSpace& space = derivation_->space();
+        const std::int32_t exit = space.exit_of(beginning.previous);
+        for (const Row& row : rows_)
+            if (row.lm == beginning.lm && row.exit == exit) return row.first;
+        const std::size_t first = row_scores_.size();
+        rows_.push_back({beginning.lm, exit, first});
+        const PhraseSpace::Step* steps = space.read_span(beginning.lm, begin, end);
+        const PhraseSpace::Joint joint = space.joint(beginning.previous, others_[0]);
+        for (std::size_t j = 0; j < others_.size(); ++j)
+            row_scores_.push_back(space.join(joint, others_[j]) + steps[j].score + seams_[j] + ending(steps[j].lm));
+        return first;
+    }
+
+    // What the language models say of what follows, after a state; remembered within the step.
+    double ending(std::int32_t lm) {
+        Ending& slot = endings_[static_cast<std::uint32_t>(lm) * 0x9e3779b1U >> 22];
+        if (slot.step != endings_step_ || slot.lm != lm) slot = {endings_step_, lm, derivation_->ending_lm(lm, second_ + 1)};
+        return slot.score;
+    }
+
+    struct Ending {
+        std::uint64_t step = 0;
+        std::int32_t lm = 0;
+        double score = 0;
+    };
+
+    const Derivation* derivation_ = nullptr;
+    std::int32_t first_ = 0, second_ = 0;
+    bool exchange_ = false;
+    std::size_t present_ = 0;
+    std::span<const std::int32_t> singles_, ones_, others_;
+    std::vector<double> scores_, seams_, row_scores_;
+    std::vector<PhraseSpace::Step> steps_;
+    std::vector<Row> rows_;
+    std::vector<Ending> endings_ = std::vector<Ending>(1024);
+    std::uint64_t endings_step_ = 0;
+};
+
+}  // namespace dragoman::sampling::phrase

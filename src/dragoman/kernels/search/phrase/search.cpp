@@ -1,0 +1,166 @@
+// Phrase-based search for a batch of sentences: options in; best derivations, and lattices if wanted, out.
+#include "base/arrays.hpp"
+#include "base/parallel.hpp"
+#include "search/phrase/batch.hpp"
+#include "search/phrase/search.hpp"
+
+#include <memory>
+#include <string>
+
+namespace dragoman::search::phrase {
+namespace {
+
+struct Result {
+    Outcome outcome = Outcome::NONE;
+    double score = 0;
+    std::int64_t expansions = 0;
+    std::vector<std::int32_t> derivation;                    // options of the best derivation, in target order
+    std::vector<std::int32_t> node_options, node_lms;        // last option and language model states of each node
+    std::vector<std::int64_t> first_edges;                   // incoming edges of each node
+    std::vector<std::int32_t> tails, edge_options;           // of each edge
+    std::vector<double> scores;
+};
+
+// Keeps what can reach the goal, in topological order: first the start, last the goal, edges grouped by head.
+void export_lattice(const PhraseSearch& search, const PhraseSpace& space, Result& result) {
+    const std::size_t n = search.nodes.size();
+    std::vector<std::vector<std::int32_t>> incoming(n);
+    for (std::size_t a = 0; a < search.arcs.size(); ++a) incoming[search.arcs[a].head].push_back(static_cast<std::int32_t>(a));
+    std::vector<char> useful(n, 0);
+    std::vector<std::int32_t> order;
+    for (const SearchArc& goal : search.goals)
+        if (!useful[goal.tail]) useful[goal.tail] = 1, order.push_back(goal.tail);
+    for (std::size_t i = 0; i < order.size(); ++i)
+        for (std::int32_t a : incoming[order[i]])
+            if (!useful[search.arcs[a].tail]) useful[search.arcs[a].tail] = 1, order.push_back(search.arcs[a].tail);
+    std::sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
+        const auto x = space.coverages.count(search.nodes[a].coverage), y = space.coverages.count(search.nodes[b].coverage);
+        return x != y ? x < y : a < b;
+    });
+    std::vector<std::int32_t> number(n, -1);
+    for (std::size_t i = 0; i < order.size(); ++i) number[order[i]] = static_cast<std::int32_t>(i);
+    auto edge = [&](std::int32_t tail, std::int32_t option, double score) {
+        result.tails.push_back(tail);
+        result.edge_options.push_back(option);
+        result.scores.push_back(score);
+    };
+    result.first_edges.push_back(0);
+    for (std::int32_t id : order) {
+        const SearchNode& node = search.nodes[id];
+        result.node_options.push_back(node.option);
+        for (std::size_t k = 0; k < space.lms(); ++k) result.node_lms.push_back(space.state(node.lm, k));
+        if (id == 0) edge(-1, -1, 0.0);
+        for (std::int32_t a : incoming[id]) edge(number[search.arcs[a].tail], search.arcs[a].option, search.arcs[a].score);
+        result.first_edges.push_back(static_cast<std::int64_t>(result.tails.size()));
+    }
+    for (const SearchArc& goal : search.goals) edge(number[goal.tail], -1, goal.score);
+    result.node_options.push_back(-1);
+    result.node_lms.insert(result.node_lms.end(), space.lms(), 0);
+    result.first_edges.push_back(static_cast<std::int64_t>(result.tails.size()));
+}
+
+template <class T, class Member>
+Out<T> joined(std::vector<Result>& results, Member member) {
+    std::size_t size = 0;
+    for (const Result& result : results) size += (result.*member).size();
+    std::vector<T> all;
+    all.reserve(size);
+    for (Result& result : results) all.insert(all.end(), (result.*member).begin(), (result.*member).end());
+    return give(std::move(all));
+}
+
+template <class Size>
+Out<std::int64_t> offsets(const std::vector<Result>& results, Size size) {
+    std::vector<std::int64_t> bounds{0};
+    for (const Result& result : results) bounds.push_back(bounds.back() + static_cast<std::int64_t>(size(result)));
+    return give(std::move(bounds));
+}
+
+nb::dict search_phrases(nb::tuple arrays, In1<std::int32_t> words, In1<std::int32_t> targets, In1<std::int64_t> target_offsets,
+                        int algorithm, int reordering_limit, int stack_size, double threshold, int pop_limit, std::int64_t max_size,
+                        bool keep_lattice, int threads, Progress progress) {
+    const PhraseBatch batch(arrays, reordering_limit);
+    SearchLimits limits{static_cast<Algorithm>(algorithm), stack_size, threshold, pop_limit, max_size, keep_lattice};
+    const bool forced = target_offsets.shape(0) == batch.sentences() + 1;
+    std::vector<Result> results(batch.sentences());
+    run_blocks(results.size(), threads, progress, [&](std::size_t s, const std::atomic<bool>& stop) {
+        const OptionsView options = batch.options(s);
+        PhraseSpace space(batch.model, options);
+        std::vector<std::int32_t> target;
+        if (forced) target.assign(targets.data() + target_offsets.data()[s], targets.data() + target_offsets.data()[s + 1]);
+        PhraseSearch search(space, limits, stop, forced ? &target : nullptr, words.data());
+        Result& result = results[s];
+        result.outcome = search.run();
+        result.expansions = search.expansions;
+        if (result.outcome != Outcome::FOUND) return;
+        result.score = search.best_score;
+        for (std::int32_t node = search.best; node != 0; node = search.nodes[node].back) result.derivation.push_back(search.nodes[node].option);
+        std::reverse(result.derivation.begin(), result.derivation.end());
+        if (keep_lattice) export_lattice(search, space, result);
+    });
+
+    std::vector<std::uint8_t> outcomes;
+    std::vector<double> scores;
+    std::vector<std::int64_t> expansions;
+    for (const Result& result : results) {
+        outcomes.push_back(static_cast<std::uint8_t>(result.outcome));
+        scores.push_back(result.score);
+        expansions.push_back(result.expansions);
+    }
+    nb::dict out;
+    out["outcomes"] = give(std::move(outcomes));
+    out["scores"] = give(std::move(scores));
+    out["expansions"] = give(std::move(expansions));
+    out["derivations"] = joined<std::int32_t>(results, &Result::derivation);
+    out["derivation_offsets"] = offsets(results, [](const Result& r) { return r.derivation.size(); });
+    if (!keep_lattice) return out;
+    out["node_options"] = joined<std::int32_t>(results, &Result::node_options);
+    out["node_lms"] = joined<std::int32_t>(results, &Result::node_lms);
+    out["node_offsets"] = offsets(results, [](const Result& r) { return r.node_options.size(); });
+    out["first_edges"] = joined<std::int64_t>(results, &Result::first_edges);
+    out["tails"] = joined<std::int32_t>(results, &Result::tails);
+    out["edge_options"] = joined<std::int32_t>(results, &Result::edge_options);
+    out["edge_scores"] = joined<double>(results, &Result::scores);
+    out["edge_offsets"] = offsets(results, [](const Result& r) { return r.tails.size(); });
+    return out;
+}
+
+// Natural log-probability of the words of each row after a state; row -1 is the single word `end`.
+auto lm_read_rows(In2<std::uint64_t> slots, In2<std::uint64_t> states, In1<std::uint64_t> unigrams, int end, In1<std::int32_t> starts,
+                  In1<std::int32_t> rows, In1<std::int32_t> words, In1<std::int64_t> offsets) {
+    std::vector<double> scores(rows.shape(0));
+    {
+        nb::gil_scoped_release release;
+        const LanguageModelView model{slots.data(), slots.shape(0) - 1, states.data(), unigrams.data()};
+        const auto row = view(rows);
+        const auto offset = view(offsets);
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            std::int32_t state = starts.data()[i];
+            const auto read = [&](std::int32_t word) {
+                const auto found = model.query(state, word);
+                scores[i] += double(found.log10) * std::numbers::ln10;
+                state = found.state;
+            };
+            if (row[i] < 0) {
+                read(end);
+            } else {
+                for (auto w = offset[row[i]]; w < offset[row[i] + 1]; ++w) read(words.data()[w]);
+            }
+        }
+    }
+    return give(std::move(scores));
+}
+
+}  // namespace
+
+void bind_search(nb::module_& m) {
+    m.def("lm_read_rows", &lm_read_rows, nb::arg("slots"), nb::arg("states"),
+          nb::arg("unigrams"), nb::arg("end"), nb::arg("starts"), nb::arg("rows"),
+          nb::arg("words"), nb::arg("offsets"));
+    m.def("search_phrases", &search_phrases, nb::arg("arrays"), nb::arg("words"), nb::arg("targets"),
+          nb::arg("target_offsets"), nb::arg("algorithm"), nb::arg("reordering_limit"), nb::arg("stack_size"),
+          nb::arg("threshold"), nb::arg("pop_limit"), nb::arg("max_size"), nb::arg("keep_lattice"), nb::arg("threads") = 1,
+          nb::arg("progress") = nb::none());
+}
+
+}  // namespace dragoman::search::phrase

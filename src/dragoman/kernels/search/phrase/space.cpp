@@ -1,0 +1,211 @@
+#include "search/phrase/space.hpp"
+
+namespace dragoman::search::phrase {
+namespace {
+
+std::uint64_t hash(std::span<const std::int32_t> values) {
+    std::uint64_t h = 0;
+    for (std::int32_t value : values) h = mix(h * 0x9e3779b97f4a7c15ULL + static_cast<std::uint32_t>(value));
+    return h;
+}
+
+}  // namespace
+
+PhraseSpace::PhraseSpace(const PhraseModelView& model, const OptionsView& options)
+    : model(model), options(options), coverages(options.sentence_length), order_(static_cast<std::size_t>(options.count)),
+      estimates(static_cast<std::size_t>(options.count)), cache_(1 << 12), cache_mask_(cache_.size() - 1), span_slots_(1 << 10) {
+    index_spans();
+    prepare_language_models();
+    prepare_future();
+}
+
+void PhraseSpace::forget_scores() {
+    cache_.assign(std::size_t{1} << 9, {});
+    cache_mask_ = cache_.size() - 1;
+    cached_ = 0;
+    span_slots_.assign(std::size_t{1} << 8, {});
+    span_steps_.clear();
+    span_rows_ = 0;
+}
+
+double PhraseSpace::finish(std::int32_t lm) {
+    double score = 0;
+    for (std::size_t k = 0; k < lms(); ++k)
+        score += model.lm_weights[k] * natural(model.language_models[k].query(state(lm, k), 2));
+    return score;
+}
+
+PhraseSpace::Step PhraseSpace::remember(std::int32_t lm, std::int32_t option, std::uint64_t key, std::size_t at) {
+    const Step step = read_words(lm, option);
+    cache_[at] = {key, step};
+    if (++cached_ * 2 > cache_.size()) grow_cache();
+    return step;
+}
+
+const PhraseSpace::Step* PhraseSpace::remember_span(std::int32_t lm, std::span<const std::int32_t> options, std::uint64_t key, std::size_t at) {
+    if (span_steps_.size() + options.size() > kMostSpanSteps) {
+        span_steps_.clear();
+        std::fill(span_slots_.begin(), span_slots_.end(), SpanSlot{});
+        span_rows_ = 0;
+        at = mix(key) & (span_slots_.size() - 1);
+    }
+    const std::size_t first = span_steps_.size();
+    span_slots_[at] = {key, first};
+    for (std::int32_t option : options) span_steps_.push_back(read_words(lm, option));
+    if (++span_rows_ * 2 > span_slots_.size()) grow_span_slots();
+    return span_steps_.data() + first;
+}
+
+void PhraseSpace::index_spans() {
+    longest_ = 1;
+    for (std::int32_t i = 0; i < options.count; ++i) longest_ = std::max(longest_, options.end[i] - options.begin[i]);
+    first_.assign(static_cast<std::size_t>(length()) * longest_ + 1, 0);
+    for (std::int32_t i = 0; i < options.count; ++i) ++first_[cell(i) + 1];
+    for (std::size_t c = 1; c < first_.size(); ++c) first_[c] += first_[c - 1];
+    std::vector<std::int32_t> next(first_.begin(), first_.end() - 1);
+    for (std::int32_t i = 0; i < options.count; ++i) order_[next[cell(i)]++] = i;
+}
+
+void PhraseSpace::prepare_language_models() {
+    heads_.assign(static_cast<std::size_t>(options.count) * lms(), {});
+    for (std::int32_t i = 0; i < options.count; ++i) {
+        estimates[i] = options.local[i];
+        const std::int64_t words = options.word_offsets[i + 1] - options.word_offsets[i];
+        for (std::size_t k = 0; k < lms(); ++k) {
+            Tail& tail = heads_[static_cast<std::size_t>(i) * lms() + k];
+            const std::int64_t head = model.lm_orders[k] - 1;
+            std::int32_t state = 0;
+            double all = 0;
+            for (std::int64_t w = 0; w < words; ++w) {
+                const auto found = model.language_models[k].query(state, options.words[k][options.word_offsets[i] + w]);
+                all += natural(found);
+                if (w >= head) tail.score += natural(found);
+                state = found.state;
+            }
+            tail.state = state;
+            estimates[i] += model.lm_weights[k] * all;
+        }
+    }
+    for (std::size_t c = 0; c + 1 < first_.size(); ++c)
+        std::stable_sort(order_.begin() + first_[c], order_.begin() + first_[c + 1],
+                         [&](std::int32_t a, std::int32_t b) { return estimates[a] > estimates[b]; });
+    if (lms() == 1) {
+        start_lm_ = model.lm_starts[0];
+    } else {
+        start_lm_ = intern_states(model.lm_starts);
+    }
+}
+
+void PhraseSpace::prepare_future() {
+    const std::int32_t n = length();
+    width_ = std::min(n, std::max(128, longest_));
+    constexpr double none = -std::numeric_limits<double>::infinity();
+    spans_.assign(static_cast<std::size_t>(n) * width_, none);
+    suffix_.assign(static_cast<std::size_t>(n) + 1, 0);
+    for (std::int32_t i = 0; i < options.count; ++i) {
+        double& best = span(options.begin[i], options.end[i]);
+        best = std::max(best, estimates[i]);
+    }
+    for (std::int32_t size = 2; size <= width_; ++size)
+        for (std::int32_t begin = 0; begin + size <= n; ++begin) {
+            double best = span(begin, begin + size);
+            for (std::int32_t split = begin + 1; split < begin + size; ++split)
+                best = std::max(best, span(begin, split) + span(split, begin + size));
+            span(begin, begin + size) = best;
+        }
+    for (std::int32_t begin = n - 1; begin >= 0; --begin) {
+        double best = none;
+        for (std::int32_t end = begin + 1; end <= std::min(n, begin + longest_); ++end)
+            best = std::max(best, span(begin, end) + suffix_[end]);
+        suffix_[begin] = best;
+    }
+}
+
+PhraseSpace::Step PhraseSpace::read_words(std::int32_t lm, std::int32_t option) {
+    const std::int64_t first = options.word_offsets[option], words = options.word_offsets[option + 1] - first;
+    Step step{0, lm};
+    next_.resize(lms());
+    for (std::size_t k = 0; k < lms(); ++k) {
+        const std::int64_t head = model.lm_orders[k] - 1;
+        std::int32_t at = state(lm, k);
+        double score = 0;
+        for (std::int64_t w = 0; w < std::min(words, head); ++w) {
+            const auto found = model.language_models[k].query(at, options.words[k][first + w]);
+            score += natural(found);
+            at = found.state;
+        }
+        const Tail& tail = heads_[static_cast<std::size_t>(option) * lms() + k];
+        if (words > head) {
+            score += tail.score;
+            at = tail.state;
+        }
+        step.score += model.lm_weights[k] * score;
+        next_[k] = at;
+    }
+    if (lms() == 1) step.lm = next_[0];
+    if (lms() > 1) step.lm = intern_states(next_);
+    return step;
+}
+
+std::int32_t PhraseSpace::intern_states(const std::vector<std::int32_t>& states) {
+    if (lms() == 0) return 0;
+    if (state_slots_.empty()) state_slots_.assign(64, -1);
+    auto slot = [&](std::span<const std::int32_t> wanted) {
+        std::size_t at = hash(wanted) & (state_slots_.size() - 1);
+        while (state_slots_[at] >= 0 &&
+               !std::equal(wanted.begin(), wanted.end(), states_.begin() + static_cast<std::ptrdiff_t>(state_slots_[at] * lms())))
+            at = (at + 1) & (state_slots_.size() - 1);
+        return at;
+    };
+    const std::size_t at = slot(states);
+    if (state_slots_[at] >= 0) return state_slots_[at];
+    const auto id = static_cast<std::int32_t>(states_.size() / lms());
+    state_slots_[at] = id;
+    states_.insert(states_.end(), states.begin(), states.end());
+    if (states_.size() / lms() * 2 > state_slots_.size()) {
+        state_slots_.assign(state_slots_.size() * 2, -1);
+        for (std::size_t i = 0; i < states_.size() / lms(); ++i)
+            state_slots_[slot({states_.data() + i * lms(), lms()})] = static_cast<std::int32_t>(i);
+    }
+    return id;
+}
+
+void PhraseSpace::grow_cache() {
+    std::vector<Cached> old(cache_.size() * 2);
+    old.swap(cache_);
+    cache_mask_ = cache_.size() - 1;
+    for (const Cached& entry : old) {
+        if (entry.key == 0) continue;
+        std::size_t at = mix(entry.key) & cache_mask_;
+        while (cache_[at].key != 0) at = (at + 1) & cache_mask_;
+        cache_[at] = entry;
+    }
+}
+
+void PhraseSpace::grow_span_slots() {
+    std::vector<SpanSlot> old(span_slots_.size() * 2);
+    old.swap(span_slots_);
+    for (const SpanSlot& slot : old) {
+        if (slot.key == 0) continue;
+        std::size_t at = mix(slot.key) & (span_slots_.size() - 1);
+        while (span_slots_[at].key != 0) at = (at + 1) & (span_slots_.size() - 1);
+        span_slots_[at] = slot;
+    }
+}
+
+double PhraseSpace::future_anew(std::int32_t coverage) {
+    double value = 0;
+    for (std::int32_t p = coverages.first_gap(coverage); p < length();) {
+        if (coverages.covers(coverage, p)) {
+            ++p;
+            continue;
+        }
+        std::int32_t end = p;
+        while (end < length() && !coverages.covers(coverage, end)) ++end;
+        value += gap(p, end);
+        p = end;
+    }
+    return value;
+}
+
+}  // namespace dragoman::search::phrase

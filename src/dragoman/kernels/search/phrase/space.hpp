@@ -1,0 +1,259 @@
+// The space of derivations of one sentence under a phrase-based model, shared by every search in it.
+//
+// A derivation is a sequence of options (phrase pairs placed on source spans) that covers each source word once, such
+// that every jump |begin(next) - end(previous)| is at most the reordering limit. What a search must remember of a
+// partial derivation is its coverage, the exit class of its last option (options of one class score alike as
+// predecessors), and the states of the language models.
+#pragma once
+
+#include "base/hashing.hpp"
+#include "lm/language_model.hpp"
+#include "search/phrase/coverages.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+#include <numbers>
+#include <span>
+#include <vector>
+
+namespace dragoman::search::phrase {
+
+using lm::LanguageModelView;
+
+// What a batch of sentences shares: weights, language models, limits.
+struct PhraseModelView {
+    std::vector<LanguageModelView> language_models;
+    std::vector<std::int32_t> lm_orders;
+    std::vector<std::int32_t> lm_starts;  // state after <s>
+    std::vector<double> lm_weights;       // per natural-log unit
+    double distortion_weight = 0;
+    const double* boundary = nullptr;  // score of (right symbol of previous, left symbol of next), row-major
+    std::int64_t boundary_columns = 0;
+    int reordering_limit = 6;  // -1: none
+};
+
+// The options of one sentence, as columns; option i's words for language model k are words[k][word_offsets[i] ...].
+struct OptionsView {
+    std::int32_t count = 0;
+    std::int32_t sentence_length = 0;
+    const std::int32_t* begin;
+    const std::int32_t* end;
+    const double* local;
+    const double* reorder_from;  // [count, 3]: score of the orientation towards the previous option
+    const double* reorder_to;    // [count, 3]: score of the orientation towards the next option
+    const std::int32_t* exit;    // exit class
+    const std::int32_t* left;    // boundary symbols
+    const std::int32_t* right;
+    const std::int64_t* word_offsets;
+    std::vector<const std::int32_t*> words;
+};
+
+enum Orientation { MONOTONE = 0, SWAP = 1, OTHER = 2 };
+
+// Scores of options in context: language models, distortion, orientation, boundary symbols.
+class PhraseSpace {
+public:
+    struct Step {
+        double score;     // weighted, of all language models
+        std::int32_t lm;  // the combined state that follows
+    };
+
+    PhraseSpace(const PhraseModelView& model, const OptionsView& options);
+
+    const PhraseModelView& model;
+    const OptionsView& options;
+    Coverages coverages;
+
+    std::int32_t length() const { return options.sentence_length; }
+
+    // The options on a span, best estimate first.
+    std::span<const std::int32_t> on_span(std::int32_t begin, std::int32_t end) const {
+        const std::size_t cell = static_cast<std::size_t>(begin) * static_cast<std::size_t>(longest_) + static_cast<std::size_t>(end - begin - 1);
+        return {order_.data() + first_[cell], order_.data() + first_[cell + 1]};
+    }
+    std::int32_t longest() const { return longest_; }
+
+    // Local score plus the language models' score of the option's words without context: what an option is worth alone.
+    double estimate(std::int32_t option) const { return estimates[option]; }
+
+    std::int32_t start_lm() const { return start_lm_; }
+
+    // Reads option's words after the combined language model state `lm`.
+    Step read(std::int32_t lm, std::int32_t option) {
+        const std::uint64_t key = std::uint64_t(static_cast<std::uint32_t>(lm)) << 32 | static_cast<std::uint32_t>(option + 1);
+        std::size_t at = mix(key) & cache_mask_;
+        for (; cache_[at].key != 0; at = (at + 1) & cache_mask_)
+            if (cache_[at].key == key) return cache_[at].step;
+        return remember(lm, option, key, at);
+    }
+
+    // Language models' scores are remembered as weighted: after a change of weights, they must be forgotten.
+    void forget_scores();
+    // How many scores are remembered.
+    std::size_t remembered() const { return cached_ + span_steps_.size(); }
+
+    // Says that `read` will be called soon.
+    void prefetch(std::int32_t lm, std::int32_t option) const {
+        const std::uint64_t key = std::uint64_t(static_cast<std::uint32_t>(lm)) << 32 | static_cast<std::uint32_t>(option + 1);
+        __builtin_prefetch(&cache_[mix(key) & cache_mask_]);
+    }
+
+    // The same for all options on a span, in the order of `on_span`; good until the next call.
+    const Step* read_span(std::int32_t lm, std::int32_t begin, std::int32_t end) {
+        const std::uint64_t key = span_key(lm, begin, end);
+        std::size_t at = mix(key) & (span_slots_.size() - 1);
+        for (; span_slots_[at].key != 0; at = (at + 1) & (span_slots_.size() - 1))
+            if (span_slots_[at].key == key) return span_steps_.data() + span_slots_[at].first;
+        return remember_span(lm, on_span(begin, end), key, at);
+    }
+
+    // Says that `read_span` will be called soon, in two stages.
+    void prefetch_slot(std::int32_t lm, std::int32_t begin, std::int32_t end) const {
+        __builtin_prefetch(&span_slots_[mix(span_key(lm, begin, end)) & (span_slots_.size() - 1)]);
+    }
+    void prefetch_steps(std::int32_t lm, std::int32_t begin, std::int32_t end) const {
+        const std::uint64_t key = span_key(lm, begin, end);
+        const SpanSlot& slot = span_slots_[mix(key) & (span_slots_.size() - 1)];
+        if (slot.key == key)
+            for (std::size_t i = 0; i < on_span(begin, end).size(); i += 4) __builtin_prefetch(span_steps_.data() + slot.first + i);
+    }
+
+    // Reads </s>.
+    double finish(std::int32_t lm);
+
+    // Everything that depends on two neighbouring options apart from language models; previous -1 is the sentence start.
+    double join(std::int32_t previous, std::int32_t option) const { return join(joint(previous, option), option); }
+
+    // What all options on the span of `option` have in common after a previous one.
+    struct Joint {
+        double score;  // distortion, and the previous option's side of the orientation
+        std::int32_t orientation, right;
+    };
+    Joint joint(std::int32_t previous, std::int32_t option) const {
+        const std::int32_t orientation = this->orientation(previous, option);
+        const double jump = -model.distortion_weight * std::abs(options.begin[option] - end_of(previous));
+        if (previous < 0) return {jump, orientation, 0};
+        return {jump + options.reorder_to[3 * previous + orientation], orientation, options.right[previous]};
+    }
+    double join(const Joint& joint, std::int32_t option) const {
+        return joint.score + options.reorder_from[3 * option + joint.orientation] + boundary(joint.right, options.left[option]);
+    }
+
+    // Calls visit(i, join(previous[i], option)) for previous options that are all on one span.
+    template <class Visit>
+    void join_all(std::span<const std::int32_t> previous, std::int32_t option, Visit&& visit) const {
+        const std::int32_t orientation = this->orientation(previous[0], option);
+        const double score = -model.distortion_weight * std::abs(options.begin[option] - end_of(previous[0])) +
+                             options.reorder_from[3 * option + orientation];
+        for (std::size_t i = 0; i < previous.size(); ++i)
+            visit(i, score + options.reorder_to[3 * previous[i] + orientation] + boundary(options.right[previous[i]], options.left[option]));
+    }
+
+    // The boundary between the last option and the sentence's end.
+    double close(std::int32_t previous) const { return boundary(previous < 0 ? 0 : options.right[previous], 0); }
+
+    std::int32_t orientation(std::int32_t previous, std::int32_t option) const {
+        if (options.begin[option] == end_of(previous)) return MONOTONE;
+        return previous >= 0 && options.end[option] == options.begin[previous] ? SWAP : OTHER;
+    }
+
+    std::int32_t end_of(std::int32_t option) const { return option < 0 ? 0 : options.end[option]; }
+    std::int32_t exit_of(std::int32_t option) const { return option < 0 ? -1 : options.exit[option]; }
+
+    bool within_limit(std::int32_t previous_end, std::int32_t begin) const {
+        return model.reordering_limit < 0 || std::abs(begin - previous_end) <= model.reordering_limit;
+    }
+
+    // An optimistic estimate of what the uncovered words will still score.
+    double future(std::int32_t coverage) {
+        if (coverage >= static_cast<std::int32_t>(futures_.size())) futures_.resize(coverages.size(), std::numeric_limits<double>::quiet_NaN());
+        double& value = futures_[coverage];
+        if (!std::isnan(value)) return value;
+        return value = future_anew(coverage);
+    }
+
+    // The same for words [begin, end), all of them uncovered.
+    double gap(std::int32_t begin, std::int32_t end) {
+        if (end == length()) return suffix_[begin];
+        if (begin == end) return 0;
+        double total = 0;
+        for (; end - begin > width_; begin += width_) total += span(begin, begin + width_);
+        return total + span(begin, end);
+    }
+
+    std::size_t lms() const { return model.language_models.size(); }
+    std::int32_t state(std::int32_t lm, std::size_t k) const { return lms() == 1 ? lm : states_[static_cast<std::size_t>(lm) * lms() + k]; }
+
+private:
+    struct Cached {
+        std::uint64_t key = 0;
+        Step step{0, 0};
+    };
+
+    struct SpanSlot {
+        std::uint64_t key = 0;
+        std::size_t first = 0;
+    };
+    // 64 MB; when they are full, all are forgotten.
+    static constexpr std::size_t kMostSpanSteps = std::size_t{1} << 22;
+
+    std::uint64_t span_key(std::int32_t lm, std::int32_t begin, std::int32_t end) const {
+        const std::int64_t cell = std::int64_t(begin) * longest_ + end - begin;  // from 1
+        return std::uint64_t(static_cast<std::uint32_t>(lm)) << 32 | static_cast<std::uint32_t>(cell);
+    }
+
+    static double natural(LanguageModelView::Entry entry) { return double(entry.log10) * std::numbers::ln10; }
+
+    double boundary(std::int32_t right, std::int32_t left) const {
+        return model.boundary == nullptr ? 0.0 : model.boundary[right * model.boundary_columns + left];
+    }
+
+    double future_anew(std::int32_t coverage);
+
+    // Reads what is not in the caches yet, and keeps it in this slot.
+    Step remember(std::int32_t lm, std::int32_t option, std::uint64_t key, std::size_t at);
+    const Step* remember_span(std::int32_t lm, std::span<const std::int32_t> options, std::uint64_t key, std::size_t at);
+
+    void index_spans();
+
+    std::size_t cell(std::int32_t option) const {
+        return static_cast<std::size_t>(options.begin[option]) * longest_ + (options.end[option] - options.begin[option] - 1);
+    }
+
+    void prepare_language_models();
+
+    // Best score of every span up to a width, from options and from splits; longer gaps are summed from pieces.
+    void prepare_future();
+
+    double& span(std::int32_t begin, std::int32_t end) { return spans_[static_cast<std::size_t>(begin) * width_ + (end - begin - 1)]; }
+
+    // Only the first order - 1 words depend on what came before; the rest is known beforehand.
+    Step read_words(std::int32_t lm, std::int32_t option);
+
+    std::int32_t intern_states(const std::vector<std::int32_t>& states);
+
+    void grow_cache();
+
+    void grow_span_slots();
+
+    struct Tail {
+        double score = 0;         // of the words whose context lies inside the option
+        std::int32_t state = 0;  // after the option, if it is long enough to fix it
+    };
+
+    std::int32_t longest_ = 1, width_ = 0, start_lm_ = 0;
+    std::vector<std::int32_t> order_, first_;
+    std::vector<double> estimates, spans_, suffix_, futures_;
+    std::vector<Tail> heads_;
+    std::vector<Cached> cache_;
+    std::size_t cache_mask_, cached_ = 0;
+    std::vector<SpanSlot> span_slots_;
+    std::vector<Step> span_steps_;
+    std::size_t span_rows_ = 0;
+    std::vector<std::int32_t> states_, state_slots_, next_;
+};
+
+}  // namespace dragoman::search::phrase

@@ -1,0 +1,365 @@
+// From phrase instances to phrase pairs: number the distinct phrases, bring the instances of a pair together, choose
+// the alignment of each pair, multiply lexical weights, and put the pairs of a source phrase in order.
+// An instance is a span of words in a sentence on each side; instances are numbered by uint32.
+#include "base/arrays.hpp"
+#include "base/hashing.hpp"
+#include "base/parallel.hpp"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+namespace dragoman::training {
+namespace {
+
+constexpr std::size_t kRowsPerBlock = 1 << 16;
+constexpr std::size_t kGroupsPerBlock = 1 << 12;
+
+std::size_t blocks_of(std::size_t items, std::size_t per_block) { return (items + per_block - 1) / per_block; }
+
+// One side of all instances: words of a corpus.
+struct Spans {
+    std::span<const std::int32_t> words;
+    std::span<const std::int64_t> offsets;
+    std::span<const std::int32_t> sentence;
+    std::span<const std::uint16_t> begin;
+    std::span<const std::uint8_t> length;
+
+    std::size_t size() const { return sentence.size(); }
+
+    std::span<const std::int32_t> operator[](std::size_t i) const {
+        return words.subspan(offsets[sentence[i]] + begin[i], length[i]);
+    }
+};
+
+// For every span the number of the first span with the same words. Spans are dealt out to partitions by their hash,
+// so that each partition's table stays in the cache and partitions can be worked on independently.
+class Numbering {
+public:
+    Numbering(const Spans& spans, int threads, nb::handle progress)
+        : spans_(spans), hashes_(spans.size()), members_(spans.size()), first_(spans.size()) {
+        const std::size_t n = spans.size(), blocks = blocks_of(n, kRowsPerBlock);
+        std::vector<std::array<std::size_t, kPartitions>> at(blocks);
+        run_blocks(blocks, threads, nb::none(), [&](std::size_t block) {
+            at[block].fill(0);
+            for (std::size_t i = block * kRowsPerBlock; i < std::min(n, (block + 1) * kRowsPerBlock); ++i) {
+                hashes_[i] = hash_words(spans_[i]);
+                ++at[block][partition(i)];
+            }
+        });
+        std::vector<std::size_t> begin(kPartitions + 1, 0);
+        std::size_t total = 0;
+        for (std::size_t p = 0; p < kPartitions; ++p) {
+            for (auto& counts : at) total += std::exchange(counts[p], total);
+            begin[p + 1] = total;
+        }
+        run_blocks(blocks, threads, nb::none(), [&](std::size_t block) {
+            for (std::size_t i = block * kRowsPerBlock; i < std::min(n, (block + 1) * kRowsPerBlock); ++i)
+                members_[at[block][partition(i)]++] = static_cast<std::uint32_t>(i);
+        });
+        run_blocks(kPartitions, threads, progress, [&](std::size_t p) {
+            intern(std::span(members_).subspan(begin[p], begin[p + 1] - begin[p]));
+        });
+    }
+
+    const std::vector<std::uint32_t>& first() const { return first_; }
+
+private:
+    static constexpr std::size_t kPartitions = 256;
+
+    std::size_t partition(std::size_t i) const { return hashes_[i] >> 56; }
+
+    void intern(std::span<const std::uint32_t> members) {
+        constexpr std::uint32_t kFree = 0xFFFFFFFF;
+        std::vector<std::uint32_t> slots(table_size(512), kFree);
+        std::size_t distinct = 0;
+        auto slot_of = [&](std::uint32_t i) {
+            const std::size_t mask = slots.size() - 1;
+            std::size_t at = hashes_[i] & mask;
+            while (slots[at] != kFree &&
+                   (hashes_[slots[at]] != hashes_[i] || !std::ranges::equal(spans_[slots[at]], spans_[i])))
+                at = (at + 1) & mask;
+            return at;
+        };
+        for (const std::uint32_t i : members) {
+            const std::size_t at = slot_of(i);
+            if (slots[at] == kFree) {
+                slots[at] = i;
+                if (++distinct * 2 > slots.size()) {
+                    std::vector<std::uint32_t> old(slots.size() * 2, kFree);
+                    old.swap(slots);
+                    for (const std::uint32_t j : old)
+                        if (j != kFree) slots[slot_of(j)] = j;
+                }
+                first_[i] = i;
+            } else {
+                first_[i] = slots[at];
+            }
+        }
+    }
+
+    Spans spans_;
+    std::vector<std::uint64_t> hashes_;
+    std::vector<std::uint32_t> members_, first_;
+};
+
+auto number_spans(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std::int32_t> sentence,
+                  In1<std::uint16_t> begin, In1<std::uint8_t> length, int threads, Progress progress) {
+    const Spans spans{view(words), view(offsets), view(sentence), view(begin), view(length)};
+    const Numbering numbering(spans, threads, progress);
+    std::vector<std::int32_t> ids(spans.size()), distinct_words;
+    std::vector<std::int64_t> distinct_offsets{0};
+    {
+        nb::gil_scoped_release release;
+        std::int32_t next = 0;
+        for (std::size_t i = 0; i < ids.size(); ++i) {
+            const std::uint32_t first = numbering.first()[i];
+            if (first != i) {
+                ids[i] = ids[first];
+                continue;
+            }
+            ids[i] = next++;
+            distinct_words.insert(distinct_words.end(), spans[i].begin(), spans[i].end());
+            distinct_offsets.push_back(static_cast<std::int64_t>(distinct_words.size()));
+        }
+    }
+    return together(give(std::move(ids)), give(std::move(distinct_words)), give(std::move(distinct_offsets)));
+}
+
+// Sorts the instances by (source, target, instance): counting sort by source, then each source's instances by target.
+auto group_pairs(In1<std::int32_t> source_ids, In1<std::int32_t> target_ids, std::size_t sources, int threads,
+                 Progress progress) {
+    const auto source = view(source_ids), target = view(target_ids);
+    const std::size_t n = source.size(), blocks = blocks_of(sources, kGroupsPerBlock);
+    std::vector<std::uint64_t> keys(n);
+    std::vector<std::size_t> begin(sources + 1, 0);
+    std::vector<std::size_t> pairs(blocks + 1, 0);
+    {
+        nb::gil_scoped_release release;
+        for (const std::int32_t s : source) ++begin[s + 1];
+        std::partial_sum(begin.begin(), begin.end(), begin.begin());
+        std::vector<std::size_t> at(begin.begin(), begin.end() - 1);
+        for (std::size_t i = 0; i < n; ++i) keys[at[source[i]]++] = std::uint64_t(target[i]) << 32 | i;
+    }
+    auto starts_pair = [&](std::size_t i, std::size_t group) {
+        return i == begin[group] || keys[i] >> 32 != keys[i - 1] >> 32;
+    };
+    std::vector<std::uint32_t> order(n);
+    run_blocks(blocks, threads, progress, [&](std::size_t block) {
+        for (std::size_t s = block * kGroupsPerBlock; s < std::min(sources, (block + 1) * kGroupsPerBlock); ++s) {
+            std::sort(keys.begin() + begin[s], keys.begin() + begin[s + 1]);
+            for (std::size_t i = begin[s]; i < begin[s + 1]; ++i) {
+                order[i] = static_cast<std::uint32_t>(keys[i]);
+                pairs[block + 1] += starts_pair(i, s);
+            }
+        }
+    });
+    std::partial_sum(pairs.begin(), pairs.end(), pairs.begin());
+    std::vector<std::int64_t> pair_offsets(pairs[blocks] + 1);
+    pair_offsets.back() = static_cast<std::int64_t>(n);
+    run_blocks(blocks, threads, nb::none(), [&](std::size_t block) {
+        std::size_t pair = pairs[block];
+        for (std::size_t s = block * kGroupsPerBlock; s < std::min(sources, (block + 1) * kGroupsPerBlock); ++s)
+            for (std::size_t i = begin[s]; i < begin[s + 1]; ++i)
+                if (starts_pair(i, s)) pair_offsets[pair++] = static_cast<std::int64_t>(i);
+    });
+    return together(give(std::move(order)), give(std::move(pair_offsets)));
+}
+
+// The links inside a consistent phrase pair are all links of its source words: a run of the sentence's sorted links.
+class InnerLinks {
+public:
+    InnerLinks(In1<std::int32_t> sentence, In1<std::uint16_t> source_begin, In1<std::uint8_t> source_length,
+               In1<std::uint16_t> target_begin, In1<std::int64_t> source_offsets, In1<std::uint32_t> links,
+               In1<std::int64_t> first_link)
+        : sentence_(view(sentence)), source_begin_(view(source_begin)), target_begin_(view(target_begin)),
+          source_length_(view(source_length)), source_offsets_(view(source_offsets)), links_(view(links)),
+          first_link_(view(first_link)) {}
+
+    std::span<const std::uint32_t> of(std::uint32_t i) const {
+        const auto word = source_offsets_[sentence_[i]] + source_begin_[i];
+        return links_.subspan(first_link_[word], first_link_[word + source_length_[i]] - first_link_[word]);
+    }
+
+    // What to subtract from a link to make its positions relative to the phrases.
+    std::uint32_t base(std::uint32_t i) const {
+        return static_cast<std::uint32_t>(source_begin_[i]) << 16 | static_cast<std::uint32_t>(target_begin_[i]);
+    }
+
+    bool same(std::uint32_t a, std::uint32_t b) const {
+        const std::uint32_t shift = base(b) - base(a);
+        return std::ranges::equal(of(a), of(b), [shift](std::uint32_t x, std::uint32_t y) { return x + shift == y; });
+    }
+
+private:
+    std::span<const std::int32_t> sentence_;
+    std::span<const std::uint16_t> source_begin_, target_begin_;
+    std::span<const std::uint8_t> source_length_;
+    std::span<const std::int64_t> source_offsets_;
+    std::span<const std::uint32_t> links_;
+    std::span<const std::int64_t> first_link_;
+};
+
+// Among equally frequent alignments Moses prefers the greater one, comparing word by word the sets of positions that
+// each word is linked to: target words for the forward table, source words for the backward table. With links as
+// sorted (word, position) pairs: at the first difference the one whose word comes earlier has the longer set there.
+bool greater(const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& b) {
+    const auto [x, y] = std::ranges::mismatch(a, b);
+    if (x == a.end() || y == b.end()) return x != a.end();
+    return *x >> 16 != *y >> 16 ? *x >> 16 < *y >> 16 : *x > *y;
+}
+
+class AlignmentChoice {
+public:
+    explicit AlignmentChoice(const InnerLinks& links) : links_(links) {}
+
+    // The instances (forward, backward) that carry the pair's alignment.
+    std::pair<std::uint32_t, std::uint32_t> choose(std::span<const std::uint32_t> instances) {
+        kinds_.clear();
+        for (const std::uint32_t i : instances) {
+            auto kind = std::ranges::find_if(kinds_, [&](const Kind& k) { return links_.same(k.instance, i); });
+            if (kind == kinds_.end()) kinds_.push_back({i, 1});
+            else ++kind->count;
+        }
+        if (kinds_.size() == 1) return {instances[0], instances[0]};
+        return {best(true), best(false)};
+    }
+
+private:
+    struct Kind {
+        std::uint32_t instance;
+        std::uint32_t count;
+    };
+
+    std::uint32_t best(bool by_target) const {
+        Kind chosen = kinds_[0];
+        for (const Kind& kind : std::span(kinds_).subspan(1))
+            if (kind.count > chosen.count ||
+                (kind.count == chosen.count &&
+                 greater(relative(kind.instance, by_target), relative(chosen.instance, by_target))))
+                chosen = kind;
+        return chosen.instance;
+    }
+
+    std::vector<std::uint32_t> relative(std::uint32_t i, bool by_target) const {
+        std::vector<std::uint32_t> result;
+        for (std::uint32_t link : links_.of(i)) {
+            link -= links_.base(i);
+            result.push_back(by_target ? link << 16 | link >> 16 : link);
+        }
+        std::ranges::sort(result);
+        return result;
+    }
+
+    const InnerLinks& links_;
+    std::vector<Kind> kinds_;
+};
+
+auto choose_alignments(In1<std::uint32_t> order, In1<std::int64_t> pair_offsets, In1<std::int32_t> sentence,
+                       In1<std::uint16_t> source_begin, In1<std::uint8_t> source_length,
+                       In1<std::uint16_t> target_begin, In1<std::int64_t> source_offsets, In1<std::uint32_t> links,
+                       In1<std::int64_t> first_link, int threads, Progress progress) {
+    const InnerLinks inner(sentence, source_begin, source_length, target_begin, source_offsets, links, first_link);
+    const auto instances = view(order);
+    const auto offsets = view(pair_offsets);
+    const std::size_t n = offsets.size() - 1;
+    std::vector<std::uint32_t> forward(n), backward(n);
+    run_blocks(blocks_of(n, kRowsPerBlock), threads, progress, [&](std::size_t block) {
+        AlignmentChoice choice(inner);
+        for (std::size_t pair = block * kRowsPerBlock; pair < std::min(n, (block + 1) * kRowsPerBlock); ++pair)
+            std::tie(forward[pair], backward[pair]) =
+                choice.choose(instances.subspan(offsets[pair], offsets[pair + 1] - offsets[pair]));
+    });
+    return together(give(std::move(forward)), give(std::move(backward)));
+}
+
+auto inner_links(In1<std::uint32_t> instances, In1<std::int32_t> sentence, In1<std::uint16_t> source_begin,
+                 In1<std::uint8_t> source_length, In1<std::uint16_t> target_begin, In1<std::int64_t> source_offsets,
+                 In1<std::uint32_t> links, In1<std::int64_t> first_link) {
+    const InnerLinks inner(sentence, source_begin, source_length, target_begin, source_offsets, links, first_link);
+    std::vector<std::uint16_t> values;
+    std::vector<std::int64_t> offsets{0};
+    {
+        nb::gil_scoped_release release;
+        for (const std::uint32_t i : view(instances)) {
+            for (const std::uint32_t link : inner.of(i)) {
+                const std::uint32_t relative = link - inner.base(i);
+                values.push_back(static_cast<std::uint16_t>(relative >> 16 << 8 | (relative & 0xFF)));
+            }
+            offsets.push_back(static_cast<std::int64_t>(values.size()));
+        }
+    }
+    return together(give(std::move(values)), give(std::move(offsets)));
+}
+
+auto span_products(In1<double> weights, In1<std::int64_t> offsets, In1<std::int32_t> sentence,
+                   In1<std::uint16_t> begin, In1<std::uint8_t> length, In1<std::uint32_t> instances) {
+    const auto weight = view(weights);
+    const auto offset = view(offsets);
+    std::vector<double> products(instances.shape(0));
+    {
+        nb::gil_scoped_release release;
+        for (std::size_t k = 0; k < products.size(); ++k) {
+            const std::uint32_t i = instances.data()[k];
+            const auto span = weight.subspan(offset[sentence.data()[i]] + begin.data()[i], length.data()[i]);
+            products[k] = std::accumulate(span.begin(), span.end(), 1.0, std::multiplies<>());
+        }
+    }
+    return give(std::move(products));
+}
+
+auto order_pairs(In1<std::int64_t> source_offsets, In1<std::int32_t> target_ids, In1<std::int32_t> target_words,
+                 In1<std::int64_t> target_offsets, In1<float> first_score, In1<float> second_score, int threads,
+                 Progress progress) {
+    const auto source = view(source_offsets), offsets = view(target_offsets);
+    const auto target = view(target_ids), words = view(target_words);
+    const auto major = view(first_score), minor = view(second_score);
+    auto phrase = [&](std::int64_t pair) {
+        return words.subspan(offsets[target[pair]], offsets[target[pair] + 1] - offsets[target[pair]]);
+    };
+    auto before = [&](std::int64_t a, std::int64_t b) {
+        if (major[a] != major[b]) return major[a] > major[b];
+        if (minor[a] != minor[b]) return minor[a] > minor[b];
+        return std::ranges::lexicographical_compare(phrase(a), phrase(b));
+    };
+    const std::size_t sources = source.size() - 1;
+    std::vector<std::int64_t> order(target.size());
+    run_blocks(blocks_of(sources, kGroupsPerBlock), threads, progress, [&](std::size_t block) {
+        for (std::size_t s = block * kGroupsPerBlock; s < std::min(sources, (block + 1) * kGroupsPerBlock); ++s) {
+            const auto begin = order.begin() + source[s], end = order.begin() + source[s + 1];
+            std::iota(begin, end, source[s]);
+            std::sort(begin, end, before);
+        }
+    });
+    return give(std::move(order));
+}
+
+}  // namespace
+
+void bind_score(nb::module_& m) {
+    m.def("number_spans", &number_spans, nb::arg("words"), nb::arg("offsets"),
+          nb::arg("sentence"), nb::arg("begin"), nb::arg("length"),
+          nb::arg("threads"), nb::arg("progress").none());
+    m.def("group_pairs", &group_pairs, nb::arg("source_ids"), nb::arg("target_ids"),
+          nb::arg("sources"), nb::arg("threads"), nb::arg("progress").none());
+    m.def("choose_alignments", &choose_alignments, nb::arg("order"), nb::arg("pair_offsets"),
+          nb::arg("sentence"), nb::arg("source_begin"), nb::arg("source_length"),
+          nb::arg("target_begin"), nb::arg("source_offsets"), nb::arg("links"),
+          nb::arg("first_link"), nb::arg("threads"), nb::arg("progress").none());
+    m.def("inner_links", &inner_links, nb::arg("instances"), nb::arg("sentence"),
+          nb::arg("source_begin"), nb::arg("source_length"),
+          nb::arg("target_begin"), nb::arg("source_offsets"), nb::arg("links"),
+          nb::arg("first_link"));
+    m.def("span_products", &span_products, nb::arg("weights"), nb::arg("offsets"),
+          nb::arg("sentence"), nb::arg("begin"), nb::arg("length"),
+          nb::arg("instances"));
+    m.def("order_pairs", &order_pairs, nb::arg("source_offsets"), nb::arg("target_ids"),
+          nb::arg("target_words"), nb::arg("target_offsets"),
+          nb::arg("first_score"), nb::arg("second_score"), nb::arg("threads"),
+          nb::arg("progress").none());
+}
+
+}  // namespace dragoman::training

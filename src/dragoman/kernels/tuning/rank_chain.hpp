@@ -1,0 +1,398 @@
+// One chain of SampleRank (Haddow, Arun & Koehn 2011): it goes through batches of sentences, and changes the weights
+// whenever model and metric disagree on two neighbours of a derivation.
+#pragma once
+
+#include "base/arrays.hpp"
+#include "sampling/phrase/block.hpp"
+#include "sampling/phrase/forward_proposal.hpp"
+#include "sampling/phrase/global_feature.hpp"
+#include "search/phrase/gloss.hpp"
+#include "tuning/batch_gain.hpp"
+#include "tuning/margin_update.hpp"
+
+#include <array>
+#include <atomic>
+
+namespace dragoman::tuning {
+
+using sampling::phrase::ForwardProposal;
+using sampling::phrase::GlobalFeatureView;
+using sampling::phrase::GlobalState;
+using sampling::phrase::Kind;
+using enum sampling::phrase::Kind;
+
+struct RankSettings {
+    std::array<double, KINDS> rates;
+    std::int64_t burn_in, samples;  // steps a sentence
+    double temperature;
+    double gain_scale;
+    double margin;  // negative: the oracle's gain, or what an error leaves of 100
+    double bound;   // C
+    std::size_t constraints;
+    bool by_margin;  // also where the order is right, but not by the margin
+    double sign;
+    bool trace;
+};
+
+// What all chains share.
+struct RankMaterial {
+    const PhraseBatch& batch;
+    const FeatureTable& table;
+    const BleuReferences* references;  // null: `callback` knows the gains
+    const nb::object& callback;
+    std::span<const std::int32_t> words;
+    std::vector<GlobalFeatureView> globals;
+    std::span<const std::int32_t> global_features;  // their numbers
+    std::span<const std::uint8_t> learnt;           // whether the weight of a feature may change
+    std::span<const std::int64_t> source_offsets, units;
+};
+
+// Each step, for those who want to know; where there is nothing to choose, and in burn-in, there is no oracle.
+struct RankTrace {
+    std::vector<std::int32_t> steps;  // rows of sentence, operator, first and second point, members of the block, number of constraints
+    std::vector<std::int32_t> phrases;
+    std::vector<std::int64_t> phrase_offsets{0};  // of the drawn derivation and of the oracle, by turns
+    std::vector<double> numbers;  // rows of score and gain of the drawn derivation, the same of the oracle, dual of the first constraint
+    std::vector<double> weights;  // rows, after each step
+
+    void add(const std::vector<std::int32_t>& derivation) {
+        phrases.insert(phrases.end(), derivation.begin(), derivation.end());
+        phrase_offsets.push_back(static_cast<std::int64_t>(phrases.size()));
+    }
+};
+
+struct RankReport {
+    std::int64_t steps = 0, updates = 0, changes = 0, clipped = 0;
+    double gain = 0;       // of batches at their end, summed
+    std::int64_t batches = 0;
+    double moved = 0;      // length of the changes of weights, summed
+};
+
+class RankChain {
+public:
+    RankChain(const RankMaterial& material, const RankSettings& settings, std::span<const double> weights, std::uint64_t seed, std::uint64_t number)
+        : material_(material), settings_(settings), model_(material.batch, material.table, weights), seed_(seed), number_(number),
+          stream_(seed, number, 0), late_(weights.size(), 0.0), sum_(weights.size()) {
+        if (material.references != nullptr)
+            gain_ = std::make_unique<BleuGain>(*material.references, settings.sign);
+        else
+            gain_ = std::make_unique<CallbackGain>(material.callback, material.words);
+    }
+
+    RankReport report;
+    RankTrace trace;
+
+    const std::vector<double>& weights() const { return model_.weights(); }
+    std::int64_t collected() const { return collected_; }
+    // The sum of the weights after each collected step.
+    std::vector<double> total() const {
+        std::vector<double> total(model_.weights());
+        for (std::size_t f = 0; f < total.size(); ++f) total[f] = static_cast<double>(collected_) * total[f] - late_[f];
+        return total;
+    }
+
+    // Works on the sentences of some units; returns the number of one without a derivation, or -1.
+    std::int64_t run(std::span<const std::int64_t> units, std::uint64_t batch, const std::atomic<bool>& stop) {
+        stream_ = Stream(seed_, number_, batch);
+        const std::int64_t missing = begin(units);
+        if (missing >= 0 || sentences_.empty()) return missing;
+        const auto size = static_cast<std::int64_t>(sentences_.size());
+        learning_ = false;
+        for (std::int64_t i = 0; i < settings_.burn_in * size && !halted(stop); ++i) step();
+        learning_ = true;
+        gain_->start(sentences_);
+        for (std::int64_t i = 0; i < settings_.samples * size && !halted(stop); ++i) {
+            step();
+            ++collected_;
+        }
+        ++report.batches;
+        report.gain += last_gain_;
+        return -1;
+    }
+
+private:
+    static constexpr int kAttempts = 1000;
+
+    static bool halted(const std::atomic<bool>& stop) {
+        if (stop.load(std::memory_order_relaxed)) throw std::runtime_error("stopped");
+        return false;
+    }
+
+    // The global features of a document, or of a sentence.
+    struct Group {
+        std::size_t first;  // place of its first sentence
+        std::vector<GlobalState> states;
+    };
+
+    std::int64_t begin(std::span<const std::int64_t> units) {
+        sentences_.clear();
+        groups_.clear();
+        group_of_.clear();
+        for (const std::int64_t unit : units) {
+            const std::int64_t first = material_.units[unit], last = material_.units[unit + 1];
+            if (!material_.globals.empty()) add_group(first, last);
+            for (std::int64_t s = first; s < last; ++s) {
+                auto sentence = std::make_unique<LearntSentence>(model_, material_.batch, static_cast<std::size_t>(s));
+                std::vector<std::int32_t> start;
+                if (!begin(sentence->space(), start)) return s;
+                sentence->start(std::move(start));
+                sentences_.push_back(std::move(sentence));
+                group_of_.push_back(groups_.size() - 1);
+            }
+        }
+        for (Group& group : groups_)
+            for (GlobalState& state : group.states) {
+                for (std::size_t i = group.first; i < sentences_.size() && &groups_[group_of_[i]] == &group; ++i)
+                    state.start(i - group.first, sentences_[i]->options, sentences_[i]->derivation().phrases());
+                state.evaluate();
+            }
+        return -1;
+    }
+
+    bool begin(PhraseSpace& space, std::vector<std::int32_t>& start) {
+        if (auto glossed = gloss(space)) {
+            start = std::move(*glossed);
+            return true;
+        }
+        ForwardProposal random(space, 0.0);
+        for (int attempt = 0; attempt < kAttempts; ++attempt)
+            if (random.draw(stream_, start)) return true;
+        return false;
+    }
+
+    void add_group(std::int64_t first, std::int64_t last) {
+        Group group{sentences_.size(), {}};
+        const auto offsets = material_.source_offsets.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first) + 1);
+        for (const GlobalFeatureView& feature : material_.globals) group.states.emplace_back(feature, offsets);
+        groups_.push_back(std::move(group));
+    }
+
+    void step() {
+        ++report.steps;
+        constraints_.clear();
+        numbers_ = {};
+        oracle_phrases_.clear();
+        const auto place = static_cast<std::size_t>(stream_.below(static_cast<std::int64_t>(sentences_.size())));
+        LearntSentence& sentence = *sentences_[place];
+        Point point = choose_kind();
+        if (!choose_point(sentence, point)) return note(sentence, point, 0);
+        sentence.freshen();
+        list(sentence, point);
+        if (!groups_.empty()) add_global_scores(place, sentence);
+        const std::size_t drawn = draw();
+        if (learning_ && block_.size() > 1) look_for_constraints(place, sentence, drawn);
+        sentence.derivation().changed(block_.change(drawn), drawn_phrases_);
+        if (drawn != block_.present()) accept(place, sentence, drawn);
+        update();
+        note(sentence, point, block_.size());
+    }
+
+    struct Point {
+        Kind kind;
+        std::int32_t one = 0, other = 0;
+    };
+
+    Point choose_kind() {
+        double total = 0;
+        for (double rate : settings_.rates) total += rate;
+        double wanted = stream_.uniform() * total;
+        std::size_t kind = 0;
+        while (kind + 1 < KINDS && (wanted >= settings_.rates[kind] || settings_.rates[kind] == 0)) wanted -= settings_.rates[kind++];
+        return {static_cast<Kind>(kind)};
+    }
+
+    // A place where the operator can work, if there is one. Which places there are for an operator does not depend on what
+    // it chooses there, so that each draw leaves the distribution of the model as it is.
+    bool choose_point(LearntSentence& sentence, Point& point) {
+        const Derivation& derivation = sentence.derivation();
+        const std::int32_t length = sentence.options.sentence_length;
+        if (length == 0) return false;
+        if (point.kind == MERGES_AND_SPLITS) {
+            if (length < 2) return false;
+            point.one = 1 + static_cast<std::int32_t>(stream_.below(length - 1));
+            return true;
+        }
+        begins_.clear();
+        for (std::int32_t word = 0; word < length; word = derivation.end(derivation.phrase_of(word))) begins_.push_back(word);
+        if (point.kind == RETRANSLATIONS) {
+            point.one = begins_[static_cast<std::size_t>(stream_.below(static_cast<std::int64_t>(begins_.size())))];
+            return true;
+        }
+        const int limit = model_.view.reordering_limit;
+        const std::int32_t reach = limit < 0 ? length : limit;
+        pairs_.clear();
+        for (std::size_t i = 0; i < begins_.size(); ++i)
+            for (std::size_t j = i + 1; j < begins_.size() && begins_[j] - begins_[i] <= reach; ++j) pairs_.emplace_back(begins_[i], begins_[j]);
+        if (pairs_.empty()) return false;
+        std::tie(point.one, point.other) = pairs_[static_cast<std::size_t>(stream_.below(static_cast<std::int64_t>(pairs_.size())))];
+        return true;
+    }
+
+    void list(LearntSentence& sentence, const Point& point) {
+        const auto ready = [&](std::span<const std::int32_t> options) { sentence.weigh_all(options); };
+        switch (point.kind) {
+            case MERGES_AND_SPLITS: block_.merge_split(sentence.derivation(), point.one, ready); break;
+            case REORDERINGS: block_.reorder(sentence.derivation(), point.one, point.other); break;
+            default: block_.retranslate(sentence.derivation(), point.one, ready);
+        }
+    }
+
+    void add_global_scores(std::size_t place, LearntSentence& sentence) {
+        Group& group = groups_[group_of_[place]];
+        global_values_.assign(block_.size() * group.states.size(), 0.0);
+        for (std::size_t member = 0; member < block_.size(); ++member) {
+            if (member == block_.present()) continue;
+            sentence.derivation().changed(block_.change(member), drawn_phrases_);
+            for (std::size_t g = 0; g < group.states.size(); ++g) {
+                const double value = group.states[g].gain(place - group.first, sentence.options, drawn_phrases_);
+                global_values_[member * group.states.size() + g] = value;
+                block_.scores()[member] += model_.weights()[material_.global_features[g]] * value;
+            }
+        }
+    }
+
+    std::size_t draw() {
+        const std::vector<double>& scores = block_.scores();
+        if (scores.size() == 1) return 0;
+        const double peak = *std::max_element(scores.begin(), scores.end());
+        double total = 0;
+        probabilities_.resize(scores.size());
+        for (std::size_t i = 0; i < scores.size(); ++i) total += probabilities_[i] = std::exp((scores[i] - peak) / settings_.temperature);
+        double wanted = stream_.uniform() * total;
+        std::size_t drawn = 0;
+        while (drawn + 1 < scores.size() && wanted >= probabilities_[drawn]) wanted -= probabilities_[drawn++];
+        return drawn;
+    }
+
+    // Finds the oracle, the member with the best sum of gain and score, and where model and gain order it and others
+    // differently. Members whose score no gain can make up for are left out.
+    void look_for_constraints(std::size_t place, LearntSentence& sentence, std::size_t drawn) {
+        const std::vector<double>& scores = block_.scores();
+        const double scale = settings_.gain_scale;
+        const double least = best_score(settings_.constraints) - scale * gain_->range();
+        members_.clear();
+        for (std::size_t i = 0; i < scores.size(); ++i)
+            if (scores[i] >= least || i == drawn) members_.push_back(i);
+        gain_->gains(place, sentence, block_, members_, gains_);
+        std::size_t oracle = 0, here = 0;
+        for (std::size_t m = 0; m < members_.size(); ++m) {
+            if (members_[m] == drawn) here = m;
+            if (scale * gains_[m] + scores[members_[m]] > scale * gains_[oracle] + scores[members_[oracle]]) oracle = m;
+        }
+        drawn_index_ = here;
+        last_gain_ = gains_[here];
+        oracle_ = members_[oracle];
+        numbers_ = {scores[drawn], gains_[here], scores[oracle_], gains_[oracle], 0};
+        sentence.derivation().changed(block_.change(oracle_), oracle_phrases_);
+        const double margin = settings_.margin >= 0 ? settings_.margin : std::max(0.0, gains_[oracle] + (settings_.sign < 0 ? 100.0 : 0.0));
+        const auto lack = [&](std::size_t m) {
+            return margin * scale * (gains_[oracle] - gains_[m]) - (scores[oracle_] - scores[members_[m]]);
+        };
+        const auto wrong = [&](std::size_t m) { 
+            if (!(gains_[oracle] > gains_[m])) return false;
+            return settings_.by_margin ? lack(m) > 0 : scores[oracle_] < scores[members_[m]];
+        };
+        if (wrong(here)) add_constraint(place, sentence, here, lack(here));
+        if (settings_.constraints < 2) return;
+        violated_.clear();
+        for (std::size_t m = 0; m < members_.size(); ++m)
+            if (m != here && wrong(m)) violated_.push_back(m);
+        const std::size_t wanted = std::min(violated_.size(), settings_.constraints - 1);
+        std::partial_sort(violated_.begin(), violated_.begin() + static_cast<std::ptrdiff_t>(wanted), violated_.end(),
+                          [&](std::size_t a, std::size_t b) { return std::pair(-lack(a), a) < std::pair(-lack(b), b); });
+        for (std::size_t i = 0; i < wanted; ++i) add_constraint(place, sentence, violated_[i], lack(violated_[i]));
+    }
+
+    // The score that is the `rank`-best of the block.
+    double best_score(std::size_t rank) {
+        const std::vector<double>& scores = block_.scores();
+        if (rank < 2) return *std::max_element(scores.begin(), scores.end());
+        ranked_ = scores;
+        const auto at = ranked_.begin() + static_cast<std::ptrdiff_t>(std::min(rank, ranked_.size()) - 1);
+        std::nth_element(ranked_.begin(), at, ranked_.end(), std::greater<>());
+        return *at;
+    }
+
+    void add_constraint(std::size_t place, LearntSentence& sentence, std::size_t m, double lack) {
+        const std::size_t member = members_[m];
+        sentence.derivation().changed(block_.change(member), drawn_phrases_);
+        sentence.difference(oracle_phrases_, drawn_phrases_, sum_);
+        if (!groups_.empty()) {
+            const std::size_t count = groups_[group_of_[place]].states.size();
+            for (std::size_t g = 0; g < count; ++g)
+                sum_.add(material_.global_features[g], global_values_[oracle_ * count + g] - global_values_[member * count + g]);
+        }
+        Constraint constraint{{}, lack};
+        sum_.take(constraint.vector);
+        std::erase_if(constraint.vector, [&](const auto& entry) { return !material_.learnt[entry.first]; });
+        if (!constraint.vector.empty()) constraints_.push_back(std::move(constraint));
+    }
+
+    void accept(std::size_t place, LearntSentence& sentence, std::size_t drawn) {
+        ++report.changes;
+        if (learning_) gain_->accept(place, drawn_index_);
+        if (!groups_.empty()) {
+            Group& group = groups_[group_of_[place]];
+            for (GlobalState& state : group.states) {
+                state.gain(place - group.first, sentence.options, drawn_phrases_);
+                state.accept(place - group.first);
+            }
+        }
+        sentence.derivation().apply(block_.change(drawn));
+    }
+
+    void update() {
+        if (constraints_.empty()) return;
+        const std::vector<double> duals = hildreth(constraints_, settings_.bound);
+        numbers_[4] = duals[0];
+        double moved = 0;
+        for (std::size_t i = 0; i < constraints_.size(); ++i) {
+            if (duals[i] == 0) continue;
+            const SparseVector& vector = constraints_[i].vector;
+            model_.add(vector, duals[i]);
+            // The weights after step t count from then on: sum over all steps = steps * last weights - Σ (t - 1) change.
+            for (const auto& [feature, value] : vector) late_[feature] += static_cast<double>(collected_) * (duals[i] * value);
+            moved += duals[i] * std::sqrt(dot(vector, vector));
+            report.clipped += duals[i] >= settings_.bound;
+        }
+        report.moved += moved;
+        report.updates += moved > 0;
+    }
+
+    void note(LearntSentence& sentence, const Point& point, std::size_t members) {
+        if (!settings_.trace) return;
+        trace.steps.insert(trace.steps.end(), {static_cast<std::int32_t>(sentence.sentence), point.kind, point.one, point.other,
+                                               static_cast<std::int32_t>(members), static_cast<std::int32_t>(constraints_.size())});
+        trace.add(sentence.derivation().phrases());
+        trace.add(oracle_phrases_);
+        trace.numbers.insert(trace.numbers.end(), numbers_.begin(), numbers_.end());
+        trace.weights.insert(trace.weights.end(), model_.weights().begin(), model_.weights().end());
+    }
+
+    const RankMaterial& material_;
+    const RankSettings& settings_;
+    LearntModel model_;
+    std::uint64_t seed_, number_;
+    Stream stream_;
+    std::unique_ptr<BatchGain> gain_;
+    std::vector<std::unique_ptr<LearntSentence>> sentences_;
+    std::vector<Group> groups_;
+    std::vector<std::size_t> group_of_;
+    bool learning_ = false;
+    std::int64_t collected_ = 0;
+    std::vector<double> late_;
+    double last_gain_ = 0;
+
+    // Of the step under way.
+    PhraseBlock block_;
+    Accumulator sum_;
+    std::vector<Constraint> constraints_;
+    std::size_t oracle_ = 0, drawn_index_ = 0;
+    std::array<double, 5> numbers_{};
+    std::vector<std::size_t> members_, violated_;
+    std::vector<double> gains_, probabilities_, ranked_, global_values_;
+    std::vector<std::int32_t> drawn_phrases_, oracle_phrases_, begins_;
+    std::vector<std::pair<std::int32_t, std::int32_t>> pairs_;
+};
+
+}  // namespace dragoman::tuning
