@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 from dragoman.core.files import open_output
-from dragoman.evaluation.figures.figures import figure_svg
 from dragoman.evaluation.figures.sampler_plots import draw_divergence, draw_expectations
+from dragoman.evaluation.figures.svg import figure_svg
 from dragoman.evaluation.reports.sampler_report import (
     Table,
     chain_table,

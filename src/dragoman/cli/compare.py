@@ -14,7 +14,7 @@ from rich.console import Group
 
 from dragoman.cli import terminal
 from dragoman.cli.flags import Json, Threads, command
-from dragoman.cli.score import Metrics, ReferenceFiles, Seed, read_hypotheses
+from dragoman.cli.score import Metrics, PreparedBy, ReferenceFiles, Seed, preparation_of, read_hypotheses
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
 from dragoman.core.live import live_progress
@@ -45,6 +45,7 @@ def register(app: typer.Typer) -> None:
             list[str], typer.Argument(help="Translations of each system: FILE, NAME=FILE or NAME=FILE,FILE,... (runs).")
         ],
         metric: Metrics = None,
+        model: PreparedBy = None,
         resamples: Annotated[int, typer.Option(min=1, help="Resamples of the paired bootstrap.")] = 1000,
         trials: Annotated[int, typer.Option(min=0, help="Shuffles of approximate randomisation; 0: none.")] = 10_000,
         samples: Annotated[
@@ -75,17 +76,19 @@ def register(app: typer.Typer) -> None:
             raise UsageError(f"found {len(systems)} system; expected two or more to compare")
         how = Resampling(resamples, trials, samples, tuple(sample_size or [300]), seed, correction)
         _warn_of_few_draws(how, len(systems))
-        references = read_references(reference, live_progress())
+        prepared = preparation_of(model)
+        references = read_references(reference, live_progress(), prepared)
         names, files = _parse_systems(systems)
         translations = [
-            [(str(file), read_hypotheses(file, references, reference[0])) for file in runs] for runs in files
+            [(str(file), read_hypotheses(file, references, reference[0], prepared)) for file in runs] for runs in files
         ]
         reports = []
         for text in metric or ["bleu"]:
             chosen = parse_metric(text)
             scorer, statistics = _statistics(chosen, references, translations, threads or available_cores())
             report = {"metric": text, **compare_systems(chosen, scorer, names, statistics, how)}
-            reports.append({**report, "signature": full_signature(chosen, len(references), resamples, seed)})
+            signature = full_signature(chosen, len(references), resamples, seed, prepared=model is not None)
+            reports.append({**report, "signature": signature})
         if as_json:
             print(json.dumps(reports, indent=2, ensure_ascii=False))
         else:

@@ -99,12 +99,11 @@ def register(app: typer.Typer) -> None:
         corpus = out / "corpus"
         with progress.stage("building the corpus"):
             CORPORA.get(_CORPUS)().build(corpus, seed=1, progress=progress)
-        bitext, settings = prepare(
-            corpus / "train.kjv", corpus / "train.web", Preparation(), threads=workers, progress=progress
-        )
+        text = prepare(corpus / "train.kjv", corpus / "train.web", Preparation(), threads=workers, progress=progress)
+        bitext, settings = text.bitext, text.settings
         if sentences:
             bitext = bitext.take(np.arange(min(sentences, len(bitext))))
-        trained = train(bitext, settings=settings, threads=workers, progress=progress)
+        trained = train(bitext, settings=settings, casing=text.casing, threads=workers, progress=progress)
         with progress.stage("writing the model"):
             trained.model.save(out / "model")
         texts = _held_out(out, corpus, Tokeniser(lowercase=settings.lowercase), min(1.0, len(bitext) / _ENOUGH))

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dragoman.cli import terminal
-from dragoman.cli.flags import Threads, command
+from dragoman.cli.flags import Restart, Threads, command
 from dragoman.core.live import live_progress
 from dragoman.core.progress import available_cores
 from dragoman.evaluation.experiments.experiment import Experiment
@@ -22,6 +22,7 @@ def register(app: typer.Typer) -> None:
     def experiment(
         plan: Annotated[Path, typer.Argument(help="The plan: a TOML file, see above.")],
         out: Annotated[Path, typer.Option(help="The folder of the experiment: new, or one to go on with.")],
+        restart: Restart = False,
         threads: Threads = None,
     ) -> None:
         """Tune with several methods and seeds, measure on test sets, and compare honestly.
@@ -45,7 +46,7 @@ def register(app: typer.Typer) -> None:
         """
         progress = live_progress()
         workers = threads or available_cores()
-        begun = Experiment.begin(plan, out)
+        begun = Experiment.begin(plan, out, restart=restart)
         begun.run(threads=workers, progress=progress)
         report = ExperimentReport(begun, threads=workers)
         with progress.stage("writing the report"):

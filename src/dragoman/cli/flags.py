@@ -47,12 +47,23 @@ SamplingOptions = Annotated[
 Force = Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")]
 
 
+Restart = Annotated[
+    bool, typer.Option("--restart", help="Begin anew if the folder was begun with other options or texts.")
+]
+
+#: Files by which folders that may be replaced are known.
+OURS = ("model.toml", "manifest.toml", "moses.ini", "diagnosis.json", "report.html", "run.toml")
+
+
 def refuse_existing(out: Path, force: bool) -> None:
     """Stop before the work begins if the result would replace something that the user did not offer."""
     if out.exists() and not force:
         raise UsageError(f"{out} exists; use --force to replace it")
     if out.exists() and not out.is_dir():
         raise DataError("exists and is not a folder", path=out, expected="a folder to replace, or a new name")
+    if out.exists() and any(out.iterdir()) and not any((out / mark).exists() for mark in OURS):
+        some = ", ".join(sorted(path.name for path in out.iterdir())[:3])
+        raise DataError(f"is no folder that dragoman wrote; it has {some}", path=out, expected="a new name")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from dragoman.core.files import read_lines
+from dragoman.core.files import read_blocks
+from dragoman.core.live import live_progress
 from dragoman.core.options import options_from
 from dragoman.core.progress import Progress, available_cores
 from dragoman.decision.evidence import Draw
@@ -47,18 +49,42 @@ def load_translator(
 
 @dataclass(frozen=True)
 class SourceText:
-    """Prepared lines, and the label of each if documents matter."""
+    """Prepared lines, and the label of each if documents matter.
 
-    lines: Iterable[str]
+    `blocks` are the same lines in the groups in which they come, so that nobody waits for others'; read one of the two.
+    """
+
+    blocks: Iterable[Iterable[str]]
     documents: list[str] | None = None
+    #: The raw lines that have been read and not asked for yet.
+    waiting: deque[str] = field(default_factory=deque)
 
     @classmethod
     def read(cls, path: Path, documents: Path | None, preparation: TextPreparation) -> SourceText:
         """Read a text as it comes; all of it at once only where labels have to be as many."""
-        if documents is None:
-            return cls(preparation.source(read_lines(path)))
-        lines = list(read_lines(path))
-        return cls(preparation.source(lines), read_documents(documents, len(lines)))
+        waiting: deque[str] = deque()
+        blocks: Iterable[Sequence[str]] = read_blocks(path)
+        labels = None
+        if documents is not None:
+            lines = [line for block in blocks for line in block]
+            blocks, labels = [lines], read_documents(documents, len(lines))
+        progress = live_progress()
+        return cls((preparation.source(_recorded(block, waiting), progress) for block in blocks), labels, waiting)
+
+    @property
+    def lines(self) -> Iterator[str]:
+        """All lines."""
+        return (line for block in self.blocks for line in block)
+
+    def raw(self, count: int) -> list[str]:
+        """The next so many lines as they were before they were prepared, in order."""
+        return [self.waiting.popleft() for _ in range(count)]
+
+
+def _recorded(lines: Iterable[str], waiting: deque[str]) -> Iterator[str]:
+    for line in lines:
+        waiting.append(line)
+        yield line
 
 
 def sample_drawer(

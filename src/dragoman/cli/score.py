@@ -14,13 +14,16 @@ from dragoman.cli import terminal
 from dragoman.cli.flags import Json, Threads, command
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
-from dragoman.core.files import open_output
+from dragoman.core.files import open_output, read_lines
 from dragoman.core.live import live_progress
 from dragoman.core.progress import available_cores
 from dragoman.evaluation.statistics.measured import Measured, measure
 from dragoman.metrics import METRICS
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.references import read_references
+from dragoman.metrics.texts import mismatch
+from dragoman.model.bundle import Model
+from dragoman.text.preparation import TextPreparation
 
 ReferenceFiles = Annotated[
     list[Path],
@@ -35,6 +38,10 @@ Metrics = Annotated[
         help=f"One of {', '.join(METRICS.names())}, with options as in `bleu:lowercase=true` (more behind commas);"
         " or a weighted sum such as `bleu-ter(case_sensitive=true)`. Repeatable; bleu by default.",
     ),
+]
+PreparedBy = Annotated[
+    Path | None,
+    typer.Option("--model", help="Prepare both sides as this model does (tokens, case) before they are compared."),
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the resampling.")]
 
@@ -55,6 +62,7 @@ def register(app: typer.Typer) -> None:
         reference: ReferenceFiles,
         hypotheses: Annotated[list[Path] | None, typer.Argument(help="Translations to score.")] = None,
         metric: Metrics = None,
+        model: PreparedBy = None,
         sentences: Annotated[
             Path | None, typer.Option(help="Write the score of each sentence to this file (TSV).")
         ] = None,
@@ -63,38 +71,51 @@ def register(app: typer.Typer) -> None:
         as_json: Json = False,
         threads: Threads = None,
     ) -> None:
-        """Score tokenised translations against references; prints a table with signatures that say how.
+        """Score translations against references; prints a table with signatures that say how.
+
+        Texts are compared as they are, or with --model in the words of that model: raw translations with raw
+        references, or prepared ones with prepared ones, but never one with the other; a warning says if it looks so.
 
         BLEU, TER and chrF are sacreBLEU's numbers for the same text (BLEU with its tokeniser `none` unless told
         otherwise). Options of a metric: its class in `dragoman.metrics`, or give a wrong one to see their names.
         """
         metrics = {text: parse_metric(text) for text in metric or ["bleu"]}
-        references = read_references(reference, live_progress())
+        text = preparation_of(model)
+        references = read_references(reference, live_progress(), text)
         scored: list[Measured] = []
         for path in hypotheses or [Path("-")]:
-            translations = read_hypotheses(path, references, reference[0])
+            translations = read_hypotheses(path, references, reference[0], text)
             scored += [
                 measure(chosen, label, references, str(path), translations, threads=threads or available_cores())
                 for label, chosen in metrics.items()
             ]
         if sentences is not None:
             _write_sentences(sentences, scored)
-        results = [found.summary(len(references), resamples, seed) for found in scored]
+        results = [found.summary(len(references), resamples, seed, prepared=model is not None) for found in scored]
         if as_json:
             print(json.dumps(results, indent=2, ensure_ascii=False))
         else:
             _print(results, f"{', '.join(map(str, reference))}")
 
 
-def read_hypotheses(path: Path, references: Sequence[Corpus], reference_path: Path) -> Corpus:
-    """Read the translations of one system."""
-    hypotheses = Corpus.read(path)
+def preparation_of(model: Path | None) -> TextPreparation:
+    """How texts are prepared before they are compared: as a model says, or not at all."""
+    return TextPreparation() if model is None else Model.load(model).preparation()
+
+
+def read_hypotheses(path: Path, references: Sequence[Corpus], reference_path: Path, text: TextPreparation) -> Corpus:
+    """Read the translations of one system; warn if they look as if they could not be compared with the references."""
+    as_it_is = text == TextPreparation()
+    hypotheses = Corpus.read(path) if as_it_is else Corpus.from_lines(text.target(read_lines(path)))
     if len(hypotheses) != len(references[0]):
         raise DataError(
             f"has {len(hypotheses)} lines, but the reference {reference_path} has {len(references[0])}",
             path=path,
             expected="as many",
         )
+    odd = mismatch(hypotheses, references[0])
+    if odd is not None:
+        live_progress().warn(f"{path}: {odd}; the score says little (--model prepares both as a model does)")
     return hypotheses
 
 

@@ -65,17 +65,18 @@ def register(app: typer.Typer) -> None:
         workers = threads or available_cores()
         progress = live_progress()
         chosen = options_from(ALIGNERS.get(aligner), aligner_option or [])
-        bitext, settings = prepare(source, target, preparation, threads=workers, progress=progress)
+        text = prepare(source, target, preparation, threads=workers, progress=progress)
         model = train_model(
-            bitext,
+            text.bitext,
             cleaning=cleaning,
             aligner=chosen,
             phrase_model=phrase_model,
             kneser_ney=kneser_ney,
             alignment=alignment,
-            lm_texts=[_read_text(path, settings, workers, progress) for path in lm_text or []],
+            lm_texts=[_read_text(path, text.settings, workers, progress) for path in lm_text or []],
             arpas=arpa or [],
-            settings=settings,
+            settings=text.settings,
+            casing=text.casing,
             threads=workers,
             progress=progress,
         ).model

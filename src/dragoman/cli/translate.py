@@ -32,13 +32,13 @@ from dragoman.core.live import live_progress
 from dragoman.core.options import options_from
 from dragoman.decision import RULES
 from dragoman.decision.settings import Decision
+from dragoman.model.bundle import Model
 from dragoman.sampling.annealing import annealed
 from dragoman.sampling.schedule import Annealing
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.translation import Translation
 from dragoman.search.translator import Searched, Translator
-from dragoman.text.preparation import DEFAULT_LANGUAGE
-from dragoman.text.tokenise import detokenise_lines
+from dragoman.text.preparation import TextPreparation
 
 
 def register(app: typer.Typer) -> None:
@@ -77,7 +77,12 @@ def register(app: typer.Typer) -> None:
         ] = None,
         weights: WeightsFile = None,
         prepared: Prepared = False,
-        detokenise: Annotated[bool, typer.Option("--detokenise", help="Join tokens as a person would write.")] = False,
+        words: Annotated[
+            bool, typer.Option("--words", help="Print the model's own words: tokenised, and in its case.")
+        ] = False,
+        detokenise: Annotated[
+            bool, typer.Option("--detokenise", help="Join tokens also if the text is prepared.")
+        ] = False,
         markup: Annotated[
             bool, typer.Option("--markup", help='Obey <x translation="the dog">der hund</x> in the input.')
         ] = False,
@@ -111,6 +116,9 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Translate text: one line out for each line in, in the same order, as they become ready.
 
+        Raw text becomes text as a person would write it: prepared as the model says, and its translation joined and
+        given its case again. Prepared text (--prepared) becomes text in the model's words.
+
         By default a translation is the string of the best derivation; --decision chooses by other rules.
         """
         rule = None if decision is None else Decision.of(decision, decision_option or [], evidence, nbest_size)
@@ -125,8 +133,8 @@ def register(app: typer.Typer) -> None:
         progress = live_progress()
         translator = load_translator(model, weights, limits, space, threads, progress, climb=climb, markup=markup)
         text = SourceText.read(source, documents, translator.model.preparation(prepared=prepared))
-        language = translator.model.settings.target_language or DEFAULT_LANGUAGE
-        printer = _Printer(language if detokenise else None, show)
+        form = _restoring(translator.model, prepared=prepared, detokenise=detokenise, words=words)
+        printer = _Printer(text, form, show)
         if rule is not None:
             _translate_by_rule(translator, text, rule, sampling_option, seed, printer)
         elif anneal:
@@ -134,7 +142,8 @@ def register(app: typer.Typer) -> None:
         elif force is not None:
             _force_translations(translator, text, read_lines(force), wanted, printer)
         else:
-            _write(translator.searched(text.lines, forests=wanted.forests), wanted, printer)
+            parts = (part for block in text.blocks for part in translator.searched(block, forests=wanted.forests))
+            _write(parts, wanted, printer)
 
 
 def _refuse_for_rules(rule: Decision | None, for_rules: bool, for_derivations: bool) -> None:
@@ -154,11 +163,20 @@ def _refuse_for_annealing(anneal: bool, for_annealing: bool, for_searches: bool)
         raise UsageError("--annealing-option goes with --anneal")
 
 
+def _restoring(model: Model, *, prepared: bool, detokenise: bool, words: bool) -> TextPreparation:
+    """What gives translations the form in which they are printed: that of raw input, unless the input was prepared."""
+    if words and detokenise:
+        raise UsageError("--words keeps tokens, --detokenise joins them; give one or the other")
+    form = model.preparation(prepared=prepared or words)
+    return replace(form, target_language=model.settings.target_language, tokenise=True) if detokenise else form
+
+
 @dataclass(frozen=True)
 class _Printer:
-    """Prints translations, of which the tokens are joined if a language says how, and below each its derivation."""
+    """Prints translations in the form of their source text, and below each its derivation."""
 
-    language: str | None
+    source: SourceText
+    form: TextPreparation
     show: bool
 
     def texts(self, texts: Sequence[str]) -> None:
@@ -178,7 +196,7 @@ class _Printer:
         sys.stdout.flush()
 
     def _joined(self, texts: Sequence[str]) -> Sequence[str]:
-        return texts if self.language is None else detokenise_lines(texts, self.language)
+        return self.form.restore(texts, self.source.raw(len(texts)))
 
 
 def _translate_by_rule(
@@ -193,7 +211,9 @@ def _translate_by_rule(
     draw = None
     if rule.evidence == "samples":
         draw = sample_drawer(translator, sampling, seed, live_progress(), documents=text.documents)
-    for batch in rule.gather(translator, text.lines, draw=draw):
+    # Samples depend on the place of a sentence in the whole text; other evidence need not wait for it.
+    groups = [text.lines] if draw is not None else text.blocks
+    for batch in (batch for lines in groups for batch in rule.gather(translator, lines, draw=draw)):
         printer.texts(rule.rule.decide(batch, threads=translator.threads).lines())
 
 

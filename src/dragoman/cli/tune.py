@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from dragoman.cli import terminal
-from dragoman.cli.flags import Flags, ModelFolder, Prepared, Threads, command
+from dragoman.cli.flags import Flags, ModelFolder, Prepared, Restart, Threads, command
 from dragoman.cli.score import ReferenceFiles
 from dragoman.core.errors import UsageError
 from dragoman.core.live import live_progress
@@ -74,6 +74,7 @@ def register(app: typer.Typer) -> None:
         ] = None,
         held_out_documents: Annotated[Path | None, typer.Option(help="The same for the held-out source.")] = None,
         prepared: Prepared = False,
+        restart: Restart = False,
         seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 1,
         threads: Threads = None,
     ) -> None:
@@ -101,7 +102,7 @@ def register(app: typer.Typer) -> None:
             prepared=prepared,
             seed=seed,
         )
-        run = job.run(out, threads=threads or available_cores(), progress=live_progress())
+        run = job.run(out, restart=restart, threads=threads or available_cores(), progress=live_progress())
         _print(run, model, metric)
 
 

@@ -30,6 +30,9 @@ PathLike = str | os.PathLike[str]
 
 _CHUNK_BYTES = 1 << 24
 
+#: A line beyond this is no line of text, but a file of another kind, or one that never ends.
+LONGEST_LINE = 1 << 28
+
 
 def open_input(path: PathLike) -> BinaryIO:
     """Open a file for reading bytes, decompressed by what it holds, not by its name; `-` is standard input."""
@@ -53,37 +56,44 @@ class Chunk:
     first_line: int
 
 
-def read_chunks(path: PathLike, chunk_bytes: int = _CHUNK_BYTES) -> Iterator[Chunk]:
+def read_chunks(path: PathLike, chunk_bytes: int = _CHUNK_BYTES, *, prompt: bool = False) -> Iterator[Chunk]:
     """Yield a text file in chunks of whole lines, checked to be UTF-8.
 
     Only `\\n` ends a line (a `\\r` before it counts as white space); a byte-order mark at the start is dropped; a
-    last line without a newline gets one.
+    last line without a newline gets one. If `prompt`, lines that have come are not kept waiting for others.
     """
-    line = 1
-    rest = b""
-    started = False
+    line, length, started = 1, 0, False
+    pieces: list[bytes] = []  # of a line that has not ended yet
     with contextlib.closing(open_input(path)) as stream:
         while True:
             try:
-                block = stream.read(chunk_bytes)
+                block = stream.read1(chunk_bytes) if prompt else stream.read(chunk_bytes)  # type: ignore[attr-defined]
             except CompressionError as error:
                 raise DataError(error.found, path=path, line=line) from None
             except OSError as error:
                 raise DataError(f"cannot be read ({error.strerror or error})", path=path) from None
             if not block:
-                if rest:
-                    yield _checked(rest + b"\n", path, line)
+                if length:
+                    yield _checked(b"".join([*pieces, b"\n"]), path, line)
                 return
             if not started:
                 block = block.removeprefix(b"\xef\xbb\xbf")
                 started = True
-            data = rest + block
-            end = data.rfind(b"\n") + 1
-            rest = data[end:]
+            end = block.rfind(b"\n") + 1
             if end:
-                chunk = _checked(data[:end], path, line)
-                yield chunk
-                line += data.count(b"\n", 0, end)
+                data = b"".join([*pieces, block[:end]])
+                yield _checked(data, path, line)
+                line += data.count(b"\n")
+                pieces, length = [], 0
+            pieces.append(block[end:])
+            length += len(block) - end
+            if length > LONGEST_LINE:
+                raise DataError(
+                    f"is longer than {LONGEST_LINE:,} bytes",
+                    path=path,
+                    line=line,
+                    expected="lines that end before that",
+                )
 
 
 def _checked(data: bytes, path: PathLike, first_line: int) -> Chunk:
@@ -102,6 +112,12 @@ def read_lines(path: PathLike) -> Iterator[str]:
     for chunk in read_chunks(path):
         for line in chunk.data.decode("utf-8").split("\n")[:-1]:
             yield line.removesuffix("\r")
+
+
+def read_blocks(path: PathLike) -> Iterator[list[str]]:
+    """Yield the lines of a text file as they come: those that are there together, without waiting for more."""
+    for chunk in read_chunks(path, prompt=True):
+        yield [line.removesuffix("\r") for line in chunk.data.decode("utf-8").split("\n")[:-1]]
 
 
 @contextlib.contextmanager
@@ -160,7 +176,7 @@ def output_folder(path: PathLike) -> Iterator[Path]:
 
     An older folder of that name is replaced only then. What a killed process left behind is cleared away first.
     """
-    final = Path(path)
+    final = Path(os.path.abspath(path))  # noqa: PTH100 - a name for `.` and `..`, and links stay links
     partial = final.with_name(f".{final.name}.partial-{os.getpid()}")
     old = final.with_name(f".{final.name}.old-{os.getpid()}")
     if final.exists() and not final.is_dir():
@@ -172,7 +188,12 @@ def output_folder(path: PathLike) -> Iterator[Path]:
         yield partial
         if final.exists():
             final.rename(old)
-        partial.rename(final)
+        try:
+            partial.rename(final)
+        except OSError:
+            if old.exists():
+                old.rename(final)
+            raise
     except OSError as error:
         raise write_error(final, error) from None
     except DataError as error:  # of a file in the folder, which users know by its final name
@@ -181,7 +202,8 @@ def output_folder(path: PathLike) -> Iterator[Path]:
         raise DataError(str(error).replace(os.fspath(partial), os.fspath(final))) from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
+        if final.exists():  # else nothing but the old one is left
+            shutil.rmtree(old, ignore_errors=True)
 
 
 def _make_parent(final: Path) -> None:

@@ -34,14 +34,7 @@ def read_references(
     They are prepared as `text` says, so that they can be compared with what a model writes. If somebody listens, says
     how many lines are empty.
     """
-    files: list[Path] = []
-    for path in paths:
-        numbered = [path]
-        if str(path) != "-" and not path.exists():
-            numbered = []
-            while (next_one := path.with_name(f"{path.name}{len(numbered)}")).exists():
-                numbered.append(next_one)
-        files += numbered or [path]
+    files = reference_files(paths)
     as_they_are = text == TextPreparation()
     references = [
         Corpus.read(file) if as_they_are else Corpus.from_lines(text.target(read_lines(file))) for file in files
@@ -57,6 +50,19 @@ def read_references(
         if empty and progress is not None:
             progress.warn(f"{file}: {empty:,} of {len(corpus):,} references have no words")
     return references
+
+
+def reference_files(paths: Sequence[Path]) -> list[Path]:
+    """Return the files of references; a name that is no file stands for those with 0, 1, … after it, if there are."""
+    files: list[Path] = []
+    for path in paths:
+        numbered = [path]
+        if str(path) != "-" and not path.exists():
+            numbered = []
+            while (next_one := path.with_name(f"{path.name}{len(numbered)}")).exists():
+                numbered.append(next_one)
+        files += numbered or [path]
+    return files
 
 
 def check_references(references: Sequence[Corpus], metric: str) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
+from dragoman.core.digest import digest
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import PathLike, output_folder
 from dragoman.core.progress import SILENT, Progress
@@ -301,6 +302,13 @@ def _some(names: list[str]) -> str:
 def _sparse_prefixes() -> tuple[str, ...]:
     """What names of features beside the dense ones can begin with in any model."""
     return tuple(f"{EXTRA_FEATURES.get(name).prefix}." for name in EXTRA_FEATURES.names())
+
+
+def model_digest(path: PathLike) -> str:
+    """What a bundle holds, in a few letters: its description, weights and the checksums of its arrays."""
+    folder = Path(path)
+    _read_description(folder)
+    return digest(folder / name for name in ("model.toml", _WEIGHTS, _CHECKED) if (folder / name).exists())
 
 
 def verify(path: PathLike) -> int:

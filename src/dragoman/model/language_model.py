@@ -59,8 +59,8 @@ class Perplexity:
 class LanguageModel:
     """A back-off language model that answers queries; all its log-probabilities are to base 10, as in ARPA files.
 
-    The arrays are those of the automaton that `kernels/lm/language_model.hpp` describes; `bounds[n]` is the first state of
-    length n. `implied_slots` and `implied_words` mark what was added to make the automaton complete.
+    The arrays are those of the automaton that `kernels/lm/language_model.hpp` describes; `bounds[n]` is the first state
+    of length n. `implied_slots` and `implied_words` mark what was added to make the automaton complete.
 
     >>> words = np.arange(4, dtype=np.int32)[:, None]
     >>> table = NGramTable(words, np.float32([-2, 0, -1, -0.5]), np.zeros(4, np.float32))

@@ -1,6 +1,7 @@
 """Carrying out a plan: every method with every seed, and what each translates, in folders that can be gone on with.
 
 out/plan.toml                     what was asked for
+out/content.toml                  what the files that it names held then
 out/untuned/tests/TEST/final.txt  translations under the weights that all begin with
 out/runs/METHOD/SEED/             a tuning run (see `tuning.run`), and in its folder `tests/TEST/`
     final.txt                     translations under the weights that it ended with
@@ -12,6 +13,7 @@ scales that were chosen for a run are in `decisions/DECISION.toml`.
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,15 +21,16 @@ from pathlib import Path
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output
 from dragoman.core.progress import SILENT, Progress
+from dragoman.core.toml import format_toml, read_toml
 from dragoman.evaluation.experiments.plan import Method, Plan
 from dragoman.evaluation.experiments.translations import Translations
 from dragoman.evaluation.experiments.workers import run_all
 from dragoman.metrics.references import read_references
 from dragoman.model.bundle import Model
 from dragoman.tuning.runs.job import Job
-from dragoman.tuning.runs.run import Run
+from dragoman.tuning.runs.run import Run, check_unchanged
 
-_PLAN = "plan.toml"
+_PLAN, _CONTENT = "plan.toml", "content.toml"
 
 
 @dataclass(frozen=True)
@@ -58,20 +61,31 @@ class Experiment:
         self.out = out
 
     @classmethod
-    def begin(cls, path: Path, out: Path) -> Experiment:
-        """Read a plan and make its folder, or go on with one that was begun with the same plan."""
+    def begin(cls, path: Path, out: Path, *, restart: bool = False) -> Experiment:
+        """Read a plan and make its folder, or go on with one that was begun with the same plan and texts.
+
+        A folder that was begun with others is refused, or if `restart`, begun anew.
+        """
         plan = Plan.read(path)
         for test in plan.tests:
             read_references(test.references)
         text = path.read_text(encoding="utf-8")
         kept = out / _PLAN
+        if restart and kept.exists():
+            shutil.rmtree(out)
         if kept.exists() and kept.read_text(encoding="utf-8") != text:
-            raise DataError("was begun with another plan", path=out, expected="the same to go on, or a new folder")
+            raise DataError(
+                "was begun with another plan", path=out, expected="the same to go on, --restart, or a new folder"
+            )
+        content = plan.content()
         if not kept.exists():
             if out.exists() and any(out.iterdir()):
                 raise DataError("is not empty and not an experiment's", path=out, expected="a new folder")
+            with open_output(out / _CONTENT) as stream:
+                stream.write(format_toml({"content": content}).encode())
             with open_output(kept) as stream:
                 stream.write(text.encode())
+        check_unchanged(out, read_toml(out / _CONTENT), {"content": content})
         return cls(plan, out)
 
     def folder(self, method: Method, seed: int) -> Path:

@@ -20,6 +20,7 @@ from dragoman.evaluation.experiments.tuned import Tuned, aligned
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.metric import Metric, Scorer
 from dragoman.metrics.references import read_references
+from dragoman.model.bundle import Model
 
 Vector = NDArray[np.float64]
 
@@ -48,7 +49,7 @@ class Translated:
     def measured(self, test: TestSet, metric: str) -> Measured:
         """All systems on a test set, the untuned one first."""
         chosen = parse_metric(metric)
-        scorer = chosen.scorer(read_references(test.references))
+        scorer = chosen.scorer(self._references(test))
         return Measured(
             chosen,
             scorer,
@@ -60,12 +61,17 @@ class Translated:
             },
         )
 
+    def _references(self, test: TestSet) -> list[Corpus]:
+        """The references in the words of the model, like the translations."""
+        job = self._plan.job
+        return read_references(test.references, text=Model.load(job.model).preparation(prepared=job.prepared))
+
     def curve(self, method: Method, test: TestSet) -> Vector:
         """The score under the weights before each iteration: a row a run; a run that has ended stays where it is.
 
         Translations are those of the first decision.
         """
-        scorer = parse_metric(self._plan.metrics[0]).scorer(read_references(test.references))
+        scorer = parse_metric(self._plan.metrics[0]).scorer(self._references(test))
         first = self._plan.decisions[0]
         rows = []
         for run in self._tuned.runs(method):

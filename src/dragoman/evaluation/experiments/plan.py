@@ -38,6 +38,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast, get_args
 
+from dragoman.core.digest import digest
 from dragoman.core.errors import DataError, DragomanError
 from dragoman.core.toml import read_toml
 from dragoman.decision.settings import Decision
@@ -45,6 +46,7 @@ from dragoman.evaluation.experiments.folder_name import folder_name
 from dragoman.evaluation.experiments.plan_decisions import AS_DECODED, PlannedDecision, planned_decisions
 from dragoman.evaluation.statistics.holm import Correction
 from dragoman.metrics.combined import parse_metric
+from dragoman.metrics.references import reference_files
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.method import TuningMethod
@@ -109,6 +111,13 @@ class Plan:
     def has_decisions(self) -> bool:
         """Whether it says by which rules to translate."""
         return self.decisions != (AS_DECODED,)
+
+    def content(self) -> dict[str, str]:
+        """What the model and the texts hold, in a few letters each."""
+        found = self.job.content()
+        for test in self.tests:
+            found[f"test {test.name}"] = digest([test.source, *reference_files(test.references)])
+        return found
 
     @classmethod
     def read(cls, path: Path) -> Plan:

@@ -28,7 +28,7 @@ class Measured:
         """The metric of the whole text."""
         return float(self.scorer.score(self.statistics.sum(axis=0)))
 
-    def summary(self, references: int, resamples: int, seed: int) -> dict[str, object]:
+    def summary(self, references: int, resamples: int, seed: int, *, prepared: bool = False) -> dict[str, object]:
         """Return the score, its interval, and how it was made."""
         result: dict[str, object] = {
             "system": self.system,
@@ -38,13 +38,19 @@ class Measured:
         if resamples and len(self.statistics):
             resampled = bootstrap_scores(self.scorer, [self.statistics], resamples=resamples, seed=seed)
             result["interval"] = list(confidence_interval(resampled[0]))
-        return {**result, "signature": full_signature(self.metric, references, resamples, seed)}
+        signature = full_signature(self.metric, references, resamples, seed, prepared=prepared)
+        return {**result, "signature": signature}
 
 
-def full_signature(metric: Metric, references: int, resamples: int, seed: int) -> str:
-    """Return a metric's signature with the number of references and the resampling in it."""
+def full_signature(metric: Metric, references: int, resamples: int, seed: int, *, prepared: bool = False) -> str:
+    """Return a metric's signature with the number of references, the kind of text and the resampling in it.
+
+    Text is `prepared` if both sides are in the words of a model; otherwise it is as it was given, which goes unsaid.
+    """
     name, _, rest = metric.signature().partition("|")
-    return f"{name}|nrefs:{references}|{rest}" + (f"|bs:{resamples}|seed:{seed}" if resamples else "")
+    return f"{name}|nrefs:{references}{'|text:prepared' if prepared else ''}|{rest}" + (
+        f"|bs:{resamples}|seed:{seed}" if resamples else ""
+    )
 
 
 def measure(

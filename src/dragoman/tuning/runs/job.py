@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from dragoman.core.digest import digest
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
@@ -19,9 +20,9 @@ from dragoman.forest.prune import prune_to_density
 from dragoman.formats.documents import read_documents
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.metric import Scorer
-from dragoman.metrics.references import read_references
+from dragoman.metrics.references import read_references, reference_files
 from dragoman.metrics.texts import ReferencedText
-from dragoman.model.bundle import Model
+from dragoman.model.bundle import Model, model_digest
 from dragoman.sampling.documents import document_bounds
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.translator import Searched, Translator
@@ -120,8 +121,24 @@ class Job:
             values["documents"] = "" if self.documents is None else str(self.documents)
         return values
 
-    def run(self, out: Path, *, threads: int = 1, progress: Progress = SILENT) -> Run:
-        """Do the job in a folder, or go on with it; nothing is written before the input has been looked at."""
+    def content(self) -> dict[str, str]:
+        """What the model and the texts hold, in a few letters each: they may change under the same names."""
+        held, files = self.held_out, {"source": [self.source], "reference": reference_files(self.references)}
+        if isinstance(self.start, Path):
+            start = self.start / "weights.txt" if self.start.is_dir() else self.start
+            files["start"] = [start]
+        if self.documents is not None:
+            files["documents"] = [self.documents]
+        if held is not None:
+            files |= {"held_out_source": [held.source], "held_out_reference": reference_files(held.references)}
+            files |= {} if held.documents is None else {"held_out_documents": [held.documents]}
+        return {"model": model_digest(self.model)} | {name: digest(paths) for name, paths in files.items()}
+
+    def run(self, out: Path, *, restart: bool = False, threads: int = 1, progress: Progress = SILENT) -> Run:
+        """Do the job in a folder, or go on with it; nothing is written before the input has been looked at.
+
+        A folder that was begun with other options or texts is refused, or if `restart`, begun anew.
+        """
         model = Model.load(self.model)
         start = self.start_weights(model, progress)
         tuner = self.tuner
@@ -134,7 +151,7 @@ class Job:
         else:
             assert isinstance(tuner, Tuner)
             work = partial(tune, task=self._task(tuner, model, threads, progress), tuner=tuner, loop=self.loop)
-        run = Run.begin(out, self.description())
+        run = Run.begin(out, {**self.description(), "content": self.content()}, restart=restart)
         with run.claimed():
             work(run, start=start, seed=self.seed, threads=threads, progress=progress)
         return run

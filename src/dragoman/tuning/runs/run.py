@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -28,10 +29,15 @@ class Run:
         self.folder = Path(folder)
 
     @classmethod
-    def begin(cls, folder: PathLike, options: Mapping[str, Any]) -> Run:
-        """Begin a run, or go on with one that was begun with the same options."""
+    def begin(cls, folder: PathLike, options: Mapping[str, Any], *, restart: bool = False) -> Run:
+        """Begin a run, or go on with one that was begun with the same options and texts; else refuse, or restart."""
         run = cls(folder)
+        if run.folder.exists() and not run.folder.is_dir():
+            raise DataError("exists and is not a folder", path=folder, expected="a folder for the run, or a new name")
         run.folder.mkdir(parents=True, exist_ok=True)
+        if restart and (run.folder / _OPTIONS).exists():
+            shutil.rmtree(run.folder)
+            run.folder.mkdir()
         wanted = {"dragoman": version(), **options}
         file = run.folder / _OPTIONS
         if not file.exists():
@@ -39,13 +45,7 @@ class Run:
                 raise DataError("is not empty and not a tuning run's", path=folder, expected="a new folder")
             _write(file, format_toml(wanted))
         begun = read_toml(file)
-        for key in sorted(begun.keys() | wanted.keys()):
-            if begun.get(key) != wanted.get(key):
-                raise DataError(
-                    f"was begun with {key} = {begun.get(key)!r}, not {wanted.get(key)!r}",
-                    path=folder,
-                    expected="the same options to go on, or a new folder",
-                )
+        check_unchanged(folder, begun, wanted)
         return run
 
     @contextlib.contextmanager
@@ -107,6 +107,21 @@ class Run:
 
     def _weights(self, iteration: int | None) -> Path:
         return self.folder / (_WEIGHTS if iteration is None else f"weights/{iteration:03}.txt")
+
+
+def check_unchanged(folder: PathLike, begun: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    """Refuse to go on with work in a folder that was begun with other options, or texts of other content."""
+    for key in sorted(begun.keys() | wanted.keys()):
+        before, now = begun.get(key), wanted.get(key)
+        if before == now:
+            continue
+        if key == "content":
+            old, new = (value if isinstance(value, dict) else {} for value in (before, now))
+            changed = [name for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name)]
+            found = f"was begun when {', '.join(changed).replace('_', ' ')} had another content"
+        else:
+            found = f"was begun with {key} = {before!r}, not {now!r}"
+        raise DataError(found, path=folder, expected="the same to go on, --restart to begin anew, or a new folder")
 
 
 def _write(path: Path, text: str) -> None:
