@@ -222,8 +222,13 @@ def test_an_existing_folder_is_replaced_only_by_force(dragoman, toy, tmp_path):
     assert (result.code, result.error) == (2, f"{out} exists; use --force to replace it")
     assert result.err.count("\n") == 1  # before the work, not after it
     assert [path.name for path in out.iterdir()] == ["precious"]
+    # What somebody else put there is not ours to delete.
+    refused = dragoman(*toy.train, "--out", out, "--force")
+    assert (refused.code, refused.err.count("\n")) == (1, 1)
+    assert refused.error == f"{out}: is no folder that dragoman wrote; it has precious; expected a new name"
+    assert (out / "precious").read_text() == "mine"
+    (out / "precious").rename(out / "model.toml")
     assert dragoman(*toy.train, "--out", out, "--force").code == 0
-    assert not (out / "precious").exists()
     assert [path.name for path in tmp_path.iterdir()] == ["m"]
     Model.load(out)
 

@@ -6,6 +6,7 @@ import lzma
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -257,6 +258,91 @@ def test_a_folder_whose_swap_was_interrupted_comes_back(tmp_path):
     with pytest.raises(ZeroDivisionError), output_folder(tmp_path / "model"):
         raise ZeroDivisionError
     assert (tmp_path / "model" / "part").read_text() == "old"
+
+
+def test_an_output_folder_that_cannot_take_its_name_leaves_the_old_one(tmp_path, monkeypatch):
+    final = tmp_path / "model"
+    final.mkdir()
+    (final / "old").write_text("precious")
+    renames, rename = [], Path.rename
+
+    def failing(self, target):
+        renames.append(self.name)
+        if len(renames) == 2:
+            raise OSError(errno.EIO, "Input/output error")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", failing)
+    with pytest.raises(DataError, match="nothing was changed"), output_folder(final) as folder:
+        (folder / "new").write_text("x")
+    assert [path.name for path in final.iterdir()] == ["old"]
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_if_even_that_fails_the_old_one_is_not_deleted(tmp_path, monkeypatch):
+    final = tmp_path / "model"
+    final.mkdir()
+    (final / "old").write_text("precious")
+    renames, rename = [], Path.rename
+
+    def failing(self, target):
+        renames.append(self.name)
+        if len(renames) >= 2:
+            raise OSError(errno.EIO, "Input/output error")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", failing)
+    with pytest.raises(DataError), output_folder(final):
+        pass
+    (left,) = tmp_path.iterdir()
+    assert (left / "old").read_text() == "precious"
+
+
+def test_the_folder_that_one_stands_in_can_be_named(tmp_path, monkeypatch):
+    inside = tmp_path / "here"
+    inside.mkdir()
+    monkeypatch.chdir(inside)
+    with output_folder(".") as folder:
+        (folder / "file").write_text("x")
+    assert (tmp_path / "here" / "file").read_text() == "x"
+
+
+def test_a_line_that_does_not_end_is_refused_before_memory_is_full(tmp_path, monkeypatch):
+    monkeypatch.setattr("dragoman.core.files.LONGEST_LINE", 10_000)
+    (tmp_path / "bomb.gz").write_bytes(gzip.compress(b"short\n" + b"x" * 1_000_000))
+    with pytest.raises(DataError, match=r"bomb.gz:2: is longer than 10,000 bytes"):
+        list(read_chunks(tmp_path / "bomb.gz", 4096))
+
+
+def test_a_long_line_takes_linear_time(tmp_path):
+    (tmp_path / "long").write_bytes(b"y" * 3_000_000 + b"\nend\n")
+    start = time.perf_counter()
+    (first, second) = read_lines(tmp_path / "long")
+    whole = time.perf_counter() - start
+    start = time.perf_counter()
+    pieces = [chunk.data for chunk in read_chunks(tmp_path / "long", 64)]
+    assert b"".join(pieces) == b"y" * 3_000_000 + b"\nend\n"
+    assert time.perf_counter() - start < 20 * whole + 2  # 47,000 pieces; a copy of all for each would take minutes
+    assert (len(first), second) == (3_000_000, "end")
+
+
+def test_blocks_are_the_lines_that_are_there(tmp_path):
+    code = "from dragoman.core.files import read_blocks\nfor block in read_blocks('-'): print(block, flush=True)"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        _feed(process)
+
+
+def _feed(process):
+    process.stdin.write("one\ntwo\nthr")
+    process.stdin.flush()
+    assert process.stdout.readline() == "['one', 'two']\n"
+    process.stdin.write("ee\n")
+    process.stdin.flush()
+    assert process.stdout.readline() == "['three']\n"
+    process.stdin.close()
+    assert process.wait(20) == 0
 
 
 def test_an_output_folder_is_whole_or_not_there(tmp_path):

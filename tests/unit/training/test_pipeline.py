@@ -146,7 +146,7 @@ def test_what_was_done_is_written_down(toy):
 def test_preparation_of_raw_text(tmp_path):
     (tmp_path / "a.fr").write_text("L'ÉTÉ!\n", encoding="utf-8")
     (tmp_path / "a.en.gz").write_text("It's SUMMER.\n", encoding="utf-8")  # compression goes by content
-    bitext, settings = prepare(tmp_path / "a.fr", tmp_path / "a.en.gz", Preparation())
+    bitext, settings, casing = prepare(tmp_path / "a.fr", tmp_path / "a.en.gz", Preparation())
     assert (bitext.source.lines(), bitext.target.lines()) == (["l' été !"], ["it 's summer ."])
     assert (settings.source_language, settings.target_language, settings.tokenise, settings.lowercase) == (
         "fr",
@@ -154,6 +154,24 @@ def test_preparation_of_raw_text(tmp_path):
         True,
         True,
     )
+    assert casing.restore("it 's summer .") == "It 's SUMMER ."
+    assert prepare(tmp_path / "a.fr", tmp_path / "a.en.gz", Preparation(recase=False)).casing is None
+    cased = prepare(tmp_path / "a.fr", tmp_path / "a.en.gz", Preparation(lowercase=False))
+    assert (cased.bitext.target.lines(), cased.casing) == (["It 's SUMMER ."], None)
+
+
+@pytest.mark.parametrize("tokenised", [False, True])
+def test_letters_are_composed_unless_told_otherwise(tmp_path, tokenised):
+    (tmp_path / "a.fr").write_text("e\u0301te\u0301\n\u00e9te\u0301\n", encoding="utf-8")
+    (tmp_path / "a.en").write_text("cafe\u0301\nplain\n", encoding="utf-8")
+    texts = tmp_path / "a.fr", tmp_path / "a.en"
+    found = prepare(*texts, Preparation(tokenised=tokenised))
+    assert found.bitext.source.lines() == ["\u00e9t\u00e9"] * 2
+    assert found.bitext.target.lines() == ["caf\u00e9", "plain"]
+    assert found.settings.unicode == "NFC"
+    left = prepare(*texts, Preparation(tokenised=tokenised, unicode="as-is"))
+    assert len(set(left.bitext.source.lines())) == 2
+    assert left.settings.unicode == "as-is"
 
 
 @pytest.mark.parametrize(
@@ -177,7 +195,7 @@ def test_the_language_is_the_ending(tmp_path, name, language):
 
 def test_tokenised_text_is_left_as_it_is(tmp_path):
     (tmp_path / "a.fr").write_text("L'ÉTÉ !\n", encoding="utf-8")
-    bitext, settings = prepare(tmp_path / "a.fr", tmp_path / "a.fr", Preparation(tokenised=True))
+    bitext, settings, _ = prepare(tmp_path / "a.fr", tmp_path / "a.fr", Preparation(tokenised=True))
     assert bitext.source.lines() == ["L'ÉTÉ !"]
     assert not settings.tokenise
     assert not settings.lowercase
