@@ -2,8 +2,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := $(shell find src -type f -not -name '*.pyc') pyproject.toml CMakeLists.txt Makefile
+SOURCES := $(shell find src -type f -not -name '*.pyc' -not -name '*.so' -not -name _kernels.pyi) pyproject.toml CMakeLists.txt Makefile
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+STUB := src/dragoman/kernels/_kernels.pyi
+export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell getconf _NPROCESSORS_ONLN)
 
 .PHONY: demo test lint sanitize docs wheel clean
 
@@ -13,9 +15,11 @@ demo: $(VENV)/installed-bible
 test: $(VENV)/installed-test lint
 	$(BIN)/python -m pytest -n 2 -q
 
+# Callers are checked against the signatures of the kernels as they were built.
 lint: $(VENV)/installed-test
 	$(BIN)/ruff check src tests benchmarks docs
 	$(BIN)/ruff format --check src tests benchmarks docs
+	$(BIN)/python -c "import shutil, dragoman.kernels as k; shutil.copy(k.__path__[0] + '/_kernels.pyi', '$(STUB)')"
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -50,6 +54,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/installed-%: $(BIN)/python $(SOURCES)
+	@echo "building the C++ kernels and installing what they need, about a minute on two cores ..."
 	$(PIP) install '.[$*]'
 	touch $@
 
@@ -62,6 +67,7 @@ $(VENV)/installed-docs: $(VENV)/installed-test
 
 $(VENV)-sanitize/installed: $(SOURCES)
 	test -d $(VENV)-sanitize || $(PYTHON) -m venv $(VENV)-sanitize
+	@echo "building the C++ kernels with sanitisers, about two minutes on two cores ..."
 	$(VENV)-sanitize/bin/python -m pip --disable-pip-version-check -q install '.' pytest hypothesis \
 	  -C cmake.define.DRAGOMAN_SANITIZE=ON -C build-dir=build/sanitize
 	touch $@

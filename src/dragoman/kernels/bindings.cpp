@@ -33,7 +33,7 @@ Bind bind_gibbs, bind_segmentations;
 
 namespace forest {
 Bind bind_derivations, bind_envelope, bind_gradient, bind_inside, bind_kbest, bind_merge, bind_ngrams, bind_sample,
-bind_string, bind_translations;
+    bind_string, bind_translations;
 }
 
 namespace tuning {
@@ -50,7 +50,8 @@ NB_MODULE(_kernels, m) {
     using namespace dragoman;
     m.doc() = "Inner loops of Dragoman: arrays in, arrays out.";
     for (Bind* bind :
-         {bind_feature_rows, bind_sequences, text::bind_arpa, text::bind_lines, text::bind_links, text::bind_nbest_numbers, text::bind_nbest_read, text::bind_nbest_write, text::bind_table,
+         {bind_feature_rows, bind_sequences, text::bind_arpa, text::bind_lines, text::bind_links,
+          text::bind_nbest_numbers, text::bind_nbest_read, text::bind_nbest_write, text::bind_table,
           training::bind_alignment, training::bind_cooccurrence, training::bind_extract, training::bind_hmm,
           training::bind_score, training::bind_significance, training::bind_symmetrise, lm::bind_index,
           lm::bind_ngram_counts, lm::bind_query, search::phrase::bind_greedy, search::phrase::bind_search,

@@ -88,6 +88,13 @@ public:
     using nb::object::object;
 };
 
+// An array of whatever type.
+class AnyArray : public nb::object {
+public:
+    static constexpr auto Name = nb::detail::const_name("numpy.typing.NDArray[typing.Any]");
+    using nb::object::object;
+};
+
 // Hands a vector's memory to NumPy without a copy, as one dimension or as rows of so many columns.
 template <class T>
 Out<T> give(std::vector<T>&& values);
@@ -97,6 +104,11 @@ Out<T> give(std::vector<T>&& values, std::size_t columns);
 // A tuple whose signature says what is in it.
 template <class... Parts>
 using Tuple = nb::typed<nb::tuple, Parts...>;
+
+// Tuples whose fields the classes that read them describe, and dictionaries of arrays.
+using AnyTuple = nb::typed<nb::tuple, nb::any, nb::ellipsis>;
+using ArrayTuple = nb::typed<nb::tuple, AnyArray, nb::ellipsis>;
+using ArrayDict = nb::typed<nb::dict, nb::str, AnyArray>;
 
 template <class... Parts>
 Tuple<std::decay_t<Parts>...> together(Parts&&... parts) {

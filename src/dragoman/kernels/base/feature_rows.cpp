@@ -44,8 +44,9 @@ auto sum_feature_rows(In1<std::int32_t> groups, In1<std::int64_t> group_offsets,
 }  // namespace
 
 void bind_feature_rows(nb::module_& m) {
-    m.def("sum_feature_rows", &sum_feature_rows, nb::arg("groups"), nb::arg("group_offsets"),
-          nb::arg("row_offsets"), nb::arg("ids"), nb::arg("values"), nb::arg("names"));
+    m.def("sum_feature_rows", &sum_feature_rows, nb::arg("groups"), nb::arg("group_offsets"), nb::arg("row_offsets"),
+          nb::arg("ids"), nb::arg("values"), nb::arg("names"),
+          "Sparse rows summed over groups of rows: offsets, ids and values.");
 }
 
 }  // namespace dragoman

@@ -82,13 +82,16 @@ auto match_spans(In1<std::int32_t> tokens, In1<std::int64_t> lines, int max_leng
 }  // namespace
 
 void bind_sequences(nb::module_& m) {
-    m.def("intern_sequences", &intern_sequences, nb::arg("words"), nb::arg("offsets"));
-    m.def("sequence_index", &sequence_index, nb::arg("words"), nb::arg("offsets"));
-    m.def("find_sequences", &find_sequences, nb::arg("wanted"), nb::arg("bounds"),
-          nb::arg("words"), nb::arg("offsets"), nb::arg("slots"));
-    m.def("match_spans", &match_spans, nb::arg("tokens"), nb::arg("lines"), nb::arg("max_length"),
-          nb::arg("words"), nb::arg("offsets"), nb::arg("slots"),
-          nb::arg("threads") = 1, nb::arg("progress") = nb::none());
+    m.def("intern_sequences", &intern_sequences, nb::arg("words"), nb::arg("offsets"),
+          "Number the distinct rows of a ragged array: id of each row; the distinct rows' values and offsets.");
+    m.def("sequence_index", &sequence_index, nb::arg("words"), nb::arg("offsets"),
+          "Hash index of distinct rows.");
+    m.def("find_sequences", &find_sequences, nb::arg("wanted"), nb::arg("bounds"), nb::arg("words"),
+          nb::arg("offsets"), nb::arg("slots"),
+          "For each row of one ragged array its id among the indexed rows of another, or -1.");
+    m.def("match_spans", &match_spans, nb::arg("tokens"), nb::arg("lines"), nb::arg("max_length"), nb::arg("words"),
+          nb::arg("offsets"), nb::arg("slots"), nb::arg("threads") = 1, nb::arg("progress") = nb::none(),
+          "For every position of every line (row) and every length (column, from 1) the id of the indexed row, or -1.");
 }
 
 }  // namespace dragoman

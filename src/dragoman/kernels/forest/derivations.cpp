@@ -133,14 +133,17 @@ auto forest_ranges(FirstEdge first_edge, Tails tails, Scores scores, Ids templat
 }  // namespace
 
 void bind_derivations(nb::module_& m) {
-    m.def("forest_best", &forest_best, nb::arg("first_edge"), nb::arg("tails"),
-          nb::arg("scores"), nb::arg("root"));
-    m.def("forest_yields", &forest_yields, nb::arg("first_edge"), nb::arg("tails"),
-          nb::arg("scores"), nb::arg("template_ids"), nb::arg("template_words"),
-          nb::arg("template_offsets"), nb::arg("edges"), nb::arg("offsets"));
-    m.def("forest_ranges", &forest_ranges, nb::arg("first_edge"), nb::arg("tails"),
-          nb::arg("scores"), nb::arg("template_ids"), nb::arg("template_words"),
-          nb::arg("template_offsets"), nb::arg("edges"), nb::arg("offsets"));
+    m.def("forest_best", &forest_best, nb::arg("first_edge"), nb::arg("tails"), nb::arg("scores"), nb::arg("root"),
+          "The best derivation and its score; no edges if there is none.");
+    m.def("forest_yields", &forest_yields, nb::arg("first_edge"), nb::arg("tails"), nb::arg("scores"),
+          nb::arg("template_ids"), nb::arg("template_words"), nb::arg("template_offsets"), nb::arg("edges"),
+          nb::arg("offsets"),
+          "The words that each derivation writes; ValueError if a row is no derivation.");
+    m.def("forest_ranges", &forest_ranges, nb::arg("first_edge"), nb::arg("tails"), nb::arg("scores"),
+          nb::arg("template_ids"), nb::arg("template_words"), nb::arg("template_offsets"), nb::arg("edges"),
+          nb::arg("offsets"),
+          "For each edge with words (edge, first word, end of its last word), in the order of first words; row\n"
+          "offsets.");
 }
 
 }  // namespace dragoman::forest

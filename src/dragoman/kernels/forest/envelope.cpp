@@ -119,15 +119,19 @@ auto forest_envelopes(FirstEdge first_edge, Tails tails, Scores intercepts, Scor
         graphs.push_back(static_cast<std::int64_t>(all.slopes.size()));
     }
     return together(give(std::move(graphs)), give(std::move(all.intercepts)), give(std::move(all.slopes)),
-                          give(std::move(all.edges)), give(std::move(offsets)));
+                    give(std::move(all.edges)), give(std::move(offsets)));
 }
 
 }  // namespace
 
 void bind_envelope(nb::module_& m) {
-    m.def("forest_envelopes", &forest_envelopes, nb::arg("first_edge"), nb::arg("tails"),
-          nb::arg("intercepts"), nb::arg("slopes"), nb::arg("nodes"),
-          nb::arg("roots"), nb::arg("threads") = 1, nb::arg("progress").none() = nb::none());
+    m.def("forest_envelopes", &forest_envelopes, nb::arg("first_edge"), nb::arg("tails"), nb::arg("intercepts"),
+          nb::arg("slopes"), nb::arg("nodes"), nb::arg("roots"), nb::arg("threads") = 1,
+          nb::arg("progress").none() = nb::none(),
+          "The upper envelope of each of several hypergraphs, whose edges score intercept + t * slope.\n\n"
+          "The hypergraphs stand one after the other: `nodes` is where the nodes of each begin. Returns where the\n"
+          "segments of each begin, their intercepts and slopes, by rising slope, and their derivations (edges and\n"
+          "offsets). Raises an OverflowError if a derivation's score is not finite.");
 }
 
 }  // namespace dragoman::forest

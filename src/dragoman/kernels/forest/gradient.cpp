@@ -12,6 +12,11 @@ namespace {
 // Gradients are added up block by block and then over blocks, so that they are the same for any number of threads.
 constexpr std::size_t kBlocks = 16;
 
+// Hypergraphs as `LogLinear` in Python has them: bounds of nodes, roots, first edges, tails, the row of features of each
+// edge, bounds of each hypergraph's rows, and offsets, ids and values of features.
+using GraphArrays = Tuple<In1<std::int64_t>, In1<std::int64_t>, In1<std::int64_t>, In2<std::int32_t>, In1<std::int32_t>, In1<std::int64_t>,
+                          In1<std::int64_t>, In1<std::int32_t>, In1<double>>;
+
 // Hypergraph i is the nodes `nodes[i]` to `nodes[i + 1]`. An edge has the features of `rows[edge]`, of which those of
 // hypergraph i are from `row_bounds[i]` to `row_bounds[i + 1]`: edges that a split made of one share its features.
 struct Graphs {
@@ -22,10 +27,9 @@ struct Graphs {
     Words ids;
     std::span<const double> values;
 
-    // The arrays of `LogLinear`, in its order, which Python keeps alive.
     explicit Graphs(const nb::tuple& arrays)
         : nodes(view(array_at<std::int64_t>(arrays, 0))), roots(view(array_at<std::int64_t>(arrays, 1))),
-          first_edge(view(array_at<std::int64_t>(arrays, 2))), tails(nb::cast<Tails>(arrays[3], false).data()),
+          first_edge(view(array_at<std::int64_t>(arrays, 2))), tails(array_at<std::int32_t, 2>(arrays, 3).data()),
           rows(view(array_at<std::int32_t>(arrays, 4))), row_bounds(view(array_at<std::int64_t>(arrays, 5))),
           offsets(view(array_at<std::int64_t>(arrays, 6))), ids(view(array_at<std::int32_t>(arrays, 7))),
           values(view(array_at<double>(arrays, 8))) {}
@@ -169,7 +173,7 @@ void expected_uses(const Graph& graph, std::span<const double> log_shares, doubl
     }
 }
 
-auto forest_log_shares(nb::tuple arrays, Scores weights, int threads) {
+auto forest_log_shares(GraphArrays arrays, Scores weights, int threads) {
     const Graphs graphs(arrays);
     std::vector<double> shares(graphs.rows.size()), totals(graphs.size());
     over_graphs(graphs, threads, [&](std::size_t, std::size_t i) {
@@ -179,7 +183,7 @@ auto forest_log_shares(nb::tuple arrays, Scores weights, int threads) {
     return together(give(std::move(shares)), give(std::move(totals)));
 }
 
-auto forest_expected_sums(nb::tuple arrays, Scores shares, In2<double> columns, int threads) {
+auto forest_expected_sums(GraphArrays arrays, Scores shares, In2<double> columns, int threads) {
     const Graphs graphs(arrays);
     const std::size_t width = columns.shape(1);
     std::vector<double> sums(graphs.size() * width);
@@ -194,7 +198,7 @@ auto forest_expected_sums(nb::tuple arrays, Scores shares, In2<double> columns, 
     return give(std::move(sums), width);
 }
 
-auto forest_expected_gains(nb::tuple arrays, Scores shares, Scores gains, double temperature, std::size_t features, int threads) {
+auto forest_expected_gains(GraphArrays arrays, Scores shares, Scores gains, double temperature, std::size_t features, int threads) {
     const Graphs graphs(arrays);
     std::vector<double> found(graphs.size());
     auto gradient = summed_features(graphs, features, threads, [&](const Graph& graph, std::size_t i, std::span<double> slopes) {
@@ -203,7 +207,7 @@ auto forest_expected_gains(nb::tuple arrays, Scores shares, Scores gains, double
     return together(give(std::move(found)), give(std::move(gradient)));
 }
 
-auto forest_expected_features(nb::tuple arrays, Scores shares, Scores factors, std::size_t features, int threads) {
+auto forest_expected_features(GraphArrays arrays, Scores shares, Scores factors, std::size_t features, int threads) {
     return give(summed_features(Graphs(arrays), features, threads, [&](const Graph& graph, std::size_t i, std::span<double> slopes) {
         expected_uses(graph, graph.of_edges(view(shares)), factors.data()[i], slopes);
     }));
@@ -212,13 +216,18 @@ auto forest_expected_features(nb::tuple arrays, Scores shares, Scores factors, s
 }  // namespace
 
 void bind_gradient(nb::module_& m) {
-    m.def("forest_log_shares", &forest_log_shares, nb::arg("graphs"), nb::arg("weights"), nb::arg("threads"));
-    m.def("forest_expected_sums", &forest_expected_sums, nb::arg("graphs"), nb::arg("shares"),
-          nb::arg("columns"), nb::arg("threads"));
-    m.def("forest_expected_gains", &forest_expected_gains, nb::arg("graphs"), nb::arg("shares"),
-          nb::arg("gains"), nb::arg("temperature"), nb::arg("features"), nb::arg("threads"));
+    m.def("forest_log_shares", &forest_log_shares, nb::arg("graphs"), nb::arg("weights"), nb::arg("threads"),
+          "The logarithm of the share that each edge has in the mass of its head, and log Z of each hypergraph.");
+    m.def("forest_expected_sums", &forest_expected_sums, nb::arg("graphs"), nb::arg("shares"), nb::arg("columns"),
+          nb::arg("threads"),
+          "For each hypergraph the expected sum over a derivation's edges of each column, given the logarithms of\n"
+          "shares.");
+    m.def("forest_expected_gains", &forest_expected_gains, nb::arg("graphs"), nb::arg("shares"), nb::arg("gains"),
+          nb::arg("temperature"), nb::arg("features"), nb::arg("threads"),
+          "Expected gain + temperature · entropy of each hypergraph, and the gradient of their sum by the weights.");
     m.def("forest_expected_features", &forest_expected_features, nb::arg("graphs"), nb::arg("shares"),
-          nb::arg("factors"), nb::arg("features"), nb::arg("threads"));
+          nb::arg("factors"), nb::arg("features"), nb::arg("threads"),
+          "The sum over hypergraphs of factor · expected features: the gradient of the sum of factor · log Z.");
 }
 
 }  // namespace dragoman::forest

@@ -27,10 +27,12 @@ auto forest_outside(FirstEdge first_edge, Tails tails, Scores scores, Scores ins
 }  // namespace
 
 void bind_inside(nb::module_& m) {
-    m.def("forest_inside", &forest_inside, nb::arg("first_edge"), nb::arg("tails"),
-          nb::arg("scores"), nb::arg("maximum"));
-    m.def("forest_outside", &forest_outside, nb::arg("first_edge"), nb::arg("tails"),
-          nb::arg("scores"), nb::arg("inside"), nb::arg("root"), nb::arg("maximum"));
+    m.def("forest_inside", &forest_inside, nb::arg("first_edge"), nb::arg("tails"), nb::arg("scores"),
+          nb::arg("maximum"),
+          "Log-sum, or maximum, over the derivations of each node.");
+    m.def("forest_outside", &forest_outside, nb::arg("first_edge"), nb::arg("tails"), nb::arg("scores"),
+          nb::arg("inside"), nb::arg("root"), nb::arg("maximum"),
+          "Log-sum, or maximum, over what is around each node in the derivations of the root.");
 }
 
 }  // namespace dragoman::forest

@@ -198,10 +198,10 @@ auto forest_kbest(FirstEdge first_edge, Tails tails, Scores scores, Ids template
 }  // namespace
 
 void bind_kbest(nb::module_& m) {
-    m.def("forest_kbest", &forest_kbest, nb::arg("first_edge"), nb::arg("tails"),
-          nb::arg("scores"), nb::arg("template_ids"), nb::arg("template_words"),
-          nb::arg("template_offsets"), nb::arg("root"), nb::arg("k"), nb::arg("distinct"),
-          nb::arg("max_derivations"));
+    m.def("forest_kbest", &forest_kbest, nb::arg("first_edge"), nb::arg("tails"), nb::arg("scores"),
+          nb::arg("template_ids"), nb::arg("template_words"), nb::arg("template_offsets"), nb::arg("root"),
+          nb::arg("k"), nb::arg("distinct"), nb::arg("max_derivations"),
+          "The best derivations (edges, offsets) and their scores; looks at no more than max_derivations candidates.");
 }
 
 }  // namespace dragoman::forest

@@ -169,11 +169,13 @@ auto forest_labels(Ids template_ids, Ids template_words, Offsets template_offset
 }  // namespace
 
 void bind_merge(nb::module_& m) {
-    m.def("forest_merge", &forest_merge, nb::arg("first_edge"), nb::arg("tails"),
-          nb::arg("scores"), nb::arg("labels"), nb::arg("roots"));
+    m.def("forest_merge", &forest_merge, nb::arg("first_edge"), nb::arg("tails"), nb::arg("scores"),
+          nb::arg("labels"), nb::arg("roots"),
+          "Join roots, and the heads of edges with equal labels and tails: first edges, tails, old edges, root.\n\n"
+          "A ValueError if a node would come before itself.");
     m.def("forest_labels", &forest_labels, nb::arg("template_ids"), nb::arg("template_words"),
-          nb::arg("template_offsets"), nb::arg("spans"), nb::arg("offsets"),
-          nb::arg("ids"), nb::arg("values"));
+          nb::arg("template_offsets"), nb::arg("spans"), nb::arg("offsets"), nb::arg("ids"), nb::arg("values"),
+          "A number for each edge, the same for edges that write and cover the same and have the same features.");
 }
 
 }  // namespace dragoman::forest

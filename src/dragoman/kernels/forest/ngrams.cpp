@@ -152,8 +152,8 @@ auto forest_split(FirstEdge first_edge, Tails tails, Scores scores, Ids template
     }
     auto& s = *split;
     return together(give(std::move(s.first_edge)), give(std::move(s.tails), 2), give(std::move(s.nodes)), give(std::move(s.edges)),
-                          give(std::move(s.occurrences)), give(std::move(s.occurrence_offsets)), give(s.ngrams.take_words()),
-                          give(s.ngrams.take_offsets()));
+                    give(std::move(s.occurrences)), give(std::move(s.occurrence_offsets)), give(s.ngrams.take_words()),
+                    give(s.ngrams.take_offsets()));
 }
 
 constexpr std::size_t lanes = 8;
@@ -217,12 +217,16 @@ auto forest_contains(FirstEdge first_edge, Tails tails, Scores scores, std::size
 }  // namespace
 
 void bind_ngrams(nb::module_& m) {
-    m.def("forest_split", &forest_split, nb::arg("first_edge"), nb::arg("tails"),
-          nb::arg("scores"), nb::arg("template_ids"), nb::arg("template_words"),
-          nb::arg("template_offsets"), nb::arg("root"), nb::arg("order"), nb::arg("max_edges"));
-    m.def("forest_contains", &forest_contains, nb::arg("first_edge"), nb::arg("tails"),
-          nb::arg("scores"), nb::arg("root"), nb::arg("occurrences"),
-          nb::arg("occurrence_offsets"), nb::arg("ngrams"), nb::arg("threads") = 1, nb::arg("progress") = nb::none());
+    m.def("forest_split", &forest_split, nb::arg("first_edge"), nb::arg("tails"), nb::arg("scores"),
+          nb::arg("template_ids"), nb::arg("template_words"), nb::arg("template_offsets"), nb::arg("root"),
+          nb::arg("order"), nb::arg("max_edges"),
+          "Split nodes by border words: first_edge, tails, the old node of each node and edge of each edge, the\n"
+          "n-grams that each edge completes (ids, offsets) and the n-grams (words, offsets). ValueError beyond\n"
+          "max_edges.");
+    m.def("forest_contains", &forest_contains, nb::arg("first_edge"), nb::arg("tails"), nb::arg("scores"),
+          nb::arg("root"), nb::arg("occurrences"), nb::arg("occurrence_offsets"), nb::arg("ngrams"),
+          nb::arg("threads") = 1, nb::arg("progress") = nb::none(),
+          "For each n-gram of a split hypergraph the probability that a derivation has it.");
 }
 
 }  // namespace dragoman::forest

@@ -68,9 +68,10 @@ auto forest_sample(FirstEdge first_edge, Tails tails, Scores scores, std::size_t
 }  // namespace
 
 void bind_sample(nb::module_& m) {
-    m.def("forest_sample", &forest_sample, nb::arg("first_edge"), nb::arg("tails"),
-          nb::arg("scores"), nb::arg("root"), nb::arg("draws"), nb::arg("seed"), nb::arg("threads") = 1,
-          nb::arg("progress") = nb::none());
+    m.def("forest_sample", &forest_sample, nb::arg("first_edge"), nb::arg("tails"), nb::arg("scores"),
+          nb::arg("root"), nb::arg("draws"), nb::arg("seed"), nb::arg("threads") = 1,
+          nb::arg("progress") = nb::none(),
+          "Independent draws of derivations; the root's inside score must be finite.");
 }
 
 }  // namespace dragoman::forest

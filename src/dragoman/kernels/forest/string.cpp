@@ -137,12 +137,16 @@ auto forest_intersection(FirstEdge first_edge, Tails tails, Scores scores, Ids t
 }  // namespace
 
 void bind_string(nb::module_& m) {
-    m.def("forest_string", &forest_string, nb::arg("first_edge"), nb::arg("tails"),
-          nb::arg("scores"), nb::arg("template_ids"), nb::arg("template_words"),
-          nb::arg("template_offsets"), nb::arg("root"), nb::arg("string"));
-    m.def("forest_intersection", &forest_intersection, nb::arg("first_edge"), nb::arg("tails"),
-          nb::arg("scores"), nb::arg("template_ids"), nb::arg("template_words"),
-          nb::arg("template_offsets"), nb::arg("root"), nb::arg("string"));
+    m.def("forest_string", &forest_string, nb::arg("first_edge"), nb::arg("tails"), nb::arg("scores"),
+          nb::arg("template_ids"), nb::arg("template_words"), nb::arg("template_offsets"), nb::arg("root"),
+          nb::arg("string"),
+          "Log-sum over the derivations that write a string.");
+    m.def("forest_intersection", &forest_intersection, nb::arg("first_edge"), nb::arg("tails"), nb::arg("scores"),
+          nb::arg("template_ids"), nb::arg("template_words"), nb::arg("template_offsets"), nb::arg("root"),
+          nb::arg("string"),
+          "The derivations that write a string as a hypergraph: first edges, tails, old edges; the root is the last\n"
+          "node.\n\n"
+          "No nodes if there are none.");
 }
 
 }  // namespace dragoman::forest

@@ -107,9 +107,12 @@ auto forest_translations(FirstEdge first_edge, Tails tails, Scores scores, Ids t
 }  // namespace
 
 void bind_translations(nb::module_& m) {
-    m.def("forest_translations", &forest_translations, nb::arg("first_edge"), nb::arg("tails"),
-          nb::arg("scores"), nb::arg("template_ids"), nb::arg("template_words"),
-          nb::arg("template_offsets"), nb::arg("root"), nb::arg("beam"), nb::arg("max_strings"));
+    m.def("forest_translations", &forest_translations, nb::arg("first_edge"), nb::arg("tails"), nb::arg("scores"),
+          nb::arg("template_ids"), nb::arg("template_words"), nb::arg("template_offsets"), nb::arg("root"),
+          nb::arg("beam"), nb::arg("max_strings"),
+          "The strings with the largest log-sums over their derivations, best first, if each node keeps `beam`\n"
+          "strings.\n\n"
+          "Raises a ValueError if more than `max_strings` are met.");
 }
 
 }  // namespace dragoman::forest

@@ -196,16 +196,19 @@ auto lm_index(In1<std::int32_t> words, In1<float> logprobs, In1<float> backoffs,
         }
     }
     return together(give(std::move(made.slots), 2), give(std::move(made.states), 2), give(std::move(made.unigrams)),
-                          give(std::move(made.bounds)), give(std::move(made.implied_slots)),
-                          give(std::move(made.implied_words)), duplicate);
+                    give(std::move(made.bounds)), give(std::move(made.implied_slots)),
+                    give(std::move(made.implied_words)), duplicate);
 }
 
 }  // namespace
 
 void bind_index(nb::module_& m) {
-    m.def("lm_index", &lm_index, nb::arg("words"), nb::arg("logprobs"),
-          nb::arg("backoffs"), nb::arg("bounds"), nb::arg("vocab_size"),
-          nb::arg("missing_unknown"));
+    m.def("lm_index", &lm_index, nb::arg("words"), nb::arg("logprobs"), nb::arg("backoffs"), nb::arg("bounds"),
+          nb::arg("vocab_size"), nb::arg("missing_unknown"),
+          "The automaton of lm/language_model.hpp for n-grams: rows [bounds[n - 1], bounds[n]) have order n, their\n"
+          "words stand one after the other in `words`; at least order 1, words below `vocab_size`. Gives slots,\n"
+          "states, unigrams, bounds of the states of each length, slots and words that the n-grams only imply, and\n"
+          "the row of an n-gram that stands there twice, or -1 (if not -1, the arrays are empty).");
 }
 
 }  // namespace dragoman::lm

@@ -82,7 +82,9 @@ auto rank_pairs(In1<std::int32_t> first, In1<std::int32_t> second, int threads) 
 }  // namespace
 
 void bind_ngram_counts(nb::module_& m) {
-    m.def("rank_pairs", &rank_pairs, nb::arg("first"), nb::arg("second"), nb::arg("threads"));
+    m.def("rank_pairs", &rank_pairs, nb::arg("first"), nb::arg("second"), nb::arg("threads"),
+          "Number the distinct pairs (first[i], second[i]) in sorted order, none negative: id of each pair; for\n"
+          "each id the first position at which it occurs, and how often it does.");
 }
 
 }  // namespace dragoman::lm

@@ -160,9 +160,11 @@ auto lm_score(In1<std::int32_t> words, In1<std::int64_t> offsets, bool bos, bool
 }  // namespace
 
 void bind_query(nb::module_& m) {
-    m.def("lm_score", &lm_score, nb::arg("words"), nb::arg("offsets"), nb::arg("bos"),
-          nb::arg("eos"), nb::arg("slots"), nb::arg("states"), nb::arg("unigrams"),
-          nb::arg("bounds"), nb::arg("with_lengths"), nb::arg("threads"), nb::arg("progress").none());
+    m.def("lm_score", &lm_score, nb::arg("words"), nb::arg("offsets"), nb::arg("bos"), nb::arg("eos"),
+          nb::arg("slots"), nb::arg("states"), nb::arg("unigrams"), nb::arg("bounds"), nb::arg("with_lengths"),
+          nb::arg("threads"), nb::arg("progress").none(),
+          "Base-10 log-probability of each word (and, with `eos`, of each sentence's end) after those before it;\n"
+          "with `with_lengths` also the length of the n-gram that gave it.");
 }
 
 }  // namespace dragoman::lm

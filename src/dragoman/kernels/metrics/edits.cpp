@@ -254,12 +254,16 @@ auto translation_edits(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<s
 }  // namespace
 
 void bind_edits(nb::module_& m) {
-    m.def("edit_distances", &edit_distances, nb::arg("words"), nb::arg("offsets"),
-          nb::arg("sentences"), nb::arg("reference_words"),
-          nb::arg("reference_offsets"), nb::arg("threads") = 1, nb::arg("progress").none() = nb::none());
-    m.def("translation_edits", &translation_edits, nb::arg("words"), nb::arg("offsets"),
-          nb::arg("sentences"), nb::arg("reference_words"),
-          nb::arg("reference_offsets"), nb::arg("threads") = 1, nb::arg("progress").none() = nb::none());
+    m.def("edit_distances", &edit_distances, nb::arg("words"), nb::arg("offsets"), nb::arg("sentences"),
+          nb::arg("reference_words"), nb::arg("reference_offsets"), nb::arg("threads") = 1,
+          nb::arg("progress").none() = nb::none(),
+          "Levenshtein distance of each hypothesis to its sentence's reference.\n\n"
+          "Hypothesis i translates sentence `sentences[i]`; words that no reference has are below 0.");
+    m.def("translation_edits", &translation_edits, nb::arg("words"), nb::arg("offsets"), nb::arg("sentences"),
+          nb::arg("reference_words"), nb::arg("reference_offsets"), nb::arg("threads") = 1,
+          nb::arg("progress").none() = nb::none(),
+          "Shifts and edits from each hypothesis to its sentence's reference, found as sacreBLEU's TER finds them.\n\n"
+          "Hypothesis i translates sentence `sentences[i]`; words that no reference has are below 0.");
 }
 
 }  // namespace dragoman::metrics

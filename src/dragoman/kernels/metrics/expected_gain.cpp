@@ -351,7 +351,12 @@ void bind_expected_gain(nb::module_& m) {
         nb::arg("words"), nb::arg("offsets"), nb::arg("sentences"),
         nb::arg("evidence_words"), nb::arg("evidence_offsets"), nb::arg("evidence_sentences"),
         nb::arg("weights"), nb::arg("order"), nb::arg("addend"), nb::arg("matrix") = false, nb::arg("threads") = 1,
-        nb::arg("progress") = nb::none());
+        nb::arg("progress") = nb::none(),
+        "Sentence BLEU of each hypothesis against the strings of its sentence's evidence, summed with their\n"
+        "weights.\n\n"
+        "`addend` is added to matches and n-grams of orders above 1. With `matrix` also all gains: those of a\n"
+        "sentence are a matrix of hypotheses and evidence, row by row. Words must not be negative, and strings\n"
+        "below 65,536 words.");
     m.def(
         "expected_chrf",
         [](I32 words, I64 offsets, I64 sentences, I32 evidence_words, I64 evidence_offsets, I64 evidence_sentences, In1<double> weights,
@@ -362,7 +367,8 @@ void bind_expected_gain(nb::module_& m) {
         nb::arg("words"), nb::arg("offsets"), nb::arg("sentences"),
         nb::arg("evidence_words"), nb::arg("evidence_offsets"), nb::arg("evidence_sentences"),
         nb::arg("weights"), nb::arg("order"), nb::arg("beta"), nb::arg("matrix") = false, nb::arg("threads") = 1,
-        nb::arg("progress") = nb::none());
+        nb::arg("progress") = nb::none(),
+        "The same for chrF; words are characters here.");
 }
 
 }  // namespace dragoman::metrics

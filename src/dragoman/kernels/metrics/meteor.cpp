@@ -179,10 +179,12 @@ auto meteor_matches(In1<std::int32_t> words, In1<std::int32_t> stems, In1<std::i
 }  // namespace
 
 void bind_meteor(nb::module_& m) {
-    m.def("meteor_matches", &meteor_matches, nb::arg("words"), nb::arg("stems"),
-          nb::arg("offsets"), nb::arg("sentences"), nb::arg("reference_words"),
-          nb::arg("reference_stems"), nb::arg("reference_offsets"), nb::arg("beam"),
-          nb::arg("threads") = 1, nb::arg("progress").none() = nb::none());
+    m.def("meteor_matches", &meteor_matches, nb::arg("words"), nb::arg("stems"), nb::arg("offsets"),
+          nb::arg("sentences"), nb::arg("reference_words"), nb::arg("reference_stems"), nb::arg("reference_offsets"),
+          nb::arg("beam"), nb::arg("threads") = 1, nb::arg("progress").none() = nb::none(),
+          "For each hypothesis: exact matches, further matches of stems, and chunks (the fewest that the beam\n"
+          "finds).\n\n"
+          "Hypothesis i translates sentence `sentences[i]`; words that no reference has are below 0.");
 }
 
 }  // namespace dragoman::metrics

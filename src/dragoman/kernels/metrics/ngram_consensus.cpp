@@ -119,12 +119,16 @@ auto ngram_sums(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std::int
 }  // namespace
 
 void bind_ngram_consensus(nb::module_& m) {
-    m.def("list_ngrams", &list_ngrams, nb::arg("words"), nb::arg("offsets"), nb::arg("sentences"),
-          nb::arg("weights"), nb::arg("order"), nb::arg("threads") = 1, nb::arg("progress") = nb::none());
+    m.def("list_ngrams", &list_ngrams, nb::arg("words"), nb::arg("offsets"), nb::arg("sentences"), nb::arg("weights"),
+          nb::arg("order"), nb::arg("threads") = 1, nb::arg("progress") = nb::none(),
+          "The n-grams of each sentence's strings: bounds of sentences, words, offsets, weighted counts.");
     m.def("ngram_sums", &ngram_sums, nb::arg("words"), nb::arg("offsets"), nb::arg("sentences"),
-          nb::arg("ngram_words"), nb::arg("ngram_offsets"), nb::arg("ngram_sentences"),
-          nb::arg("values"), nb::arg("order"), nb::arg("missing"), nb::arg("clipped"), nb::arg("threads") = 1,
-          nb::arg("progress") = nb::none());
+          nb::arg("ngram_words"), nb::arg("ngram_offsets"), nb::arg("ngram_sentences"), nb::arg("values"),
+          nb::arg("order"), nb::arg("missing"), nb::arg("clipped"), nb::arg("threads") = 1,
+          nb::arg("progress") = nb::none(),
+          "For each string and order the sum of its n-grams' values, `missing` for n-grams that its sentence does\n"
+          "not list.\n\n"
+          "If clipped, an n-gram that occurs c times counts min(c, value) in all.");
 }
 
 }  // namespace dragoman::metrics

@@ -37,10 +37,14 @@ auto clipped_ngrams(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std:
 }  // namespace
 
 void bind_ngrams(nb::module_& m) {
-    m.def("clipped_ngrams", &clipped_ngrams, nb::arg("words"), nb::arg("offsets"),
-          nb::arg("sentences"), nb::arg("reference_words"),
-          nb::arg("reference_offsets"), nb::arg("references"), nb::arg("weights"),
-          nb::arg("order"), nb::arg("threads") = 1, nb::arg("progress").none() = nb::none());
+    m.def("clipped_ngrams", &clipped_ngrams, nb::arg("words"), nb::arg("offsets"), nb::arg("sentences"),
+          nb::arg("reference_words"), nb::arg("reference_offsets"), nb::arg("references"), nb::arg("weights"),
+          nb::arg("order"), nb::arg("threads") = 1, nb::arg("progress").none() = nb::none(),
+          "Weight of the n-grams of each order (columns, from 1) that each hypothesis (rows) shares with its\n"
+          "references.\n\n"
+          "Sentence s has the reference rows from s * references on; an n-gram counts at most as often as in one of\n"
+          "them. `weights` has a row for each reference word, a column for each order of n-gram that begins there;\n"
+          "or no rows. Hypothesis i translates sentence `sentences[i]`; words that no reference has are below 0.");
 }
 
 }  // namespace dragoman::metrics

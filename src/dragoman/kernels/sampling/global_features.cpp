@@ -55,8 +55,8 @@ const IncrementalFunctions lexical_consistency{
     [](void* memory) { delete static_cast<LexicalConsistency*>(memory); },
 };
 
-nb::dict global_functions() {
-    nb::dict addresses;
+nb::typed<nb::dict, nb::str, int> global_functions() {
+    nb::typed<nb::dict, nb::str, int> addresses;
     addresses["length_ratio"] = reinterpret_cast<std::uintptr_t>(&length_ratio);
     addresses["bracket_balance"] = reinterpret_cast<std::uintptr_t>(&bracket_balance);
     addresses["lexical_consistency"] = reinterpret_cast<std::uintptr_t>(&lexical_consistency);
@@ -85,9 +85,11 @@ auto global_values(std::uintptr_t function, In1<std::int32_t> source, In1<std::i
 }  // namespace
 
 void bind_global_features(nb::module_& m) {
-    m.def("global_functions", &global_functions);
+    m.def("global_functions", &global_functions,
+          "The addresses of compiled global features: of functions, and of the `IncrementalFunctions` of documents.");
     m.def("global_values", &global_values, nb::arg("function"), nb::arg("source"), nb::arg("source_offsets"),
-          nb::arg("sentences"), nb::arg("targets"), nb::arg("target_offsets"));
+          nb::arg("sentences"), nb::arg("targets"), nb::arg("target_offsets"),
+          "A function's value for each target, which translates a sentence of the source.");
 }
 
 }  // namespace dragoman::sampling

@@ -61,9 +61,9 @@ NGramLines parse(Bytes text, std::size_t order, IdOf&& id_of) {
     return out;
 }
 
-nb::tuple take(NGramLines&& out, std::size_t order) {
+auto take(NGramLines&& out, std::size_t order) {
     return together(give(std::move(out.words), order), give(std::move(out.logprobs)), give(std::move(out.backoffs)),
-                          give(std::move(out.lines)), out.fault.take());
+                    give(std::move(out.lines)), out.fault.take());
 }
 
 // Unigrams: words that the list lacks are added to it; `listed` says which were unigrams before.
@@ -122,13 +122,16 @@ auto format_ngrams(In2<std::int32_t> words, In1<float> logprobs, In1<float> back
 }  // namespace
 
 void bind_arpa(nb::module_& m) {
-    m.def("parse_unigrams", &parse_unigrams, nb::arg("text"), nb::arg("blob"),
-          nb::arg("offsets"), nb::arg("listed"));
-    m.def("parse_ngrams", &parse_ngrams, nb::arg("text"), nb::arg("order"), nb::arg("blob"),
-          nb::arg("offsets"), nb::arg("index"), nb::arg("listed"));
-    m.def("format_ngrams", &format_ngrams, nb::arg("words"), nb::arg("logprobs"),
-          nb::arg("backoffs"), nb::arg("with_backoffs"), nb::arg("blob"),
-          nb::arg("offsets"));
+    m.def("parse_unigrams", &parse_unigrams, nb::arg("text"), nb::arg("blob"), nb::arg("offsets"), nb::arg("listed"),
+          "Unigram lines, growing the word list: (words, log probabilities, back-offs, line of each from 0, fault),\n"
+          "list.\n\n"
+          "`listed` marks the words that have been unigrams; it comes back grown, as the last value.");
+    m.def("parse_ngrams", &parse_ngrams, nb::arg("text"), nb::arg("order"), nb::arg("blob"), nb::arg("offsets"),
+          nb::arg("index"), nb::arg("listed"),
+          "N-gram lines of one order, over words that are listed.");
+    m.def("format_ngrams", &format_ngrams, nb::arg("words"), nb::arg("logprobs"), nb::arg("backoffs"),
+          nb::arg("with_backoffs"), nb::arg("blob"), nb::arg("offsets"),
+          "N-grams as lines, with the fewest digits that give the same floats again.");
 }
 
 }  // namespace dragoman::text

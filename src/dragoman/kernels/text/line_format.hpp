@@ -23,7 +23,7 @@ struct Fault {
         end = begin + static_cast<std::int64_t>(where.size());
     }
 
-    nb::tuple take() const { return together(kind, line, begin, end); }
+    auto take() const { return together(kind, line, begin, end); }
 };
 
 // Reads a whole token as a number. What is beyond a float's range becomes infinite; what is not zero stays so.

@@ -13,9 +13,7 @@ struct Lines {
     void end_line() { offsets.push_back(static_cast<std::int64_t>(ids.size())); }
 };
 
-nb::object word_index(In1<std::uint8_t> blob, In1<std::int64_t> offsets) {
-    return nb::object(WordIndex(blob, offsets).take()[2]);
-}
+auto word_index(In1<std::uint8_t> blob, In1<std::int64_t> offsets) { return std::get<2>(WordIndex(blob, offsets).take_parts()); }
 
 template <class IdOf>
 Lines lines_of(Bytes text, IdOf&& id_of) {
@@ -35,8 +33,8 @@ auto intern_lines(In1<std::uint8_t> text, In1<std::uint8_t> blob, In1<std::int64
         nb::gil_scoped_release release;
         lines = lines_of(view(text), [&](Bytes word) { return words.intern(word); });
     }
-    const nb::tuple list = words.take();
-    return together(give(std::move(lines.ids)), give(std::move(lines.offsets)), list[0], list[1], list[2]);
+    auto [new_blob, new_offsets, index] = words.take_parts();
+    return together(give(std::move(lines.ids)), give(std::move(lines.offsets)), std::move(new_blob), std::move(new_offsets), std::move(index));
 }
 
 auto lookup_lines(In1<std::uint8_t> text, In1<std::uint8_t> blob, In1<std::int64_t> offsets, In1<std::int32_t> index) {
@@ -70,13 +68,14 @@ auto join_lines(In1<std::int32_t> ids, In1<std::int64_t> lines, In1<std::uint8_t
 }  // namespace
 
 void bind_lines(nb::module_& m) {
-    m.def("word_index", &word_index, nb::arg("blob"), nb::arg("offsets"));
-    m.def("intern_lines", &intern_lines, nb::arg("text"), nb::arg("blob"),
-          nb::arg("offsets"));
-    m.def("lookup_lines", &lookup_lines, nb::arg("text"), nb::arg("blob"),
-          nb::arg("offsets"), nb::arg("index"));
-    m.def("join_lines", &join_lines, nb::arg("ids"), nb::arg("lines"),
-          nb::arg("blob"), nb::arg("offsets"));
+    m.def("word_index", &word_index, nb::arg("blob"), nb::arg("offsets"),
+          "Hash index of a word list.");
+    m.def("intern_lines", &intern_lines, nb::arg("text"), nb::arg("blob"), nb::arg("offsets"),
+          "Words of text as ids, growing the word list: ids, line offsets, and the new list's blob, offsets, index.");
+    m.def("lookup_lines", &lookup_lines, nb::arg("text"), nb::arg("blob"), nb::arg("offsets"), nb::arg("index"),
+          "Words of text as ids of a fixed word list (0 where unknown), and line offsets.");
+    m.def("join_lines", &join_lines, nb::arg("ids"), nb::arg("lines"), nb::arg("blob"), nb::arg("offsets"),
+          "Ids as text: words separated by spaces, lines ended by newlines.");
 }
 
 }  // namespace dragoman::text

@@ -77,9 +77,12 @@ auto format_links(In1<std::uint32_t> links, In1<std::int64_t> offsets) {
 }  // namespace
 
 void bind_links(nb::module_& m) {
-    m.def("parse_links", &parse_links, nb::arg("text"), nb::arg("source_lengths"),
-          nb::arg("target_lengths"), nb::arg("bounded"));
-    m.def("format_links", &format_links, nb::arg("links"), nb::arg("offsets"));
+    m.def("parse_links", &parse_links, nb::arg("text"), nb::arg("source_lengths"), nb::arg("target_lengths"),
+          nb::arg("bounded"),
+          "Lines of links `s-t` as `s << 16 | t`, each line sorted and without repetition, and the offsets of the\n"
+          "lines.");
+    m.def("format_links", &format_links, nb::arg("links"), nb::arg("offsets"),
+          "Links as lines of text.");
 }
 
 }  // namespace dragoman::text

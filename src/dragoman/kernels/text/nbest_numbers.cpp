@@ -82,8 +82,10 @@ auto format_number_columns(In2<double> values) {
 }  // namespace
 
 void bind_nbest_numbers(nb::module_& m) {
-    m.def("parse_number_columns", &parse_number_columns, nb::arg("text"), nb::arg("columns"));
-    m.def("format_number_columns", &format_number_columns, nb::arg("values"));
+    m.def("parse_number_columns", &parse_number_columns, nb::arg("text"), nb::arg("columns"),
+          "A table of finite numbers separated by tabs, and the fault.");
+    m.def("format_number_columns", &format_number_columns, nb::arg("values"),
+          "The inverse of parse_number_columns, with as few digits as give the same numbers.");
 }
 
 }  // namespace dragoman::text

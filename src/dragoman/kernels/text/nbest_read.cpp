@@ -84,7 +84,7 @@ public:
         });
     }
 
-    nb::tuple take() {
+    auto take() {
         return together(
             give(std::move(ids_)), together(give(std::move(word_ids_)), give(std::move(word_offsets_))),
             together(give(std::move(value_offsets_)), give(std::move(feature_ids_)), give(std::move(values_))),
@@ -283,9 +283,13 @@ auto parse_nbest(In1<std::uint8_t> text, In1<std::uint8_t> blob, In1<std::int64_
 }  // namespace
 
 void bind_nbest_read(nb::module_& m) {
-    m.def("parse_nbest", &parse_nbest, nb::arg("text"), nb::arg("blob"),
-          nb::arg("offsets"), nb::arg("label_blob"), nb::arg("label_offsets"),
-          nb::arg("counts"), nb::arg("grouped"), nb::arg("score_first"));
+    m.def("parse_nbest", &parse_nbest, nb::arg("text"), nb::arg("blob"), nb::arg("offsets"), nb::arg("label_blob"),
+          nb::arg("label_offsets"), nb::arg("counts"), nb::arg("grouped"), nb::arg("score_first"),
+          "Lines of n-best lists: sentence ids; words; features (offsets, ids, values); scores (NaN where empty);\n"
+          "phrases (source begin and end, target begin and end); the rest of each line; the grown words and labels;\n"
+          "the number of values of each label; style (fewest and most decimals, id without a space, words with two,\n"
+          "labels with colons; -1 where unknown); and the fault. The features of a label are numbered from the sum\n"
+          "of the counts before it.");
 }
 
 }  // namespace dragoman::text

@@ -125,14 +125,13 @@ auto format_nbest(std::size_t begin, std::size_t end, In1<std::int64_t> ids, In1
 }  // namespace
 
 void bind_nbest_write(nb::module_& m) {
-    m.def("format_nbest", &format_nbest, nb::arg("begin"), nb::arg("end"), nb::arg("ids"),
-          nb::arg("words"), nb::arg("word_offsets"), nb::arg("blob"),
-          nb::arg("offsets"), nb::arg("value_offsets"), nb::arg("feature_ids"),
-          nb::arg("values"), nb::arg("scores"), nb::arg("phrases"),
-          nb::arg("phrase_offsets"), nb::arg("rest"), nb::arg("rest_offsets"),
-          nb::arg("feature_labels"), nb::arg("label_first"), nb::arg("label_blob"),
-          nb::arg("label_offsets"), nb::arg("grouped"), nb::arg("score_first"), nb::arg("tight"),
-          nb::arg("padded"), nb::arg("colon"), nb::arg("decimals"));
+    m.def("format_nbest", &format_nbest, nb::arg("begin"), nb::arg("end"), nb::arg("ids"), nb::arg("words"),
+          nb::arg("word_offsets"), nb::arg("blob"), nb::arg("offsets"), nb::arg("value_offsets"),
+          nb::arg("feature_ids"), nb::arg("values"), nb::arg("scores"), nb::arg("phrases"), nb::arg("phrase_offsets"),
+          nb::arg("rest"), nb::arg("rest_offsets"), nb::arg("feature_labels"), nb::arg("label_first"),
+          nb::arg("label_blob"), nb::arg("label_offsets"), nb::arg("grouped"), nb::arg("score_first"),
+          nb::arg("tight"), nb::arg("padded"), nb::arg("colon"), nb::arg("decimals"),
+          "Hypotheses begin to end as lines of n-best lists; phrases and rest may be left out with empty offsets.");
 }
 
 }  // namespace dragoman::text

@@ -59,7 +59,7 @@ public:
         });
     }
 
-    nb::tuple take() {
+    auto take() {
         return together(
             together(give(std::move(source_.ids)), give(std::move(source_.offsets))),
             together(give(std::move(target_.ids)), give(std::move(target_.offsets))),
@@ -262,15 +262,20 @@ auto format_table(In1<std::int64_t> rows, In1<std::int32_t> source_ids, In1<std:
 }  // namespace
 
 void bind_table(nb::module_& m) {
-    m.def("parse_table", &parse_table, nb::arg("text"), nb::arg("source_blob"),
-          nb::arg("source_offsets"), nb::arg("target_blob"),
-          nb::arg("target_offsets"), nb::arg("columns"), nb::arg("extras"));
-    m.def("table_ranks", &table_ranks, nb::arg("text"), nb::arg("offsets"));
-    m.def("format_table", &format_table, nb::arg("rows"), nb::arg("source_ids"),
-          nb::arg("source_text"), nb::arg("source_offsets"), nb::arg("target_ids"),
-          nb::arg("target_text"), nb::arg("target_offsets"), nb::arg("scores"),
-          nb::arg("extras"), nb::arg("points"), nb::arg("point_offsets"),
-          nb::arg("counts"));
+    m.def("parse_table", &parse_table, nb::arg("text"), nb::arg("source_blob"), nb::arg("source_offsets"),
+          nb::arg("target_blob"), nb::arg("target_offsets"), nb::arg("columns"), nb::arg("extras"),
+          "Lines `source ||| target ||| scores`, with `extras` also alignment points, counts and more.\n\n"
+          "`columns` scores are expected, or as many as the first line has if it is 0. Gives the words of the\n"
+          "sources and of the targets with their offsets, the scores, the points with their offsets, three counts a\n"
+          "line (NaN where there are not three), the two grown word lists, the number of lines with something in\n"
+          "further fields, and the fault.");
+    m.def("table_ranks", &table_ranks, nb::arg("text"), nb::arg("offsets"),
+          "The rank of each phrase in the order of `LC_ALL=C sort` over lines in which ` |||` follows it.");
+    m.def("format_table", &format_table, nb::arg("rows"), nb::arg("source_ids"), nb::arg("source_text"),
+          nb::arg("source_offsets"), nb::arg("target_ids"), nb::arg("target_text"), nb::arg("target_offsets"),
+          nb::arg("scores"), nb::arg("extras"), nb::arg("points"), nb::arg("point_offsets"), nb::arg("counts"),
+          "The given rows as lines of a table, numbers with six digits; no points or counts if their arrays are\n"
+          "empty.");
 }
 
 }  // namespace dragoman::text

@@ -9,6 +9,7 @@
 #include <limits>
 #include <span>
 #include <stdexcept>
+#include <tuple>
 #include <vector>
 
 namespace dragoman::text {
@@ -38,9 +39,13 @@ public:
     }
 
     // The list as arrays: blob, offsets, index. The index has the size that a list built at once would have.
-    nb::tuple take() {
+    auto take() {
+        auto [blob, offsets, index] = take_parts();
+        return together(std::move(blob), std::move(offsets), std::move(index));
+    }
+    std::tuple<Out<std::uint8_t>, Out<std::int64_t>, Out<std::int32_t>> take_parts() {
         if (slots_.size() != table_size(size())) rebuild(table_size(size()));
-        return together(give(std::move(blob_)), give(std::move(offsets_)), give(std::move(slots_)));
+        return {give(std::move(blob_)), give(std::move(offsets_)), give(std::move(slots_))};
     }
 
 private:

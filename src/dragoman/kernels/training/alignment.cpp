@@ -4,6 +4,8 @@
 #include "base/parallel.hpp"
 #include "training/alignment.hpp"
 
+#include <nanobind/stl/optional.h>
+
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -65,7 +67,7 @@ std::size_t longest_given(const Cooccurrence& table) {
     return longest;
 }
 
-auto expected_counts(nb::tuple arrays, In1<double> probabilities, double null_probability,
+auto expected_counts(CooccurrenceArrays arrays, In1<double> probabilities, double null_probability,
                      std::optional<double> tension, int threads, Progress progress) {
     const Cooccurrence table(arrays);
     const std::size_t longest = longest_given(table);
@@ -119,7 +121,7 @@ auto expected_counts(nb::tuple arrays, In1<double> probabilities, double null_pr
 
 // For each generated token the position of its likeliest given word, or -1 for NULL, which wins ties; among given words
 // the leftmost does.
-auto likeliest_given(nb::tuple arrays, In1<double> probabilities, double null_probability,
+auto likeliest_given(CooccurrenceArrays arrays, In1<double> probabilities, double null_probability,
                      std::optional<double> tension, int threads, Progress progress) {
     const Cooccurrence table(arrays);
     const std::size_t longest = longest_given(table);
@@ -250,14 +252,17 @@ auto diagonal_expectation(In1<std::int64_t> generated_lengths, In1<std::int64_t>
 
 void bind_alignment(nb::module_& m) {
     m.def("expected_counts", &expected_counts, nb::arg("cooccurrence"), nb::arg("probabilities"),
-          nb::arg("null_probability"), nb::arg("tension").none(), nb::arg("threads"), nb::arg("progress").none());
+          nb::arg("null_probability"), nb::arg("tension").none(), nb::arg("threads"), nb::arg("progress").none(),
+          "E-step of Model 1 (no tension) or the diagonal model: counts of pairs, log likelihood, sum of the feature.");
     m.def("likeliest_given", &likeliest_given, nb::arg("cooccurrence"), nb::arg("probabilities"),
-          nb::arg("null_probability"), nb::arg("tension").none(), nb::arg("threads"), nb::arg("progress").none());
-    m.def("translation_probabilities", &translation_probabilities, nb::arg("pair_given"),
-          nb::arg("counts"), nb::arg("null_word"), nb::arg("alpha").none(), nb::arg("threads"));
-    m.def("diagonal_expectation", &diagonal_expectation, nb::arg("generated_lengths"),
-          nb::arg("given_lengths"), nb::arg("frequencies"), nb::arg("tension"),
-          nb::arg("threads"));
+          nb::arg("null_probability"), nb::arg("tension").none(), nb::arg("threads"), nb::arg("progress").none(),
+          "For each generated token the likeliest given position, -1 for NULL.");
+    m.def("translation_probabilities", &translation_probabilities, nb::arg("pair_given"), nb::arg("counts"),
+          nb::arg("null_word"), nb::arg("alpha").none(), nb::arg("threads"),
+          "M-step: p(generated | given) of each pair, variational Bayesian if there is an alpha.");
+    m.def("diagonal_expectation", &diagonal_expectation, nb::arg("generated_lengths"), nb::arg("given_lengths"),
+          nb::arg("frequencies"), nb::arg("tension"), nb::arg("threads"),
+          "Sum over all generated tokens of the feature's expectation under the diagonal prior, as fast_align has it.");
 }
 
 }  // namespace dragoman::training

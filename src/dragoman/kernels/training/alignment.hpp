@@ -20,7 +20,12 @@ constexpr std::size_t kTokenBlocks = 256;
 // A word whose probabilities are all smaller says nothing: shares of them are not numbers any more.
 constexpr double kVanished = 1e-290;
 
-// The fields of the Python tuple `Cooccurrence`, in its order.
+// The Python tuple `Cooccurrence`.
+using CooccurrenceArrays =
+    Tuple<In1<std::int32_t>, In1<std::int64_t>, In1<std::int32_t>, In1<std::int64_t>, In1<std::int32_t>, In1<std::int32_t>,
+          In1<std::int64_t>, In1<std::int64_t>, In1<std::int32_t>, int>;
+
+// Its fields, in its order.
 struct Cooccurrence {
     explicit Cooccurrence(const nb::tuple& arrays)
         : owned_words{array_at<std::int32_t>(arrays, 0), array_at<std::int32_t>(arrays, 2),

@@ -74,7 +74,7 @@ auto cooccurring_words(In1<std::int32_t> given_words, In1<std::int64_t> given_of
 
 // For sentence s, generated position j and given position i: cells[cell_offsets[s] + j * given length + i] is the place
 // of their pair in the generated word's row. Sentences whose range in cell_offsets is empty get none.
-auto pair_cells(nb::tuple arrays, In1<std::int64_t> cell_offsets, int threads) {
+auto pair_cells(CooccurrenceArrays arrays, In1<std::int64_t> cell_offsets, int threads) {
     const Cooccurrence table(arrays);
     const auto cell_offset = view(cell_offsets);
     const auto bounds = balanced_blocks(table.groups, kPairBlocks);
@@ -120,14 +120,18 @@ auto link_rows(In1<std::int32_t> given_positions, In1<std::int64_t> generated_of
 }  // namespace
 
 void bind_cooccurrence(nb::module_& m) {
-    m.def("group_tokens", &group_tokens, nb::arg("words"), nb::arg("offsets"),
-          nb::arg("given_offsets"), nb::arg("vocabulary"));
-    m.def("cooccurring_words", &cooccurring_words, nb::arg("given_words"),
-          nb::arg("given_offsets"), nb::arg("sentences"), nb::arg("groups"),
-          nb::arg("null_word"), nb::arg("threads"));
-    m.def("pair_cells", &pair_cells, nb::arg("cooccurrence"), nb::arg("cell_offsets"), nb::arg("threads"));
+    m.def("group_tokens", &group_tokens, nb::arg("words"), nb::arg("offsets"), nb::arg("given_offsets"),
+          nb::arg("vocabulary"),
+          "Tokens of one side grouped by word, without those whose other side is empty: sentences, positions,\n"
+          "offsets.");
+    m.def("cooccurring_words", &cooccurring_words, nb::arg("given_words"), nb::arg("given_offsets"),
+          nb::arg("sentences"), nb::arg("groups"), nb::arg("null_word"), nb::arg("threads"),
+          "For each generated word the offset of its row, and in it NULL and the given words of its sentence pairs.");
+    m.def("pair_cells", &pair_cells, nb::arg("cooccurrence"), nb::arg("cell_offsets"), nb::arg("threads"),
+          "For every generated and given position of every sentence pair, the place of the pair in its row.");
     m.def("link_rows", &link_rows, nb::arg("given_positions"), nb::arg("generated_offsets"),
-          nb::arg("generated_is_source"));
+          nb::arg("generated_is_source"),
+          "Links and their offsets, from the given position of each generated token (-1: none).");
 }
 
 }  // namespace dragoman::training

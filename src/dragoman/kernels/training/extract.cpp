@@ -134,16 +134,17 @@ auto extract_phrases(In1<std::int64_t> source_offsets, In1<std::int64_t> target_
         parts[block] = {};
     });
     return together(give(std::move(all.sentence)), give(std::move(all.source_begin)),
-                          give(std::move(all.source_length)), give(std::move(all.target_begin)),
-                          give(std::move(all.target_length)), give(std::move(all.previous)), give(std::move(all.next)));
+                    give(std::move(all.source_length)), give(std::move(all.target_begin)),
+                    give(std::move(all.target_length)), give(std::move(all.previous)), give(std::move(all.next)));
 }
 
 }  // namespace
 
 void bind_extract(nb::module_& m) {
-    m.def("extract_phrases", &extract_phrases, nb::arg("source_offsets"),
-          nb::arg("target_offsets"), nb::arg("links"), nb::arg("link_offsets"),
-          nb::arg("max_length"), nb::arg("threads"), nb::arg("progress").none());
+    m.def("extract_phrases", &extract_phrases, nb::arg("source_offsets"), nb::arg("target_offsets"), nb::arg("links"),
+          nb::arg("link_offsets"), nb::arg("max_length"), nb::arg("threads"), nb::arg("progress").none(),
+          "Consistent phrase pairs of sorted links: sentence, source begin and length, target begin and length, and\n"
+          "the orientation (0 monotone, 1 swap, 2 other) to the previous and the next phrase.");
 }
 
 }  // namespace dragoman::training

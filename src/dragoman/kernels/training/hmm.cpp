@@ -252,7 +252,7 @@ private:
     bool shared_;
 };
 
-auto hmm_expected_counts(nb::tuple arrays, In1<std::uint32_t> cells, In1<std::int64_t> cell_offsets,
+auto hmm_expected_counts(CooccurrenceArrays arrays, In1<std::uint32_t> cells, In1<std::int64_t> cell_offsets,
                          In1<double> probabilities, In1<double> jump_weights, double uniform_share,
                          double null_probability, int threads, Progress progress) {
     const Cooccurrence table(arrays);
@@ -281,10 +281,10 @@ auto hmm_expected_counts(nb::tuple arrays, In1<std::uint32_t> cells, In1<std::in
         }
     }
     return together(give(counts.values()), give(std::move(all_uses)), give(std::move(all_chances)),
-                          log_likelihood);
+                    log_likelihood);
 }
 
-auto hmm_viterbi(nb::tuple arrays, In1<std::uint32_t> cells, In1<std::int64_t> cell_offsets, In1<double> probabilities,
+auto hmm_viterbi(CooccurrenceArrays arrays, In1<std::uint32_t> cells, In1<std::int64_t> cell_offsets, In1<double> probabilities,
                  In1<double> jump_weights, double uniform_share, double null_probability, int threads,
                  Progress progress) {
     const Cooccurrence table(arrays);
@@ -302,13 +302,15 @@ auto hmm_viterbi(nb::tuple arrays, In1<std::uint32_t> cells, In1<std::int64_t> c
 }  // namespace
 
 void bind_hmm(nb::module_& m) {
-    const auto bind = [&](const char* name, auto function) {
-        m.def(name, function, nb::arg("cooccurrence"), nb::arg("cells"),
-              nb::arg("cell_offsets"), nb::arg("probabilities"),
-              nb::arg("jump_weights"), nb::arg("uniform_share"), nb::arg("null_probability"), nb::arg("threads"), nb::arg("progress").none());
+    const auto bind = [&](const char* name, auto function, const char* doc) {
+        m.def(name, function, nb::arg("cooccurrence"), nb::arg("cells"), nb::arg("cell_offsets"), nb::arg("probabilities"),
+              nb::arg("jump_weights"), nb::arg("uniform_share"), nb::arg("null_probability"), nb::arg("threads"),
+              nb::arg("progress").none(), doc);
     };
-    bind("hmm_expected_counts", &hmm_expected_counts);
-    bind("hmm_viterbi", &hmm_viterbi);
+    bind("hmm_expected_counts", &hmm_expected_counts,
+         "E-step of the HMM: counts of pairs, uses of each jump, chances to use it, log likelihood.");
+    bind("hmm_viterbi", &hmm_viterbi,
+         "For each generated token the given position in the likeliest alignment of its sentence pair, -1 for NULL.");
 }
 
 }  // namespace dragoman::training

@@ -340,26 +340,29 @@ auto order_pairs(In1<std::int64_t> source_offsets, In1<std::int32_t> target_ids,
 }  // namespace
 
 void bind_score(nb::module_& m) {
-    m.def("number_spans", &number_spans, nb::arg("words"), nb::arg("offsets"),
-          nb::arg("sentence"), nb::arg("begin"), nb::arg("length"),
-          nb::arg("threads"), nb::arg("progress").none());
-    m.def("group_pairs", &group_pairs, nb::arg("source_ids"), nb::arg("target_ids"),
-          nb::arg("sources"), nb::arg("threads"), nb::arg("progress").none());
-    m.def("choose_alignments", &choose_alignments, nb::arg("order"), nb::arg("pair_offsets"),
-          nb::arg("sentence"), nb::arg("source_begin"), nb::arg("source_length"),
-          nb::arg("target_begin"), nb::arg("source_offsets"), nb::arg("links"),
-          nb::arg("first_link"), nb::arg("threads"), nb::arg("progress").none());
-    m.def("inner_links", &inner_links, nb::arg("instances"), nb::arg("sentence"),
-          nb::arg("source_begin"), nb::arg("source_length"),
-          nb::arg("target_begin"), nb::arg("source_offsets"), nb::arg("links"),
-          nb::arg("first_link"));
-    m.def("span_products", &span_products, nb::arg("weights"), nb::arg("offsets"),
-          nb::arg("sentence"), nb::arg("begin"), nb::arg("length"),
-          nb::arg("instances"));
-    m.def("order_pairs", &order_pairs, nb::arg("source_offsets"), nb::arg("target_ids"),
-          nb::arg("target_words"), nb::arg("target_offsets"),
-          nb::arg("first_score"), nb::arg("second_score"), nb::arg("threads"),
-          nb::arg("progress").none());
+    m.def("number_spans", &number_spans, nb::arg("words"), nb::arg("offsets"), nb::arg("sentence"), nb::arg("begin"),
+          nb::arg("length"), nb::arg("threads"), nb::arg("progress").none(),
+          "Number spans of a corpus by their words, in order of first occurrence: ids; the distinct phrases' words\n"
+          "and offsets. Fewer than 2**31 spans.");
+    m.def("group_pairs", &group_pairs, nb::arg("source_ids"), nb::arg("target_ids"), nb::arg("sources"),
+          nb::arg("threads"), nb::arg("progress").none(),
+          "Instances sorted by (source, target, instance), and the offsets of each distinct pair among them.");
+    m.def("choose_alignments", &choose_alignments, nb::arg("order"), nb::arg("pair_offsets"), nb::arg("sentence"),
+          nb::arg("source_begin"), nb::arg("source_length"), nb::arg("target_begin"), nb::arg("source_offsets"),
+          nb::arg("links"), nb::arg("first_link"), nb::arg("threads"), nb::arg("progress").none(),
+          "For each pair the instance with its most frequent alignment; ties broken for the forward and for the\n"
+          "backward table. `first_link` is the number of links before each source word of the corpus.");
+    m.def("inner_links", &inner_links, nb::arg("instances"), nb::arg("sentence"), nb::arg("source_begin"),
+          nb::arg("source_length"), nb::arg("target_begin"), nb::arg("source_offsets"), nb::arg("links"),
+          nb::arg("first_link"),
+          "The links inside the given instances as 256 * source + target position, and their offsets.");
+    m.def("span_products", &span_products, nb::arg("weights"), nb::arg("offsets"), nb::arg("sentence"),
+          nb::arg("begin"), nb::arg("length"), nb::arg("instances"),
+          "The product of the weights of the words of each of the given instances; one weight a running word.");
+    m.def("order_pairs", &order_pairs, nb::arg("source_offsets"), nb::arg("target_ids"), nb::arg("target_words"),
+          nb::arg("target_offsets"), nb::arg("first_score"), nb::arg("second_score"), nb::arg("threads"),
+          nb::arg("progress").none(),
+          "Sort the pairs of each source phrase by two scores, greatest first, then by the words of the target.");
 }
 
 }  // namespace dragoman::training

@@ -232,15 +232,16 @@ auto fisher_exact(In1<std::int64_t> joint, In1<std::int64_t> source, In1<std::in
 }  // namespace
 
 void bind_significance(nb::module_& m) {
-    m.def("phrase_occurrences", &phrase_occurrences, nb::arg("phrase_words"),
-          nb::arg("phrase_offsets"), nb::arg("words"), nb::arg("offsets"),
-          nb::arg("threads"), nb::arg("progress").none());
-    m.def("count_common", &count_common, nb::arg("source_sentences"),
-          nb::arg("source_offsets"), nb::arg("target_sentences"),
-          nb::arg("target_offsets"), nb::arg("source_ids"), nb::arg("target_ids"),
-          nb::arg("threads"), nb::arg("progress").none());
-    m.def("fisher_exact", &fisher_exact, nb::arg("joint"), nb::arg("source"),
-          nb::arg("target"), nb::arg("sentences"), nb::arg("threads"), nb::arg("progress").none());
+    m.def("phrase_occurrences", &phrase_occurrences, nb::arg("phrase_words"), nb::arg("phrase_offsets"),
+          nb::arg("words"), nb::arg("offsets"), nb::arg("threads"), nb::arg("progress").none(),
+          "The sentences that hold each of the distinct phrases, ascending, and the phrases' offsets among them.");
+    m.def("count_common", &count_common, nb::arg("source_sentences"), nb::arg("source_offsets"),
+          nb::arg("target_sentences"), nb::arg("target_offsets"), nb::arg("source_ids"), nb::arg("target_ids"),
+          nb::arg("threads"), nb::arg("progress").none(),
+          "For each pair of phrases the number of sentences that hold both.");
+    m.def("fisher_exact", &fisher_exact, nb::arg("joint"), nb::arg("source"), nb::arg("target"), nb::arg("sentences"),
+          nb::arg("threads"), nb::arg("progress").none(),
+          "-log p of the one-sided Fisher exact test: that by chance alone `joint` or more pairs hold both phrases.");
 }
 
 }  // namespace dragoman::training

@@ -123,9 +123,9 @@ auto symmetrise_links(In1<std::uint32_t> forward, In1<std::int64_t> forward_offs
 }  // namespace
 
 void bind_symmetrise(nb::module_& m) {
-    m.def("symmetrise_links", &symmetrise_links, nb::arg("forward"), nb::arg("forward_offsets"),
-          nb::arg("reverse"), nb::arg("reverse_offsets"), nb::arg("method"),
-          nb::arg("threads"));
+    m.def("symmetrise_links", &symmetrise_links, nb::arg("forward"), nb::arg("forward_offsets"), nb::arg("reverse"),
+          nb::arg("reverse_offsets"), nb::arg("method"), nb::arg("threads"),
+          "Both directions' links made one; methods: 0 intersection, 1 union, 2 grow-diag, 3 …-final, 4 …-final-and.");
 }
 
 }  // namespace dragoman::training

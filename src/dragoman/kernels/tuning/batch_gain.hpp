@@ -211,6 +211,16 @@ private:
     std::vector<std::int32_t> words_, before_, after_;
 };
 
+// A Python function, or None.
+class GainFunction : public nb::object {
+public:
+    static constexpr auto Name = nb::detail::const_name("collections.abc.Callable[[int, ") + array_name<std::int32_t> + nb::detail::const_name(", ") +
+                                 array_name<std::int64_t> + nb::detail::const_name(", ") + array_name<double> + nb::detail::const_name("], tuple[") +
+                                 array_name<double> + nb::detail::const_name(", ") + array_name<double> + nb::detail::const_name("]]");
+    static bool check_(nb::handle) { return true; }
+    using nb::object::object;
+};
+
 // Any metric, by a Python function of a sentence's number, translations of it (words of the options, with offsets), and
 // the sum of the statistics of the batch's other sentences. It returns the statistics of each translation (rows), and the
 // gain of each.

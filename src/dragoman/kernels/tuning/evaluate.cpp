@@ -330,17 +330,23 @@ auto distinct_candidates(In1<std::int64_t> sentences, In1<std::int64_t> offsets,
 }  // namespace
 
 void bind_evaluate(nb::module_& m) {
-    m.def("best_candidates", &best_candidates, nb::arg("sentences"), nb::arg("features"),
-          nb::arg("tolerance"), nb::arg("rows"), nb::arg("offsets"),
-          nb::arg("ids"), nb::arg("values"), nb::arg("weights"),
-          nb::arg("threads"));
-    m.def("sum_winners", &sum_winners, nb::arg("statistics"), nb::arg("rows"),
-          nb::arg("usual"), nb::arg("winners"), nb::arg("threads"));
-    m.def("box_winners", &box_winners, nb::arg("sentences"), nb::arg("features"),
-          nb::arg("tolerance"), nb::arg("centre"), nb::arg("reach"),
-          nb::arg("rivals"), nb::arg("threads"));
-    m.def("distinct_candidates", &distinct_candidates, nb::arg("sentences"), nb::arg("offsets"),
-          nb::arg("ids"), nb::arg("values"), nb::arg("threads"));
+    m.def("best_candidates", &best_candidates, nb::arg("sentences"), nb::arg("features"), nb::arg("tolerance"),
+          nb::arg("rows"), nb::arg("offsets"), nb::arg("ids"), nb::arg("values"), nb::arg("weights"),
+          nb::arg("threads"),
+          "The winning candidate of each sentence (row) under each weight vector (column).\n\n"
+          "`features` are those of the candidates relative to one of their sentence; winners that are ahead by less\n"
+          "than |weights| · `tolerance` are found again from row `rows[candidate]` of the sparse rows `offsets`,\n"
+          "`ids`, `values`.");
+    m.def("sum_winners", &sum_winners, nb::arg("statistics"), nb::arg("rows"), nb::arg("usual"), nb::arg("winners"),
+          nb::arg("threads"),
+          "Sum the statistics, which are whole numbers, of the winners under each weight vector.");
+    m.def("box_winners", &box_winners, nb::arg("sentences"), nb::arg("features"), nb::arg("tolerance"),
+          nb::arg("centre"), nb::arg("reach"), nb::arg("rivals"), nb::arg("threads"),
+          "Mark the candidates that may win somewhere in the box `centre` ± `reach` (those beaten by `rivals` are\n"
+          "out).");
+    m.def("distinct_candidates", &distinct_candidates, nb::arg("sentences"), nb::arg("offsets"), nb::arg("ids"),
+          nb::arg("values"), nb::arg("threads"),
+          "Mark the candidates that do not repeat the features of an earlier one of the same sentence.");
 }
 
 }  // namespace dragoman::tuning

@@ -329,17 +329,24 @@ auto mert_line(In1<double> intercepts, In1<std::int32_t> best, In1<double> slope
 }  // namespace
 
 void bind_mert(nb::module_& m) {
-    m.def("mert_scores", &mert_scores, nb::arg("columns"), nb::arg("weights"),
-          nb::arg("sentences"));
-    m.def("mert_moved", &mert_moved, nb::arg("scores"), nb::arg("slopes"), nb::arg("step"),
-          nb::arg("sentences"));
-    m.def("mert_order", &mert_order, nb::arg("slopes"), nb::arg("sentences"));
-    m.def("mert_contenders", &mert_contenders, nb::arg("intercepts"), nb::arg("best"),
-          nb::arg("slopes"), nb::arg("sentences"));
-    m.def("mert_same_statistics", &mert_same_statistics, nb::arg("statistics"), nb::arg("sentences"));
-    m.def("mert_line", &mert_line, nb::arg("intercepts"), nb::arg("best"), nb::arg("slopes"),
-          nb::arg("order"), nb::arg("sentences"), nb::arg("same"),
-          nb::arg("statistics"));
+    m.def("mert_scores", &mert_scores, nb::arg("columns"), nb::arg("weights"), nb::arg("sentences"),
+          "The weighted sum of each candidate's features (`columns` has a row for each feature), and the first best\n"
+          "ones.");
+    m.def("mert_moved", &mert_moved, nb::arg("scores"), nb::arg("slopes"), nb::arg("step"), nb::arg("sentences"),
+          "Scores after a step along a direction in which they have the given slopes, and the first best candidates.");
+    m.def("mert_order", &mert_order, nb::arg("slopes"), nb::arg("sentences"),
+          "The candidates of each sentence by falling slope, equal ones in their order.");
+    m.def("mert_contenders", &mert_contenders, nb::arg("intercepts"), nb::arg("best"), nb::arg("slopes"),
+          nb::arg("sentences"),
+          "The candidates that may be best somewhere, in that order, and where those of each sentence begin.");
+    m.def("mert_same_statistics", &mert_same_statistics, nb::arg("statistics"), nb::arg("sentences"),
+          "For each candidate the first one of its sentence with the same statistics.");
+    m.def("mert_line", &mert_line, nb::arg("intercepts"), nb::arg("best"), nb::arg("slopes"), nb::arg("order"),
+          nb::arg("sentences"), nb::arg("same"), nb::arg("statistics"),
+          "Where the sum of the best candidates' statistics changes along a line, and the sums around those breaks.\n\n"
+          "Candidate i scores intercepts[i] + t * slopes[i]; `best` is the first best one of each sentence at t =\n"
+          "0. `order` has all candidates (from mert_order) or some (from mert_contenders); those of a sentence\n"
+          "begin at `sentences` there.");
 }
 
 }  // namespace dragoman::tuning

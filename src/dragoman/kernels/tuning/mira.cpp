@@ -136,17 +136,21 @@ auto mira_epoch(In1<std::int64_t> sentences, In1<std::int64_t> offsets, In1<std:
 }  // namespace
 
 void bind_mira(nb::module_& m) {
-    m.def("distinct_statistics", &distinct_statistics, nb::arg("sentences"), nb::arg("statistics"));
-    m.def("decayed_sums", &decayed_sums, nb::arg("statistics"), nb::arg("start"), nb::arg("decay"),
-          nb::arg("factor"));
-    m.def("best_rows", &best_rows, nb::arg("sentences"), nb::arg("offsets"),
-          nb::arg("ids"), nb::arg("values"), nb::arg("weights"), nb::arg("threads"));
-    m.def("mira_epoch", &mira_epoch, nb::arg("sentences"), nb::arg("offsets"),
-          nb::arg("ids"), nb::arg("values"), nb::arg("kinds"),
-          nb::arg("kind_offsets"), nb::arg("statistics"), nb::arg("bleu_columns"),
-          nb::arg("gains"), nb::arg("order"), nb::arg("weights"),
-          nb::arg("drift"), nb::arg("background"), nb::arg("ticks"), nb::arg("C"),
-          nb::arg("decay"));
+    m.def("distinct_statistics", &distinct_statistics, nb::arg("sentences"), nb::arg("statistics"),
+          "Number the distinct statistics of each sentence: of each row; a row of each; where a sentence's begin.");
+    m.def("decayed_sums", &decayed_sums, nb::arg("statistics"), nb::arg("start"), nb::arg("decay"), nb::arg("factor"),
+          "Row i + 1 is decay times row i plus factor times statistics[i]; row 0 is the start.");
+    m.def("best_rows", &best_rows, nb::arg("sentences"), nb::arg("offsets"), nb::arg("ids"), nb::arg("values"),
+          nb::arg("weights"), nb::arg("threads"),
+          "The first row of each sentence that has the highest model score.");
+    m.def("mira_epoch", &mira_epoch, nb::arg("sentences"), nb::arg("offsets"), nb::arg("ids"), nb::arg("values"),
+          nb::arg("kinds"), nb::arg("kind_offsets"), nb::arg("statistics"), nb::arg("bleu_columns"), nb::arg("gains"),
+          nb::arg("order"), nb::arg("weights"), nb::arg("drift"), nb::arg("background"), nb::arg("ticks"),
+          nb::arg("C"), nb::arg("decay"),
+          "One pass of k-best MIRA: new weights, drift and background, number of updates, total loss.\n\n"
+          "`statistics` has a row for each kind, whose last column is the sentence's size. With `bleu_columns` the\n"
+          "gains come from BLEU in the pseudo-document, which changes with each sentence; without them `gains` has\n"
+          "one for each kind. The average of the weights after each of T sentences is weights - drift / T.");
 }
 
 }  // namespace dragoman::tuning

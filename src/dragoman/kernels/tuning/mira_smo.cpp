@@ -133,10 +133,10 @@ auto mira_smo_batch(In1<std::int64_t> sentences, In1<std::int64_t> offsets, In1<
 }  // namespace
 
 void bind_mira_smo(nb::module_& m) {
-    m.def("mira_smo_batch", &mira_smo_batch, nb::arg("sentences"), nb::arg("offsets"),
-          nb::arg("ids"), nb::arg("values"), nb::arg("kinds"),
-          nb::arg("gains"), nb::arg("batch"), nb::arg("weights"),
-          nb::arg("hypotheses"), nb::arg("C"), nb::arg("tolerance"), nb::arg("max_sweeps"));
+    m.def("mira_smo_batch", &mira_smo_batch, nb::arg("sentences"), nb::arg("offsets"), nb::arg("ids"),
+          nb::arg("values"), nb::arg("kinds"), nb::arg("gains"), nb::arg("batch"), nb::arg("weights"),
+          nb::arg("hypotheses"), nb::arg("C"), nb::arg("tolerance"), nb::arg("max_sweeps"),
+          "MIRA's update for a batch of sentences: new weights, best rows under the old ones, duality gap, sweeps.");
 }
 
 }  // namespace dragoman::tuning

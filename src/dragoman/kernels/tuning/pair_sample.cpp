@@ -87,8 +87,10 @@ auto sample_pairs(In1<std::int64_t> sentences, In1<double> scores, std::int64_t 
 }  // namespace
 
 void bind_pair_sample(nb::module_& m) {
-    m.def("sample_pairs", &sample_pairs, nb::arg("sentences"), nb::arg("scores"), nb::arg("draws"),
-          nb::arg("keep"), nb::arg("threshold"), nb::arg("largest"), nb::arg("seed"), nb::arg("threads"), nb::arg("progress").none());
+    m.def("sample_pairs", &sample_pairs, nb::arg("sentences"), nb::arg("scores"), nb::arg("draws"), nb::arg("keep"),
+          nb::arg("threshold"), nb::arg("largest"), nb::arg("seed"), nb::arg("threads"), nb::arg("progress").none(),
+          "Distinct random pairs in each sentence, the first or those whose scores differ most: better rows, worse\n"
+          "rows.");
 }
 
 }  // namespace dragoman::tuning

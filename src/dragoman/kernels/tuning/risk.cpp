@@ -102,13 +102,13 @@ auto expectation_gradient(In1<std::int64_t> sentences, In1<std::int64_t> offsets
 }  // namespace
 
 void bind_risk(nb::module_& m) {
-    m.def("expected_statistics", &expected_statistics, nb::arg("sentences"), nb::arg("offsets"),
-          nb::arg("ids"), nb::arg("values"), nb::arg("statistics"),
-          nb::arg("weights"), nb::arg("threads"));
-    m.def("expectation_gradient", &expectation_gradient, nb::arg("sentences"),
-          nb::arg("offsets"), nb::arg("ids"), nb::arg("values"),
-          nb::arg("statistics"), nb::arg("scores"), nb::arg("probabilities"),
-          nb::arg("slopes"), nb::arg("temperature"), nb::arg("features"), nb::arg("threads"));
+    m.def("expected_statistics", &expected_statistics, nb::arg("sentences"), nb::arg("offsets"), nb::arg("ids"),
+          nb::arg("values"), nb::arg("statistics"), nb::arg("weights"), nb::arg("threads"),
+          "Scores relative to each sentence's highest, probabilities, expected sum of statistics, sum of entropies.");
+    m.def("expectation_gradient", &expectation_gradient, nb::arg("sentences"), nb::arg("offsets"), nb::arg("ids"),
+          nb::arg("values"), nb::arg("statistics"), nb::arg("scores"), nb::arg("probabilities"), nb::arg("slopes"),
+          nb::arg("temperature"), nb::arg("features"), nb::arg("threads"),
+          "The gradient of slopes · expected statistics + temperature · entropy with respect to the weights.");
 }
 
 }  // namespace dragoman::tuning

@@ -5,7 +5,9 @@
 #include "sampling/phrase/schedule.hpp"
 #include "search/phrase/batch.hpp"
 
-#include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
 #include <memory>
 #include <mutex>
@@ -13,12 +15,13 @@
 namespace dragoman::sampling::phrase {
 namespace {
 
+using search::phrase::PhraseArrays;
 using search::phrase::PhraseBatch;
 
 // A lattice for each sentence, as the search has made them; empty where it has not.
 class Lattices {
 public:
-    Lattices(const std::optional<nb::tuple>& arrays, std::size_t sentences, double sharpness)
+    Lattices(const std::optional<ArrayTuple>& arrays, std::size_t sentences, double sharpness)
         : sharpness_(sharpness), views_(sentences), once_(sentences), proposals_(sentences) {
         if (!arrays) return;
         node_offsets_ = array_at<std::int64_t>(*arrays, 0);
@@ -256,18 +259,18 @@ nb::dict collect(std::vector<Visited>& visited, std::size_t sentences, std::size
     return out;
 }
 
-nb::dict gibbs_sample(nb::tuple arrays, std::optional<nb::tuple> proposal_arrays, std::optional<nb::tuple> lattices,
-                      std::vector<GlobalArrays> features, In1<std::int32_t> starts, In1<std::int64_t> start_offsets,
-                      In1<std::int64_t> groups, int reordering_limit, std::size_t chains, std::uint64_t seed, std::uint64_t first_number,
-                      std::array<double, KINDS> rates, bool random, bool per_pass, std::int64_t samples, std::int64_t thin,
-                      In1<double> burn_in, double temperature, std::int64_t jump_every, double forward_share, double max_seconds,
-                      bool trace, int threads, Progress progress) {
+ArrayDict gibbs_sample(PhraseArrays arrays, std::optional<PhraseArrays> proposal_arrays, std::optional<ArrayTuple> lattices,
+                       std::vector<GlobalArrays> features, In1<std::int32_t> starts, In1<std::int64_t> start_offsets,
+                       In1<std::int64_t> groups, int reordering_limit, std::size_t chains, std::uint64_t seed, std::uint64_t first_number,
+                       Rates rates, bool random, bool per_pass, std::int64_t samples, std::int64_t thin,
+                       In1<double> burn_in, double temperature, std::int64_t jump_every, double forward_share, double max_seconds,
+                       bool trace, int threads, Progress progress) {
     const PhraseBatch target(arrays, reordering_limit);
     std::optional<PhraseBatch> proposal;
     if (proposal_arrays) proposal.emplace(*proposal_arrays, reordering_limit);
     Lattices kept(lattices, target.sentences(), 1 / temperature);
-    const Schedule schedule{rates,       random,     per_pass,      samples,     thin, view(burn_in),
-                            temperature, jump_every, forward_share, max_seconds, trace};
+    const Schedule schedule{by_kind(rates), random,     per_pass,      samples,     thin, view(burn_in),
+                            temperature,    jump_every, forward_share, max_seconds, trace};
     const Sampler sampler(target, proposal ? &*proposal : nullptr, kept, schedule, views_of(features), view(starts), view(start_offsets),
                           view(groups), seed, first_number);
     const std::size_t count = groups.shape(0) - 1;
@@ -296,12 +299,27 @@ nb::dict gibbs_sample(nb::tuple arrays, std::optional<nb::tuple> proposal_arrays
 }  // namespace
 
 void bind_gibbs(nb::module_& m) {
-    m.def("gibbs_sample", &gibbs_sample, nb::arg("arrays"), nb::arg("proposal_arrays").none(), nb::arg("lattices").none(),
-          nb::arg("features"), nb::arg("starts"), nb::arg("start_offsets"), nb::arg("groups"),
-          nb::kw_only(), nb::arg("reordering_limit"), nb::arg("chains"), nb::arg("seed"), nb::arg("first_number"), nb::arg("rates"),
-          nb::arg("random"), nb::arg("per_pass"), nb::arg("samples"), nb::arg("thin"), nb::arg("burn_in"),
-          nb::arg("temperature"), nb::arg("jump_every"), nb::arg("forward_share"), nb::arg("max_seconds"), nb::arg("trace"),
-          nb::arg("threads") = 1, nb::arg("progress") = nb::none());
+    m.def("gibbs_sample", &gibbs_sample, nb::arg("arrays"), nb::arg("proposal_arrays").none(),
+          nb::arg("lattices").none(), nb::arg("features"), nb::arg("starts"), nb::arg("start_offsets"),
+          nb::arg("groups"), nb::kw_only(), nb::arg("reordering_limit"), nb::arg("chains"), nb::arg("seed"),
+          nb::arg("first_number"), nb::arg("rates"), nb::arg("random"), nb::arg("per_pass"), nb::arg("samples"),
+          nb::arg("thin"), nb::arg("burn_in"), nb::arg("temperature"), nb::arg("jump_every"),
+          nb::arg("forward_share"), nb::arg("max_seconds"), nb::arg("trace"), nb::arg("threads") = 1,
+          nb::arg("progress") = nb::none(),
+          "Run Markov chains over derivations.\n\n"
+          "`proposal_arrays` are the same options under other weights, from which steps are drawn. `lattices` are\n"
+          "node offsets, first edges, edge offsets, tails, options and scores as `search_phrases` gives them.\n"
+          "`features` have an address, whether it is that of `IncrementalFunctions` rather than of a function, a\n"
+          "weight, whether they see documents, and symbols of the source words and of the options' words. `groups`\n"
+          "are the bounds of documents. An empty start is a random one. `rates` and the columns of `steps` and\n"
+          "`changes` are for merging and splitting, reordering, retranslating.\n\n"
+          "Returns, for each sentence, whether a start was found, and the `rows` of its `derivations` (with\n"
+          "`offsets`, `scores`, `counts` by chain); for each sentence and chain the best derivation and its score,\n"
+          "seconds, and statistics: three counts of steps, three of changes, jumps tried and accepted, samples; and\n"
+          "for each sample of each chain its row in the sentence, -1 where the time was over. Best scores are\n"
+          "without features of documents; with them it is documents that have a best, whose score is in\n"
+          "`document_scores`, by group and chain. With `trace`, the values of these features at each sample are in\n"
+          "`document_values`, by group, chain, sample and feature, NaN where the time was over.");
 }
 
 }  // namespace dragoman::sampling::phrase

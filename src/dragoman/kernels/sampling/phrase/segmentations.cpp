@@ -88,7 +88,9 @@ auto segmentation_components(In1<std::int32_t> lengths, In1<std::int64_t> offset
 
 void bind_segmentations(nb::module_& m) {
     m.def("segmentation_components", &segmentation_components, nb::arg("lengths"), nb::arg("offsets"),
-          nb::arg("begin"), nb::arg("end"), nb::arg("most"), nb::arg("threads") = 1);
+          nb::arg("begin"), nb::arg("end"), nb::arg("most"), nb::arg("threads") = 1,
+          "The number of connected parts of each sentence's segmentation graph, at most `most`, given its options'\n"
+          "spans.");
 }
 
 }  // namespace dragoman::sampling::phrase

@@ -9,7 +9,13 @@
 
 namespace dragoman::search::phrase {
 
-// The fields of the Python tuple `PhraseArrays`, in its order. Options of a sentence are numbered from 0.
+// The Python tuple `PhraseArrays`.
+using PhraseArrays =
+    Tuple<In1<std::int32_t>, In1<std::int64_t>, In1<std::int32_t>, In1<std::int32_t>, In1<double>, In2<double>, In2<double>,
+          In1<std::int32_t>, In1<std::int32_t>, In1<std::int32_t>, In1<std::int64_t>, In2<std::int32_t>, nb::typed<nb::list, AnyTuple>, double,
+          In2<double>>;
+
+// Its fields, in its order. Options of a sentence are numbered from 0.
 class PhraseBatch {
 public:
     PhraseBatch(const nb::tuple& arrays, int reordering_limit);

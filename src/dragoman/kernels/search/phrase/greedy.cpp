@@ -121,7 +121,7 @@ Out<T> column(const std::vector<Climb>& climbs, Get get) {
     return give(std::move(values));
 }
 
-auto climb_derivations(nb::tuple arrays, In1<std::int32_t> starts, In1<std::int64_t> start_offsets, int operators, std::int64_t max_steps,
+auto climb_derivations(PhraseArrays arrays, In1<std::int32_t> starts, In1<std::int64_t> start_offsets, int operators, std::int64_t max_steps,
                        int reordering_limit, int threads, Progress progress) {
     const PhraseBatch batch(arrays, reordering_limit);
     std::vector<Climb> climbs(batch.sentences());
@@ -140,14 +140,14 @@ auto climb_derivations(nb::tuple arrays, In1<std::int32_t> starts, In1<std::int6
         offsets.push_back(static_cast<std::int64_t>(derivations.size()));
     }
     return together(column<std::uint8_t>(climbs, [](const Climb& c) { return !c.found; }),
-                          column<double>(climbs, [](const Climb& c) { return c.score; }),
-                          column<double>(climbs, [](const Climb& c) { return c.start_score; }),
-                          column<std::int64_t>(climbs, [](const Climb& c) { return c.steps; }),
-                          column<std::int64_t>(climbs, [](const Climb& c) { return c.looked_at; }), give(std::move(derivations)),
-                          give(std::move(offsets)));
+                    column<double>(climbs, [](const Climb& c) { return c.score; }),
+                    column<double>(climbs, [](const Climb& c) { return c.start_score; }),
+                    column<std::int64_t>(climbs, [](const Climb& c) { return c.steps; }),
+                    column<std::int64_t>(climbs, [](const Climb& c) { return c.looked_at; }), give(std::move(derivations)),
+                    give(std::move(offsets)));
 }
 
-auto derivation_neighbours(nb::tuple arrays, std::size_t sentence, In1<std::int32_t> derivation, int operators, int reordering_limit) {
+auto derivation_neighbours(PhraseArrays arrays, std::size_t sentence, In1<std::int32_t> derivation, int operators, int reordering_limit) {
     const PhraseBatch batch(arrays, reordering_limit);
     const OptionsView options = batch.options(sentence);
     std::vector<std::int32_t> found;
@@ -172,9 +172,15 @@ auto derivation_neighbours(nb::tuple arrays, std::size_t sentence, In1<std::int3
 
 void bind_greedy(nb::module_& m) {
     m.def("climb_derivations", &climb_derivations, nb::arg("arrays"), nb::arg("starts"), nb::arg("start_offsets"),
-          nb::arg("operators"), nb::arg("max_steps"), nb::arg("reordering_limit"), nb::arg("threads") = 1, nb::arg("progress") = nb::none());
-    m.def("derivation_neighbours", &derivation_neighbours, nb::arg("arrays"), nb::arg("sentence"), nb::arg("derivation"),
-          nb::arg("operators"), nb::arg("reordering_limit"));
+          nb::arg("operators"), nb::arg("max_steps"), nb::arg("reordering_limit"), nb::arg("threads") = 1,
+          nb::arg("progress") = nb::none(),
+          "Climb from a derivation of each sentence, or from its gloss if that is empty.\n\n"
+          "Returns whether there is no gloss, scores, scores of the starts, steps, neighbours looked at,\n"
+          "derivations, offsets. `operators` is a sum of 1 retranslate, 2 merge and split, 4 reorder, 8 move.");
+    m.def("derivation_neighbours", &derivation_neighbours, nb::arg("arrays"), nb::arg("sentence"),
+          nb::arg("derivation"), nb::arg("operators"), nb::arg("reordering_limit"),
+          "The neighbours of a derivation, their offsets, and by how much they score more.\n\n"
+          "`operators` is a sum of 1 retranslate, 2 merge and split, 4 reorder, 8 move.");
 }
 
 }  // namespace dragoman::search::phrase

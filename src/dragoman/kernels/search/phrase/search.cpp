@@ -76,7 +76,7 @@ Out<std::int64_t> offsets(const std::vector<Result>& results, Size size) {
     return give(std::move(bounds));
 }
 
-nb::dict search_phrases(nb::tuple arrays, In1<std::int32_t> words, In1<std::int32_t> targets, In1<std::int64_t> target_offsets,
+ArrayDict search_phrases(PhraseArrays arrays, In1<std::int32_t> words, In1<std::int32_t> targets, In1<std::int64_t> target_offsets,
                         int algorithm, int reordering_limit, int stack_size, double threshold, int pop_limit, std::int64_t max_size,
                         bool keep_lattice, int threads, Progress progress) {
     const PhraseBatch batch(arrays, reordering_limit);
@@ -107,7 +107,7 @@ nb::dict search_phrases(nb::tuple arrays, In1<std::int32_t> words, In1<std::int3
         scores.push_back(result.score);
         expansions.push_back(result.expansions);
     }
-    nb::dict out;
+    ArrayDict out;
     out["outcomes"] = give(std::move(outcomes));
     out["scores"] = give(std::move(scores));
     out["expansions"] = give(std::move(expansions));
@@ -154,13 +154,14 @@ auto lm_read_rows(In2<std::uint64_t> slots, In2<std::uint64_t> states, In1<std::
 }  // namespace
 
 void bind_search(nb::module_& m) {
-    m.def("lm_read_rows", &lm_read_rows, nb::arg("slots"), nb::arg("states"),
-          nb::arg("unigrams"), nb::arg("end"), nb::arg("starts"), nb::arg("rows"),
-          nb::arg("words"), nb::arg("offsets"));
+    m.def("lm_read_rows", &lm_read_rows, nb::arg("slots"), nb::arg("states"), nb::arg("unigrams"), nb::arg("end"),
+          nb::arg("starts"), nb::arg("rows"), nb::arg("words"), nb::arg("offsets"),
+          "Natural log-probability of each row's words after a state; row -1 is the single word `end`.");
     m.def("search_phrases", &search_phrases, nb::arg("arrays"), nb::arg("words"), nb::arg("targets"),
           nb::arg("target_offsets"), nb::arg("algorithm"), nb::arg("reordering_limit"), nb::arg("stack_size"),
-          nb::arg("threshold"), nb::arg("pop_limit"), nb::arg("max_size"), nb::arg("keep_lattice"), nb::arg("threads") = 1,
-          nb::arg("progress") = nb::none());
+          nb::arg("threshold"), nb::arg("pop_limit"), nb::arg("max_size"), nb::arg("keep_lattice"),
+          nb::arg("threads") = 1, nb::arg("progress") = nb::none(),
+          "Search a batch of sentences: outcomes, scores, expansions, best derivations, and lattices if wanted.");
 }
 
 }  // namespace dragoman::search::phrase
