@@ -84,6 +84,17 @@ class Ranked:
     traces: list[tuple[NDArray[Any], ...]]
 
 
+@dataclass(frozen=True)
+class Ranking:
+    """How chains are to run; see `RankChains.run`."""
+
+    seed: int
+    first_batch: int
+    trace: bool
+    threads: int
+    progress: ShareDone | None
+
+
 class RankChains(ABC):
     """Sentences as chains see them: `names` are all their features, and `learnt` says which have weights that change.
 
@@ -101,7 +112,6 @@ class RankChains(ABC):
         chains: RankChains = resolve_name(_CHAINS[translator.model.kind])(steps, translator, sentences)
         return chains
 
-    @abstractmethod
     def run(
         self,
         plan: Plan,
@@ -117,6 +127,11 @@ class RankChains(ABC):
 
         Random numbers depend on the seed, the chain, and `first_batch` plus the place of the batch.
         """
+        return self._ranked(plan, weights, Ranking(seed, first_batch, trace, threads, progress))
+
+    @abstractmethod
+    def _ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> Ranked:
+        """Run chains as `run` says."""
 
     def changed(self, start: Weights, values: NDArray[np.float64]) -> Weights:
         """The weights with other values of those that are learnt; what is 0 and was not there before stays away."""

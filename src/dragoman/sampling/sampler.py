@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pkgutil import resolve_name
+from typing import TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,34 @@ class Sampled:
         """How often a move was tried and accepted in all."""
         place = self.moves.index(move)
         return int(self.tried[..., place].sum()), int(self.accepted[..., place].sum())
+
+
+class Drawing(TypedDict, total=False):
+    """What can be asked of a sampler.
+
+    Each sentence and chain has random numbers of its own, which depend on the `seed`, the sentence's place among the
+    lines and the chain's number: more samples, chains or threads leave the first ones as they are. `documents` are
+    labels of the lines for global features of documents; lines with the same label in a row are a document, and by
+    default all are one. `features=False` leaves features out, which take longer than the sampling itself; `trace` keeps
+    the order in time.
+    """
+
+    seed: int
+    documents: Iterable[object] | None
+    features: bool
+    trace: bool
+    progress: Progress
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked of a sampler; see `Drawing`."""
+
+    seed: int = 1
+    documents: Iterable[object] | None = None
+    features: bool = True
+    trace: bool = False
+    progress: Progress = SILENT
 
 
 class Sampler(ABC):
@@ -96,38 +125,17 @@ class Sampler(ABC):
         made: Sampler = sampler(translator, options, proposal_weights=proposal_weights, global_features=global_features)
         return made
 
-    def sample(
-        self,
-        lines: Iterable[str],
-        *,
-        seed: int = 1,
-        documents: Iterable[object] | None = None,
-        features: bool = True,
-        trace: bool = False,
-        progress: Progress = SILENT,
-    ) -> Iterator[Samples]:
-        """Sample tokenised sentences, in order, a batch at a time, in as many threads as the translator has.
+    def sample(self, lines: Iterable[str], **how: Unpack[Drawing]) -> Iterator[Samples]:
+        """Sample tokenised sentences, in order, a batch at a time; for what can be asked, see `Drawing`."""
+        return (part.samples for part in self.batches(lines, **how))
 
-        Each sentence and chain has random numbers of its own, which depend on the seed, the sentence's place among the
-        lines and the chain's number: more samples, chains or threads leave the first ones as they are. `documents` are
-        labels of the lines for global features of documents; lines with the same label in a row are a document, and by
-        default all are one. `features=False` leaves features out, which take longer than the sampling itself.
-        """
-        parts = self.batches(lines, seed=seed, documents=documents, features=features, trace=trace, progress=progress)
-        return (part.samples for part in parts)
+    def batches(self, lines: Iterable[str], **how: Unpack[Drawing]) -> Iterator[Sampled]:
+        """Sample like `sample`, and tell how it went."""
+        return self._sampled(lines, Request(**how))
 
     @abstractmethod
-    def batches(
-        self,
-        lines: Iterable[str],
-        *,
-        seed: int = 1,
-        documents: Iterable[object] | None = None,
-        features: bool = True,
-        trace: bool = False,
-        progress: Progress = SILENT,
-    ) -> Iterator[Sampled]:
-        """Sample like `sample`, and tell how it went."""
+    def _sampled(self, lines: Iterable[str], asked: Request) -> Iterator[Sampled]:
+        """Sample in as many threads as the translator has."""
 
     @abstractmethod
     def forest(self, line: str, limits: SearchLimits) -> Forest | None:

@@ -7,12 +7,11 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.errors import DataError
-from dragoman.core.progress import ShareDone
 from dragoman.core.weights import Weights
 from dragoman.sampling.global_features import GlobalFunctions, features_of
 from dragoman.sampling.phrase.batch_gain import MetricGain, bleu_arrays
 from dragoman.sampling.phrase.feature_table import FeatureTable
-from dragoman.sampling.ranking import Plan, RankChains, Ranked, RankedSentences, RankSteps
+from dragoman.sampling.ranking import Plan, RankChains, Ranked, RankedSentences, Ranking, RankSteps
 from dragoman.search.phrase.translator import PhraseTranslator
 
 
@@ -35,18 +34,7 @@ class PhraseRankChains(RankChains):
         if self._bleu is None:
             self._gain = MetricGain(sentences.scorer, options.vocab, sign=sentences.sign, smoothing=steps.smoothing)
 
-    def run(
-        self,
-        plan: Plan,
-        weights: NDArray[np.float64],
-        *,
-        seed: int,
-        first_batch: int,
-        trace: bool = False,
-        threads: int = 1,
-        progress: ShareDone | None = None,
-    ) -> Ranked:
-        """Run chains in the kernel."""
+    def _ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> Ranked:
         steps, options = self._steps, self.batch.options
         batches = [batch for chain in plan for batch in chain]
         try:
@@ -68,8 +56,8 @@ class PhraseRankChains(RankChains):
                 np.cumsum([0, *(len(batch) for batch in batches)]),
                 np.cumsum([0, *(len(chain) for chain in plan)]),
                 reordering_limit=self.reordering_limit,
-                seed=seed,
-                first_batch=first_batch,
+                seed=asked.seed,
+                first_batch=asked.first_batch,
                 rates=(steps.merge_split, steps.reorder, steps.retranslate),
                 burn_in=steps.burn_in,
                 samples=steps.samples,
@@ -80,9 +68,9 @@ class PhraseRankChains(RankChains):
                 constraints=steps.constraints if steps.update == "hildreth" else 1,
                 by_margin=steps.violation == "margin",
                 sign=float(self._sentences.sign),
-                trace=trace,
-                threads=threads,
-                progress=progress,
+                trace=asked.trace,
+                threads=asked.threads,
+                progress=asked.progress,
             )
         except ValueError as error:
             if self._functions is None:

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.feature_rows import FeatureRows
-from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
 from dragoman.core.samples import DocumentTrace, Samples
 from dragoman.core.weights import Weights
@@ -22,7 +21,7 @@ from dragoman.sampling.global_features import GlobalFunctions
 from dragoman.sampling.phrase.chains import Visited, run_chains
 from dragoman.sampling.phrase.lattices import Lattice, translation_log_scores
 from dragoman.sampling.phrase.reachability import segmentation_components
-from dragoman.sampling.sampler import Sampled, Sampler
+from dragoman.sampling.sampler import Request, Sampled, Sampler
 from dragoman.sampling.schedule import Sampling, cooling
 from dragoman.search.global_feature import GlobalFeature
 from dragoman.search.limits import SearchLimits
@@ -52,28 +51,18 @@ class PhraseSampler(Sampler):
         super().__init__(translator, options, proposal_weights, global_features)
         self._phrases = translator
 
-    def batches(
-        self,
-        lines: Iterable[str],
-        *,
-        seed: int = 1,
-        documents: Iterable[object] | None = None,
-        features: bool = True,
-        trace: bool = False,
-        progress: Progress = SILENT,
-    ) -> Iterator[Sampled]:
-        """Sample like `sample`, and tell how it went."""
+    def _sampled(self, lines: Iterable[str], asked: Request) -> Iterator[Sampled]:
         number, threads = 0, self.translator.threads
-        functions = self._functions if features or trace else self._felt
+        functions = self._functions if asked.features or asked.trace else self._felt
         together = functions is not None and functions.see_documents
-        for part, bounds in document_parts(lines, documents, _BATCH * threads, together=together):
+        for part, bounds in document_parts(lines, asked.documents, _BATCH * threads, together=together):
             batch = self._phrases.batch(part)
-            visited = self._visit(batch, functions, bounds, number, seed=seed, trace=trace)
+            visited = self._visit(batch, functions, bounds, number, seed=asked.seed, trace=asked.trace)
             short = int((visited.collected.min(axis=1) < self.options.samples).sum())
             if short:
-                progress.warn(f"the time was over for {short} of sentences {number + 1} to {number + len(part)}")
+                asked.progress.warn(f"the time was over for {short} of sentences {number + 1} to {number + len(part)}")
             yield Sampled(
-                samples=self._samples(batch, visited, functions, bounds, features=features),
+                samples=self._samples(batch, visited, functions, bounds, features=asked.features),
                 derivations=visited.derivations,
                 moves=("merge_split", "reorder", "retranslate", "jump"),
                 tried=np.concatenate([visited.steps, visited.jumps[..., :1]], axis=2),

@@ -51,10 +51,7 @@ def learn(
     progress: Progress = SILENT,
 ) -> Weights:
     """Learn, or go on learning, in the folder of `run`; returns the weights that it ends with."""
-    events = run.events()
-    if not events:
-        run.write_weights(start, 0)
-        run.write_weights(start)
+    events = run.started(start)
     weights, state = run.weights(len(events)), run.state(len(events)) if events else None
     checkpoints = learner.learn(lesson, weights, state, seed=seed, threads=threads, progress=progress)
     while not (events and events[-1]["stop"]):

@@ -80,10 +80,7 @@ def tune(
     progress: Progress = SILENT,
 ) -> Weights:
     """Tune, or go on tuning, in the folder of `run`; returns the weights that it ends with."""
-    events = run.events()
-    if not events:
-        run.write_weights(start, 0)
-        run.write_weights(start)
+    events = run.started(start)
     pool = pooled(run, task.evidence)
     weights = run.weights(len(events))
     while not (events and events[-1]["stop"]):

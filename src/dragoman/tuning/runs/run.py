@@ -71,6 +71,14 @@ class Run:
         lines = file.read_text(encoding="utf-8").split("\n")
         return [json.loads(line) for line in lines[:-1]]
 
+    def started(self, start: Weights) -> list[dict[str, Any]]:
+        """Keep the weights that the run starts with, unless it has done something; returns its events."""
+        events = self.events()
+        if not events:
+            self.write_weights(start, 0)
+            self.write_weights(start)
+        return events
+
     def record(self, event: Mapping[str, Any]) -> None:
         """Add an event; the file is replaced as a whole, so that it is never half a line longer."""
         lines = "".join(f"{json.dumps(row)}\n" for row in [*self.events(), dict(event)])
