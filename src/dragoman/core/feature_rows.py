@@ -14,6 +14,9 @@ from dragoman import kernels
 from dragoman.core.ragged import Ragged
 from dragoman.core.weights import Weights
 
+#: More names than this are not all worth a column.
+_MANY = 200
+
 
 @dataclass(frozen=True, eq=False)
 class FeatureRows:
@@ -82,8 +85,8 @@ class FeatureRows:
         return matrix
 
     def columns(self) -> dict[str, NDArray[np.float64]]:
-        """Return a column for each name that occurs, for frames."""
-        used = self.used()
+        """Return a column for each name, for frames; of very many names, only for those that occur."""
+        used = self if len(self.names) <= _MANY else self.used()
         return dict(zip(used.names, used.dense().T, strict=True))
 
     def take(self, rows: NDArray[np.integer]) -> FeatureRows:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from html import escape as escape_html
 from typing import Any
 
-from dragoman.core.progress import Progress, ShareDone
+from dragoman.core.progress import SILENT, Progress, ShareDone
 
 
 def live_progress() -> Progress:
@@ -17,6 +17,13 @@ def live_progress() -> Progress:
     if _in_notebook():
         return NotebookProgress()
     return BarProgress() if sys.stderr.isatty() else LineProgress()
+
+
+def watcher_of(progress: Progress | bool) -> Progress:
+    """The progress that was asked for: a given one, that for whoever is watching, or none."""
+    if isinstance(progress, Progress):
+        return progress
+    return live_progress() if progress else SILENT
 
 
 def _in_notebook() -> bool:

@@ -67,6 +67,9 @@ class NBest:
         """The number or name of each sentence."""
         return tuple(range(len(self))) if self.ids is None else self.ids
 
+    def __repr__(self) -> str:
+        return f"NBest({len(self):,} sentences, {len(self.scores):,} hypotheses, {len(self.features.names)} features)"
+
     def frame(self, *, features: bool = True) -> Any:
         """Return a pandas frame: a row a hypothesis, with its sentence, rank, text, score, and features by name."""
         sizes = np.diff(self.sentences)

@@ -77,6 +77,9 @@ class Samples:
         totals = np.add.reduceat(together, self.sentences[:-1]) if len(self) else together
         return np.asarray(together / np.repeat(totals, np.diff(self.sentences)))
 
+    def __repr__(self) -> str:
+        return f"Samples({len(self):,} sentences, {len(self.scores):,} derivations, {int(self.counts.sum()):,} samples)"
+
     def frame(self, *, features: bool = False) -> Any:
         """Return a pandas frame: a row a derivation, with its sentence, text, count, probability and score."""
         columns: dict[str, Any] = {

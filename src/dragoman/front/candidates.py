@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
-from dragoman.core.live import live_progress
+from dragoman.core.live import watcher_of
 from dragoman.core.nbest import NBest
 from dragoman.core.progress import Progress, available_cores
 from dragoman.core.weights import Weights
@@ -91,7 +91,7 @@ def tune_reranker(
     format: str | None = None,  # noqa: A002
     seed: int = 1,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool = True,
 ) -> Weights:
     """Find weights under which the best hypotheses of the lists score best; `options` are those of the method.
 
@@ -117,7 +117,7 @@ def tune_reranker(
         first_weights(lists).vector(names),
         rng=np.random.default_rng(seed),
         threads=workers,
-        progress=progress or live_progress(),
+        progress=watcher_of(progress),
     )
     return Weights(dict(zip(names, optimum.weights.tolist(), strict=True)))
 

@@ -49,7 +49,7 @@ def example(folder: File | None = None) -> System:
     With a folder, the texts stay there (`train.fr`, `train.en`, `dev.fr`, `dev.en`) beside the model (`model`).
 
     >>> example().translate("Une femme dort près de la rivière.")
-    'a woman sleeps near the river.'
+    'A woman sleeps near the river.'
     """
     if folder is not None:
         return _made(Path(folder))

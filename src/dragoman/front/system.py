@@ -12,7 +12,7 @@ from typing import Any, overload
 from dragoman.core.errors import UsageError
 from dragoman.core.files import read_lines
 from dragoman.core.hypergraph import Hypergraph
-from dragoman.core.live import live_progress
+from dragoman.core.live import watcher_of
 from dragoman.core.nbest import NBest
 from dragoman.core.options import Options
 from dragoman.core.progress import Progress, available_cores
@@ -50,9 +50,9 @@ class System:
     >>> import dragoman as dm
     >>> model = dm.example()
     >>> model.translate("Un homme dort dans la rue.")
-    'a man sleeps in the street.'
+    'A man sleeps in the street.'
     >>> model.translate(["Un chien noir court."], decision="mbr", scale=0.5)
-    ['a black dog runs.']
+    ['A black dog runs.']
     >>> model.nbest("un homme dort", 2).texts()
     ['a man sleeps', 'a sleeps man']
     >>> model.with_limits(reordering_limit=0).hypergraph("un homme dort")
@@ -204,7 +204,7 @@ class System:
         held_out: tuple[File, File | Sequence[File]] | None = None,
         seed: int = 1,
         prepared: bool = False,
-        progress: Progress | None = None,
+        progress: Progress | bool = True,
         **settings: Any,
     ) -> TuningRun:
         """Tune the weights on a text with references, in the folder `out`; a run that was begun there goes on.
@@ -217,9 +217,9 @@ class System:
         >>> folder = tempfile.mkdtemp()
         >>> model = dm.example(folder)
         >>> run = model.tune(f"{folder}/dev.fr", f"{folder}/dev.en", out=f"{folder}/run", method="mira",
-        ...                  iterations=1, progress=Progress())
+        ...                  iterations=1, progress=False)
         >>> model.with_weights(run).translate("Un homme dort.")
-        'a man sleeps.'
+        'A man sleeps.'
         """
         if self.folder is None:
             raise UsageError("only a saved model can be tuned; call save first")
@@ -241,7 +241,7 @@ class System:
             prepared=prepared,
             seed=seed,
         )
-        job.run(Path(out), threads=self.threads, progress=progress or live_progress())
+        job.run(Path(out), threads=self.threads, progress=watcher_of(progress))
         return TuningRun(out)
 
     def save(self, folder: File) -> System:
@@ -264,9 +264,9 @@ def load(folder: File, *, threads: int | None = None) -> System:
     return System(Model.load(folder), folder=folder, threads=threads)
 
 
-def load_moses(ini: File, *, threads: int | None = None, progress: Progress | None = None) -> System:
+def load_moses(ini: File, *, threads: int | None = None, progress: Progress | bool = True) -> System:
     """Read a model of Moses, with its tables, language models and weights, from its `moses.ini`; save it to tune it."""
-    return System(import_moses(ini, progress=progress or live_progress()), threads=threads)
+    return System(import_moses(ini, progress=watcher_of(progress)), threads=threads)
 
 
 def train(
@@ -278,7 +278,7 @@ def train(
     aligner_options: Mapping[str, Any] | None = None,
     lm: Mapping[str, Any] | None = None,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool = True,
     **options: Any,
 ) -> System:
     """Train a model from a parallel text, write it to the folder `out`, and return it, ready to use.
@@ -289,7 +289,7 @@ def train(
     """
     text, cleaning, table = _routed(options, Preparation, Cleaning, PhraseModel)
     chosen = ALIGNERS.get(aligner).from_dict(aligner_options or {})
-    watcher, workers = progress or live_progress(), threads or available_cores()
+    watcher, workers = watcher_of(progress), threads or available_cores()
     prepared = prepare(source, target, Preparation.from_dict(text), threads=workers, progress=watcher)
     trained = train_model(
         prepared.bitext,

@@ -24,11 +24,13 @@ _USUAL = 0.5
 class Casing:
     """How words are written inside of sentences, and whether sentences begin with a capital letter.
 
-    `words` and `forms` are lines of text as bytes: lower-cased words that are mostly written otherwise, and how.
+    `words` and `forms` are lines of text as bytes: all words in lower case, and how they are mostly written.
 
     >>> casing = Casing.learn(["He met Ann .", "In May , NASA met Ann .", "They may ."])
-    >>> casing.restore("then ann met nasa . they met zoe .", source="Alors Zoe")
-    'Then Ann met NASA . They met Zoe .'
+    >>> casing.restore("then ann met nasa . he met zoe .", source="He Zoe")
+    'Then Ann met NASA . He met Zoe .'
+    >>> casing.restore("ann met he .", source="He")
+    'Ann met he .'
     """
 
     words: NDArray[np.uint8]
@@ -42,7 +44,9 @@ class Casing:
         best: dict[str, str] = {}
         for form, _ in sorted(counts.items(), key=lambda item: (item[1], item[0])):
             best[form.lower()] = form
-        best = {word: form for word, form in sorted(best.items()) if word != form}
+        for line in lines:  # of words that only ever begin lines nothing is known but that they are words
+            best.setdefault(first := line.split(" ", 1)[0].lower(), first)
+        best = dict(sorted(best.items()))
         firsts = [letter for line in lines if (letter := _first_letter(line))]
         starts = bool(firsts) and sum(letter.isupper() for letter in firsts) >= _USUAL * len(firsts)
         return cls(_lines(best), _lines(best.values()), starts)
@@ -58,7 +62,7 @@ class Casing:
         return dict(zip(words, forms, strict=True))
 
     def restore(self, line: str, source: str = "") -> str:
-        """Give the words of a lower-cased line their case; those that are not known may have that of the source."""
+        """Give the words of a lower-cased line their case; words that are not known have that of the source's."""
         copied = {word.lower(): word for word in source.split() if word != word.lower()}
         known = self._forms
         found, begins = [], self.starts

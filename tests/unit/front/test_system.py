@@ -45,7 +45,7 @@ def test_everything_is_there_and_nothing_is_imported_before_it_is_used():
 
 def test_raw_text_goes_in_and_text_comes_out(model, tmp_path):
     line = "Une fille attend un ami devant la maison."
-    translated = "a girl waits for a friend in front of the house."
+    translated = "A girl waits for a friend in front of the house."
     assert model.translate(line) == translated
     assert model.translate([line, "", line]) == [translated, "", translated]
     assert model.translate(f"{line}\n\n{line}") == f"{translated}\n\n{translated}"
@@ -77,7 +77,7 @@ def test_what_a_model_says_of_a_sentence(model):
     ],
 )
 def test_decisions(model, decision, options):
-    assert model.translate(["Un homme dort."], decision=decision, **options) == ["a man sleeps."]
+    assert model.translate(["Un homme dort."], decision=decision, **options) == ["A man sleeps."]
 
 
 def test_limits(model):
