@@ -132,7 +132,7 @@ class FlatNBest(NBestFormat):
     @classmethod
     def looks_like(cls, lines: Sequence[str]) -> bool:
         """Say whether this can be plain text: it has no bars, tabs or brackets to begin with, and no other look."""
-        if any("|||" in line or "\t" in line for line in lines) or re.match(r'\s*(?:\{\s*"|\[\s*[\[{])', lines[0]):
+        if any("|||" in line or "\t" in line for line in lines) or re.match(r'\s*(?:\{\s*"|\[\s*[\[{"])', lines[0]):
             return False
         others = (NBEST_FORMATS.get(name) for name in NBEST_FORMATS.names() if name != cls.name)
         return not any(other.looks_like(lines) for other in others)
