@@ -55,7 +55,7 @@ class HuggingFaceNBest(JsonNBest):
                 for fields in value:
                     self._take_hypothesis(fields, rows)
                 continue
-            if isinstance(value, dict) and isinstance(value.get(_text_key(value)), list):
+            if isinstance(value, dict) and any(isinstance(value.get(key), list) for key in _TEXT_KEYS):
                 self._take(value, one.text, rows)
                 continue
             name = value.get("id") if isinstance(value, dict) else None

@@ -30,7 +30,7 @@ from dragoman.formats.nbest.format import NBestFormat, with_other_look
 from dragoman.formats.nbest.json_values import Found, Reader
 from dragoman.formats.nbest.lines import warn_of_empty
 
-_ODD_SPACE = re.compile(r"[\t\n\v\f\r]|  |^ | $")
+_ODD_SPACE = ("  ", "\n", "\t", "\r", "\v", "\f")
 
 #: A hypothesis to write: its text, score, logprob and features as far as it has them, and the keys that were kept.
 Written = tuple[dict[str, Any], dict[str, Any]]
@@ -201,7 +201,7 @@ class Rows:
         keep_text: bool = True,
     ) -> None:
         """Add a hypothesis to the sentence; with `keep_text`, odd white space can be written back."""
-        if _ODD_SPACE.search(text):
+        if text[:1] == " " or text[-1:] == " " or any(map(text.__contains__, _ODD_SPACE)):
             more = {**(more or {}), self._form.text_key: text} if keep_text else more
             text = text.replace("\n", " ")
         self._texts.append(text)

@@ -251,12 +251,13 @@ def _feature_rows(columns: Mapping[str, NDArray[np.float64]], rows: int) -> Feat
 
 
 def _written_columns(nbest: NBest, path: PathLike, progress: Progress) -> dict[str, list[str]]:
-    sizes = np.diff(nbest.sentences)
+    sentences = np.repeat(np.arange(len(nbest)), np.diff(nbest.sentences)).tolist()
+    names = [str(name) for name in nbest.sentence_ids]
     columns = {
-        "id": [str(nbest.sentence_ids[i]) for i in np.repeat(np.arange(len(nbest)), sizes).tolist()],
+        "id": [names[i] for i in sentences],
         "text": nbest.texts(),
     }
-    if any(not name.strip() or name != name.strip() for name in columns["id"]):
+    if any(not name or name != name.strip() for name in names):
         raise DataError(
             "a sentence to write has an id that a table cannot hold", path=path, expected="a number or a name"
         )
@@ -264,12 +265,12 @@ def _written_columns(nbest: NBest, path: PathLike, progress: Progress) -> dict[s
         if numbers is not None and not np.isnan(numbers).all():
             columns[name] = _cells(numbers, path)
     if nbest.sources is not None:
-        columns["source"] = [nbest.sources[i] for i in np.repeat(np.arange(len(nbest)), sizes).tolist()]
+        columns["source"] = [nbest.sources[i] for i in sentences]
     if nbest.references is not None:
         if any(len(references) > 1 for references in nbest.references):
             progress.warn(f"{path}: all references but the first are left out, because csv has place for one")
         firsts = [references[0] if references else "" for references in nbest.references]
-        columns["reference"] = [firsts[i] for i in np.repeat(np.arange(len(nbest)), sizes).tolist()]
+        columns["reference"] = [firsts[i] for i in sentences]
     features = nbest.features
     there = np.zeros((len(features), len(features.names)), np.bool_)
     there[np.repeat(np.arange(len(features)), np.diff(features.offsets)), features.ids] = True
