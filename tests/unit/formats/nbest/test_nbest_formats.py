@@ -22,7 +22,7 @@ from dragoman.formats.nbest.jsonl import JsonlNBest
 from dragoman.formats.nbest.moses import MosesNBest
 from dragoman.formats.nbest.travatar import TravatarNBest
 
-REAL = Path(__file__).resolve().parents[4] / "shared" / "data" / "moses" / "fr-en"
+REAL = Path(__file__).resolve().parents[5] / "shared" / "data" / "moses" / "fr-en"
 
 MOSES = """\
 0 ||| a house  ||| LexicalReordering0= -1.5 0 -0.25 Distortion0= 0 LM0= -36.0562 wt_a~b= 1 ||| -16.97
