@@ -15,6 +15,7 @@ from dragoman.core.samples import Samples
 from dragoman.decision.gains import check_gain, expected_gains
 from dragoman.decision.posterior import Posterior, PosteriorRule
 from dragoman.decision.rule import Decisions, Evidence, EvidenceKind
+from dragoman.decision.utilities import Utilities
 from dragoman.metrics.combined import parse_metric
 
 
@@ -50,6 +51,11 @@ class Mbr(PosteriorRule):
     ) -> Decisions:
         """Choose among hypotheses by evidence that may come from elsewhere, for the same sentences."""
         gains = self.gains(hypotheses, evidence, threads=threads, progress=progress)
+        return Decisions.of_best(hypotheses.vocab, hypotheses.strings, gains, hypotheses.sentences)
+
+    def choose_by(self, utilities: Utilities, hypotheses: Posterior, evidence: Posterior) -> Decisions:
+        """Choose by gains that were made elsewhere, in place of the metric's."""
+        gains = utilities.expected(hypotheses, evidence)
         return Decisions.of_best(hypotheses.vocab, hypotheses.strings, gains, hypotheses.sentences)
 
     def gains(

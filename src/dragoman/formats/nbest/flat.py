@@ -11,6 +11,7 @@ names. The column `score` is the score, `logprob` the log-probability, the other
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import fspath
@@ -30,7 +31,7 @@ from dragoman.core.progress import SILENT, Progress, ShareDone
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import check_fault
-from dragoman.formats.nbest.format import NBestFormat, sniff
+from dragoman.formats.nbest.format import NBEST_FORMATS, NBestFormat, sniff
 from dragoman.formats.nbest.lines import group_by_number, warn_of_empty
 
 # In step with NBestFault in kernels/text/nbest_read.cpp, as far as its tables of numbers go.
@@ -130,8 +131,11 @@ class FlatNBest(NBestFormat):
 
     @classmethod
     def looks_like(cls, lines: Sequence[str]) -> bool:
-        """Say whether this can be plain text."""
-        return not any("|||" in line for line in lines) and not lines[0].lstrip().startswith('{"')
+        """Say whether this can be plain text: it has no bars, tabs or brackets to begin with, and no other look."""
+        if any("|||" in line or "\t" in line for line in lines) or re.match(r'\s*(?:\{\s*"|\[\s*[\[{"])', lines[0]):
+            return False
+        others = (NBEST_FORMATS.get(name) for name in NBEST_FORMATS.names() if name != cls.name)
+        return not any(other.looks_like(lines) for other in others)
 
     def _refuse_other_formats(self, path: PathLike) -> None:
         try:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import fspath
 from typing import ClassVar
 
+import numpy as np
+
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import PathLike, open_output, read_chunks
 from dragoman.core.nbest import NBest
 from dragoman.core.options import Options
@@ -16,19 +19,24 @@ from dragoman.core.progress import SILENT, Progress, ShareDone
 from dragoman.core.registry import Registry
 from dragoman.core.vocab import Vocab
 
-_SNIFFED_BYTES = 1 << 16
+# Enough that a whole list on a single line is not put together of many small pieces.
+_SNIFFED_BYTES = 1 << 20
 _SNIFFED_LINES = 100
+_CALLED = {"scores": "scores", "logprobs": "log-probabilities", "features": "features", "ids": "sentences' ids"}
 
 
 @dataclass(frozen=True)
 class NBestFormat(Options, ABC):
     """A format of n-best lists; its fields are what the files themselves do not say.
 
-    What `read` gives, `write` writes as it was, byte by byte if the file was written as the format's own programs
-    write. Any n-best list can be written in any format that has a place for what it holds.
+    What `read` gives, `write` writes so that it is read as the same again; the formats of decoders byte by byte as it
+    was, if the file was written as their own programs write. Any n-best list can be written in any format that has a
+    place for what it holds; numbers without a place are left out with a warning.
     """
 
     name: ClassVar[str]
+    #: What the format has a place for, beside the words.
+    places: ClassVar[frozenset[str]] = frozenset({"scores", "logprobs", "features", "ids"})
 
     @abstractmethod
     def read(
@@ -56,6 +64,29 @@ class NBestFormat(Options, ABC):
     @abstractmethod
     def looks_like(cls, lines: Sequence[str]) -> bool:
         """Say whether the first lines of a file, without empty ones, may be in this format."""
+
+    def fitting(self, nbest: NBest, path: PathLike, progress: Progress) -> NBest:
+        """Leave out what the format has no place for, saying so; a missing score is the log-probability."""
+        scores, logprobs = nbest.scores, nbest.logprobs
+        if logprobs is not None and "logprobs" not in self.places:
+            scores = np.where(np.isnan(scores), logprobs, scores)
+            logprobs = None if np.isnan(nbest.scores).any() else logprobs
+        there = {
+            "scores": not np.isnan(scores).all(),
+            "logprobs": logprobs is not None and not np.isnan(logprobs).all(),
+            "features": len(nbest.features.ids) > 0,
+            "ids": nbest.sentence_ids != (*range(len(nbest)),),
+        }
+        for name, called in _CALLED.items():
+            if there[name] and name not in self.places:
+                progress.warn(f"{path}: the {called} are left out, because {self.name} has no place for them")
+        return replace(
+            nbest,
+            scores=scores if "scores" in self.places else np.full(len(scores), np.nan),
+            logprobs=logprobs if "logprobs" in self.places else None,
+            features=nbest.features if "features" in self.places else FeatureRows.zeros(len(scores)),
+            ids=nbest.ids if "ids" in self.places else None,
+        )
 
 
 NBEST_FORMATS = Registry("nbest_format", "dragoman.formats.nbest", NBestFormat)  # type: ignore[type-abstract]
@@ -90,6 +121,16 @@ def read_nbest(
     """Read an n-best list in the named format, or in the one that it seems to be in."""
     kind = sniff(path) if format is None else NBEST_FORMATS.get(format)
     return kind().read(path, sentences=sentences, vocab=vocab, progress=progress)
+
+
+def in_order(nbest: NBest) -> NBest:
+    """Bring sentences with numbers into their order; names stay as they are."""
+    names = nbest.sentence_ids
+    numbers = [name for name in names if isinstance(name, int)]
+    if len(numbers) < len(names) or numbers == sorted(numbers):
+        return nbest
+    nbest = nbest.take(np.array(sorted(range(len(numbers)), key=numbers.__getitem__), np.int64))
+    return replace(nbest, ids=None if nbest.ids == (*range(len(nbest)),) else nbest.ids)
 
 
 def with_other_look(error: DataError, path: PathLike, name: str) -> DataError:

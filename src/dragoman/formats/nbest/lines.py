@@ -22,6 +22,7 @@ from dragoman.core.progress import SILENT, Progress, ShareDone
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import Faults, check_fault, shown
+from dragoman.formats.nbest.bars import escaped, unescaped
 from dragoman.formats.nbest.format import NBestFormat, with_other_look
 
 _ROWS_A_BLOCK = 1 << 15
@@ -66,10 +67,10 @@ class BarSeparatedNBest(NBestFormat):
         phrases = nbest.segmentations if self._with_segmentation(style) else None
         features = self._features_to_write(nbest.features)
         labels = _Labels.of(features.names, self.grouped, path)
-        _check_words(nbest, path)
+        vocab, words = escaped(nbest.vocab, nbest.hypotheses, bare=bool(style.get("bars", False)))
         if not np.isfinite(features.values).all() or np.isinf(nbest.scores).any():
             raise DataError("a feature or score to write is not finite", path=path, expected="finite numbers")
-        ids = np.repeat(_numbers(nbest, path, progress), np.diff(nbest.sentences))
+        ids = np.repeat(sentence_numbers(nbest, path, progress), np.diff(nbest.sentences))
         scores = _scores(nbest, path, progress)
         for start in range(0, len(ids), _ROWS_A_BLOCK):
             end = min(start + _ROWS_A_BLOCK, len(ids))
@@ -77,10 +78,10 @@ class BarSeparatedNBest(NBestFormat):
                 start,
                 end,
                 ids,
-                nbest.hypotheses.values,
-                nbest.hypotheses.offsets,
-                nbest.vocab.blob,
-                nbest.vocab.offsets,
+                words.values,
+                words.offsets,
+                vocab.blob,
+                vocab.offsets,
                 features.offsets,
                 features.ids,
                 features.values,
@@ -183,15 +184,17 @@ class _Lines:
 
     def finish(self, name: str, path: PathLike, sentences: int | None, progress: Progress) -> NBest:
         bounds, numbers = group_by_number(np.concatenate(self._ids), path, sentences, progress)
-        hypotheses = Ragged.concatenate(self._hypotheses)
+        vocab, hypotheses, bars = unescaped(self.vocab, Ragged.concatenate(self._hypotheses))
         warn_of_empty(hypotheses, path, progress)
         phrases, rest = Ragged.concatenate(self._phrases), Ragged.concatenate(self._rest)
         features = Ragged.concatenate(self._features)
         style = self._style()
         if len(phrases.values):
             style["segmentation"] = 1
+        if bars:
+            style["bars"] = 1
         return NBest(
-            vocab=self.vocab,
+            vocab=vocab,
             sentences=bounds,
             hypotheses=hypotheses,
             scores=np.concatenate(self._scores),
@@ -314,21 +317,7 @@ def _group_size(names: Sequence[str], start: int) -> int:
     return size
 
 
-def _check_words(nbest: NBest, path: PathLike) -> None:
-    """Refuse words that would be taken for something else when the file is read."""
-    text = nbest.vocab.blob.tobytes()
-    if b"|||" in text or re.search(rb"\|[0-9]+-[0-9]+\|", text):
-        used = np.unique(nbest.hypotheses.values).tolist()
-        for word in map(nbest.vocab.__getitem__, used):
-            if "|||" in word or re.fullmatch(r"\|[0-9]+-[0-9]+\|", word):
-                raise DataError(
-                    f"a hypothesis to write has the word {shown(word)}",
-                    path=path,
-                    expected="words that are neither ||| nor segmentation marks",
-                )
-
-
-def _numbers(nbest: NBest, path: PathLike, progress: Progress) -> NDArray[np.int64]:
+def sentence_numbers(nbest: NBest, path: PathLike, progress: Progress) -> NDArray[np.int64]:
     """The number of each sentence: its own, or where some have names, numbers from 0."""
     if empty := int(np.sum(np.diff(nbest.sentences) == 0)):
         progress.warn(f"{path}: {empty} sentences have no hypotheses, and will be missing")

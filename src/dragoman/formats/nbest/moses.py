@@ -6,7 +6,8 @@ the other are written as such a group again, in full, with 0 for values that a h
 features with a single value. Labels may end in a colon instead (`lm: -36.05`), as in Moses before version 1.
 
 Segmentation marks (`a house |0-1|`, source words 0 to 1) become `NBest.segmentations`. Columns after the score (word
-alignment and others) are kept in `NBest.extras` and written back as they were.
+alignment and others) are kept in `NBest.extras` and written back as they were. A bar in a word is `&#124;` in the file,
+which is how Moses escapes it (see `bars`).
 """
 
 from __future__ import annotations

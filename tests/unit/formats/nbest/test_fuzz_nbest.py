@@ -1,13 +1,15 @@
 """Whatever an n-best list holds, its reader gives a sound result that can be written and read again, or says no."""
 
 import contextlib
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from dragoman.core import files
 from dragoman.core.errors import DataError, DragomanError
-from dragoman.formats.nbest import lines as nbest_lines
+from dragoman.formats.nbest import lines as nbest_lines, table
 from dragoman.formats.nbest.flat import FlatNBest
 from dragoman.formats.nbest.format import NBEST_FORMATS, sniff
 from oracles.fuzzing import QUIET, ReaderFuzzing, fuzz, mutations
@@ -22,11 +24,22 @@ JSONL = b"""{"id":0,"src":"a","hyps":[{"text":"b  \\u00e9","logprob":-1.5,"featu
 {"id":"x","src":"","hyps":[{"text":"","score":1e5,"y":[1]},{"text":"a\\nb"}],"z":null}
 """
 FLAT = b"a b\nc\n\nd\n\n\n\xc3\xa9\n"
-VALID = {"moses": MOSES, "joshua": JOSHUA, "travatar": TRAVATAR, "jsonl": JSONL, "flat": FLAT}
+SAMPLES = {path.name: path.read_bytes() for path in sorted((Path(__file__).parent / "samples").iterdir())}
+OLDER = ("moses", "joshua", "travatar", "jsonl", "flat")
+VALID = {
+    "moses": MOSES,
+    "joshua": JOSHUA,
+    "travatar": TRAVATAR,
+    "jsonl": JSONL,
+    "flat": FLAT,
+    **{name: data for name, data in SAMPLES.items() if name.partition(".")[0] not in OLDER},
+}
 PIECES = [
     *(b"|||", b" ||| ", b"\n", b"\r\n", b" ", b"\t", b"\x00", b"\xff", b"\xef\xbb\xbf", b"\xe2\x80\xa8", b"="),
     *(b"-", b"|0-0|", b"|1-0|", b"-1", b"nan", b"-inf", b"1e999", b"1e-999", b"99999999999999999999", b"T0=", b"T0.1="),
     *(b"{", b"}", b"[", b'"', b",", b'"hyps":', b"\\ud800", b"NaN", b"null", b"[" * 3000, b'"text":"a"', b"0 ||| "),
+    *(b"H-0\t", b"D-0\t-1\t", b"P-0\t", b"S-1\t", b"-Infinity", b'"score": ', b'"id": 0, ', b"[]", b"{}", b", ", b'""'),
+    *(b"&#124;", b"&amp;#124;", b"-0.5", b"0\t", b"\t-1.5", b'"n_best": 1, ', b'"tgt": "", ', b"id,text", b";", b"'"),
 ]
 
 
@@ -59,13 +72,14 @@ def same(one, other):
 
 @pytest.fixture(params=VALID)
 def reader(request, tmp_path):
-    kind = NBEST_FORMATS.get(request.param)()
+    kind = NBEST_FORMATS.get(request.param.partition(".")[0])
+    kind = kind(size=1) if kind.name == "opennmt" else kind()
 
     def run(data):
         path = tmp_path / "fuzzed"
         path.write_bytes(data)
         with contextlib.suppress(DragomanError):
-            assert sniff(path).name in VALID
+            assert sniff(path).name in NBEST_FORMATS.names()
         nbest = kind.read(path, progress=QUIET)
         check(nbest)
         kind.write(tmp_path / "written", nbest, progress=QUIET)
@@ -83,7 +97,7 @@ def reader(request, tmp_path):
 
 class TestNBestReaders(ReaderFuzzing):
     pieces = PIECES
-    chunked = (nbest_lines,)
+    chunked = (nbest_lines, table, files)
 
 
 @fuzz

@@ -1,6 +1,9 @@
 """Every format of n-best lists: what is read, what is written back, and what is said of files that are wrong."""
 
 import gzip
+import json
+import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +22,7 @@ from dragoman.formats.nbest.jsonl import JsonlNBest
 from dragoman.formats.nbest.moses import MosesNBest
 from dragoman.formats.nbest.travatar import TravatarNBest
 
-REAL = Path(__file__).resolve().parents[4] / "shared" / "data" / "moses" / "fr-en"
+REAL = Path(__file__).resolve().parents[5] / "shared" / "data" / "moses" / "fr-en"
 
 MOSES = """\
 0 ||| a house  ||| LexicalReordering0= -1.5 0 -0.25 Distortion0= 0 LM0= -36.0562 wt_a~b= 1 ||| -16.97
@@ -37,6 +40,7 @@ JSONL = """\
 """
 SPACED = '{"hyps": [{"text": "caf\\u00e9", "score": 3, "features": {"lm": -1.0}}], "x": {"y": null}}\n'
 FLAT = "a house\nthe house\n\nyes\n"
+ODD = ["", "  ", "a ||| b", "|||", "|0-0| |", " two  spaces ", "&#124; &amp;#124; &amp;", 'c "d" <e> \u2028 f|g']
 
 
 def written(kind, data, tmp_path, **options):
@@ -139,7 +143,9 @@ def decoded():
 
 
 @pytest.mark.filterwarnings("ignore::dragoman.core.progress.DragomanWarning")
-@pytest.mark.parametrize("name", NBEST_FORMATS.names())
+@pytest.mark.parametrize(
+    "name", [name for name in NBEST_FORMATS.names() if "features" in NBEST_FORMATS.get(name).places]
+)
 def test_any_list_can_be_written(name, tmp_path):
     kind = NBEST_FORMATS.get(name)
     options = {"scores": tmp_path / "scores", "counts": tmp_path / "counts"} if name == "flat" else {}
@@ -149,8 +155,73 @@ def test_any_list_can_be_written(name, tmp_path):
     assert again.scores.tolist() == decoded().scores.tolist()
     rows = [{k: v for k, v in again.features.row(h).items() if v} for h in range(3)]
     assert rows == [{"tm.1": 0.5, "lm": -1 / 3}, {"lm": 3.0}, {}]
-    assert again.sentence_ids == ((0, 2) if name in ("moses", "joshua", "travatar") else (0, 1, 2))
+    assert again.sentence_ids == ((0, 1, 2) if name in ("flat", "jsonl") else (0, 2))
     assert sniff(tmp_path / "out") is kind
+
+
+def beams():
+    """Two sentences with two hypotheses each: log-probabilities, scores, features and names."""
+    nbest = JsonlNBest()
+    return replace(
+        nbest.read(Path(__file__).parent / "samples" / "jsonl.jsonl").take(np.array([0, 0])),
+        scores=np.array([-0.125, -1 / 3, -0.25, -7.0]),
+        logprobs=np.array([-0.1, -2.5, -1e-9, -3.0]),
+        ids=(0, 2),
+    )
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in NBEST_FORMATS.names() if "features" not in NBEST_FORMATS.get(name).places]
+)
+def test_what_has_no_place_is_left_out_with_a_warning(name, tmp_path):
+    kind = NBEST_FORMATS.get(name)
+    form = kind(size=2) if name == "opennmt" else kind()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DragomanWarning)
+        form.write(tmp_path / "out", beams())
+    called = {
+        "scores": "scores",
+        "logprobs": "log-probabilities",
+        "features": "features",
+        "ids": "sentences' ids",
+    }
+    expected = [
+        f"{tmp_path / 'out'}: the {called[what]} are left out, because {name} has no place for them"
+        for what in called
+        if what not in kind.places
+    ]
+    assert [str(warning.message) for warning in caught] == expected
+    assert sniff(tmp_path / "out") is kind
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DragomanWarning)
+        again = form.read(tmp_path / "out")
+    assert again.sentence_ids == ((0, 2) if "ids" in kind.places else (0, 1))
+    assert again.texts() == beams().texts()
+    assert again.sentences.tolist() == [0, 2, 4]
+    assert again.features.names == ()
+    np.testing.assert_array_equal(again.scores, beams().scores if "scores" in kind.places else np.full(4, np.nan))
+    if "logprobs" in kind.places:
+        np.testing.assert_allclose(again.logprobs, beams().logprobs, rtol=1e-15)
+    else:
+        assert again.logprobs is None
+
+
+@pytest.mark.parametrize("name", NBEST_FORMATS.names())
+def test_empty_texts_odd_spaces_and_bars(name, tmp_path):
+    (tmp_path / "in").write_text(
+        json.dumps({"id": 0, "hyps": [{"text": text, "score": -1.0, "logprob": -1.0} for text in ODD]}) + "\n",
+        encoding="utf-8",
+    )
+    with pytest.warns(DragomanWarning, match="2 of 8 hypotheses have no words"):
+        nbest = JsonlNBest().read(tmp_path / "in")
+    kind = NBEST_FORMATS.get(name)
+    form = kind(size=len(ODD)) if name in ("opennmt", "flat") else kind()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DragomanWarning)
+        form.write(tmp_path / "out", nbest)
+        again = form.read(tmp_path / "out")
+    assert again.texts() == nbest.texts()
+    assert again.sentences.tolist() == [0, len(ODD)]
 
 
 @pytest.mark.filterwarnings("ignore::dragoman.core.progress.DragomanWarning")
@@ -281,9 +352,6 @@ def test_what_cannot_be_written(tmp_path):
     nbest, _ = written(JsonlNBest(), '{"id":"a","hyps":[{"text":"a ||| b","features":{"x y":1.0}}]}\n', tmp_path)
     with pytest.raises(DataError, match="a feature to write is called 'x y'; expected a name without spaces"):
         MosesNBest().write(tmp_path / "out", nbest)
-    nbest, _ = written(JsonlNBest(), '{"id":"a","hyps":[{"text":"a ||| b","score":1.0}]}\n', tmp_path)
-    with pytest.raises(DataError, match=r"a hypothesis to write has the word '\|\|\|'"):
-        MosesNBest().write(tmp_path / "out", nbest)
     nbest, _ = written(JsonlNBest(), '{"id":"a","hyps":[{"text":"a b","score":1.0}]}\n', tmp_path)
     with pytest.warns(DragomanWarning, match="they are numbered from 0 instead"):
         MosesNBest().write(tmp_path / "out", nbest)
@@ -291,7 +359,10 @@ def test_what_cannot_be_written(tmp_path):
 
 
 def test_names(tmp_path):
-    assert NBEST_FORMATS.names() == ["flat", "joshua", "jsonl", "moses", "travatar"]
+    assert NBEST_FORMATS.names() == [
+        *("csv", "ctranslate2", "fairseq", "flat", "huggingface", "joshua", "jsonl", "moses", "openai", "opennmt"),
+        *("opennmt-json", "sockeye", "travatar", "tsv", "vllm"),
+    ]
     with pytest.raises(UsageError):
         read_nbest(tmp_path, "mosses")
     with pytest.raises(UsageError, match="the format of standard input cannot be guessed; name it"):

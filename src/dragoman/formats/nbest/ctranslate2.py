@@ -1,0 +1,80 @@
+"""CTranslate2's results as JSON, one sentence a line or a list of them: tokens of each hypothesis, and scores.
+
+    {"hypotheses": [["▁the", "▁house"], ["▁a", "▁house"]], "scores": [-0.5, -0.75]}
+
+These are the fields of its TranslationResult, and an "id" of the sentence if there is one. Scores are
+log-probabilities, divided by the length unless the length penalty was 0, and so are read as scores. Tokens are read as
+words, or put together to words by the option `pieces`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from dragoman.core.errors import DataError
+from dragoman.core.options import option
+from dragoman.formats.faults import shown
+from dragoman.formats.nbest.json_lists import JsonNBest, Rows, Written
+from dragoman.formats.nbest.json_values import beside, first_object, kept
+
+_PARALLEL = ("attention", "logits")
+_KEYS = ("id", "hypotheses", "scores", *_PARALLEL)
+
+
+@dataclass(frozen=True)
+class CTranslate2NBest(JsonNBest):
+    """Results of CTranslate2's `translate_batch` and `generate_batch`."""
+
+    name = "ctranslate2"
+    example = '\'{"hypotheses": [["token", …], …], "scores": […]}\''
+    places = frozenset({"scores", "ids"})
+
+    pieces: Literal["words", "sentencepiece", "bpe"] = option(
+        "words", "what tokens are: words, pieces of sentencepiece (▁ begins a word) or of bpe (@@ ends an inner one)"
+    )
+
+    @classmethod
+    def looks_like(cls, lines: Sequence[str]) -> bool:
+        """Say whether the first object has hypotheses of tokens."""
+        depth, fields = first_object(lines)
+        return depth < 2 and isinstance(fields.get("hypotheses"), list)
+
+    def _take(self, fields: dict[str, Any], text: str, rows: Rows) -> None:
+        hypotheses = fields.get("hypotheses")
+        if not isinstance(hypotheses, list):
+            raise DataError(f"found {shown(text)}, without a list 'hypotheses'", expected=self.example)
+        rows.sentence(fields.get("id"), more=kept(fields, _KEYS))
+        scores = beside(fields, "scores", len(hypotheses))
+        parallel = {key: beside(fields, key, len(hypotheses)) for key in _PARALLEL if fields.get(key)}
+        for i, tokens in enumerate(hypotheses):
+            if not (isinstance(tokens, list) and all(isinstance(token, str) for token in tokens)):
+                raise DataError(f"a hypothesis is {shown(json.dumps(tokens))}", expected="a list of tokens")
+            more = {key: values[i] for key, values in parallel.items()}
+            rows.hypothesis(self._joined(tokens), score=scores[i], more=more, keep_text=False)
+
+    def _joined(self, tokens: Sequence[str]) -> str:
+        if self.pieces == "sentencepiece":
+            return "".join(tokens).replace("▁", " ").strip(" ")
+        text = " ".join(tokens)
+        return f"{text} ".replace("@@ ", "").strip(" ") if self.pieces == "bpe" else text
+
+    def _give(
+        self,
+        name: int | str | None,
+        source: str | None,
+        references: Sequence[str],
+        hypotheses: Sequence[Written],
+        more: Mapping[str, Any],
+        style: Mapping[str, int],
+    ) -> Iterator[Any]:
+        fields: dict[str, Any] = {} if name is None else {"id": name}
+        fields["hypotheses"] = [own["text"].split(" ") if own["text"] else [] for own, _ in hypotheses]
+        scores = [own.get("score") for own, _ in hypotheses]
+        fields["scores"] = scores if any(score is not None for score in scores) else []
+        for key in _PARALLEL:
+            if any(key in others for _, others in hypotheses):
+                fields[key] = [others.get(key) for _, others in hypotheses]
+        yield {**fields, **more}

@@ -1,0 +1,164 @@
+"""JSON values of a file with the lines they are on, strictly read: no key twice, and no NaN where none is meant.
+
+A file has a value on each line, or is one list of values, laid out as it may be.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from dragoman.core.errors import DataError
+from dragoman.core.files import PathLike, read_lines
+from dragoman.formats.faults import shown
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+_LISTS = re.compile(r"[ \t\n\r\[]*")
+
+
+@dataclass(frozen=True)
+class Found:
+    """A value of a file: the line it begins on, its text, and whether it is an element of the file's only list."""
+
+    line: int
+    text: str
+    value: Any
+    element: bool = False
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How values are read: what they look like, for messages, whether a file may be one list, and NaN be a number."""
+
+    example: str
+    lists: bool = True
+    constants: bool = False
+
+    def values(self, path: PathLike) -> Iterator[Found]:
+        """Yield the values of a file."""
+        lines = enumerate(read_lines(path), 1)
+        for number, text in lines:
+            try:
+                value = self._decode(text)
+            except DataError as error:
+                if number > 1 or not text.lstrip().startswith("["):
+                    raise DataError(str(error), path=path, line=number) from None
+                yield from self._whole("\n".join([text, *(line for _, line in lines)]), path)
+                return
+            if number == 1 and self.lists and isinstance(value, list):
+                second = next((pair for pair in lines if pair[1].strip()), None)
+                if second is None:
+                    yield from self._whole(text, path)
+                    return
+                yield Found(1, text, value)
+                number, text = second
+                value = self._located(text, path, number)
+            yield Found(number, text, value)
+
+    def _whole(self, text: str, path: PathLike) -> Iterator[Found]:
+        """The elements of a list that is the whole file."""
+        if not self.lists:
+            yield Found(1, text, self._located(text, path, 1))
+            return
+        line, counted = 1, 0
+        at = _skip(text, _skip(text, 0) + 1)
+        more = text[at : at + 1] != "]"
+        while more:
+            line, counted = line + text.count("\n", counted, at), at
+            try:
+                value, end = _decoder(self.constants).raw_decode(text, at)
+            except (ValueError, RecursionError):
+                found = f"found {shown(text[at : at + 200])}, which is not JSON"
+                raise DataError(found, path=path, line=line, expected=self.example) from None
+            except DataError as error:
+                raise DataError(str(error), path=path, line=line) from None
+            yield Found(line, text[at:end], value, element=True)
+            at = _skip(text, end)
+            more = text[at : at + 1] == ","
+            at = _skip(text, at + 1) if more else at
+        if text[at : at + 1] != "]" or text[at + 1 :].strip():
+            line += text.count("\n", counted, at)
+            found = f"found {shown(text[at : at + 200])} after an element of the list"
+            raise DataError(found, path=path, line=line, expected="a comma, or ']' at the end of the file")
+
+    def _decode(self, text: str) -> Any:
+        try:
+            return _decoder(self.constants).decode(text)
+        except RecursionError:
+            raise DataError("the JSON is nested too deeply", expected=self.example) from None
+        except ValueError:
+            raise DataError(f"found {shown(text)}, which is not JSON", expected=self.example) from None
+
+    def _located(self, text: str, path: PathLike, line: int) -> Any:
+        try:
+            return self._decode(text)
+        except DataError as error:
+            raise DataError(str(error), path=path, line=line) from None
+
+
+def first_object(lines: Sequence[str]) -> tuple[int, dict[str, Any]]:
+    """The first object of a file and the number of lists that it is in; an empty one if there is none."""
+    return _first_object(lines[0] if lines[0].lstrip().startswith("{") else "\n".join(lines))
+
+
+@lru_cache(maxsize=4)
+def _first_object(text: str) -> tuple[int, dict[str, Any]]:
+    match = _LISTS.match(text)
+    assert match is not None
+    try:
+        value, _ = _decoder(constants=True).raw_decode(text, match.end())
+    except (ValueError, RecursionError, DataError):
+        return 0, {}
+    return (match[0].count("["), value) if isinstance(value, dict) else (0, {})
+
+
+def kept(fields: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]:
+    """The keys that a format does not know, in the order they have."""
+    known = set(known)
+    return {key: value for key, value in fields.items() if key not in known} if fields.keys() - known else {}
+
+
+def strings(value: Any, key: str) -> list[str]:
+    """Take a list of strings."""
+    if not (isinstance(value, list) and all(isinstance(text, str) for text in value)):
+        raise DataError(f"'{key}' is {shown(json.dumps(value))}", expected="a list of strings")
+    return value
+
+
+def beside(fields: Mapping[str, Any], key: str, size: int) -> Sequence[Any]:
+    """Take a list with an element for each hypothesis, or nothing for each if there is no or an empty list."""
+    value = fields.get(key) or []
+    if not isinstance(value, list) or len(value) not in (0, size):
+        count = f"{len(value)} elements" if isinstance(value, list) else shown(json.dumps(value))
+        raise DataError(f"'{key}' has {count} for {size} hypotheses", expected="one for each")
+    return value or [None] * size
+
+
+def _skip(text: str, at: int) -> int:
+    match = _SPACE.match(text, at)
+    return at if match is None else match.end()
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise DataError(f"the key {shown(twice)} is there twice in one object", expected="each key once")
+    return fields
+
+
+def _not_finite(name: str) -> float:
+    raise DataError(f"found {name}", expected="a finite number")
+
+
+_STRICT = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_not_finite)
+_WITH_CONSTANTS = json.JSONDecoder(object_pairs_hook=_object)
+
+
+def _decoder(constants: bool) -> json.JSONDecoder:
+    return _WITH_CONSTANTS if constants else _STRICT

@@ -1,0 +1,102 @@
+"""What OpenNMT-py's translate writes with `-n_best N -with_score`: `the house<TAB>-0.5`, N lines for each sentence.
+
+Without scores it is the format flat, with the option `size=N`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dragoman.core.errors import DataError
+from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.files import PathLike, read_lines
+from dragoman.core.nbest import Extras, NBest
+from dragoman.core.options import option
+from dragoman.core.progress import SILENT, Progress, ShareDone
+from dragoman.core.ragged import Ragged
+from dragoman.core.vocab import Vocab
+from dragoman.formats.faults import shown
+from dragoman.formats.nbest.format import NBestFormat, with_other_look
+from dragoman.formats.nbest.lines import warn_of_empty
+from dragoman.formats.nbest.tabbed import finite
+
+# Scores are printed by Python, and so have a point or an exponent; without either it is rather a text of one number.
+_LINE = re.compile(r"[^\t]*\t-?(?:[0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+|inf|nan)\s*")
+
+
+@dataclass(frozen=True)
+class OpenNmtNBest(NBestFormat):
+    """One hypothesis a line, with its score: the same number of lines for every sentence."""
+
+    name = "opennmt"
+    places = frozenset({"scores"})
+
+    size: int | None = option(None, "the number of hypotheses of each sentence, OpenNMT's -n_best", minimum=1)
+
+    def read(
+        self, path: PathLike, *, sentences: int | None = None, vocab: Vocab | None = None, progress: Progress = SILENT
+    ) -> NBest:
+        """Read one hypothesis a line."""
+        texts: list[str] = []
+        scores: list[float] = []
+        with progress.stage(f"reading {path}"):
+            for line, row in enumerate(read_lines(path), 1):
+                text, tab, score = row.rpartition("\t")
+                if not tab or "\t" in text or not score.strip():
+                    error = DataError(f"found {shown(row)}", path=path, line=line, expected="'text<TAB>score'")
+                    raise with_other_look(error, path, self.name)
+                texts.append(text)
+                scores.append(finite(score, path, line))
+            bounds = self._bounds(len(texts), path)
+            if sentences is not None and len(bounds) - 1 != sentences:
+                raise DataError(f"has {len(bounds) - 1} sentences", path=path, expected=f"{sentences}")
+            vocab, words, offsets = (vocab or Vocab.of()).extend("".join(f"{text}\n" for text in texts).encode())
+        if not texts:
+            progress.warn(f"{path}: the n-best list is empty")
+        warn_of_empty(Ragged(words, offsets), path, progress)
+        return NBest(
+            vocab=vocab,
+            sentences=bounds,
+            hypotheses=Ragged(words, offsets),
+            scores=np.array(scores, np.float64),
+            features=FeatureRows.zeros(len(texts)),
+            extras=Extras(self.name, {}),
+        )
+
+    def blocks(
+        self, nbest: NBest, path: PathLike = "-", progress: Progress = SILENT, done: ShareDone | None = None
+    ) -> Iterator[bytes]:
+        """Yield one line for each hypothesis."""
+        nbest = self.fitting(nbest, path, progress)
+        sizes = np.diff(nbest.sentences)
+        size = self.size or int(sizes.max(initial=1))
+        if (sizes != size).any():
+            odd = int(np.flatnonzero(sizes != size)[0])
+            raise DataError(
+                f"list {odd} to write has {sizes[odd]} hypotheses", path=path, expected=f"{size}, as others"
+            )
+        if not np.isfinite(nbest.scores).all():
+            raise DataError("a hypothesis to write has no score, or one that is not finite", path=path)
+        for text, score in zip(nbest.texts(), nbest.scores.tolist(), strict=True):
+            yield f"{text}\t{score!r}\n".encode()
+
+    @classmethod
+    def looks_like(cls, lines: Sequence[str]) -> bool:
+        """Say whether all lines have a text and a score."""
+        return all(_LINE.fullmatch(line) for line in lines)
+
+    def _bounds(self, lines: int, path: PathLike) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        if self.size is None and lines:
+            raise DataError(
+                "the lines do not say which hypotheses belong together",
+                path=path,
+                expected="the option size, which is OpenNMT's -n_best",
+            )
+        size = self.size or 1
+        if lines % size:
+            raise DataError(f"has {lines} lines", path=path, expected=f"{size} for each sentence")
+        return np.arange(0, lines + 1, size, dtype=np.int64)

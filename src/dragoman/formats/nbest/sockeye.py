@@ -1,0 +1,106 @@
+"""Sockeye's JSON output, one sentence a line: the best translation, and of n-best lists all of them.
+
+    {"score": 0.5, "scores": [0.5, 0.75], "sentence_id": 0, "translation": "a b", "translations": ["a b", "a c"]}
+
+Its scores are negative log-probabilities, normalised by length, the lower the better; here scores are the better the
+higher, so that their sign changes on the way in and out. With target factors there is a list of scores for each
+translation, of which the first is read. An empty translation may have the score -Infinity, which is none.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from dragoman.core.errors import DataError
+from dragoman.core.options import option
+from dragoman.formats.faults import shown
+from dragoman.formats.nbest.json_lists import JsonNBest, Rows, Written
+from dragoman.formats.nbest.json_values import beside, first_object, kept, strings
+
+_KEYS = ("sentence_id", "translation", "translations", "score", "scores", "translations_factors")
+
+
+@dataclass(frozen=True)
+class SockeyeNBest(JsonNBest):
+    """What Sockeye writes with `--output-type json`."""
+
+    name = "sockeye"
+    example = '\'{"sentence_id": …, "translation": …, "score": …, "translations": […], "scores": […]}\''
+    places = frozenset({"scores", "ids"})
+    id_key = "sentence_id"
+    constants = True
+    sorted_keys = True
+
+    scores: Literal["neglogprob", "logprob"] = option(
+        "neglogprob", "what the scores are: neglogprob (lower is better), as Sockeye writes them, or logprob"
+    )
+
+    @classmethod
+    def looks_like(cls, lines: Sequence[str]) -> bool:
+        """Say whether the first object has translations."""
+        depth, fields = first_object(lines)
+        return depth < 2 and (
+            isinstance(fields.get("translation"), str) or isinstance(fields.get("translations"), list)
+        )
+
+    def _take(self, fields: dict[str, Any], text: str, rows: Rows) -> None:
+        if "translations" in fields:
+            texts = strings(fields["translations"], "translations")
+            scores = beside(fields, "scores", len(texts))
+        elif isinstance(fields.get("translation"), str):
+            texts, scores = [fields["translation"]], [fields.get("score")]
+        else:
+            raise DataError(f"found {shown(text)}, without a 'translation'", expected=self.example)
+        rows.sentence(fields.get("sentence_id"), more=kept(fields, _KEYS))
+        factors = beside(fields, "translations_factors", len(texts))
+        for translation, score, factor in zip(texts, scores, factors, strict=True):
+            more = None if factor is None else {"translations_factors": factor}
+            rows.hypothesis(translation, score=self._score(score, translation), more=more, keep_text=False)
+
+    def _score(self, value: Any, text: str) -> Any:
+        if isinstance(value, list) and value:
+            value = value[0]
+        if value is None or (value == -math.inf and not text.strip()):
+            return None
+        if type(value) not in (int, float):
+            raise DataError(f"a score is {shown(json.dumps(value))}", expected="a number")
+        sign = -1 if self.scores == "neglogprob" else 1
+        if sign * value > 0:
+            other = "logprob" if self.scores == "neglogprob" else "neglogprob"
+            raise DataError(
+                f"a score is {value:g}, which is no {self.scores}",
+                expected=f"other scores, or the option scores={other}",
+            )
+        return sign * value
+
+    def _give(
+        self,
+        name: int | str | None,
+        source: str | None,
+        references: Sequence[str],
+        hypotheses: Sequence[Written],
+        more: Mapping[str, Any],
+        style: Mapping[str, int],
+    ) -> Iterator[Any]:
+        fields: dict[str, Any] = {**more} if name is None else {**more, "sentence_id": name}
+        sign = -1 if self.scores == "neglogprob" else 1
+        wrong = next((own["score"] for own, _ in hypotheses if own.get("score", 0) > 0), None)
+        if wrong is not None:
+            raise DataError(f"has the score {wrong:g}, which is no log-probability", expected="a format for any scores")
+        texts = [own["text"] for own, _ in hypotheses]
+        scores = [(sign * own["score"] or 0.0) if "score" in own else None for own, _ in hypotheses]
+        if texts:
+            fields["translation"] = texts[0]
+        if scores and scores[0] is not None:
+            fields["score"] = scores[0]
+        if len(texts) != 1:
+            fields["translations"] = texts
+            if any(score is not None for score in scores):
+                fields["scores"] = scores
+        if any(others for _, others in hypotheses):
+            fields["translations_factors"] = [others.get("translations_factors") for _, others in hypotheses]
+        yield fields

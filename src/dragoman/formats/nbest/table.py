@@ -1,0 +1,288 @@
+"""Tables with a header, separated by commas, tabs or semicolons: a hypothesis a row, columns found by their names.
+
+    id,text,score,comet
+    0,the house,-0.5,0.81
+
+There must be a column of sentences (`id`, `sentence`, `sentence_id`, `segment`, `segment_id`, `seg_id` or `sent_id`)
+and one of texts (`text`, `hypothesis`, `translation`, `mt`, `candidate` or `output`). `score` and `logprob` are what
+they are called, `source` (`src`) and `reference` (`ref`) belong to the sentence, `rank` and `index` are read over, all
+other columns of numbers are features, and other columns of text are left out with a warning. Quoting is as in RFC 4180.
+Rows may be in any order; sentences with numbers are in the order of these.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.errors import DataError
+from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.files import PathLike, read_chunks
+from dragoman.core.nbest import Extras, NBest
+from dragoman.core.options import option
+from dragoman.core.progress import SILENT, Progress, ShareDone
+from dragoman.core.ragged import Ragged
+from dragoman.core.vocab import Vocab
+from dragoman.formats.faults import shown
+from dragoman.formats.nbest.format import NBestFormat, in_order, with_other_look
+from dragoman.formats.nbest.lines import warn_of_empty
+from dragoman.formats.nbest.tabbed import finite
+
+_NAMES = {
+    "id": ("id", "sentence", "sentence_id", "segment", "segment_id", "seg_id", "sent_id"),
+    "text": ("text", "hypothesis", "translation", "mt", "candidate", "output"),
+    "score": ("score",),
+    "logprob": ("logprob", "log_prob"),
+    "source": ("source", "src"),
+    "reference": ("reference", "ref"),
+    "rank": ("rank", "index"),
+}
+_ROLES = {name: role for role, names in _NAMES.items() for name in names}
+_DELIMITERS = {"tab": "\t", "comma": ",", "semicolon": ";"}
+_ROWS_A_BLOCK = 1 << 14
+
+
+@dataclass(frozen=True)
+class TableNBest(NBestFormat):
+    """Comma- or tab-separated values with a header."""
+
+    name = "csv"
+
+    delimiter: Literal["comma", "tab", "semicolon"] | None = option(
+        None, "what separates columns (default: what the header has; a comma when writing)"
+    )
+    quoted: bool = option(True, "fields may be in double quotes; false: quotes are text, as in many files with tabs")
+
+    def read(
+        self, path: PathLike, *, sentences: int | None = None, vocab: Vocab | None = None, progress: Progress = SILENT
+    ) -> NBest:
+        """Read one hypothesis a row."""
+        with progress.stage(f"reading {path}"):
+            text = "".join(chunk.data.decode() for chunk in read_chunks(path))
+            first = text.partition("\n")[0]
+            if not text.strip():
+                progress.warn(f"{path}: the n-best list is empty")
+            name = self.delimiter or _delimiter(first)
+            lines, rows = self._rows(text, _DELIMITERS[name], path)
+            header = [cell.strip() for cell in rows[0]] if rows else []
+            try:
+                table = _Table(header, lines[1:], rows[1:], path)
+            except DataError as error:
+                raise with_other_look(error, path, self.name) from None
+            nbest = table.lists(vocab or Vocab.of(), {"tab": int(name == "tab"), "semicolon": int(name == "semicolon")})
+        if table.unread:
+            progress.warn(f"{path}: the columns {', '.join(map(shown, table.unread))} have text and are left out")
+        if sentences is not None and nbest.sentence_ids != (*range(sentences),):
+            raise DataError(
+                f"has {len(nbest)} sentences, which are not 0 to {sentences - 1}", path=path, expected=f"{sentences}"
+            )
+        warn_of_empty(nbest.hypotheses, path, progress)
+        return nbest
+
+    def blocks(
+        self, nbest: NBest, path: PathLike = "-", progress: Progress = SILENT, done: ShareDone | None = None
+    ) -> Iterator[bytes]:
+        """Yield a header, and one row for each hypothesis."""
+        sizes = np.diff(nbest.sentences)
+        if empty := int(np.sum(sizes == 0)):
+            progress.warn(f"{path}: {empty} sentences have no hypotheses, and will be missing")
+        style = nbest.extras.style if nbest.extras and nbest.extras.format == self.name else {}
+        read_with = next((name for name in ("tab", "semicolon") if style.get(name)), "comma")
+        columns = _written_columns(nbest, path, progress)
+        stream = io.StringIO()
+        try:
+            writer = csv.writer(
+                stream,
+                delimiter=_DELIMITERS[self.delimiter or read_with],
+                lineterminator="\n",
+                quoting=csv.QUOTE_MINIMAL if self.quoted else csv.QUOTE_NONE,
+                quotechar='"' if self.quoted else None,
+            )
+            writer.writerow(columns)
+            for start in range(0, len(nbest.hypotheses), _ROWS_A_BLOCK):
+                part = slice(start, start + _ROWS_A_BLOCK)
+                writer.writerows(zip(*(column[part] for column in columns.values()), strict=True))
+                yield stream.getvalue().encode()
+                stream.seek(0)
+                stream.truncate()
+        except csv.Error:
+            raise DataError("a text to write has the delimiter", path=path, expected="quoted fields, or none") from None
+        yield stream.getvalue().encode()
+
+    @classmethod
+    def looks_like(cls, lines: Sequence[str]) -> bool:
+        """Say whether the first line names columns of sentences and texts."""
+        names = [cell.strip().strip('"') for cell in lines[0].split(_DELIMITERS[_delimiter(lines[0])])]
+        roles = [_ROLES.get(name.lower()) for name in names]
+        return "id" in roles and "text" in roles
+
+    def _rows(self, text: str, delimiter: str, path: PathLike) -> tuple[list[int], list[list[str]]]:
+        reader = csv.reader(
+            io.StringIO(text, newline=""),
+            delimiter=delimiter,
+            quoting=csv.QUOTE_MINIMAL if self.quoted else csv.QUOTE_NONE,
+            strict=True,
+        )
+        lines, rows, line = [], [], 1
+        try:
+            for row in reader:
+                if row:
+                    lines.append(line)
+                    rows.append(row)
+                line = reader.line_num + 1
+        except csv.Error as error:
+            hint = "quotes as in RFC 4180, or the option quoted=false"
+            raise DataError(f"found wrong quoting ({error})", path=path, line=reader.line_num, expected=hint) from None
+        return lines, rows
+
+
+class _Table:
+    """The columns of a table, each for what it is."""
+
+    def __init__(self, header: Sequence[str], lines: Sequence[int], rows: Sequence[Sequence[str]], path: PathLike):
+        self._roles: dict[str, int] = {}
+        for i, name in enumerate(header):
+            role = _ROLES.get(name.lower())
+            if role is not None and self._roles.setdefault(role, i) != i:
+                found = f"the columns {shown(header[self._roles[role]])} and {shown(name)} are both the {role}"
+                raise DataError(found, path=path, line=1, expected="one column of it")
+        missing = [role for role in ("id", "text") if role not in self._roles]
+        if header and missing:
+            expected = f"one called {', '.join(_NAMES[missing[0]])}"
+            raise DataError(f"the header has no column of the {missing[0]}", path=path, line=1, expected=expected)
+        if len(set(header)) < len(header):
+            raise DataError("two columns have the same name", path=path, line=1, expected="each name once")
+        for line, row in zip(lines, rows, strict=True):
+            if len(row) != len(header):
+                raise DataError(
+                    f"found {len(row)} columns", path=path, line=line, expected=f"{len(header)}, as in line 1"
+                )
+        self._cells = [*zip(*rows, strict=True)] if rows else [()] * len(header)
+        self._lines, self._path = lines, path
+        others = [i for i, name in enumerate(header) if name.lower() not in _ROLES]
+        numeric = {i: self._is_numeric(self._cells[i]) for i in others}
+        self.unread = [header[i] or "without a name" for i in others if numeric[i] is False]
+        self._features = {header[i]: self._numbers(i, header[i]) for i in others if numeric[i] and header[i]}
+
+    @staticmethod
+    def _is_numeric(cells: Sequence[str]) -> bool | None:
+        """Whether the first cell that has something is a number; None if there is no such cell."""
+        first = next((cell for cell in cells if cell.strip()), None)
+        if first is None:
+            return None
+        try:
+            float(first)
+        except ValueError:
+            return False
+        return True
+
+    def _numbers(self, column: int, name: str) -> NDArray[np.float64]:
+        path, lines = self._path, self._lines
+        called = f"number of the column '{name}'"
+        return np.array(
+            [finite(cell, path, line, called) for cell, line in zip(self._cells[column], lines, strict=True)],
+            np.float64,
+        )
+
+    def _role(self, name: str) -> NDArray[np.float64]:
+        if name not in self._roles:
+            return np.full(len(self._lines), np.nan)
+        return self._numbers(self._roles[name], name)
+
+    def lists(self, vocab: Vocab, style: Mapping[str, int]) -> NBest:
+        """The table as lists: rows of a sentence together."""
+        names = [cell.strip() for cell in self._cells[self._roles["id"]]] if self._roles else []
+        for name, line in zip(names, self._lines, strict=True):
+            if not name:
+                raise DataError("the sentence's id is empty", path=self._path, line=line, expected="a number or a name")
+        numbered = all(name.isascii() and name.isdigit() and str(int(name)) == name for name in names)
+        ids: list[int | str] = [int(name) if numbered else name for name in names]
+        place = {name: i for i, name in enumerate(dict.fromkeys(ids))}
+        homes = np.array([place[name] for name in ids], np.int64)
+        order = np.argsort(homes, kind="stable")
+        texts = self._cells[self._roles["text"]] if self._roles else ()
+        newline = "\n"
+        lines = "".join(f"{text.replace(newline, ' ')}\n" for text in texts)
+        vocab, words, offsets = vocab.extend(lines.encode())
+        firsts = np.unique(homes, return_index=True)[1].tolist()
+        logprobs = self._role("logprob")
+        nbest = NBest(
+            vocab=vocab,
+            sentences=np.concatenate([[0], np.cumsum(np.bincount(homes, minlength=len(place)))]).astype(np.int64),
+            hypotheses=Ragged(words, offsets).take(order),
+            scores=self._role("score")[order],
+            features=_feature_rows(self._features, len(ids)).take(order),
+            logprobs=None if np.isnan(logprobs).all() else logprobs[order],
+            ids=None if [*place] == [*range(len(place))] else tuple(place),
+            sources=None if "source" not in self._roles else tuple(self._of_sentences("source", firsts)),
+            references=None
+            if "reference" not in self._roles
+            else tuple((text,) if text else () for text in self._of_sentences("reference", firsts)),
+            extras=Extras("csv", style),
+        )
+        return in_order(nbest)
+
+    def _of_sentences(self, role: str, firsts: Sequence[int]) -> list[str]:
+        cells = self._cells[self._roles[role]]
+        return [cells[row] for row in firsts]
+
+
+def _delimiter(header: str) -> Literal["tab", "comma", "semicolon"]:
+    if "\t" in header:
+        return "tab"
+    return "semicolon" if ";" in header and "," not in header else "comma"
+
+
+def _feature_rows(columns: Mapping[str, NDArray[np.float64]], rows: int) -> FeatureRows:
+    """Rows of features without those that a hypothesis lacks; a 0 that was there stays."""
+    if not columns:
+        return FeatureRows.zeros(rows)
+    matrix = np.stack([*columns.values()], axis=1)
+    there = ~np.isnan(matrix)
+    offsets = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int64)
+    return FeatureRows(tuple(columns), offsets, np.nonzero(there)[1].astype(np.int32), matrix[there])
+
+
+def _written_columns(nbest: NBest, path: PathLike, progress: Progress) -> dict[str, list[str]]:
+    sentences = np.repeat(np.arange(len(nbest)), np.diff(nbest.sentences)).tolist()
+    names = [str(name) for name in nbest.sentence_ids]
+    columns = {
+        "id": [names[i] for i in sentences],
+        "text": nbest.texts(),
+    }
+    if any(not name or name != name.strip() for name in names):
+        raise DataError(
+            "a sentence to write has an id that a table cannot hold", path=path, expected="a number or a name"
+        )
+    for name, numbers in (("score", nbest.scores), ("logprob", nbest.logprobs)):
+        if numbers is not None and not np.isnan(numbers).all():
+            columns[name] = _cells(numbers, path)
+    if nbest.sources is not None:
+        columns["source"] = [nbest.sources[i] for i in sentences]
+    if nbest.references is not None:
+        if any(len(references) > 1 for references in nbest.references):
+            progress.warn(f"{path}: all references but the first are left out, because csv has place for one")
+        firsts = [references[0] if references else "" for references in nbest.references]
+        columns["reference"] = [firsts[i] for i in sentences]
+    features = nbest.features
+    there = np.zeros((len(features), len(features.names)), np.bool_)
+    there[np.repeat(np.arange(len(features)), np.diff(features.offsets)), features.ids] = True
+    matrix = np.where(there, features.dense(), np.nan)
+    for name, column in zip(features.names, matrix.T, strict=True):
+        if name.lower() in _ROLES or name != name.strip() or not name or "\n" in name or "\r" in name:
+            raise DataError(f"a feature to write is called {shown(name)}", path=path, expected="a name of its own")
+        columns[name] = _cells(column, path)
+    return columns
+
+
+def _cells(numbers: NDArray[np.float64], path: PathLike) -> list[str]:
+    if np.isinf(numbers).any():
+        raise DataError("a feature or score to write is not finite", path=path, expected="finite numbers")
+    return ["" if math.isnan(number) else repr(number) for number in numbers.tolist()]

@@ -1,0 +1,86 @@
+"""Hypotheses with the numbers of their sentences, separated by tabs: `0<TAB>the house`, `0<TAB>the house<TAB>-0.5`.
+
+That is how scripts around Hugging Face's and other libraries write lists: without a header, the sentences counting up
+from 0, a third column of scores if there are some. Tables with a header are the format csv.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dragoman.core.errors import DataError
+from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.files import PathLike, read_lines
+from dragoman.core.nbest import Extras, NBest
+from dragoman.core.progress import SILENT, Progress, ShareDone
+from dragoman.core.ragged import Ragged
+from dragoman.core.vocab import Vocab
+from dragoman.formats.faults import shown
+from dragoman.formats.nbest.format import NBestFormat, with_other_look
+from dragoman.formats.nbest.lines import NUMBER, group_by_number, sentence_numbers, warn_of_empty
+from dragoman.formats.nbest.tabbed import finite
+
+_LINE = re.compile(rf"\s*[0-9]+\s*\t[^\t]*(?:\t\s*(?:{NUMBER})?\s*)?")
+
+
+@dataclass(frozen=True)
+class TsvNBest(NBestFormat):
+    """One hypothesis a line: the sentence's number, the text, and the score if it has one."""
+
+    name = "tsv"
+    places = frozenset({"scores", "ids"})
+
+    def read(
+        self, path: PathLike, *, sentences: int | None = None, vocab: Vocab | None = None, progress: Progress = SILENT
+    ) -> NBest:
+        """Read one hypothesis a line."""
+        ids: list[int] = []
+        texts: list[str] = []
+        scores: list[float] = []
+        with progress.stage(f"reading {path}"):
+            for line, text in enumerate(read_lines(path), 1):
+                fields = text.split("\t")
+                number = fields[0].strip()
+                # More digits than these are no number of a sentence, and no 64-bit integer.
+                if not (len(fields) in (2, 3) and number.isascii() and number.isdigit() and len(number) < 19):
+                    found = f"found {shown(text)}"
+                    error = DataError(found, path=path, line=line, expected="'id<TAB>text' or 'id<TAB>text<TAB>score'")
+                    raise with_other_look(error, path, self.name)
+                ids.append(int(number))
+                texts.append(fields[1])
+                scores.append(finite(fields[2] if len(fields) == 3 else "", path, line))
+            bounds, numbers = group_by_number(np.array(ids, np.int64), path, sentences, progress)
+            vocab, words, offsets = (vocab or Vocab.of()).extend("".join(f"{text}\n" for text in texts).encode())
+        hypotheses = Ragged(words, offsets)
+        warn_of_empty(hypotheses, path, progress)
+        return NBest(
+            vocab=vocab,
+            sentences=bounds,
+            hypotheses=hypotheses,
+            scores=np.array(scores, np.float64),
+            features=FeatureRows.zeros(len(texts)),
+            ids=None if numbers == [*range(len(numbers))] else tuple(numbers),
+            extras=Extras(self.name, {}),
+        )
+
+    def blocks(
+        self, nbest: NBest, path: PathLike = "-", progress: Progress = SILENT, done: ShareDone | None = None
+    ) -> Iterator[bytes]:
+        """Yield one line for each hypothesis."""
+        nbest = self.fitting(nbest, path, progress)
+        if np.isinf(nbest.scores).any():
+            raise DataError("a score to write is not finite", path=path, expected="finite numbers")
+        ids = np.repeat(sentence_numbers(nbest, path, progress), np.diff(nbest.sentences)).tolist()
+        scored = not np.isnan(nbest.scores).all()
+        for number, text, score in zip(ids, nbest.texts(), nbest.scores.tolist(), strict=True):
+            tail = "" if not scored else "\t" if np.isnan(score) else f"\t{score!r}"
+            yield f"{number}\t{text}{tail}\n".encode()
+
+    @classmethod
+    def looks_like(cls, lines: Sequence[str]) -> bool:
+        """Say whether all lines begin with a number and have two or three columns."""
+        return all(_LINE.fullmatch(line) for line in lines)

@@ -1,0 +1,69 @@
+"""vLLM's outputs as JSON, one prompt a line or a list of them: the fields of its RequestOutput.
+
+    {"prompt": "la maison", "outputs": [{"index": 0, "text": "the house", "cumulative_logprob": -1.5}]}
+
+The prompt is the source, the cumulative log-probability of a text's tokens its log-probability; an "id" is the
+sentence's. Other keys (request_id, token_ids, finish_reason, …) are kept and written back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dragoman.core.errors import DataError
+from dragoman.formats.faults import shown
+from dragoman.formats.nbest.json_lists import JsonNBest, Rows, Written
+from dragoman.formats.nbest.json_values import first_object, kept
+
+_KEYS = ("id", "prompt", "outputs")
+_HYPOTHESIS_KEYS = ("index", "text", "cumulative_logprob")
+
+
+@dataclass(frozen=True)
+class VllmNBest(JsonNBest):
+    """Outputs of vLLM's `generate`."""
+
+    name = "vllm"
+    example = '\'{"prompt": …, "outputs": [{"text": …, "cumulative_logprob": …}]}\''
+    places = frozenset({"logprobs", "ids"})
+    source_key = "prompt"
+
+    @classmethod
+    def looks_like(cls, lines: Sequence[str]) -> bool:
+        """Say whether the first object has outputs."""
+        depth, fields = first_object(lines)
+        return depth < 2 and isinstance(fields.get("outputs"), list)
+
+    def _take(self, fields: dict[str, Any], text: str, rows: Rows) -> None:
+        outputs = fields.get("outputs")
+        if not isinstance(outputs, list):
+            raise DataError(f"found {shown(text)}, without a list 'outputs'", expected=self.example)
+        rows.sentence(fields.get("id"), fields.get("prompt"), more=kept(fields, _KEYS))
+        for output in outputs:
+            words = output.get("text") if isinstance(output, dict) else None
+            if not isinstance(words, str):
+                raise DataError(
+                    f"found the output {shown(json.dumps(output))}, without a string 'text'", expected=self.example
+                )
+            rows.hypothesis(words, logprob=output.get("cumulative_logprob"), more=kept(output, _HYPOTHESIS_KEYS))
+
+    def _give(
+        self,
+        name: int | str | None,
+        source: str | None,
+        references: Sequence[str],
+        hypotheses: Sequence[Written],
+        more: Mapping[str, Any],
+        style: Mapping[str, int],
+    ) -> Iterator[Any]:
+        fields: dict[str, Any] = {} if name is None else {"id": name}
+        if source is not None:
+            fields["prompt"] = source
+        fields["outputs"] = [
+            {"index": i, "text": own["text"], "cumulative_logprob": own.get("logprob"), **others}
+            for i, (own, others) in enumerate(hypotheses)
+        ]
+        yield {**fields, **more}
