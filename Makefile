@@ -54,7 +54,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/installed-%: $(BIN)/python $(SOURCES)
-	@echo "building the C++ kernels and installing what they need, about a minute on two cores ..."
+	@echo "building the C++ kernels, about one minute on two cores ..."
 	$(PIP) install '.[$*]'
 	touch $@
 
@@ -67,7 +67,7 @@ $(VENV)/installed-docs: $(VENV)/installed-test
 
 $(VENV)-sanitize/installed: $(SOURCES)
 	test -d $(VENV)-sanitize || $(PYTHON) -m venv $(VENV)-sanitize
-	@echo "building the C++ kernels with sanitisers, about two minutes on two cores ..."
+	@echo "building the C++ kernels with sanitisers, about three minutes on two cores ..."
 	$(VENV)-sanitize/bin/python -m pip --disable-pip-version-check -q install '.' pytest hypothesis \
 	  -C cmake.define.DRAGOMAN_SANITIZE=ON -C build-dir=build/sanitize
 	touch $@
