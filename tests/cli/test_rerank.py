@@ -144,3 +144,10 @@ def test_weights_behind_scores_are_found_again():
     found = first_weights(lists)
     assert found["x"] == pytest.approx(0.5)
     assert found["y"] == pytest.approx(-2.0)
+
+
+def test_weights_that_overflow_are_an_error_with_a_name(dragoman, files):
+    (files / "weights").write_text("bad 1e308\ngood 1\n", encoding="utf-8")
+    result = dragoman("rerank", "apply", "--candidates", files / "list.gz", "--weights", files / "weights")
+    assert result.code == 1
+    assert "hypothesis 1 has no finite score: bad weighs 1e+308" in result.error
