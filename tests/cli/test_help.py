@@ -56,6 +56,7 @@ def test_help_shows_every_name_whole(dragoman, monkeypatch, name, columns):
     assert (result.code, result.err) == (0, "")
     assert result.out.startswith(f"Usage: dragoman {name}".rstrip())
     assert "…" not in result.out
+    assert "<bool>" not in result.out
     words = set(re.split(r"[\s,]+", result.out))
     for parameter in EVERYTHING[name].params:
         if parameter.param_type_name == "option":

@@ -144,3 +144,60 @@ def test_weights_behind_scores_are_found_again():
     found = first_weights(lists)
     assert found["x"] == pytest.approx(0.5)
     assert found["y"] == pytest.approx(-2.0)
+
+
+def test_weights_that_overflow_are_an_error_with_a_name(dragoman, files):
+    (files / "weights").write_text("bad 1e308\ngood 1\n", encoding="utf-8")
+    result = dragoman("rerank", "apply", "--candidates", files / "list.gz", "--weights", files / "weights")
+    assert result.code == 1
+    assert "hypothesis 1 has no finite score: bad weighs 1e+308" in result.error
+
+
+def test_features_without_a_weight_are_counted(dragoman, files):
+    (files / "weights").write_text("good 1\n", encoding="utf-8")
+    result = dragoman("rerank", "apply", "--candidates", files / "list.gz", "--weights", files / "weights")
+    assert result.code == 0
+    assert result.warnings == [
+        f"{files / 'weights'}: 1 of 2 features have no weight and count for nothing: bad",
+    ]
+    (files / "weights").write_text("good 1\nbad 0\n", encoding="utf-8")
+    assert not dragoman("rerank", "apply", "--candidates", files / "list.gz", "--weights", files / "weights").warnings
+
+
+def applied(dragoman, files, text):
+    (files / "weights").write_text("good 1\nbad 0\n", encoding="utf-8")
+    (files / "lists").write_text(text, encoding="utf-8")
+    return dragoman("rerank", "apply", "--candidates", files / "lists", "--weights", files / "weights")
+
+
+def test_sentences_without_a_list_keep_their_lines(dragoman, files):
+    result = applied(dragoman, files, "".join(moses_lines().splitlines(keepends=True)[4:]))
+    assert result.code == 0
+    assert result.out == f"\n\n{REFERENCES[2]}\n"
+    assert any(
+        "2 of 3 sentences have no list, the first of them is 0; their lines are empty" in w for w in result.warnings
+    )
+
+
+def jsonl(*ids):
+    row = '{{"id": {}, "hyps": [{{"text": "line {}", "features": {{"good": 1, "bad": 1}}}}]}}\n'
+    return "".join(row.format(f'"{name}"' if isinstance(name, str) else name, name) for name in ids)
+
+
+def test_numbers_are_lines_and_names_are_not(dragoman, files):
+    assert applied(dragoman, files, jsonl(2, 0)).out == "line 0\n\nline 2\n"
+    assert applied(dragoman, files, jsonl("b", "a")).out == "line b\nline a\n"
+    for odd in (10**9, -1, "a"):
+        result = applied(dragoman, files, jsonl(0, odd))
+        assert result.code == 1
+        assert f"2 lists have numbers for lines, but one has '{odd}'; expected lines counted from 0" in result.error
+
+
+def test_help_lists_the_methods_that_take_lists(dragoman, files):
+    shown = dragoman("rerank", "tune", "--help").out
+    assert "mert" in shown
+    assert "samplerank" not in shown
+    tune = ["--candidates", files / "list.gz", "--reference", files / "ref", "--out", files / "w"]
+    refused = dragoman("rerank", "tune", *tune, "--method", "samplerank")
+    assert refused.code == 2
+    assert "lists need one of" in refused.error

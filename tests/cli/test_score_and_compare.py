@@ -147,3 +147,55 @@ def test_what_compare_refuses(dragoman: Command, systems: list[str], message: st
     done = dragoman("compare", "--reference", "ref", *systems)
     assert done.code == 2
     assert message in done.stderr
+
+
+@pytest.mark.parametrize("tokeniser", ["13a", "intl", "zh", "char", "none"])
+@pytest.mark.parametrize("system", ["good", "bad", "odd"])
+def test_what_stands_beside_bleu_is_sacrebleus(dragoman: Command, tokeniser: str, system: str) -> None:
+    Path("odd").write_text("\nnothing here\n\n")
+    lines = Path(system).read_text().splitlines()
+    expected = BLEU(tokenize=tokeniser, force=True).corpus_score(lines, [REFERENCE.splitlines()])
+    done = dragoman("score", "--reference", "ref", "-m", "BLEU", "-tok", tokeniser, "--json", system)
+    assert done.code == 0, done.stderr
+    (found,) = json.loads(done.stdout)
+    assert found["metric"] == "BLEU"
+    assert found["score"] == pytest.approx(expected.score)
+    assert found["precisions"] == pytest.approx(expected.precisions)
+    assert found["brevity_penalty"] == pytest.approx(expected.bp)
+    assert found["length_ratio"] == pytest.approx(expected.ratio)
+    assert (found["hypothesis_length"], found["reference_length"]) == (expected.sys_len, expected.ref_len)
+    assert f"tok:{tokeniser}" in found["signature"]
+    shown = dragoman("score", "--reference", "ref", "--tokenize", tokeniser, system).stdout
+    assert expected._verbose in shown
+
+
+def test_metrics_have_their_usual_names(dragoman: Command) -> None:
+    for usual, ours in [("BLEU", "bleu"), ("chrF", "chrf"), ("TER", "ter"), ("BLEU-TER", "bleu-ter")]:
+        found = [
+            json.loads(dragoman("score", "--reference", "ref", "-m", m, "--json", "bad").stdout) for m in (usual, ours)
+        ]
+        assert found[0][0]["signature"] == found[1][0]["signature"]
+        assert found[0][0]["score"] == found[1][0]["score"]
+    done = dragoman("score", "--reference", "ref", "-m", "chrF", "-tok", "13a", "bad")
+    assert done.code == 2
+    assert "--tokenize 13a is for BLEU" in done.stderr
+    assert "precisions" not in dragoman("score", "--reference", "ref", "-m", "chrF", "bad").stdout
+
+
+def test_paired_scores_are_a_comparison(dragoman: Command) -> None:
+    options = ["--reference", "ref", "-tok", "char", "--json", "good", "bad"]
+    paired = dragoman("score", "--paired", *options)
+    assert paired.code == 0, paired.stderr
+    assert paired.stdout == dragoman("compare", "--trials", "0", "--samples", "0", *options).stdout
+    assert json.loads(paired.stdout)[0]["order"].startswith("good")
+    for wrong in (["good"], ["good", "bad", "--sentences", "out.tsv"], ["good", "bad", "--resamples", "0"]):
+        assert dragoman("score", "--paired", "--reference", "ref", *wrong).code == 2
+
+
+@pytest.mark.parametrize("correction", ["none", "holm"])
+def test_identical_translations_are_equal(dragoman: Command, correction: str) -> None:
+    Path("again").write_text(GOOD)
+    done = dragoman("compare", "--reference", "ref", "--correction", correction, "bad", "good", "again")
+    assert done.code == 0, done.stderr
+    assert "\ngood = again " in done.stdout
+    assert "= bad" not in done.stdout

@@ -194,3 +194,12 @@ def test_ctrl_c_ends_soon_and_leaves_whole_lines(command, model, toy, tmp_path):
     assert time.monotonic() - start < 10  # it takes a fraction of a second on a machine that has nothing else to do
     assert (first + rest).endswith(b"\n")
     assert b"Traceback" not in errors
+
+
+def test_weights_that_overflow_are_an_error_with_a_name(dragoman, model, toy, tmp_path):
+    weights = tmp_path / "weights"
+    Model.load(model).weights.updated({"word_penalty": 1e308}).write(weights)
+    result = dragoman("translate", "--model", model, "--weights", weights, stdin=text_of(toy.pairs[:3]))
+    assert result.code == 1
+    assert "word_penalty is" in result.error
+    assert not result.out

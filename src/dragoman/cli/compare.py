@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +14,16 @@ from rich.console import Group
 
 from dragoman.cli import terminal
 from dragoman.cli.flags import Json, Threads, command
-from dragoman.cli.score import Metrics, PreparedBy, ReferenceFiles, Seed, preparation_of, read_hypotheses
+from dragoman.cli.score import (
+    Metrics,
+    PreparedBy,
+    ReferenceFiles,
+    Seed,
+    Tokenise,
+    chosen_metrics,
+    preparation_of,
+    read_hypotheses,
+)
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
 from dragoman.core.live import live_progress
@@ -22,7 +31,6 @@ from dragoman.core.progress import available_cores
 from dragoman.evaluation.statistics.comparison import Resampling, compare_systems
 from dragoman.evaluation.statistics.holm import Correction, draws_needed
 from dragoman.evaluation.statistics.measured import full_signature, measure
-from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.metric import Metric, Scorer
 from dragoman.metrics.references import read_references
 
@@ -45,6 +53,7 @@ def register(app: typer.Typer) -> None:
             list[str], typer.Argument(help="Translations of each system: FILE, NAME=FILE or NAME=FILE,FILE,... (runs).")
         ],
         metric: Metrics = None,
+        tokenise: Tokenise = None,
         model: PreparedBy = None,
         resamples: Annotated[int, typer.Option(min=1, help="Resamples of the paired bootstrap.")] = 1000,
         trials: Annotated[int, typer.Option(min=0, help="Shuffles of approximate randomisation; 0: none.")] = 10_000,
@@ -66,34 +75,49 @@ def register(app: typer.Typer) -> None:
         For each pair: in which share of bootstrap resamples of the sentences the first system is better (Koehn 2004;
         0.95 counts as significant) and its one-sided p-value, the two-sided p-value of approximate randomisation, and
         how often a test set of 300 sentences would be conclusive, rightly or wrongly (`0.15/0.01`). The line at the
-        end orders the systems: `>` is significantly better, `≥` better on this test set only. For systems with several
+        end orders the systems: `>` is significantly better, `≥` better on this test set only, `=` the same
+        sentence by sentence. For systems with several
         runs, scores are means, with the standard deviation over runs and over test sentences (Clark et al. 2011).
 
         Among many pairs some differ by chance: with --correction holm, p-values are those of Holm's step-down method
         for all pairs, and `>` goes by them.
         """
-        if len(systems) < 2:
-            raise UsageError(f"found {len(systems)} system; expected two or more to compare")
         how = Resampling(resamples, trials, samples, tuple(sample_size or [300]), seed, correction)
-        _warn_of_few_draws(how, len(systems))
-        prepared = preparation_of(model)
-        references = read_references(reference, live_progress(), prepared)
-        names, files = _parse_systems(systems)
-        translations = [
-            [(str(file), read_hypotheses(file, references, reference[0], prepared)) for file in runs] for runs in files
-        ]
-        reports = []
-        for text in metric or ["bleu"]:
-            chosen = parse_metric(text)
-            scorer, statistics = _statistics(chosen, references, translations, threads or available_cores())
-            report = {"metric": text, **compare_systems(chosen, scorer, names, statistics, how)}
-            signature = full_signature(chosen, len(references), resamples, seed, prepared=model is not None)
-            reports.append({**report, "signature": signature})
-        if as_json:
-            print(json.dumps(reports, indent=2, ensure_ascii=False))
-        else:
-            for report in reports:
-                _print(report)
+        metrics = chosen_metrics(metric, tokenise)
+        compare_files(systems, reference, metrics, how, model=model, as_json=as_json, threads=threads)
+
+
+def compare_files(
+    systems: Sequence[str],
+    reference: Sequence[Path],
+    metrics: Mapping[str, Metric],
+    how: Resampling,
+    *,
+    model: Path | None,
+    as_json: bool,
+    threads: int | None,
+) -> None:
+    """Print a comparison of some systems by each metric."""
+    if len(systems) < 2:
+        raise UsageError(f"found {len(systems)} system; expected two or more to compare")
+    _warn_of_few_draws(how, len(systems))
+    prepared = preparation_of(model)
+    references = read_references(reference, live_progress(), prepared)
+    names, files = _parse_systems(systems)
+    translations = [
+        [(str(file), read_hypotheses(file, references, reference[0], prepared)) for file in runs] for runs in files
+    ]
+    reports = []
+    for text, chosen in metrics.items():
+        scorer, statistics = _statistics(chosen, references, translations, threads or available_cores())
+        report = {"metric": text, **compare_systems(chosen, scorer, names, statistics, how)}
+        signature = full_signature(chosen, len(references), how.resamples, how.seed, prepared=model is not None)
+        reports.append({**report, "signature": signature})
+    if as_json:
+        print(json.dumps(reports, indent=2, ensure_ascii=False))
+    else:
+        for report in reports:
+            _print(report)
 
 
 def _warn_of_few_draws(how: Resampling, systems: int) -> None:

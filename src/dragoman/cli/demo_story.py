@@ -64,7 +64,7 @@ def show(story: Story) -> None:
     _tell_posterior(story, teller)
     _tell_derivation(teller, max((story.translations[i] for i in examples), key=_jumps))
     teller.page.heading("The corpus")
-    facts = [(key, str(value)) for key, value in story.manifest.items() if not isinstance(value, dict)]
+    facts = [(key, value) for key, value in story.manifest.items() if not isinstance(value, dict)]
     teller.page.table(["", ""], facts)
     path = story.out / "report.html"
     teller.page.write(path)

@@ -93,11 +93,14 @@ def _write_parameters(formatter: Any, ctx: Context, parameters: Iterable[Any]) -
 
 
 def _without_containers(names: str) -> str:
-    """The type of one value, where several may be given or a range is meant.
+    """The type of one value, where several may be given or a range is meant; none for a flag, which takes no value.
 
     >>> _without_containers("--arpa <list[Path]>"), _without_containers("--threads <int range>")
     ('--arpa <path>', '--threads <int>')
+    >>> _without_containers("--json <bool>")  # so some versions of the library have it
+    '--json'
     """
+    names = names.replace(" <bool>", "")
     return re.sub(r"<(?:list\[)?(\w+)(?:\]| range)>", lambda found: f"<{found[1].lower()}>", names)
 
 

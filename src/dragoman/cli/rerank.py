@@ -43,6 +43,14 @@ Features = Annotated[
     typer.Option("--feature", help="NAME=FILE: one more feature, a number a line for each hypothesis; repeatable."),
 ]
 
+#: Numbers with more gaps than this, and than there are lists, do not count lines.
+_MOST_GAPS = 1_000_000
+
+
+def _methods() -> list[str]:
+    """The methods that take lists."""
+    return [name for name in TUNERS.names() if issubclass(TUNERS.get(name), Tuner)]
+
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
@@ -63,7 +71,7 @@ def register(app: typer.Typer) -> None:
         format_name: Format = None,
         format_option: FormatOptions = None,
         feature: Features = None,
-        method: Annotated[str, typer.Option(help=f"One of {', '.join(TUNERS.names())}.")] = "mert",
+        method: Annotated[str, typer.Option(help=f"One of {', '.join(_methods())}.")] = "mert",
         method_option: Annotated[list[str] | None, typer.Option(help="NAME=VALUE for the method; repeatable.")] = None,
         metric: Annotated[str, typer.Option(help="What is optimised; see `dragoman score --help`.")] = "bleu",
         start: Annotated[Path | None, typer.Option(help="Weights to begin with.")] = None,
@@ -77,7 +85,7 @@ def register(app: typer.Typer) -> None:
         progress, workers = live_progress(), threads or available_cores()
         tuner = options_from(TUNERS.get(method), method_option or [])
         if not isinstance(tuner, Tuner):
-            raise UsageError(f"{method} samples derivations of a model; lists need a method that takes them, like mert")
+            raise UsageError(f"{method} samples derivations of a model; lists need one of {', '.join(_methods())}")
         chosen = parse_metric(metric)
         references = read_references(reference, progress)
         lists, _ = _read(candidates, format_name, format_option, feature, len(references[0]), progress)
@@ -109,14 +117,49 @@ def register(app: typer.Typer) -> None:
         format_option: FormatOptions = None,
         feature: Features = None,
     ) -> None:
-        """Print the best hypothesis of each list under some weights."""
-        lists, form = _read(candidates, format_name, format_option, feature, None, live_progress())
-        sorted_lists = reranked(lists, _fitting(weights, lists))
+        """Print the best hypothesis of each list under some weights.
+
+        Lists with numbers give the lines of these numbers, counted from 0, and a sentence without a list an empty line;
+        lists with names give their lines in the order of the file.
+        """
+        progress = live_progress()
+        lists, form = _read(candidates, format_name, format_option, feature, None, progress)
+        chosen = _fitting(weights, lists)
+        idle = [name for name in lists.features.names if name not in chosen]
+        if idle:
+            progress.warn(
+                f"{weights}: {len(idle):,} of {len(lists.features.names):,} features have no weight and count"
+                f" for nothing: {', '.join(idle[:3])}{', ...' if len(idle) > 3 else ''}"
+            )
+        sorted_lists = reranked(lists, chosen)
         firsts = first_hypotheses(sorted_lists)
         with open_output("-") as stream:
-            stream.write("".join(f"{firsts.get(i, '')}\n" for i in range(len(lists))).encode())
+            for i in _lists_of_lines(lists.sentence_ids, candidates, progress):
+                stream.write(f"{firsts.get(i, '')}\n".encode())
         if out is not None:
             form.write(out, sorted_lists)
+
+
+def _lists_of_lines(ids: Sequence[int | str], path: Path, progress: Progress) -> list[int]:
+    """Which list each line of the output comes from; -1 where there is none."""
+    numbers = [name for name in ids if isinstance(name, int)]
+    if not numbers:
+        return list(range(len(ids)))
+    if len(numbers) < len(ids) or min(numbers) < 0 or max(numbers) >= _MOST_GAPS + 2 * len(ids):
+        odd = next(
+            (name for name in ids if not isinstance(name, int)), min(numbers) if min(numbers) < 0 else max(numbers)
+        )
+        raise DataError(
+            f"{len(ids)} lists have numbers for lines, but one has '{odd}'", path=path, expected="lines counted from 0"
+        )
+    places = {number: i for i, number in enumerate(numbers)}
+    found = [places.get(line, -1) for line in range(max(numbers) + 1)]
+    if missing := found.count(-1):
+        progress.warn(
+            f"{path}: {missing:,} of {len(found):,} sentences have no list, the first of them is {found.index(-1)};"
+            " their lines are empty"
+        )
+    return found
 
 
 def _choice_table(title: str, problem: Problem, weights: NDArray[np.float64], seed: int) -> Group:

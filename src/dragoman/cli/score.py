@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -13,13 +14,17 @@ import typer
 from dragoman.cli import terminal
 from dragoman.cli.flags import Json, Threads, command
 from dragoman.core.corpus import Corpus
-from dragoman.core.errors import DataError
+from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import open_output, read_lines
 from dragoman.core.live import live_progress
 from dragoman.core.progress import available_cores
+from dragoman.evaluation.statistics.comparison import Resampling
 from dragoman.evaluation.statistics.measured import Measured, measure
 from dragoman.metrics import METRICS
+from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.combined import parse_metric
+from dragoman.metrics.metric import Metric
+from dragoman.metrics.preparation import Tokenisation
 from dragoman.metrics.references import read_references
 from dragoman.metrics.texts import mismatch
 from dragoman.model.bundle import Model
@@ -35,9 +40,13 @@ Metrics = Annotated[
     list[str] | None,
     typer.Option(
         "--metric",
+        "-m",
         help=f"One of {', '.join(METRICS.names())}, with options as in `bleu:lowercase=true` (more behind commas);"
         " or a weighted sum such as `bleu-ter(case_sensitive=true)`. Repeatable; bleu by default.",
     ),
+]
+Tokenise = Annotated[
+    Tokenisation | None, typer.Option("--tokenize", "-tok", help="Tokeniser of sacreBLEU for BLEU; none by default.")
 ]
 PreparedBy = Annotated[
     Path | None,
@@ -55,6 +64,7 @@ def register(app: typer.Typer) -> None:
         examples=[
             "dragoman score --reference test.en < test.out",
             "dragoman score --reference ref --metric bleu --metric chrf:word_order=2 system1.out system2.out",
+            "dragoman score --reference test.en -m BLEU -m chrF -tok 13a --paired system1.out system2.out",
             "dragoman score --reference test.en --metric ter --sentences scores.tsv --json test.out",
         ],
     )
@@ -62,11 +72,15 @@ def register(app: typer.Typer) -> None:
         reference: ReferenceFiles,
         hypotheses: Annotated[list[Path] | None, typer.Argument(help="Translations to score.")] = None,
         metric: Metrics = None,
+        tokenise: Tokenise = None,
         model: PreparedBy = None,
         sentences: Annotated[
             Path | None, typer.Option(help="Write the score of each sentence to this file (TSV).")
         ] = None,
         resamples: Annotated[int, typer.Option(min=0, help="Bootstrap resamples for 95 % intervals; 0: none.")] = 1000,
+        paired: Annotated[
+            bool, typer.Option("--paired", help="Compare the translations by the paired bootstrap, as `compare` does.")
+        ] = False,
         seed: Seed = 0,
         as_json: Json = False,
         threads: Threads = None,
@@ -79,7 +93,16 @@ def register(app: typer.Typer) -> None:
         BLEU, TER and chrF are sacreBLEU's numbers for the same text (BLEU with its tokeniser `none` unless told
         otherwise). Options of a metric: its class in `dragoman.metrics`, or give a wrong one to see their names.
         """
-        metrics = {text: parse_metric(text) for text in metric or ["bleu"]}
+        metrics = chosen_metrics(metric, tokenise)
+        if paired:
+            if sentences is not None or resamples == 0:
+                raise UsageError("--paired goes without --sentences, and with resamples")
+            from dragoman.cli.compare import compare_files  # which has its options from here
+
+            how = Resampling(resamples, trials=0, samples=0, seed=seed)
+            systems = list(map(str, hypotheses or []))
+            compare_files(systems, reference, metrics, how, model=model, as_json=as_json, threads=threads)
+            return
         text = preparation_of(model)
         references = read_references(reference, live_progress(), text)
         scored: list[Measured] = []
@@ -96,6 +119,19 @@ def register(app: typer.Typer) -> None:
             print(json.dumps(results, indent=2, ensure_ascii=False))
         else:
             _print(results, f"{', '.join(map(str, reference))}")
+
+
+def chosen_metrics(texts: Sequence[str] | None, tokenise: Tokenisation | None) -> dict[str, Metric]:
+    """The metrics by what the user calls them, BLEU with a tokeniser if there is one."""
+    found = {text: parse_metric(text) for text in texts or ["bleu"]}
+    if tokenise is None:
+        return found
+    if not any(isinstance(metric, Bleu) for metric in found.values()):
+        raise UsageError(f"--tokenize {tokenise} is for BLEU, which is not among the metrics")
+    return {
+        text: replace(metric, tokenise=tokenise) if isinstance(metric, Bleu) else metric
+        for text, metric in found.items()
+    }
 
 
 def preparation_of(model: Path | None) -> TextPreparation:
@@ -133,8 +169,21 @@ def _print(results: Sequence[dict[str, object]], title: str) -> None:
     for result in results:
         interval = result.get("interval")
         shown = f"{interval[0]:.2f} to {interval[1]:.2f}" if isinstance(interval, list) else "-"
-        rows.append((result["system"], result["metric"], f"{result['score']:6.2f}", shown))
+        rows.append((result["system"], result["metric"], f"{result['score']:6.2f}", shown, _details(result)))
+    columns = ["system", "metric", "score", "95 % interval", "precisions, brevity penalty, lengths"]
+    used = len(columns) if any(row[-1] for row in rows) else -1
     console = terminal.output()
-    console.print(terminal.table(title, ["system", "metric", "score", "95 % interval"], rows))
+    console.print(terminal.table(title, columns[:used], [row[:used] for row in rows]))
     for signature in dict.fromkeys(str(result["signature"]) for result in results):
         console.print(signature, style="dim", markup=False)
+
+
+def _details(result: Mapping[str, Any]) -> str:
+    """What sacreBLEU prints behind a score of BLEU."""
+    if "precisions" not in result:
+        return ""
+    precisions = "/".join(f"{precision:.1f}" for precision in result["precisions"])
+    return (
+        f"{precisions} (BP = {result['brevity_penalty']:.3f} ratio = {result['length_ratio']:.3f}"
+        f" hyp_len = {result['hypothesis_length']:.0f} ref_len = {result['reference_length']:.0f})"
+    )

@@ -91,6 +91,21 @@ class BleuScorer(ReferenceScorer):
         """Score sums of statistics."""
         return bleu_scores(statistics, self.metric.smoothing, self.metric.smoothing_value)
 
+    def details(self, statistics: NDArray[np.float64]) -> dict[str, object]:
+        """Precisions in per cent, smoothed as in the score, the brevity penalty, and the lengths with their ratio."""
+        length, reference_length = statistics[:2].tolist()
+        penalty = np.exp(1 - reference_length / length) if 0 < length < reference_length else float(length > 0)
+        shown, possible = _smoothed(statistics, self.metric.smoothing, self.metric.smoothing_value)
+        matched = bool((statistics[2 : 2 + self.metric.order] > 0).any())
+        precisions = 100 * np.divide(shown, possible, out=np.zeros(len(shown)), where=(possible > 0) & matched)
+        return {
+            "precisions": precisions.tolist(),
+            "brevity_penalty": float(penalty),
+            "length_ratio": length / reference_length if reference_length else 0.0,
+            "hypothesis_length": length,
+            "reference_length": reference_length,
+        }
+
     def smooth_score(self, statistics: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         """Score one sum of statistics that need not be counts, and return the derivatives with respect to them."""
         order = (len(statistics) - 2) // 2
@@ -123,24 +138,32 @@ def bleu_scores(
     statistics = np.asarray(statistics, np.float64)
     order = (statistics.shape[-1] - 2) // 2
     length, reference_length = statistics[..., 0], statistics[..., 1]
-    matches, totals = statistics[..., 2 : 2 + order], statistics[..., 2 + order :]
-    value = _value(smoothing, value)
-    shown, possible = matches, totals
-    if smoothing == "add-k":
-        added = np.where(np.arange(order) > 0, value, 0.0)
-        shown, possible = matches + added, totals + added
-    elif smoothing == "floor":
-        shown = np.where(matches == 0, value, matches)
-    elif smoothing == "exp":  # 1/2 a match for the first order without one, 1/4 for the second, …
-        zeros = np.cumsum((matches == 0) & (totals > 0), axis=-1)
-        shown = np.where(matches == 0, 0.5**zeros, matches)
+    shown, possible = _smoothed(statistics, smoothing, value)
     present = np.cumprod(possible > 0, axis=-1).astype(bool)
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.where(present, np.log(shown) - np.log(possible), 0.0 if effective_order else -np.inf)
         used = np.maximum(present.sum(axis=-1), 1) if effective_order else order
         penalty = np.where(length < reference_length, 1 - reference_length / length, 0.0)
         scores = 100 * np.exp(penalty + logs.sum(axis=-1) / used)
-    return np.where((matches > 0).any(axis=-1), scores, 0.0)
+    return np.where((statistics[..., 2 : 2 + order] > 0).any(axis=-1), scores, 0.0)
+
+
+def _smoothed(
+    statistics: NDArray[np.float64], smoothing: Smoothing, value: float | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Matches and n-grams of each order, smoothed."""
+    order = (statistics.shape[-1] - 2) // 2
+    matches, totals = statistics[..., 2 : 2 + order], statistics[..., 2 + order :]
+    value = _value(smoothing, value)
+    if smoothing == "add-k":
+        added = np.where(np.arange(order) > 0, value, 0.0)
+        return matches + added, totals + added
+    if smoothing == "floor":
+        return np.where(matches == 0, value, matches), totals
+    if smoothing == "exp":  # 1/2 a match for the first order without one, 1/4 for the second, …
+        zeros = np.cumsum((matches == 0) & (totals > 0), axis=-1)
+        return np.where(matches == 0, 0.5**zeros, matches), totals
+    return matches, totals
 
 
 def _value(smoothing: Smoothing, value: float | None) -> float:

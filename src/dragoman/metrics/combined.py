@@ -42,7 +42,7 @@ class Combined(Metric):
             if found is None or (terms and not found[1]):
                 raise UsageError(f"cannot read '{self.expression}'; expected a weighted sum such as 0.5*bleu-0.5*ter")
             weight = float(found[2] or 1) * (-1 if found[1] == "-" else 1)
-            metric = options_from(METRICS.get(found[3]), _assignments(found[4] or ""))
+            metric = options_from(_called(found[3]), _assignments(found[4] or ""))
             terms.append((weight, metric if self.system is None else metric.for_system(self.system)))
             at = found.end()
         return terms
@@ -98,15 +98,21 @@ class CombinedScorer(Scorer):
 def parse_metric(text: str) -> Metric:
     """Read a metric as people write it: a name, `name:option=value,…`, or a weighted sum of metrics.
 
+    Names may have capitals, as in `BLEU` or `chrF`.
+
     >>> parse_metric("bleu:reference_length=shortest,lowercase=true").signature().split("|")[1:3]
     ['case:lc', 'eff:no']
     """
     name, colon, options = text.strip().partition(":")
-    if not colon and re.search(r"[*()+]|\w-\w", name) and name not in METRICS.names():
+    if not colon and re.search(r"[*()+]|\w-\w", name) and name.lower() not in METRICS.names():
         combined = Combined(expression=name)
         combined.terms()  # refuses what it cannot read now, not when it is first used
         return combined
-    return options_from(METRICS.get(name), _assignments(options))
+    return options_from(_called(name), _assignments(options))
+
+
+def _called(name: str) -> type[Metric]:
+    return METRICS.get(name if name in METRICS.names() else name.lower())
 
 
 def _assignments(options: str) -> list[str]:

@@ -34,6 +34,10 @@ class Scorer(ABC):
     def score(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
         """Score sums of statistics: the last axis is the statistics, the others are kept (also none)."""
 
+    def details(self, statistics: NDArray[np.float64]) -> dict[str, object]:
+        """Say what else is worth knowing of one sum of statistics, by names."""
+        return {}
+
     def sentence_scores(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
         """Score single sentences, smoothed where the metric needs that."""
         return self.score(statistics)

@@ -47,6 +47,10 @@ class Tuned:
             [self.sign * max(self.sign * event["score"] for event in run.events()) for run in self.runs(method)]
         )
 
+    def unchanged(self, method: Method) -> int:
+        """How many runs ended with the weights they began with, because they found nothing better."""
+        return sum(run.weights() == run.weights(0) for run in self.runs(method))
+
     def best_run(self, method: Method) -> Run:
         """The run with the best score on the tuning set."""
         return self.runs(method)[int(np.argmax(self.sign * self.scores(method)))]

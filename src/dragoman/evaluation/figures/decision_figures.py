@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.evaluation.figures.svg import panel_grid
+from dragoman.evaluation.figures.svg import COLOURS, panel_grid
 from dragoman.evaluation.statistics.bands import deviation_band, range_band
 from dragoman.evaluation.statistics.worth_seeing import limits_of_losses, limits_of_systems
 
@@ -36,7 +36,7 @@ def system_chart(panels: Mapping[str, Mapping[str, Mapping[str, Vector]]]) -> Fi
         low, high = limits_of_systems([band for systems in bands.values() for band in systems])
         for i, (decision, by_method) in enumerate(decisions.items()):
             places = np.arange(len(methods)) + _WIDTH * ((i + 0.5) / len(decisions) - 0.5)
-            colour = f"C{i}"
+            colour = COLOURS[i % len(COLOURS)]
             for place, scores, band in zip(places.tolist(), by_method.values(), bands[decision], strict=True):
                 mean = float(band.mean[0])
                 if not low <= mean <= high:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.evaluation.figures.svg import panel_grid
+from dragoman.evaluation.figures.svg import COLOURS, panel_grid
 from dragoman.evaluation.statistics.bands import Band, deviation_band
 from dragoman.evaluation.statistics.worth_seeing import limits_of_curves
 
@@ -61,7 +61,7 @@ def weight_lines(names: Sequence[str], weights: Vector, lines: Sequence[tuple[Ve
     figure, axes = panel_grid(len(names), columns=4, size=(2.5, 1.8))
     for ax, name, weight, (values, scores) in zip(axes, names, weights.tolist(), lines, strict=True):
         ax.plot(values, scores, linewidth=1, drawstyle="steps-mid")
-        ax.axvline(weight, color="#b03030", linewidth=1)
+        ax.axvline(weight, color=COLOURS[1], linewidth=1)
         ax.set_title(name, fontsize="small")
         ax.tick_params(labelsize="x-small")
     low, high = min(scores.min() for _, scores in lines), max(scores.max() for _, scores in lines)
@@ -77,6 +77,7 @@ def weight_chart(names: Sequence[str], weights: Mapping[str, Vector]) -> Figure:
 
     figure = Figure(figsize=(8, 0.36 * len(names) + 1))
     ax = figure.add_subplot()
+    ax.set_prop_cycle(color=COLOURS)
     for i, (name, runs) in enumerate(weights.items()):
         shift = 0.6 * ((i + 0.5) / len(weights) - 0.5)
         places = np.tile(np.arange(len(names)) + shift, (len(runs), 1))

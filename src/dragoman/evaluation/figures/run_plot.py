@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dragoman.evaluation.figures.svg import COLOURS
 from dragoman.evaluation.statistics.worth_seeing import limits_of_scores
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def draw_runs(runs: Mapping[str, Events], metric: str, *, sign: int = 1) -> Figu
         1 + len(others), 1, sharex=True, squeeze=False, height_ratios=[2.0, *(1.0 for _ in others)]
     )
     axes = panels[:, 0]
+    axes[0].set_prop_cycle(color=COLOURS)
     scores = np.array([event["score"] for events in runs.values() for event in events])
     for name, events in runs.items():
         places = _places(events)

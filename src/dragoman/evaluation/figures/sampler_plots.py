@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from dragoman.evaluation.figures.svg import panel_grid
+from dragoman.evaluation.figures.svg import COLOURS, panel_grid
 from dragoman.evaluation.statistics.spread import mean_of_beginnings
 from dragoman.sampling.diagnostics.results import SentenceDiagnostics
 from dragoman.sampling.diagnostics.summary import INDEPENDENT, Summary
@@ -13,7 +13,6 @@ from dragoman.sampling.diagnostics.summary import INDEPENDENT, Summary
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_COLOURS = ("#1f6f8b", "#c8553d", "#588b4c", "#8e6bbf")
 _GREY = "#888888"
 _PANELS = 12  # sentences that are drawn one by one
 _COLUMNS = 4
@@ -53,7 +52,7 @@ def draw_autocorrelation(sentences: Sequence[SentenceDiagnostics]) -> Figure:
     figure, axes = panel_grid(1, columns=_COLUMNS, size=(6.4, 3.0))
     for place, runs in enumerate(zip(*(one.runs for one in sentences), strict=True)):
         mean = mean_of_beginnings([run.autocorrelation for run in runs], _LAGS)
-        axes[0].plot(mean, color=_COLOURS[place % len(_COLOURS)], label=runs[0].initial)
+        axes[0].plot(mean, color=COLOURS[place % len(COLOURS)], label=runs[0].initial)
     axes[0].axhline(0, color=_GREY, linewidth=0.8)
     axes[0].set_xlabel("samples apart")
     axes[0].set_ylabel("autocorrelation of the score")
@@ -79,7 +78,7 @@ def draw_expectations(summary: Summary, features: Sequence[str] | None = None) -
                 panel.plot([0], [row.differences[column]], "D", color="black", markersize=4, label=row.evidence)
         for number, name in enumerate(names):
             found = [row for row in rows if row.evidence == name]
-            colour = _GREY if name == "n-best" else _COLOURS[(number - 1) % len(_COLOURS)]
+            colour = _GREY if name == "n-best" else COLOURS[(number - 1) % len(COLOURS)]
             at = [1 + sizes.index(row.size) for row in found if row.size is not None]
             panel.plot(at, [row.differences[column] for row in found], "o-", color=colour, markersize=3, label=name)
         panel.axhline(0, color="black", linewidth=0.6)
@@ -93,7 +92,7 @@ def draw_expectations(summary: Summary, features: Sequence[str] | None = None) -
 
 def _divergence(axes: Any, sizes: Sequence[int], rows: Lines) -> None:
     for place, (name, derivations, translations) in enumerate(rows):
-        colour = _GREY if name == INDEPENDENT else _COLOURS[place % len(_COLOURS)]
+        colour = _GREY if name == INDEPENDENT else COLOURS[place % len(COLOURS)]
         axes.plot(sizes, derivations, "o-", color=colour, markersize=3, label=f"{name}, derivations")
         axes.plot(sizes, translations, "s--", color=colour, markersize=3, label=f"{name}, translations")
     axes.set_xscale("log")

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+#: Colours that can be told apart also by those who see few: the palette of Okabe & Ito (2008), without its yellow.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
+
+
 def figure_svg(figure: Figure) -> str:
     """Return a figure as SVG text: the same figure gives the same text."""
     from matplotlib import rc_context
@@ -36,6 +40,8 @@ def panel_grid(count: int, *, columns: int, size: tuple[float, float]) -> tuple[
     rows = -(-count // columns)
     figure = Figure(figsize=(size[0] * columns, size[1] * rows), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
+    for ax in axes:
+        ax.set_prop_cycle(color=COLOURS)
     for ax in axes[count:]:
         ax.remove()
     return figure, axes[:count]

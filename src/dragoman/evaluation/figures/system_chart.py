@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from dragoman.evaluation.figures.svg import COLOURS
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -16,6 +18,7 @@ def draw_systems(metric: str, scores: Mapping[str, tuple[float, float]]) -> Figu
     names = sorted(scores, key=lambda name: scores[name][0])
     figure = Figure(figsize=(6, 0.8 + 0.35 * len(names)), layout="constrained")
     axes = figure.subplots()
+    axes.set_prop_cycle(color=COLOURS)
     means, deviations = zip(*(scores[name] for name in names), strict=True)
     axes.errorbar(means, range(len(names)), xerr=deviations, fmt="o", capsize=3)
     axes.set_yticks(range(len(names)), names)

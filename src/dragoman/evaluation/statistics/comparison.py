@@ -40,7 +40,8 @@ def compare_systems(
 ) -> dict[str, Any]:
     """Run all tests on the statistics (axes run, sentence, column) of some systems.
 
-    With a correction, pairs have corrected p-values beside the raw ones, and the order line goes by them.
+    Systems are the same if their statistics are, sentence by sentence, as those of identical translations. With a
+    correction, pairs have corrected p-values beside the raw ones, and the order line goes by them.
     """
     upward = metric.higher_is_better
     bootstrap = paired_bootstrap(scorer, systems, higher_is_better=upward, resamples=how.resamples, seed=how.seed)
@@ -65,6 +66,7 @@ def compare_systems(
             "difference": float(bootstrap.scores[a] - bootstrap.scores[b]),
             "share_better": bootstrap.share_better(a, b),
             "p_bootstrap": bootstrap.p_value(a, b),
+            "same": np.array_equal(systems[a], systems[b]),
             "conclusive": {str(size): [float(table[a, b]), float(table[b, a])] for size, table in shares.items()},
         }
         if how.trials:
@@ -72,7 +74,7 @@ def compare_systems(
                 scorer, systems[a], systems[b], trials=how.trials, seed=how.seed
             )
         pairs.append(pair)
-    order = bootstrap.order_line(names)
+    order = bootstrap.order_line(names, _same(pairs))
     if how.correction == "holm":
         pairs = with_holm(pairs)
         order = corrected_order(pairs)
@@ -93,7 +95,11 @@ def corrected_order(pairs: Sequence[Mapping[str, Any]]) -> str:
     """The order of some systems, of all pairs of which there are corrected p-values of the bootstrap."""
     p_values = {(pair["better"], pair["worse"]): pair["p_bootstrap_holm"] for pair in pairs}
     ranking = sorted({name for pair in p_values for name in pair}, key=lambda name: sum(name == b for _, b in p_values))
-    return order_line(ranking, lambda better, worse: p_values[better, worse] <= SIGNIFICANT)
+    return order_line(ranking, lambda better, worse: p_values[better, worse] <= SIGNIFICANT, _same(pairs))
+
+
+def _same(pairs: Sequence[Mapping[str, Any]]) -> set[tuple[str, str]]:
+    return {(pair["better"], pair["worse"]) for pair in pairs if pair.get("same")}
 
 
 def _scores(

@@ -34,6 +34,7 @@ class Measured:
             "system": self.system,
             "metric": self.label,
             "score": self.score,
+            **self.scorer.details(self.statistics.sum(axis=0)),
         }
         if resamples and len(self.statistics):
             resampled = bootstrap_scores(self.scorer, [self.statistics], resamples=resamples, seed=seed)

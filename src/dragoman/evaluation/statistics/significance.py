@@ -8,7 +8,7 @@ counted again, and the same seed gives the same result.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,24 +78,28 @@ class PairedBootstrap:
         """Whether the first system is significantly better: in 95 of 100 resamples."""
         return self.share_better(first, second) >= CONCLUSIVE
 
-    def order_line(self, names: Sequence[str]) -> str:
+    def order_line(self, names: Sequence[str], same: Collection[tuple[str, str]] = ()) -> str:
         """Return the order of the systems in one line, see `order_line`."""
         better = {(names[a], names[b]): self.is_better(a, b) for a, b in itertools.pairwise(self.order())}
-        return order_line([names[system] for system in self.order()], lambda a, b: better[a, b])
+        return order_line([names[system] for system in self.order()], lambda a, b: better[a, b], same)
 
     def _signed(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         return scores if self.higher_is_better else -scores
 
 
-def order_line(ranking: Sequence[str], is_better: Callable[[str, str], bool]) -> str:
+def order_line(
+    ranking: Sequence[str], is_better: Callable[[str, str], bool], same: Collection[tuple[str, str]] = ()
+) -> str:
     """Return an order as Schuth (2010) writes it: `>` is significantly better than the next, `≥` is not.
+
+    Pairs that are the `same` have `=`.
 
     >>> order_line(["a", "b", "c"], lambda first, second: second == "c")
     'a ≥ b > c'
     """
     line = ranking[0]
     for before, after in itertools.pairwise(ranking):
-        line += f" {'>' if is_better(before, after) else '≥'} {after}"
+        line += f" {'=' if (before, after) in same else '>' if is_better(before, after) else '≥'} {after}"
     return line
 
 

@@ -14,9 +14,7 @@ from dragoman.core.ragged import Ragged
 from dragoman.sampling.global_features import GlobalFunctions
 from dragoman.sampling.schedule import Schedule, checked_seed
 from dragoman.search.phrase.batch import Found, PhraseArrays, PhraseBatch
-
-#: Scores beyond this are overflowing, or were infinite to begin with.
-_LARGEST = 1e100
+from dragoman.search.phrase.finite import check_scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,13 +79,13 @@ def run_chains(
     """
     options, count = batch.options, len(batch.options.offsets) - 1
     _check_schedule(schedule, per_pass, temperature, burn_in)
-    _check_scores(batch, first_number)
+    check_scores(batch, first_number)
     if starts is None:
         starts = Ragged(np.empty(0, np.int32), np.zeros(count + 1, np.int64))
     if len(starts) != count:
         raise ValueError(f"{len(starts)} derivations to start from for {count} sentences")
     if proposal is not None:
-        _check_scores(proposal, first_number)
+        check_scores(proposal, first_number)
     bounds = np.arange(count + 1) if documents is None else documents
     try:
         out = kernels.gibbs_sample(
@@ -154,23 +152,6 @@ def _check_schedule(schedule: Schedule, per_pass: bool, temperature: float, burn
     for value in (temperature, *burn_in.tolist()):
         if not (np.isfinite(value) and value > 0):
             raise UsageError(f"the temperature is {value}; expected a finite number above 0")
-
-
-def _check_scores(batch: PhraseBatch, first_number: int) -> None:
-    batch.weights.check_finite()
-    arrays = batch.arrays
-    worst = np.abs(batch.estimates)
-    if len(worst):
-        worst = worst + np.abs(arrays.reorder_from).max(axis=1) + np.abs(arrays.reorder_to).max(axis=1)
-    for option_number in np.flatnonzero(~(worst < _LARGEST)).tolist():
-        options = batch.options
-        sentence = int(options.sentence[option_number])
-        words = options.source.sentences[sentence][options.begin[option_number] : options.end[option_number]]
-        raise DataError(
-            f"sentence {first_number + sentence + 1}: the option '{options.source.vocab.text(words)}' → "
-            f"'{options.vocab.text(options.words[option_number])}' scores {batch.estimates[option_number]}",
-            expected="features and weights whose sum is finite",
-        )
 
 
 def _without_idle_models(arrays: PhraseArrays) -> PhraseArrays:

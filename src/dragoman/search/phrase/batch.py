@@ -127,8 +127,9 @@ class PhraseBatch:
         """Each option's local score and the language models' score of its words without context."""
         total = self.local.copy()
         rows = np.arange(len(self.options), dtype=np.int32)
-        for k, name in enumerate(self._lm_names):
-            total += self.weights.get(name, 0.0) * self.read(k, np.zeros(len(rows), np.int32), rows)
+        with np.errstate(over="ignore", invalid="ignore"):  # `check_scores` says what is not finite
+            for k, name in enumerate(self._lm_names):
+                total += self.weights.get(name, 0.0) * self.read(k, np.zeros(len(rows), np.int32), rows)
         return total
 
     @cached_property

@@ -20,6 +20,7 @@ from dragoman.search.global_feature import GlobalFeature
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
 from dragoman.search.markup import Given, parse_markup
 from dragoman.search.phrase.batch import BoundaryFeature, Found, LocalFeature, PhraseBatch
+from dragoman.search.phrase.finite import check_scores
 from dragoman.search.phrase.greedy import greedy_search
 from dragoman.search.phrase.lattice import Edges, derivation_features, hypergraph
 from dragoman.search.phrase.options import OptionCollector, PhraseOptions
@@ -98,6 +99,7 @@ class PhraseTranslator(Translator):
     ) -> PhraseSearched:
         """Search a batch of tokenised sentences, by dense and sparse features: global ones count for nothing."""
         batch = self.batch(part)
+        check_scores(batch)
         wanted = None if targets is None else _encoded(batch, targets)
         found = self._search(batch, targets=wanted, lattice=forests)
         for i in np.flatnonzero(found.outcomes == _TOO_LARGE).tolist():

@@ -57,7 +57,16 @@ def first_weights(nbest: NBest) -> Weights:
 
 def reranked(nbest: NBest, weights: Weights) -> NBest:
     """Return the lists with their scores replaced by the weighted sums, each sorted best first (stable)."""
-    scores = nbest.features.dot(weights)
+    weights.check_finite()
+    with np.errstate(over="ignore", invalid="ignore"):  # which we look for
+        scores = nbest.features.dot(weights)
+    if not np.isfinite(scores).all():
+        row = int(np.flatnonzero(~np.isfinite(scores))[0])
+        sums = {name: value * weights.get(name, 0.0) for name, value in nbest.features.row(row).items()}
+        name = max(sums, key=lambda name: abs(sums[name]))
+        raise DataError(
+            f"hypothesis {row + 1} has no finite score: {name} weighs {weights[name]:g}", expected="smaller weights"
+        )
     sentence = np.repeat(np.arange(len(nbest)), np.diff(nbest.sentences))
     return replace(nbest, scores=scores).reordered(np.lexsort((-scores, sentence)))
 

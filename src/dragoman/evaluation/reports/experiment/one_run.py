@@ -31,7 +31,7 @@ def add_best_run(sheets: Sheets, method: Method, tuned: Tuned, looked_at: TunedW
     sheets.page.figure(
         weight_lines(looked_at.names, weights, along_each_weight(problem, weights, tuned.sign, threads), metric),
         f"{metric} of the tuning set as one weight changes and the others stay (the run with seed"
-        f" {run.options['seed']}, all its candidates; exact). The red line is the weight that was chosen.",
+        f" {run.options['seed']}, all its candidates; exact). The upright line is the weight that was chosen.",
     )
     if not isinstance(problem, HypergraphProblem):
         steps = np.array([looked_at.scaled(run.weights(i)) for i in range(len(run.events()))])

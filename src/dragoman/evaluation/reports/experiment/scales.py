@@ -36,7 +36,7 @@ def add_scales(sheets: Sheets, translated: Translated) -> None:
         "Probabilities are exp(scale · score), so that a scale of 2 is that of weights twice as large. It was"
         " chosen for the weights of each run on the tuning set: below are the geometric mean over runs, and in"
         " brackets the smallest and the largest. If many runs are at the edge of the scales, offer more of them."
-        " Samples were drawn anew for each scale."
+        + (" Samples were drawn anew for each scale." if any(s.decision.by_samples for s in systems) else "")
     )
     columns = ["scale", "at the edge of the scales", f"{metric} at scale 1, against the best scale"]
     page.table([*sheets.naming, *columns], table)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dragoman.evaluation.experiments.measured import Measured, Translated
-from dragoman.evaluation.experiments.plan import Plan
+from dragoman.evaluation.experiments.plan import Method, Plan
 from dragoman.evaluation.experiments.systems import System, systems_of
 from dragoman.evaluation.experiments.tuned import Tuned
 from dragoman.evaluation.figures.decision_figures import system_chart
@@ -13,6 +13,8 @@ from dragoman.evaluation.statistics.spread import geometric_mean, mean_sd
 #: What was measured, by test set and metric.
 Tests = dict[tuple[str, str], Measured]
 Table = tuple[list[str], Rows]
+
+_UNCHANGED = "with start weights"
 
 
 def summary(sheets: Sheets, tuned: Tuned, translated: Translated, tests: Tests) -> Table:
@@ -25,13 +27,20 @@ def summary(sheets: Sheets, tuned: Tuned, translated: Translated, tests: Tests) 
     for system in systems_of(plan):
         # What belongs to a method stands in the row of its first decision.
         method = system.method if system.decision == plan.decisions[0] else None
-        row: list[object] = [*sheets.named(system), len(plan.seeds) if system.method else 1]
+        row: list[object] = [*sheets.named(system), _counted(tuned, system.method, len(plan.seeds))]
         row += [mean_sd(tuned.scores(method) if method else None)]
         row += [mean_sd(found.scores(system)) for found in tests.values()]
         row += [geometric_mean([chosen.scale for chosen in translated.scales(system)])] if scaled else []
         row += [mean_sd(tuned.iterations(method), 1), mean_sd(tuned.seconds(method), 1)] if method else ["", ""]
         rows.append(tuple(row))
     return columns, rows
+
+
+def _counted(tuned: Tuned, method: Method | None, runs: int) -> int | str:
+    if method is None:
+        return 1
+    unchanged = tuned.unchanged(method)
+    return f"{runs} ({unchanged} {_UNCHANGED})" if unchanged else runs
 
 
 def add_scores(sheets: Sheets, table: Table, tests: Tests) -> None:
@@ -57,6 +66,11 @@ def add_scores(sheets: Sheets, table: Table, tests: Tests) -> None:
             " far from the others.",
         )
     page.table(*table)
+    if any(_UNCHANGED in str(cell) for row in table[1] for cell in row):
+        page.paragraph(
+            f"Runs “{_UNCHANGED}” found nothing that scores better on the tuning set: they ended with the weights that"
+            " they began with. They are part of the means, but no result of tuning."
+        )
 
 
 def write_runs(sheets: Sheets, tuned: Tuned, tests: Tests) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dragoman.decision.rule import Rule
 from dragoman.evaluation.experiments.plan_decisions import PlannedDecision
 from dragoman.evaluation.reports.experiment.sheets import Rows, Sheets
+from dragoman.evaluation.reports.report import in_words
+from dragoman.tuning.methods.method import TuningMethod
 
 _OF_ONE_RUN = {"method", "options", "seed"}
 
@@ -11,8 +14,9 @@ _OF_ONE_RUN = {"method", "options", "seed"}
 def add_settings(sheets: Sheets) -> None:
     """All options of tuning, methods and decisions."""
     plan = sheets.plan
-    rows: Rows = [(key, str(value)) for key, value in plan.job.description().items() if key not in _OF_ONE_RUN]
-    rows += [(f"options of {method.name}", str(method.tuner)) for method in plan.methods]
+    described = plan.job.description().items()
+    rows: Rows = [(key.replace("_", " "), in_words(value)) for key, value in described if key not in _OF_ONE_RUN]
+    rows += [(f"options of {method.name}", _options(method.tuner)) for method in plan.methods]
     if plan.has_decisions:
         rows += [(f"decision {decision.name}", _described(decision)) for decision in plan.decisions]
     sheets.page.heading("Settings")
@@ -20,8 +24,13 @@ def add_settings(sheets: Sheets) -> None:
 
 
 def _described(decision: PlannedDecision) -> str:
-    parts = [str(decision.decision.rule), f"by {decision.decision.evidence}"]
-    parts += [str(decision.sampling)] if decision.by_samples else []
+    parts = [_options(decision.decision.rule), f"by {decision.decision.evidence}"]
+    parts += [f"sampling: {in_words(decision.sampling.to_dict())}"] if decision.by_samples else []
     parts += [f"{decision.decision.nbest_size} best"] if decision.decision.evidence == "nbest" else []
     parts += [f"scale of {', '.join(f'{scale:g}' for scale in decision.scales)}"] if decision.scales else []
     return "; ".join(parts)
+
+
+def _options(chosen: TuningMethod | Rule) -> str:
+    """The name of a method or rule, and its options."""
+    return f"{chosen.name}: {in_words(chosen.to_dict())}"
