@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import PathLike, open_output, read_lines
+from dragoman.core.sound import LARGEST
 
 
 class Weights(Mapping[str, float]):
@@ -84,6 +85,8 @@ class Weights(Mapping[str, float]):
                 value = math.nan
             if not math.isfinite(value):
                 raise DataError(f"the weight of {name} is '{text}'", path=path, line=number, expected="a number")
+            if abs(value) > LARGEST:
+                raise DataError(f"the weight of {name} is {text}", path=path, line=number, expected="a smaller number")
             if name in values:
                 raise DataError(f"the weight of {name} is given twice", path=path, line=number)
             values[name] = value
