@@ -58,14 +58,14 @@ class Weights(Mapping[str, float]):
 
     @cached_property
     def finite(self) -> bool:
-        """Whether all of them are finite numbers."""
-        return all(map(math.isfinite, self._values.values()))
+        """Whether all of them are finite numbers, and sums of scores with them are."""
+        return all(abs(value) <= LARGEST for value in self._values.values())
 
     def check_finite(self) -> None:
-        """Refuse weights that are not finite numbers."""
+        """Refuse weights that are not finite numbers, or so large that sums of scores are not."""
         if not self.finite:
-            name, value = next((name, value) for name, value in self.items() if not math.isfinite(value))
-            raise UsageError(f"the weight of {name} is {value}; expected a finite number")
+            name, value = next((name, value) for name, value in self.items() if not abs(value) <= LARGEST)
+            raise UsageError(f"the weight of {name} is {value}; expected a finite number of a usual size")
 
     @classmethod
     def read(cls, path: PathLike) -> Weights:
@@ -85,8 +85,6 @@ class Weights(Mapping[str, float]):
                 value = math.nan
             if not math.isfinite(value):
                 raise DataError(f"the weight of {name} is '{text}'", path=path, line=number, expected="a number")
-            if abs(value) > LARGEST:
-                raise DataError(f"the weight of {name} is {text}", path=path, line=number, expected="a smaller number")
             if name in values:
                 raise DataError(f"the weight of {name} is given twice", path=path, line=number)
             values[name] = value

@@ -172,7 +172,7 @@ class Model:
         Sparse names that the model cannot have are counted in a warning: they may come from a model with other tags.
         """
         file = Path(path) / _WEIGHTS if Path(path).is_dir() else Path(path)
-        weights = Weights.read(file)
+        weights = _read_weights(file)
         names = set(self.feature_names)
         others = [name for name in weights if name not in names]
         unknown = [name for name in others if not name.startswith(_sparse_prefixes())]
@@ -258,7 +258,7 @@ class Model:
                     place: load_parts(folder / place, part_rows(about, heading, file), part)
                     for heading, (place, part) in PARTS.items()
                 },
-                weights=Weights.read(folder / _WEIGHTS),
+                weights=_read_weights(folder / _WEIGHTS),
                 settings=Settings.from_dict(_table(about, "settings", file)),
                 history=_table(about, "history", file) if "history" in about else {},
                 extra_features={
@@ -284,9 +284,7 @@ class Model:
         return model
 
     def _check(self, folder: Path) -> None:
-        """Compare the arrays with their checksums, and refuse any that could lead a kernel astray all the same."""
-        if (folder / CHECKSUMS).exists():
-            compare_checksums(folder, complete=False)
+        """Refuse arrays that could lead a kernel astray, whatever their checksums, and those that have changed."""
         for name, vocab in (("source", self.source_vocab), ("target", self.target_vocab)):
             in_folder(folder / "vocab" / name, vocab.check)
         for place, _ in PARTS.values():
@@ -295,6 +293,8 @@ class Model:
         in_folder(folder / _EXTRA, lambda: self._ready)
         if self.casing is not None:
             in_folder(folder / _CASING, self.casing.check)
+        if (folder / CHECKSUMS).exists():
+            compare_checksums(folder, complete=False)
 
 
 def _read_description(folder: Path) -> dict[str, Any]:
@@ -315,6 +315,15 @@ def _read_description(folder: Path) -> dict[str, Any]:
 
 def _load(folder: Path, build: Callable[[Arrays], Loaded]) -> Loaded:
     return in_folder(folder, build, load_arrays(folder))
+
+
+def _read_weights(file: Path) -> Weights:
+    weights = Weights.read(file)
+    try:
+        weights.check_finite()
+    except UsageError as error:
+        raise DataError(str(error), path=file) from None
+    return weights
 
 
 def _table(about: Mapping[str, Any], heading: str, file: Path) -> dict[str, Any]:
