@@ -1,12 +1,25 @@
 """Model folders that something happened to."""
 
+import os
 import shutil
+import subprocess
+import sys
 import tomllib
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from dragoman.core.corpus import Corpus
+from dragoman.core.errors import DataError
+from dragoman.core.verified import fingerprint, remember_verified
+from dragoman.formats.tagged_text import TaggedText
 from dragoman.model.bundle import Model
+from dragoman.model.checksums import checked_files, write_checksums
+from dragoman.model.extra_features import EXTRA_FEATURES
+from dragoman.text.casing import Casing
 
 COMMANDS = {
     "show": lambda model, out: ["model", "show", model],
@@ -20,6 +33,28 @@ COMMANDS = {
 def damaged(model, tmp_path):
     """A copy of the model to damage."""
     return shutil.copytree(model, tmp_path / "model")
+
+
+def settle(folder):
+    """Let files have been written some time ago."""
+    for file in folder.rglob("*"):
+        os.utime(file, ns=(10**18, 10**18))
+
+
+@pytest.fixture(scope="module")
+def rich_model(model, toy, tmp_path_factory):
+    """The model with features of its own kinds and with case, so that it has every sort of array."""
+    lines = [" ".join(pair.target) for pair in toy.pairs]
+    tags = Corpus.from_lines([" ".join(f"T{len(word) % 3}" for word in line.split()) for line in lines])
+    features = [EXTRA_FEATURES.get(name)() for name in ("boundary-tags", "word-pair", "word-deletion", "phrase-length")]
+    loaded = Model.load(model).with_features(features, tagged=TaggedText(Corpus.from_lines(lines), tags))
+    out = tmp_path_factory.mktemp("rich") / "model"
+    replace(
+        loaded,
+        casing=Casing.learn([line.title() for line in lines]),
+        settings=replace(loaded.settings, lowercase=True),
+    ).save(out)
+    return out
 
 
 def arrays_of(folder):
@@ -119,8 +154,8 @@ def test_weights_that_are_no_numbers(dragoman, damaged):
     )
 
 
-def test_loading_reads_no_array(model, damaged):
-    """Arrays are mapped: what they hold is read when it is asked for, and not before."""
+def test_loading_copies_no_array(model, damaged):
+    """Arrays are mapped: processes share what they hold."""
     loaded = Model.load(damaged)
     table = loaded.tables["tm"]
     for array in (table.sources.values, table.log_scores, table.targets.values, table.alignments.values):
@@ -130,7 +165,7 @@ def test_loading_reads_no_array(model, damaged):
         assert isinstance(array.base, np.memmap)
 
 
-def test_a_huge_model_is_open_at_once(damaged):
+def test_a_huge_model_that_was_checked_before_is_open_at_once(damaged):
     """A table of 40 GB that is a hole in the disk: reading it would take half a minute, or all memory."""
     folder = damaged / "tables" / "tm"
     header = np.lib.format.header_data_from_array_1_0(np.empty(0, np.int32)) | {"shape": (10**10,)}
@@ -140,4 +175,145 @@ def test_a_huge_model_is_open_at_once(damaged):
     offsets = np.load(folder / "target_offsets.npy")
     offsets[-1] = 10**10
     np.save(folder / "target_offsets.npy", offsets)
+    settle(damaged)
+    remember_verified(fingerprint(checked_files(damaged)))
     assert len(Model.load(damaged).tables["tm"].targets.values) == 10**10
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_damage_does_harm(rich_model, tmp_path, seed):
+    """Whatever an array or a text holds, and without checksums: a sentence says so, or the model can be used."""
+    script, count = Path(__file__).with_name("mutate.py"), 500
+    arguments = [sys.executable, script, rich_model, tmp_path / "model", str(seed), str(count)]
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=300)
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0, (lines[-1:], done.stderr)
+    found = Counter(lines[1::2])
+    harm = [pair for pair in zip(lines[::2], lines[1::2], strict=True) if pair[1] not in ("refused", "same", "other")]
+    assert not harm
+    assert found.total() == count
+    assert found["refused"] > count / 2
+    assert found["same"] > found["other"] > 0
+
+
+def change(folder, name, at, value):
+    """Set an element of an array, and let its checksum be right."""
+    file = folder / f"{name}.npy"
+    array = np.load(file)
+    array.reshape(-1)[at] = value
+    np.save(file, array)
+    write_checksums(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "value", "expected"),
+    [
+        ("language_models/lm/states", 2, 5 << 32, "'states' has the state 1 back off to 5; expected a smaller one"),
+        ("language_models/lm/states", 2, 0x7FC00000, "'states' holds nan; expected finite numbers of a usual size"),
+        ("language_models/lm/unigrams", 1, 10**5 << 32, "'unigrams' holds 100000; expected numbers from 0 to "),
+        ("language_models/lm/bounds", 0, 1, "'bounds' has other ends; expected offsets from 0 to "),
+        ("language_models/lm/slots", slice(None), 1 << 32, "'slots' has no free slot; expected at least one"),
+        ("tables/tm/sources", 0, 10**6, "'sources' holds 1000000; expected numbers from 0 to "),
+        ("tables/tm/targets", 0, -1, "'targets' holds -1; expected numbers from 0 to "),
+        ("tables/tm/source_offsets", 1, 10**9, "'source_offsets' falls from 1000000000 to "),
+        ("tables/tm/index", slice(None), 0, "'index' has no free slot; expected at least one"),
+        ("tables/tm/target_ids", 0, 10**6, "'target_ids' holds 1000000; expected numbers from 0 to "),
+        ("tables/tm/log_scores", 3, np.nan, "'log_scores' holds nan; expected finite numbers of a usual size"),
+        ("tables/tm/reordering.lr", 3, -np.inf, "'reordering.lr' holds -inf; expected finite numbers of a usual size"),
+        ("tables/tm/alignments", 0, 65535, "'alignments' links words that are not there; expected a phrase table"),
+        ("vocab/target/blob", 15, 10, "'blob' holds white space; expected words"),
+        ("vocab/target/blob", 15, 255, "'blob' is not UTF-8; expected words"),
+        ("casing/forms", 0, 255, "'forms' is not UTF-8; expected how words are written"),
+    ],
+)
+def test_what_does_not_fit_is_named(dragoman, rich_model, tmp_path, name, at, value, expected):
+    folder = shutil.copytree(rich_model, tmp_path / "model")
+    change(folder, name, at, value)
+    result = dragoman("translate", "--model", folder, stdin=b"la ville\n")
+    assert result.code == 1
+    assert result.error.startswith(f"{(folder / name).parent}: the array {expected}")
+
+
+def test_changed_numbers_are_found_when_a_model_is_loaded_for_the_first_time(dragoman, damaged):
+    file = damaged / "tables" / "tm" / "log_scores.npy"
+    scores = np.load(file)
+    scores[0, 0] += 1
+    np.save(file, scores)
+    result = dragoman("model", "show", damaged)
+    assert result.code == 1
+    assert result.error.startswith(f"{file}: is damaged; expected checksum ")
+
+
+def test_what_was_checked_is_not_read_again_until_it_changes(damaged, monkeypatch):
+    checks = []
+    check = Model._check
+    monkeypatch.setattr(Model, "_check", lambda model, folder: checks.append(folder) or check(model, folder))
+    Model.load(damaged)
+    settle(damaged)
+    for _ in range(3):
+        Model.load(damaged)
+    assert len(checks) == 2  # files that have only just been written may yet change
+    file = damaged / "tables" / "tm" / "target_ids.npy"
+    ids = np.load(file)
+    ids[0] += 1
+    np.save(file, ids)
+    for _ in range(2):
+        with pytest.raises(DataError, match=r"target_ids\.npy: is damaged"):
+            Model.load(damaged)
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(damaged, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    settle(damaged)
+    for _ in range(2):
+        assert Model.load(damaged).tables
+
+
+@pytest.mark.parametrize("name", ["../tm", "..", ".", "", "a/b", "/tmp", "a\\\\b", "a\\u0000b", "x" * 300])
+def test_names_that_lead_elsewhere(dragoman, damaged, name):
+    file = damaged / "model.toml"
+    file.write_text(file.read_text().replace('name = "tm"', f'name = "{name}"'))
+    result = dragoman("model", "show", damaged)
+    assert result.code == 1
+    assert result.error.startswith(f"{file}: has a table of the name ")
+    assert result.error.endswith("; expected a name without a path")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ('kind = "phrase-based"', "kind = []", "has a model of the kind []; expected phrase-based"),
+        ("[[table]]", "[table]", "has no tables under table; expected [[table]]"),
+        ("[settings]", "[[settings]]", "has a value for settings; expected a table [settings]"),
+        ("reordering_limit = 6", "reordering_limit = 9999999999", "reordering-limit is 9999999999; expected at most "),
+        ("reordering_limit = 6", f"reordering_limit = {'[' * 5000}", "is not TOML ("),
+        ("reordering_limit = 6", f"reordering_limit = {'9' * 5000}", "is not TOML ("),
+    ],
+)
+def test_descriptions_of_another_shape(dragoman, damaged, old, new, expected):
+    file = damaged / "model.toml"
+    assert old in file.read_text()
+    file.write_text(file.read_text().replace(old, new))
+    result = dragoman("model", "show", damaged)
+    assert result.code == 1
+    assert result.error.startswith(f"{file}: {expected}")
+
+
+def test_weights_that_no_sum_can_hold(dragoman, damaged):
+    file = damaged / "weights.txt"
+    file.write_text(file.read_text().replace("lm 0.5", "lm 1e300"))
+    result = dragoman("translate", "--model", damaged, stdin=b"la ville\n")
+    assert (result.code, result.error) == (
+        1,
+        f"{file}: the weight of lm is 1e+300; expected a finite number of a usual size",
+    )
+
+
+def test_the_longest_jump_that_there_is(dragoman, model, toy):
+    text = toy.source.read_bytes()
+    free, long = (
+        dragoman("translate", "--model", model, "--reordering-limit", n, stdin=text) for n in (1000, 2**31 - 1)
+    )
+    assert (free.code, long.code) == (0, 0)
+    assert free.out == long.out

@@ -21,7 +21,7 @@ def read_toml(path: PathLike) -> dict[str, Any]:
         raise DataError(f"cannot be read ({error.strerror})", path=path) from None
     except UnicodeDecodeError:
         raise DataError("is not UTF-8", path=path, expected="a TOML file") from None
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also for numbers too long to be read, and brackets in brackets
         raise DataError(f"is not TOML ({error})", path=path) from None
 
 

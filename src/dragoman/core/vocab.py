@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.errors import DataError
+from dragoman.core.sound import check_offsets, check_range
 
 UNK, BOS, EOS = 0, 1, 2
 SPECIAL = ("<unk>", "<s>", "</s>")
@@ -48,6 +49,23 @@ class Vocab:
         if not _is_vocabulary(blob, offsets, index):
             raise DataError("the arrays of a vocabulary are missing or damaged")
         return cls(blob, offsets, index)  # type: ignore[arg-type]
+
+    def check(self, prefix: str = "") -> None:
+        """Refuse arrays that hold anything but words that are found; they are called `prefix` and their name."""
+        check_offsets(f"{prefix}offsets", self.offsets, len(self.blob))
+        check_range(f"{prefix}index", self.index, -1, len(self))
+        try:
+            bytes(self.blob).decode()
+        except UnicodeDecodeError:
+            raise DataError(f"the array '{prefix}blob' is not UTF-8", expected="words") from None
+        if np.any((self.blob == ord(" ")) | ((self.blob >= ord("\t")) & (self.blob <= ord("\r")))):
+            raise DataError(f"the array '{prefix}blob' holds white space", expected="words")
+        if np.any(np.diff(self.offsets) == 0) or np.any(self.blob[self.offsets[:-1]] & 0xC0 == 0x80):
+            raise DataError(f"the array '{prefix}offsets' cuts letters apart, or words without letters off")
+        if tuple(self[i] for i in range(len(SPECIAL))) != SPECIAL:
+            raise DataError(f"the array '{prefix}blob' begins with other words", expected=" ".join(SPECIAL))
+        if not np.array_equal(self.map_to(self), np.arange(len(self))):
+            raise DataError(f"the array '{prefix}index' does not lead to every word", expected="an index of the words")
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """Return the arrays that make up the vocabulary, by name, for storing."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,15 +18,17 @@ from dragoman.core.files import PathLike, output_folder
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.store import Arrays, load_arrays, save_arrays
 from dragoman.core.toml import format_toml, read_toml
+from dragoman.core.verified import fingerprint, is_verified, remember_verified
 from dragoman.core.version import version
 from dragoman.core.vocab import Vocab
 from dragoman.core.weights import Weights
 from dragoman.formats.tagged_text import TaggedText
+from dragoman.model.checksums import CHECKSUMS, checked_files, compare_checksums, write_checksums
 from dragoman.model.extra_features import EXTRA_FEATURES
 from dragoman.model.extra_features.feature import ExtraFeature, ModelParts, NeighbourFeature, PairFeature
 from dragoman.model.features import CORE_FEATURES, phrase_features, reordering_features
 from dragoman.model.language_model import LanguageModel
-from dragoman.model.parts import KINDS, PARTS, Kind, load_parts
+from dragoman.model.parts import KINDS, PARTS, Kind, in_folder, load_parts, part_rows
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.model.settings import Settings
 from dragoman.text.casing import Casing
@@ -36,7 +37,7 @@ from dragoman.text.preparation import TextPreparation
 #: Raised when a change makes older bundles unreadable.
 FORMAT = 1
 
-_CHECKED, _WEIGHTS, _CASING = "checksums.toml", "weights.txt", "casing"
+_WEIGHTS, _CASING, _EXTRA = "weights.txt", "casing", "extra_features"
 
 
 Loaded = TypeVar("Loaded")
@@ -171,7 +172,7 @@ class Model:
         Sparse names that the model cannot have are counted in a warning: they may come from a model with other tags.
         """
         file = Path(path) / _WEIGHTS if Path(path).is_dir() else Path(path)
-        weights = Weights.read(file)
+        weights = _read_weights(file)
         names = set(self.feature_names)
         others = [name for name in weights if name not in names]
         unknown = [name for name in others if not name.startswith(_sparse_prefixes())]
@@ -217,11 +218,11 @@ class Model:
                 for name, part in getattr(self, place).items():
                     save_arrays(folder / place / name, part.arrays())
             for feature, learnt in self.extra_features.items():
-                save_arrays(folder / "extra_features" / feature.name, learnt)
+                save_arrays(folder / _EXTRA / feature.name, learnt)
             if self.casing is not None:
                 save_arrays(folder / _CASING, self.casing.arrays())
             (folder / _WEIGHTS).write_text(self.weights.format(), encoding="utf-8")
-            (folder / _CHECKED).write_text(format_toml(_checksums(folder)), encoding="utf-8")
+            write_checksums(folder)
             (folder / "model.toml").write_text(format_toml(self._description()), encoding="utf-8")
 
     def _description(self) -> dict[str, Any]:
@@ -241,33 +242,59 @@ class Model:
 
     @classmethod
     def load(cls, path: PathLike) -> Model:
-        """Open a bundle; arrays are memory-mapped, so that this takes no time and processes share them."""
+        """Open a bundle; arrays are memory-mapped, so that this takes no time and processes share them.
+
+        A bundle that is new on this machine, or has changed, is read from end to end first: nothing that it holds can
+        harm later.
+        """
         folder = Path(path)
+        file = folder / "model.toml"
         about = _read_description(folder)
         try:
-            return cls(
+            model = cls(
                 source_vocab=_load(folder / "vocab" / "source", Vocab.from_arrays),
                 target_vocab=_load(folder / "vocab" / "target", Vocab.from_arrays),
                 **{
-                    place: load_parts(folder / place, about.get(heading, []), part)
+                    place: load_parts(folder / place, part_rows(about, heading, file), part)
                     for heading, (place, part) in PARTS.items()
                 },
-                weights=Weights.read(folder / _WEIGHTS),
-                settings=Settings.from_dict(about["settings"]),
-                history=about.get("history", {}),
+                weights=_read_weights(folder / _WEIGHTS),
+                settings=Settings.from_dict(_table(about, "settings", file)),
+                history=_table(about, "history", file) if "history" in about else {},
                 extra_features={
-                    EXTRA_FEATURES.get(row["name"]).from_dict(row.get("options", {})): load_arrays(
-                        folder / "extra_features" / row["name"]
+                    EXTRA_FEATURES.get(row["name"]).from_dict(row["options"]): load_arrays(
+                        folder / _EXTRA / row["name"]
                     )
-                    for row in about.get("extra_feature", [])
+                    for row in part_rows(about, "extra_feature", file, options=True)
                 },
-                global_features={row["name"]: row.get("options", {}) for row in about.get("global_feature", [])},
+                global_features={
+                    row["name"]: row["options"] for row in part_rows(about, "global_feature", file, options=True)
+                },
                 casing=_load(folder / _CASING, Casing.from_arrays) if (folder / _CASING).is_dir() else None,
             )
         except KeyError as error:
-            raise DataError(f"lacks {error}", path=folder / "model.toml", expected="a complete model") from None
+            raise DataError(f"lacks {error}", path=file, expected="a complete model") from None
         except UsageError as error:
-            raise DataError(str(error), path=folder / "model.toml") from None
+            raise DataError(str(error), path=file) from None
+        mark = fingerprint(checked_files(folder))
+        if mark is None or not is_verified(mark):
+            model._check(folder)
+            if mark is not None:
+                remember_verified(mark)
+        return model
+
+    def _check(self, folder: Path) -> None:
+        """Refuse arrays that could lead a kernel astray, whatever their checksums, and those that have changed."""
+        for name, vocab in (("source", self.source_vocab), ("target", self.target_vocab)):
+            in_folder(folder / "vocab" / name, vocab.check)
+        for place, _ in PARTS.values():
+            for name, part in getattr(self, place).items():
+                in_folder(folder / place / name, part.check, self.source_vocab, self.target_vocab)
+        in_folder(folder / _EXTRA, lambda: self._ready)
+        if self.casing is not None:
+            in_folder(folder / _CASING, self.casing.check)
+        if (folder / CHECKSUMS).exists():
+            compare_checksums(folder, complete=False)
 
 
 def _read_description(folder: Path) -> dict[str, Any]:
@@ -281,17 +308,29 @@ def _read_description(folder: Path) -> dict[str, Any]:
             path=file,
             expected=f"format {FORMAT}, which dragoman {version()} reads",
         )
-    if about.get("kind") not in KINDS:
+    if about.get("kind") not in [*KINDS]:
         raise DataError(f"has a model of the kind {about.get('kind')!r}", path=file, expected=" or ".join(KINDS))
     return about
 
 
 def _load(folder: Path, build: Callable[[Arrays], Loaded]) -> Loaded:
-    arrays = load_arrays(folder)
+    return in_folder(folder, build, load_arrays(folder))
+
+
+def _read_weights(file: Path) -> Weights:
+    weights = Weights.read(file)
     try:
-        return build(arrays)
-    except DataError as error:
-        raise DataError(str(error), path=folder) from None
+        weights.check_finite()
+    except UsageError as error:
+        raise DataError(str(error), path=file) from None
+    return weights
+
+
+def _table(about: Mapping[str, Any], heading: str, file: Path) -> dict[str, Any]:
+    table = about[heading]
+    if not isinstance(table, dict):
+        raise DataError(f"has a value for {heading}", path=file, expected=f"a table [{heading}]")
+    return table
 
 
 def _some(names: list[str]) -> str:
@@ -308,30 +347,11 @@ def model_digest(path: PathLike) -> str:
     """What a bundle holds, in a few letters: its description, weights and the checksums of its arrays."""
     folder = Path(path)
     _read_description(folder)
-    return digest(folder / name for name in ("model.toml", _WEIGHTS, _CHECKED) if (folder / name).exists())
+    return digest(folder / name for name in ("model.toml", _WEIGHTS, CHECKSUMS) if (folder / name).exists())
 
 
 def verify(path: PathLike) -> int:
     """Compare every array of a bundle with its checksum; returns how many there are."""
     folder = Path(path)
     _read_description(folder)
-    expected = cast("dict[str, int]", read_toml(folder / _CHECKED))
-    for name, value in expected.items():
-        file = folder / name
-        if not file.is_file():
-            raise DataError("is missing", path=file, expected="an array of the model")
-        if _crc32(file) != value:
-            raise DataError("is damaged", path=file, expected=f"checksum {value}")
-    return len(expected)
-
-
-def _checksums(folder: Path) -> dict[str, int]:
-    return {path.relative_to(folder).as_posix(): _crc32(path) for path in sorted(folder.rglob("*.npy"))}
-
-
-def _crc32(path: Path) -> int:
-    value = 0
-    with path.open("rb") as stream:
-        while block := stream.read(1 << 22):
-            value = zlib.crc32(block, value)
-    return value
+    return compare_checksums(folder, complete=True)

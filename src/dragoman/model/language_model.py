@@ -16,6 +16,7 @@ from dragoman.core.errors import DataError
 from dragoman.core.ngrams import NGrams, NGramTable
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.sound import LARGEST, blocks, check_numbers, check_offsets, check_range
 from dragoman.core.store import Arrays
 from dragoman.core.vocab import BOS, EOS, UNK, Vocab
 
@@ -47,12 +48,12 @@ class Perplexity:
     @property
     def including_oovs(self) -> float:
         """The perplexity with unknown words counted."""
-        return float(10 ** (-self.logprob / max(self.tokens, 1)))
+        return _power(-self.logprob / max(self.tokens, 1))
 
     @property
     def excluding_oovs(self) -> float:
         """The perplexity of the known words alone."""
-        return float(10 ** (-(self.logprob - self.oov_logprob) / max(self.tokens - self.oovs, 1)))
+        return _power(-(self.logprob - self.oov_logprob) / max(self.tokens - self.oovs, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +83,8 @@ class LanguageModel:
         """Index n-grams.
 
         N-grams whose prefixes or suffixes are missing are taken as they are. Words without a unigram are unknown,
-        and without `<unk>` unknown words have the log-probability `MISSING_UNKNOWN`.
+        and without `<unk>` unknown words have the log-probability `MISSING_UNKNOWN`. A probability of 0 becomes the
+        least that there is.
         """
         tables = ngrams.orders
         for n, table in enumerate(tables, 1):
@@ -92,8 +94,9 @@ class LanguageModel:
                 raise DataError(f"n-grams of order {n} hold ids that are not in their vocabulary")
         slots, states, unigrams, bounds, implied_slots, implied_words, duplicate = kernels.lm_index(
             np.concatenate([table.words.ravel() for table in tables]),
-            np.concatenate([table.logprobs for table in tables]),
-            np.concatenate([table.backoffs for table in tables]),
+            # Logarithms of 0 would make sums that are no numbers.
+            np.maximum(np.concatenate([table.logprobs for table in tables]), np.float32(-LARGEST)),
+            np.clip(np.concatenate([table.backoffs for table in tables]), np.float32(-LARGEST), np.float32(LARGEST)),
             np.cumsum([0, *map(len, tables)]),
             len(ngrams.vocab),
             MISSING_UNKNOWN,
@@ -125,9 +128,47 @@ class LanguageModel:
             own[name] = array
         vocab = Vocab.from_arrays({name[6:]: array for name, array in arrays.items() if name.startswith("vocab.")})
         fits = own["slots"].shape[1] == own["states"].shape[1] == 2 and len(own["slots"]).bit_count() == 1
-        if not fits or len(own["unigrams"]) != len(vocab) or own["bounds"][-1:] != [len(own["states"])]:
+        if not fits or len(own["unigrams"]) != len(vocab) or own["bounds"][-1:].tolist() != [len(own["states"])]:
             raise DataError("the arrays of a language model do not fit together")
         return cls(vocab, **own)  # type: ignore[arg-type]
+
+    def check(self, source_vocab: Vocab, target_vocab: Vocab) -> None:
+        """Refuse arrays in which a query could leave them or never end: they are read once from end to end."""
+        self.vocab.check("vocab.")
+        states, words = len(self.states), len(self.vocab)
+        check_offsets("bounds", self.bounds, states)
+        if self.order < 1 or self.bounds[1] != 1:
+            raise DataError("the array 'bounds' has no place for the empty context", expected="a language model")
+        check_range("implied_slots", self.implied_slots, 0, len(self.slots))
+        check_range("implied_words", self.implied_words, 0, words)
+        self._check_states()
+        reached = np.zeros(states, bool)
+        reached[0] = True
+        count = 1 + _check_entries("unigrams", self.unigrams, np.zeros(1, np.int64), self.bounds, reached)
+        free = False
+        for rows in blocks(len(self.slots)):
+            keys, entries = self.slots[rows].T
+            used = keys != 0
+            free |= not used.all()
+            parents = (keys[used] >> np.uint64(32)).astype(np.int64)
+            check_range("slots", parents, 1, states)
+            check_range("slots", (keys[used] & np.uint64(0xFFFFFFFF)).astype(np.int64), 0, words)
+            count += _check_entries("slots", entries[used], parents, self.bounds, reached)
+        if not free:
+            raise DataError("the array 'slots' has no free slot", expected="at least one")
+        if count != states or not reached.all():
+            raise DataError("the arrays 'states' and 'slots' do not fit together", expected="an n-gram for each state")
+
+    def _check_states(self) -> None:
+        """Refuse states that do not lead to shorter ones."""
+        for rows in blocks(len(self.states)):
+            records = np.ascontiguousarray(self.states[rows, 0]).view(_ENTRY)
+            check_numbers("states", records["log10"])
+            own = np.arange(rows.start, rows.stop)
+            wrong = np.flatnonzero((records["state"] < 0) | (records["state"] >= np.maximum(own, 1)))
+            if len(wrong):
+                found = f"has the state {own[wrong[0]]} back off to {records['state'][wrong[0]]}"
+                raise DataError(f"the array 'states' {found}", expected="a smaller one")
 
     def arrays(self) -> Arrays:
         """Return the arrays that make up the model, by name, for storing."""
@@ -253,6 +294,35 @@ class LanguageModel:
             by_ids = np.lexsort(words.T[::-1])
             orders.append(_table(words[by_ids], entries[rows[by_ids]], states, self.bounds, n))
         return NGrams(self.vocab, tuple(orders))
+
+
+def _power(exponent: float) -> float:
+    """That power of 10, which may be infinite."""
+    with np.errstate(over="ignore"):
+        return float(np.float64(10) ** exponent)
+
+
+def _check_entries(
+    name: str,
+    packed: NDArray[np.uint64],
+    parents: NDArray[np.int64],
+    bounds: NDArray[np.int64],
+    reached: NDArray[np.bool_],
+) -> int:
+    """Refuse n-grams after these contexts that lead to no state, or to too long a one.
+
+    Marks the states that are these n-grams themselves, and returns how many n-grams are states.
+    """
+    entries = np.ascontiguousarray(packed).view(_ENTRY)
+    check_numbers(name, entries["log10"])
+    check_range(name, entries["state"], 0, int(bounds[-1]))
+    own, longest = (np.searchsorted(bounds, found, side="right") for found in (entries["state"], parents))
+    # A state of length n has n + 1 bounds at or below it.
+    if np.any(own > longest + 1):
+        raise DataError(f"the array '{name}' leads to a context that is too long", expected="a language model")
+    same = entries["state"][own == longest + 1]
+    reached[same] = True
+    return len(same)
 
 
 def _own_state(entries: NDArray[np.void], bounds: NDArray[np.int64], length: int) -> NDArray[np.bool_]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Protocol, Self, TypeVar
 
 from dragoman.core.errors import DataError
 from dragoman.core.store import Arrays, load_arrays
+from dragoman.core.vocab import Vocab
 from dragoman.model.language_model import LanguageModel
 from dragoman.model.phrase_table import PhraseTable
 
@@ -16,6 +18,13 @@ Kind = Literal["phrase"]
 
 #: What each kind is called in `model.toml`.
 KINDS: dict[str, Kind] = {"phrase-based": "phrase"}
+
+
+# Names become folders: none may lead elsewhere.
+_NAME = re.compile(r"(?!\.\.?$)[^/\\\x00-\x1f]+")
+_LONGEST_NAME = 255
+
+Done = TypeVar("Done")
 
 
 class Part(Protocol):
@@ -31,6 +40,9 @@ class Part(Protocol):
     def restored(cls, about: Mapping[str, Any], arrays: Arrays) -> Self:
         """Build it from what the other two gave; arrays that do not fit together are refused."""
 
+    def check(self, source_vocab: Vocab, target_vocab: Vocab) -> None:
+        """Read it all, and refuse what no kernel may see in a model with these words."""
+
 
 #: The parts that there can be any number of: their heading in `model.toml` and their folder, which is also the name of
 #: the model's attribute with all of them by name.
@@ -42,13 +54,34 @@ PARTS: dict[str, tuple[str, type[Part]]] = {
 
 def load_parts(folder: Path, rows: list[dict[str, Any]], part: type[Part]) -> dict[str, Any]:
     """Open all parts of one sort, given what `model.toml` says of them."""
-    found = {}
+    return {
+        row["name"]: in_folder(folder / row["name"], part.restored, row, load_arrays(folder / row["name"]))
+        for row in rows
+    }
+
+
+def in_folder(folder: Path, work: Callable[..., Done], *arguments: Any) -> Done:
+    """Do something with the arrays of a folder, which is named if they are not what they should be."""
+    try:
+        return work(*arguments)
+    except DataError as error:
+        if error.path is not None:
+            raise
+        raise DataError(str(error), path=folder) from None
+
+
+def part_rows(about: Mapping[str, Any], heading: str, file: Path, *, options: bool = False) -> list[dict[str, Any]]:
+    """Return what `model.toml` says of all parts of one sort, after a check that each name can be one of a folder."""
+    rows = about.get(heading, [])
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise DataError(f"has no tables under {heading}", path=file, expected=f"[[{heading}]]")
     for row in rows:
-        place = folder / row["name"]
-        try:
-            found[row["name"]] = part.restored(row, load_arrays(place))
-        except DataError as error:
-            if error.path is not None:
-                raise
-            raise DataError(str(error), path=place) from None
-    return found
+        name = row["name"]
+        if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name.encode()) > _LONGEST_NAME:
+            raise DataError(f"has a {heading} of the name {name!r}", path=file, expected="a name without a path")
+        if options and not isinstance(row.setdefault("options", {}), dict):
+            raise DataError(f"has no table as the options of {name}", path=file, expected="options")
+    names = [row["name"] for row in rows]
+    if len(set(names)) < len(names):
+        raise DataError(f"has two of one name under {heading}", path=file, expected="names that differ")
+    return rows

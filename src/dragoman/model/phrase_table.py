@@ -15,11 +15,15 @@ from dragoman.core.errors import DataError
 from dragoman.core.phrases import REORDERING_SCORES, PhrasePairs
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.sound import blocks, check_numbers, check_offsets, check_range
 from dragoman.core.store import Arrays
 from dragoman.core.vocab import Vocab
 
 #: The logarithm that stands for probability 0, as in Moses.
 LOG_ZERO = -100.0
+
+#: The words of a phrase: word links count them in a byte.
+LONGEST_PHRASE = 255
 
 _REORDERING = "reordering."
 
@@ -138,6 +142,36 @@ class PhraseTable:
             arrays["counts"] = self.counts
         return arrays | {f"{_REORDERING}{name}": scores for name, scores in self.log_reordering.items()}
 
+    def check(self, source_vocab: Vocab, target_vocab: Vocab) -> None:
+        """Refuse arrays in which a look-up could leave them or never end: they are read once from end to end."""
+        for name, phrases, vocab in (("source", self.sources, source_vocab), ("target", self.targets, target_vocab)):
+            check_offsets(f"{name}_offsets", phrases.offsets, len(phrases.values), longest=LONGEST_PHRASE)
+            check_range(f"{name}s", phrases.values, 0, len(vocab))
+        check_range("index", self.index, -1, len(self.sources))
+        if self.index.min() >= 0:
+            raise DataError("the array 'index' has no free slot", expected="at least one")
+        check_offsets("first_pair", self.first_pair, len(self))
+        check_range("target_ids", self.target_ids, 0, len(self.targets))
+        check_numbers("log_scores", self.log_scores)
+        for name, scores in self.log_reordering.items():
+            check_numbers(f"{_REORDERING}{name}", scores)
+        if self.alignments is not None:
+            self._check_links(self.alignments)
+
+    def _check_links(self, links: Ragged[np.uint16]) -> None:
+        check_offsets("alignment_offsets", links.offsets, len(links.values))
+        for rows in blocks(len(self)):
+            source = np.searchsorted(self.first_pair, np.arange(rows.start, rows.stop), side="right") - 1
+            target, ends = self.target_ids[rows], links.offsets[rows.start : rows.stop + 1]
+            values = links.values[ends[0] : ends[-1]]
+            for phrases, phrase, position in (
+                (self.sources, source, values >> 8),
+                (self.targets, target, values & 255),
+            ):
+                lengths = phrases.offsets[phrase + 1] - phrases.offsets[phrase]
+                if np.any(position >= np.repeat(lengths, np.diff(ends))):
+                    raise DataError("the array 'alignments' links words that are not there", expected="a phrase table")
+
     def about(self) -> dict[str, Any]:
         """What a model's description says of the table."""
         return {"scores": list(self.score_names), "pairs": len(self), "sources": len(self.sources)}
@@ -145,7 +179,10 @@ class PhraseTable:
     @classmethod
     def restored(cls, about: Mapping[str, Any], arrays: Arrays) -> PhraseTable:
         """Rebuild a table from its description and arrays."""
-        return cls.from_arrays(about["scores"], arrays)
+        names = about["scores"]
+        if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+            raise DataError(f"model.toml calls its scores {names!r}", expected="a list of names")
+        return cls.from_arrays(names, arrays)
 
     @classmethod
     def from_arrays(cls, score_names: Sequence[str], arrays: Arrays) -> PhraseTable:

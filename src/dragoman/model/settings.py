@@ -17,5 +17,7 @@ class Settings(Options):
     tokenise: bool = option(False, "whether text must be tokenised before the model sees it")
     lowercase: bool = option(False, "whether text must be lower-cased before the model sees it")
     unicode: Literal["NFC", "as-is"] = option("as-is", "whether letters must be composed before the model sees text")
-    reordering_limit: int = option(6, "longest jump between phrases; -1 is no limit", minimum=-1)
-    table_limit: int = option(20, "options per source phrase, best p(e|f) first; 0 is no limit", minimum=0)
+    reordering_limit: int = option(6, "longest jump between phrases; -1 is no limit", minimum=-1, maximum=2**31 - 1)
+    table_limit: int = option(
+        20, "options per source phrase, best p(e|f) first; 0 is no limit", minimum=0, maximum=2**31 - 1
+    )

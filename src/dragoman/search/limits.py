@@ -29,8 +29,10 @@ class SearchLimits(Options):
 class SpaceLimits(Options):
     """Which derivations there are. A model brings its own limits; these replace them."""
 
-    reordering_limit: int | None = option(None, "longest jump between phrases; -1 is no limit", minimum=-1)
-    table_limit: int | None = option(None, "options a source phrase; 0 is no limit", minimum=0)
+    reordering_limit: int | None = option(
+        None, "longest jump between phrases; -1 is no limit", minimum=-1, maximum=2**31 - 1
+    )
+    table_limit: int | None = option(None, "options a source phrase; 0 is no limit", minimum=0, maximum=2**31 - 1)
     table_limit_by: Literal["probability", "score"] = option(
         "probability", "keep the options best by p(e|f), or by weighted score with LM estimate as Moses does"
     )

@@ -53,13 +53,15 @@ class Casing:
 
     @cached_property
     def _forms(self) -> dict[str, str]:
-        try:
-            words, forms = (bytes(array.data).decode().split("\n")[:-1] for array in (self.words, self.forms))
-        except UnicodeDecodeError:
-            words, forms = [], [""]
+        words, forms = (_decoded(name, array) for name, array in (("words", self.words), ("forms", self.forms)))
         if len(words) != len(forms):
             raise DataError("the words and their forms do not fit together", expected="how words are written")
         return dict(zip(words, forms, strict=True))
+
+    def check(self) -> None:
+        """Refuse arrays that are no lines of text, or not as many."""
+        if not all(map(str.strip, self._forms.values())):
+            raise DataError("the array 'forms' has an empty line", expected="how words are written")
 
     def restore(self, line: str, source: str = "") -> str:
         """Give the words of a lower-cased line their case; words that are not known have that of the source's."""
@@ -91,6 +93,13 @@ class Casing:
 
 def _first_letter(text: str) -> str | None:
     return next((character for character in text if character.isalpha()), None)
+
+
+def _decoded(name: str, array: NDArray[np.uint8]) -> list[str]:
+    try:
+        return bytes(array.data).decode().split("\n")[:-1]
+    except UnicodeDecodeError:
+        raise DataError(f"the array '{name}' is not UTF-8", expected="how words are written") from None
 
 
 def _lines(texts: Iterable[str]) -> NDArray[np.uint8]:

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -40,7 +41,17 @@ void run_blocks(std::size_t blocks, int threads, nb::handle progress, BlockWork 
         nb::gil_scoped_release release;
         std::vector<std::thread> pool;
         const std::size_t wanted = running;
-        for (std::size_t i = 0; i < wanted; ++i) pool.emplace_back(worker);
+        pool.reserve(wanted);
+        try {
+            while (pool.size() < wanted) pool.emplace_back(worker);
+        } catch (const std::system_error&) {
+            // The system gives no more threads: those that there are do all the work, or this one by itself.
+            {
+                std::lock_guard lock(mutex);
+                running -= wanted - std::max<std::size_t>(pool.size(), 1);
+            }
+            if (pool.empty()) worker();
+        }
         std::unique_lock lock(mutex);
         while (running > 0) {
             if (changed.wait_for(lock, std::chrono::milliseconds(100), [&] { return running == 0; })) break;

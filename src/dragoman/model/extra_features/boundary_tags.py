@@ -78,7 +78,8 @@ class BoundaryTags(ExtraFeature):
         offsets = learnt_array(learnt, "phrase_offsets", np.int64, below=len(values) + 1)
         index = learnt_array(learnt, "index", np.int32)
         fits = (
-            len(of_word) == len(parts.target_vocab)
+            len(symbols) > _UNKNOWN
+            and len(of_word) == len(parts.target_vocab)
             and len(offsets) == len(left) + 1 == len(right) + 1
             and offsets[0] == 0
             and offsets[-1] == len(values)

@@ -3,6 +3,8 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+
 namespace dragoman::search::phrase {
 
 PhraseBatch::PhraseBatch(const nb::tuple& arrays, int reordering_limit)
@@ -23,7 +25,9 @@ PhraseBatch::PhraseBatch(const nb::tuple& arrays, int reordering_limit)
     model.distortion_weight = nb::cast<double>(arrays[13]);
     model.boundary = boundary_.size() ? boundary_.data() : nullptr;
     model.boundary_columns = static_cast<std::int64_t>(boundary_.shape(1));
-    model.reordering_limit = reordering_limit;
+    // No jump is longer than its sentence, and a limit that is not either can be added to a position.
+    const auto lengths = view(lengths_);
+    model.reordering_limit = std::min(reordering_limit, lengths.empty() ? 0 : *std::ranges::max_element(lengths));
 }
 
 OptionsView PhraseBatch::options(std::size_t sentence) const {

@@ -1,0 +1,51 @@
+"""The checksums of a model's arrays."""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+
+from dragoman.core.errors import DataError
+from dragoman.core.toml import format_toml, read_toml
+
+#: The file that they are in.
+CHECKSUMS = "checksums.toml"
+
+
+def write_checksums(folder: Path) -> None:
+    """Write those of all arrays in a folder."""
+    found = {file.relative_to(folder).as_posix(): _crc32(file) for file in _array_files(folder)}
+    (folder / CHECKSUMS).write_text(format_toml(found), encoding="utf-8")
+
+
+def compare_checksums(folder: Path, *, complete: bool) -> int:
+    """Refuse arrays that are not as they were written and, if they are to be `complete`, missing ones.
+
+    Returns how many there are in the list.
+    """
+    expected = read_toml(folder / CHECKSUMS)
+    for name, value in expected.items():
+        file = folder / name
+        if file.is_file():
+            if _crc32(file) != value:
+                raise DataError("is damaged", path=file, expected=f"checksum {value}")
+        elif complete:
+            raise DataError("is missing", path=file, expected="an array of the model")
+    return len(expected)
+
+
+def checked_files(folder: Path) -> list[Path]:
+    """The files of a model that have to be checked again when one of them changes."""
+    return [folder / "model.toml", *folder.glob(CHECKSUMS), *_array_files(folder)]
+
+
+def _array_files(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*.npy"))
+
+
+def _crc32(path: Path) -> int:
+    value = 0
+    with path.open("rb") as stream:
+        while block := stream.read(1 << 22):
+            value = zlib.crc32(block, value)
+    return value
