@@ -1,6 +1,6 @@
 """Draws docs/images/house.svg: the rooms of the package, and how data goes through them.
 
-    python docs/draw_house.py
+python docs/draw_house.py
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Any
 
 import dragoman
-from dragoman.cli.flags import Flags
+from dragoman.cli.shell.flags import Flags
 from dragoman.core.options import Options
 from generator import commands
 from generator.markdown import bounds, code, kind, prose, table, value

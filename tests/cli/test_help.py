@@ -9,8 +9,8 @@ import pytest
 import typer
 
 from dragoman import __version__ as version
-from dragoman.cli.commands import listed
 from dragoman.cli.main import build_app
+from dragoman.cli.shell.commands import listed
 
 
 def walk(command, *names):

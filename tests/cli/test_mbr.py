@@ -114,3 +114,16 @@ def test_bad_input_is_one_sentence(dragoman, jsonl, flat, tmp_path):
     assert "give one or the other" in error(*flat, "--weights", tmp_path / "weights", "--scale", "2")
     (tmp_path / "weights").write_text("1\n" * 4 + "0\n" * 3, encoding="utf-8")
     assert "all hypotheses of sentence 1 have probability 0" in error(*flat, "--weights", tmp_path / "weights")
+
+
+def test_utilities_that_were_made_elsewhere_take_the_place_of_a_metric(dragoman, jsonl, tmp_path):
+    matrix, names = tmp_path / "gains.npz", ["--candidates", jsonl]
+    usual = dragoman("mbr", *names, "--utility-matrix", matrix)
+    again = dragoman("mbr", *names, "--utility-matrix-in", matrix)
+    assert (again.code, again.out) == (0, usual.out)
+    with np.load(matrix) as arrays:
+        other = {**arrays, "gains": -arrays["gains"], "expected": -arrays["expected"]}
+    np.savez(matrix, **other)
+    assert dragoman("mbr", *names, "--utility-matrix-in", matrix).out != usual.out
+    both = dragoman("mbr", *names, "--utility-matrix-in", matrix, "--utility-matrix", tmp_path / "x.npz")
+    assert (both.code, "give one" in both.error) == (2, True)

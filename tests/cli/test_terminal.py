@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from rich.console import Console
 
-from dragoman.cli import terminal
+from dragoman.cli.shell import terminal
 from dragoman.core.live import BarProgress
 
 NASTY = "[/bold] a[0] [red]x[/red] \\"

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from dragoman.cli.flags import Threads, command
+from dragoman.cli.shell.flags import Threads, command
 from dragoman.core.corpus import Bitext
 from dragoman.core.live import live_progress
 from dragoman.core.options import options_from

@@ -12,8 +12,6 @@ import typer
 from numpy.typing import NDArray
 from rich.console import Group
 
-from dragoman.cli import terminal
-from dragoman.cli.flags import Json, Threads, command
 from dragoman.cli.score import (
     Metrics,
     PreparedBy,
@@ -24,6 +22,8 @@ from dragoman.cli.score import (
     preparation_of,
     read_hypotheses,
 )
+from dragoman.cli.shell import terminal
+from dragoman.cli.shell.flags import Json, Threads, command
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
 from dragoman.core.live import live_progress

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli import terminal
-from dragoman.cli.flags import Force, command, command_group, refuse_existing
+from dragoman.cli.shell import terminal
+from dragoman.cli.shell.flags import Force, command, command_group, refuse_existing
 from dragoman.core.live import live_progress
 from dragoman.core.options import options_from
 from dragoman.corpora import CORPORA

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli.flags import command
+from dragoman.cli.shell.flags import command
 from dragoman.core.errors import DataError, UsageError
 from dragoman.metrics.combined import parse_metric
 from dragoman.tuning.runs.run import Run

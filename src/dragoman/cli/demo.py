@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 from dragoman.cli.demo_story import Story, show
-from dragoman.cli.flags import Threads, command
+from dragoman.cli.shell.flags import Threads, command
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output, read_lines, write_error

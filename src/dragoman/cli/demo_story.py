@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dragoman.cli import terminal
+from dragoman.cli.shell import terminal
 from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.links import Links, source_positions, target_positions
 from dragoman.decision.posterior import Posterior

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from dragoman.cli import terminal
-from dragoman.cli.flags import (
+from dragoman.cli.shell import terminal
+from dragoman.cli.shell.flags import (
     Flags,
     Force,
     ModelFolder,
@@ -22,7 +22,7 @@ from dragoman.cli.flags import (
     command,
     refuse_existing,
 )
-from dragoman.cli.loading import load_translator
+from dragoman.cli.shell.loading import load_translator
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output, output_folder, read_lines
 from dragoman.core.live import live_progress

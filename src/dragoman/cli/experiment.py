@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli import terminal
-from dragoman.cli.flags import Restart, Threads, command
+from dragoman.cli.shell import terminal
+from dragoman.cli.shell.flags import Restart, Threads, command
 from dragoman.core.live import live_progress
 from dragoman.core.progress import available_cores
 from dragoman.evaluation.experiments.experiment import Experiment

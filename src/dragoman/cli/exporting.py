@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli.flags import Force, command, command_group, refuse_existing
+from dragoman.cli.shell.flags import Force, command, command_group, refuse_existing
 from dragoman.core.live import live_progress
 from dragoman.model.bundle import Model
 from dragoman.model.moses import export_moses

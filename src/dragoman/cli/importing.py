@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli.flags import Force, command, command_group, refuse_existing
 from dragoman.cli.model import print_model
+from dragoman.cli.shell.flags import Force, command, command_group, refuse_existing
 from dragoman.core.live import live_progress
 from dragoman.model.moses import import_moses
 

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli import terminal
-from dragoman.cli.flags import Flags, Threads, command, command_group
+from dragoman.cli.shell import terminal
+from dragoman.cli.shell.flags import Flags, Threads, command, command_group
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.live import live_progress

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli.commands import LazyGroup
-from dragoman.cli.help_page import ANY_WIDTH
+from dragoman.cli.shell.commands import LazyGroup
+from dragoman.cli.shell.help_page import ANY_WIDTH
 from dragoman.core.errors import DragomanError
 
 _HELP = """

@@ -11,9 +11,9 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from dragoman.cli import terminal
-from dragoman.cli.flags import Threads, command
 from dragoman.cli.rerank import Format, FormatOptions, chosen_format, read_numbers
+from dragoman.cli.shell import terminal
+from dragoman.cli.shell.flags import Threads, command
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import open_output
@@ -24,6 +24,7 @@ from dragoman.decision.gains import expected_gains
 from dragoman.decision.mbr import Mbr
 from dragoman.decision.posterior import Posterior
 from dragoman.decision.rule import Decisions
+from dragoman.decision.utilities import Utilities
 from dragoman.metrics.combined import parse_metric
 
 
@@ -68,6 +69,9 @@ def register(app: typer.Typer) -> None:
         utility_matrix: Annotated[
             Path | None, typer.Option(help="Write all gains to this file (.npz); see the tutorial.")
         ] = None,
+        utility_matrix_in: Annotated[
+            Path | None, typer.Option(help="Gains made elsewhere (.npz, .npy), in place of --metric's.")
+        ] = None,
         picture: Annotated[Path | None, typer.Option(help="SVG of the first sentence's distribution.")] = None,
         threads: Threads = None,
     ) -> None:
@@ -76,6 +80,10 @@ def register(app: typer.Typer) -> None:
         Candidates that are equal count as one with their weights added. The gain of a candidate is the metric's
         sentence score, with each string of the evidence as reference in turn, weighted by its probability.
         """
+        if utility_matrix_in is not None and utility_matrix is not None:
+            raise UsageError(
+                "--utility-matrix-in replaces the gains that --utility-matrix would write; give one of them"
+            )
         if weights is not None and (weights_from is not None or scale != 1.0):
             raise UsageError("--weights replaces --weights-from and --scale; give one or the other")
         progress = live_progress()
@@ -89,14 +97,18 @@ def register(app: typer.Typer) -> None:
             others = replace(others, logprobs=_log_weights(weights, others, evidence or candidates))
         posterior = _posterior(rule, others, evidence or candidates)
         hypotheses = posterior if evidence is None else Posterior.of_nbest(lists, weights_from="uniform")
-        gains, matrix = expected_gains(
-            parse_metric(metric),
-            hypotheses,
-            posterior,
-            matrix=utility_matrix is not None,
-            threads=threads or available_cores(),
-            progress=progress,
-        )
+        matrix = np.empty(0, np.float32)
+        if utility_matrix_in is not None:
+            gains, metric = Utilities.read(utility_matrix_in, lists, others).expected(hypotheses, posterior), "utility"
+        else:
+            gains, matrix = expected_gains(
+                parse_metric(metric),
+                hypotheses,
+                posterior,
+                matrix=utility_matrix is not None,
+                threads=threads or available_cores(),
+                progress=progress,
+            )
         chosen = Decisions.of_best(hypotheses.vocab, hypotheses.strings, gains, hypotheses.sentences)
         with open_output(out) as stream:
             stream.write(chosen.corpus.text())

@@ -9,8 +9,8 @@ from typing import Annotated, TypeVar
 import numpy as np
 import typer
 
-from dragoman.cli import terminal
-from dragoman.cli.flags import Force, Threads, command, command_group, refuse_existing
+from dragoman.cli.shell import terminal
+from dragoman.cli.shell.flags import Force, Threads, command, command_group, refuse_existing
 from dragoman.core.errors import UsageError
 from dragoman.core.live import live_progress
 from dragoman.core.options import Options, options_from

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from dragoman.cli.flags import command
+from dragoman.cli.shell.flags import command
 from dragoman.core.files import open_output, read_lines
 from dragoman.core.live import live_progress
 from dragoman.model.bundle import Model

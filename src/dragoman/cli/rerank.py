@@ -11,9 +11,9 @@ import typer
 from numpy.typing import NDArray
 from rich.console import Group
 
-from dragoman.cli import terminal
-from dragoman.cli.flags import Threads, command, command_group
 from dragoman.cli.score import ReferenceFiles, Seed
+from dragoman.cli.shell import terminal
+from dragoman.cli.shell.flags import Threads, command, command_group
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import PathLike, open_output, read_lines

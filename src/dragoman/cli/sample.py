@@ -11,8 +11,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from dragoman.cli import terminal
-from dragoman.cli.flags import (
+from dragoman.cli.shell import terminal
+from dragoman.cli.shell.flags import (
     Documents,
     Flags,
     ModelFolder,
@@ -22,7 +22,7 @@ from dragoman.cli.flags import (
     WeightsFile,
     command,
 )
-from dragoman.cli.loading import SourceText, load_translator
+from dragoman.cli.shell.loading import SourceText, load_translator
 from dragoman.core.errors import UsageError
 from dragoman.core.files import open_output
 from dragoman.core.live import live_progress

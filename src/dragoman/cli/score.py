@@ -11,8 +11,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from dragoman.cli import terminal
-from dragoman.cli.flags import Json, Threads, command
+from dragoman.cli.shell import terminal
+from dragoman.cli.shell.flags import Json, Threads, command
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import open_output, read_lines

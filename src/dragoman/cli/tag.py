@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli.flags import command
+from dragoman.cli.shell.flags import command
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output, read_lines
 from dragoman.core.live import live_progress

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli.flags import Flags, Force, Threads, command, refuse_existing
 from dragoman.cli.model import print_model
+from dragoman.cli.shell.flags import Flags, Force, Threads, command, refuse_existing
 from dragoman.core.corpus import Corpus
 from dragoman.core.files import read_lines
 from dragoman.core.live import live_progress

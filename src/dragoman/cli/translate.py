@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from dragoman.cli.flags import (
+from dragoman.cli.shell.flags import (
     DecisionOptions,
     Documents,
     EvidenceChoice,
@@ -24,8 +24,8 @@ from dragoman.cli.flags import (
     WeightsFile,
     command,
 )
-from dragoman.cli.loading import SourceText, load_translator, sample_drawer
-from dragoman.cli.side_outputs import Wanted
+from dragoman.cli.shell.loading import SourceText, load_translator, sample_drawer
+from dragoman.cli.shell.side_outputs import Wanted
 from dragoman.core.errors import UsageError
 from dragoman.core.files import read_lines
 from dragoman.core.live import live_progress

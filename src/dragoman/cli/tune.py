@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli import terminal
-from dragoman.cli.flags import Flags, ModelFolder, Prepared, Restart, Threads, command
 from dragoman.cli.score import ReferenceFiles
+from dragoman.cli.shell import terminal
+from dragoman.cli.shell.flags import Flags, ModelFolder, Prepared, Restart, Threads, command
 from dragoman.core.errors import UsageError
 from dragoman.core.live import live_progress
 from dragoman.core.options import options_from

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli import terminal
-from dragoman.cli.flags import (
+from dragoman.cli.score import ReferenceFiles
+from dragoman.cli.shell import terminal
+from dragoman.cli.shell.flags import (
     DecisionOptions,
     EvidenceChoice,
     Flags,
@@ -22,8 +23,7 @@ from dragoman.cli.flags import (
     WeightsFile,
     command,
 )
-from dragoman.cli.loading import load_translator, sample_drawer
-from dragoman.cli.score import ReferenceFiles
+from dragoman.cli.shell.loading import load_translator, sample_drawer
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output
 from dragoman.core.live import live_progress

@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from dragoman.cli import terminal
-from dragoman.cli.flags import command, command_group
+from dragoman.cli.shell import terminal
+from dragoman.cli.shell.flags import command, command_group
 from dragoman.core.errors import DataError
 from dragoman.core.weights import Weights
 from dragoman.evaluation.statistics.weight_changes import Change, compare_weights, scaled

@@ -1,4 +1,4 @@
-"""The commands of this folder, each loaded when it is wanted.
+"""The commands of the folder above, each loaded when it is wanted.
 
 The first line of a module says which command it has, and a line about it: `dragoman NAME`: what it does. That line is
 read, not imported, so that `dragoman --help` need not wait for what only some commands use.
@@ -16,7 +16,7 @@ from typing import Any
 
 import typer
 
-from dragoman.cli.help_page import Context, HelpGroup
+from dragoman.cli.shell.help_page import Context, HelpGroup
 
 _FIRST_LINE = re.compile(r'"""`dragoman ([a-z-]+)`: (.+?)(?:""")?$')
 
@@ -33,12 +33,12 @@ class Listed:
 def listed() -> dict[str, Listed]:
     """All commands by name."""
     found = {}
-    for file in Path(__file__).parent.glob("*.py"):
+    for file in Path(__file__).parent.parent.glob("*.py"):
         with file.open(encoding="utf-8") as stream:
             line = _FIRST_LINE.match(stream.readline().rstrip())
         if line:
             name, summary = line.groups()
-            found[name] = Listed(f"{__package__}.{file.stem}", summary[0].upper() + summary[1:])
+            found[name] = Listed(f"dragoman.cli.{file.stem}", summary[0].upper() + summary[1:])
     return dict(sorted(found.items()))
 
 

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import typer
 
-from dragoman.cli.commands import listed
-from dragoman.cli.help_page import EXAMPLE, HEADING, HelpCommand, HelpGroup
+from dragoman.cli.shell.commands import listed
+from dragoman.cli.shell.help_page import EXAMPLE, HEADING, HelpCommand, HelpGroup
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.options import Options
 
