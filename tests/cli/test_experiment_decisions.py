@@ -1,6 +1,7 @@
 """`dragoman experiment` with decisions: every run translates by every rule, at the scale that suits its weights."""
 
 import json
+import re
 import shutil
 import subprocess
 
@@ -207,3 +208,22 @@ def test_a_bad_decision_is_refused_before_anything_is_done(dragoman, plan, tmp_p
     assert result.code == 1
     assert found in result.error
     assert not (tmp_path / "out").exists()
+
+
+def test_reports_say_only_what_was_done(dragoman, plan, done, tmp_path):
+    whole = (done[0] / "report.html").read_text(encoding="utf-8")
+    assert "Samples were drawn anew for each scale." in whole
+    text = plan.read_text(encoding="utf-8")
+    begin, end = text.index('[[decision]]\nname = "MBR, sampled"'), text.index('[[decision]]\nname = "MBR"\n')
+    without = text[:begin] + text[end:]
+    # Here mira finds nothing better than the weights it begins with in its one iteration, and mert does.
+    plan.with_name("short.toml").write_text(without.replace("iterations = 2", "iterations = 1"), encoding="utf-8")
+    result = dragoman("experiment", plan.with_name("short.toml"), "--out", tmp_path / "out", "--threads", 2)
+    assert result.code == 0, result.err
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "Do the weights need rescaling?" in page
+    assert "drawn anew" not in page
+    assert page.count("<td>1 (1 with start weights)</td>") == 3
+    assert "no result of tuning" in page
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", whole + page)
+    assert not [cell for cell in cells if re.search(r"None|True|False|&#x27;|\[|\{|\w\(\w+=|np\.|array", cell)]

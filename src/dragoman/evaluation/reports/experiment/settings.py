@@ -33,4 +33,5 @@ def _described(decision: PlannedDecision) -> str:
 
 def _options(chosen: TuningMethod | Rule) -> str:
     """The name of a method or rule, and its options."""
-    return f"{chosen.name}: {in_words(chosen.to_dict())}"
+    options = chosen.to_dict()
+    return f"{chosen.name}: {in_words(options)}" if options else chosen.name

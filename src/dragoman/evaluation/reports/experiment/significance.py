@@ -11,7 +11,7 @@ _RAW_TEXT = (
     "For each pair: the difference of the means, in which share of bootstrap resamples of the sentences the first is"
     " better (Koehn 2004; 0.95 counts as significant), its one-sided p-value, and the two-sided p-value of approximate"
     " randomisation, stratified over runs (Clark et al. 2011). In the order, > is significantly better, ≥ is better on"
-    " this test set."
+    " this test set, = is the same sentence by sentence."
 )
 _HOLM_TEXT = (
     "For each pair: the difference of the means, in which share of bootstrap resamples of the sentences the first is"
@@ -19,7 +19,7 @@ _HOLM_TEXT = (
     " over runs (Clark et al. 2011). P-values are corrected by Holm's step-down method (1979) for all {tests} pairs on"
     " a test set, each kind of test by itself: of what is called significant at 0.05, the chance that anything is so by"
     " accident is 0.05. In the order, > is significantly better by the corrected p-value of the bootstrap, ≥ is better"
-    " on this test set. The p-values before the correction are in pairs.csv."
+    " on this test set, = is the same sentence by sentence. The p-values before the correction are in pairs.csv."
 )
 
 
