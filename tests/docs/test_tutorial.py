@@ -1,4 +1,4 @@
-"""What README's tour and the tutorial tell people to type works, in their order, on a cut of the corpus."""
+"""What README's tour and the tutorial tell people to type works, in order in one folder, on a cut of the corpus."""
 
 import importlib.util
 import os
