@@ -1,7 +1,7 @@
 // A list of distinct word sequences (phrases) with a hash index: exact look-up by the words themselves.
 #pragma once
 
-#include "base/hashing.hpp"
+#include "base/open_addressing.hpp"
 #include "base/rows.hpp"
 
 #include <algorithm>
@@ -22,10 +22,7 @@ struct SequenceIndex {
 
     // The slot that holds the sequence, or the empty one where it belongs.
     std::size_t slot(Words wanted) const {
-        const std::size_t mask = slots.size() - 1;
-        std::size_t at = hash_words(wanted) & mask;
-        while (slots[at] >= 0 && !std::ranges::equal(sequence(slots[at]), wanted)) at = (at + 1) & mask;
-        return at;
+        return probe(hash_words(wanted), slots.size(), [&](std::size_t at) { return slots[at] < 0 || std::ranges::equal(sequence(slots[at]), wanted); });
     }
 
     // The id of a sequence, or -1.

@@ -4,6 +4,7 @@
 // a prefix or a suffix of an n-gram that they hold: prefixes are added with the probability that backing off gives
 // them ("implied" n-grams), and the suffix of a state is found by search, not taken for granted.
 #include "base/arrays.hpp"
+#include "base/open_addressing.hpp"
 #include "lm/language_model.hpp"
 
 #include <algorithm>
@@ -28,54 +29,33 @@ public:
     };
 
     // Node 0 is the root and node 1 + w the unigram of word w.
-    Trie(std::size_t words, std::size_t ngrams) : slots_(table_size(ngrams)) {
+    Trie(std::size_t words, std::size_t ngrams) : children_(ngrams) {
         nodes.reserve(1 + words + ngrams);
         nodes.push_back({0, 0, implied, true, 0});
         for (std::size_t w = 0; w < words; ++w) nodes.push_back({0, static_cast<std::int32_t>(w), implied, false, 1});
     }
 
     std::int32_t find(std::int32_t parent, std::int32_t word) const {
-        return parent == 0 ? 1 + word : slots_[slot(View::key(parent, word))].node;
+        return parent == 0 ? 1 + word : children_.find(View::key(parent, word));
     }
 
     std::int32_t add(std::int32_t parent, std::int32_t word) {
         if (parent == 0) return 1 + word;
         const std::uint64_t key = View::key(parent, word);
-        const std::size_t at = slot(key);
-        if (slots_[at].node >= 0) return slots_[at].node;
+        KeyTable::Slot& slot = children_.slot(key);
+        if (slot.number >= 0) return slot.number;
         if (nodes.size() >= std::size_t(std::numeric_limits<std::int32_t>::max())) throw std::length_error("too many n-grams");
         const auto node = static_cast<std::int32_t>(nodes.size());
         nodes[parent].inner = true;
         nodes.push_back({parent, word, implied, false, static_cast<std::uint8_t>(nodes[parent].length + 1)});
-        slots_[at] = {key, node};
-        if (++used_ * 2 > slots_.size()) grow();
+        children_.put(slot, key, node);
         return node;
     }
 
     std::vector<Node> nodes;
 
 private:
-    struct Slot {
-        std::uint64_t key = 0;
-        std::int32_t node = -1;
-    };
-
-    std::size_t slot(std::uint64_t key) const {
-        const std::size_t mask = slots_.size() - 1;
-        std::size_t at = mix(key) & mask;
-        while (slots_[at].node >= 0 && slots_[at].key != key) at = (at + 1) & mask;
-        return at;
-    }
-
-    void grow() {
-        std::vector<Slot> old(slots_.size() * 2);
-        old.swap(slots_);
-        for (const Slot& entry : old)
-            if (entry.node >= 0) slots_[slot(entry.key)] = entry;
-    }
-
-    std::vector<Slot> slots_;
-    std::size_t used_ = 0;
+    KeyTable children_;
 };
 
 // The rows of all orders, one after the other: order n has rows [bounds[n - 1], bounds[n]).

@@ -1,7 +1,7 @@
 // Expected gains for minimum Bayes risk: each hypothesis of a sentence against each string of its evidence, for gains
 // that count shared n-grams. Strings are read once; after that, a pair costs a few additions.
 #include "base/arrays.hpp"
-#include "base/hashing.hpp"
+#include "base/open_addressing.hpp"
 #include "base/parallel.hpp"
 #include "base/rows.hpp"
 
@@ -55,10 +55,6 @@ public:
 private:
     static constexpr std::int32_t kAgain = -2;  // no word
 
-    struct Slot {
-        std::uint64_t key = 0;
-        std::int32_t child = -1;
-    };
     struct Last {
         std::int64_t string = 0;
         std::int32_t token = -1;
@@ -66,31 +62,17 @@ private:
 
     std::int32_t child(std::int32_t parent, std::int32_t symbol, std::size_t row, bool add) {
         const std::uint64_t key = std::uint64_t(std::uint32_t(parent)) << 32 | std::uint32_t(symbol);
-        Slot& slot = slots_[position(key)];
-        if (slot.child >= 0 || !add) return slot.child;
+        KeyTable::Slot& slot = children_.slot(key);
+        if (slot.number >= 0 || !add) return slot.number;
         const auto found = static_cast<std::int32_t>(rows_.size());
-        slot = {key, found};
+        children_.put(slot, key, found);
         rows_.push_back(static_cast<std::uint8_t>(row));
         last_.emplace_back();
-        if (rows_.size() * 2 > slots_.size()) grow();
         return found;
     }
 
-    std::size_t position(std::uint64_t key) const {
-        std::size_t at = mix(key) & (slots_.size() - 1);
-        while (slots_[at].child >= 0 && slots_[at].key != key) at = (at + 1) & (slots_.size() - 1);
-        return at;
-    }
-
-    void grow() {
-        std::vector<Slot> old(slots_.size() * 2);
-        old.swap(slots_);
-        for (const Slot& slot : old)
-            if (slot.child >= 0) slots_[position(slot.key)] = slot;
-    }
-
     std::size_t order_;
-    std::vector<Slot> slots_ = std::vector<Slot>(table_size(2048));
+    KeyTable children_{2048};
     std::vector<std::uint8_t> rows_;
     std::vector<Last> last_ = std::vector<Last>(1);
     std::int64_t strings_ = 0;

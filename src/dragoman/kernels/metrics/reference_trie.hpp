@@ -1,7 +1,7 @@
 // N-grams of references, to be found in hypotheses.
 #pragma once
 
-#include "base/hashing.hpp"
+#include "base/open_addressing.hpp"
 #include "base/rows.hpp"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace dragoman::metrics {
 class ReferenceTrie {
 public:
     void clear(std::size_t most_nodes) {
-        slots_.assign(table_size(most_nodes), Slot{});
+        children_.restart(most_nodes);
         allowed_.assign(1, 0);
         seen_.assign(1, 0);
         weight_.assign(1, 0.0);
@@ -28,14 +28,16 @@ public:
         for (std::size_t begin = 0; begin < words.size(); ++begin) {
             std::int32_t node = 0;
             for (std::size_t n = 0; n < std::min(order, words.size() - begin); ++n) {
-                Slot& slot = slots_[position(node, words[begin + n])];
-                if (slot.child < 0) {
-                    slot = {key(node, words[begin + n]), static_cast<std::int32_t>(allowed_.size())};
+                const std::uint64_t wanted = key(node, words[begin + n]);
+                KeyTable::Slot& slot = children_.slot(wanted);
+                node = slot.number;
+                if (node < 0) {
+                    node = static_cast<std::int32_t>(allowed_.size());
+                    children_.put(slot, wanted, node);
                     allowed_.push_back(0);
                     seen_.push_back(0);
                     weight_.push_back(weights ? weights[begin * order + n] : 1.0);
                 }
-                node = slot.child;
                 ++seen_[node];
                 touched_.push_back(node);
             }
@@ -55,7 +57,7 @@ public:
         for (std::size_t begin = first; begin < last; ++begin) {
             std::int32_t node = 0;
             for (std::size_t n = 0; n < std::min(order, words.size() - begin); ++n) {
-                node = slots_[position(node, words[begin + n])].child;
+                node = children_.find(key(node, words[begin + n]));
                 if (node < 0) break;
                 if (begin + n + 1 <= before) continue;
                 touched_.push_back(node);
@@ -71,24 +73,11 @@ public:
     }
 
 private:
-    struct Slot {
-        std::uint64_t key = 0;
-        std::int32_t child = -1;
-    };
-
     static std::uint64_t key(std::int32_t node, std::int32_t word) {
         return std::uint64_t(std::uint32_t(node)) << 32 | std::uint32_t(word);
     }
 
-    // The slot of a node's child, or the empty one where it belongs.
-    std::size_t position(std::int32_t node, std::int32_t word) const {
-        const std::uint64_t wanted = key(node, word);
-        std::size_t at = mix(wanted) & (slots_.size() - 1);
-        while (slots_[at].child >= 0 && slots_[at].key != wanted) at = (at + 1) & (slots_.size() - 1);
-        return at;
-    }
-
-    std::vector<Slot> slots_;
+    KeyTable children_;
     std::vector<std::int32_t> allowed_, seen_, touched_;
     std::vector<double> weight_;
 };

@@ -1,7 +1,7 @@
 // What a chain has been in: derivations as rows of numbers, whatever they stand for.
 #pragma once
 
-#include "base/hashing.hpp"
+#include "base/open_addressing.hpp"
 #include "base/rows.hpp"
 
 #include <algorithm>
@@ -24,35 +24,25 @@ public:
     // Counts a derivation; returns its row.
     std::int32_t add(Words derivation, double score, std::int64_t times = 1) {
         const std::uint64_t hash = hash_words(derivation);
-        std::size_t at = hash & (slots_.size() - 1);
-        for (; slots_[at] >= 0; at = (at + 1) & (slots_.size() - 1)) {
-            const auto row = static_cast<std::size_t>(slots_[at]);
-            if (hashes_[row] != hash || !std::ranges::equal(this->derivation(row), derivation)) continue;
-            counts_[row] += times;
-            return slots_[at];
+        std::int32_t& slot = rows_.slot(hash, [&](std::int32_t row) {
+            return hashes_[static_cast<std::size_t>(row)] == hash && std::ranges::equal(this->derivation(static_cast<std::size_t>(row)), derivation);
+        });
+        if (slot >= 0) {
+            counts_[static_cast<std::size_t>(slot)] += times;
+            return slot;
         }
-        const auto row = static_cast<std::int32_t>(size());
-        slots_[at] = row;
+        const auto row = slot = static_cast<std::int32_t>(size());
         hashes_.push_back(hash);
         counts_.push_back(times);
         scores_.push_back(score);
         values_.insert(values_.end(), derivation.begin(), derivation.end());
         offsets_.push_back(static_cast<std::int64_t>(values_.size()));
-        if (size() * 2 > slots_.size()) grow();
+        rows_.make_room(size(), [&](std::int32_t number) { return hashes_[static_cast<std::size_t>(number)]; });
         return row;
     }
 
 private:
-    void grow() {
-        slots_.assign(slots_.size() * 2, -1);
-        for (std::size_t row = 0; row < size(); ++row) {
-            std::size_t at = hashes_[row] & (slots_.size() - 1);
-            while (slots_[at] >= 0) at = (at + 1) & (slots_.size() - 1);
-            slots_[at] = static_cast<std::int32_t>(row);
-        }
-    }
-
-    std::vector<std::int32_t> slots_ = std::vector<std::int32_t>(64, -1);
+    NumberTable rows_{64};
     std::vector<std::uint64_t> hashes_;
     std::vector<std::int64_t> counts_, offsets_{0};
     std::vector<double> scores_;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/arrays.hpp"
-#include "base/hashing.hpp"
+#include "base/open_addressing.hpp"
 
 #include <cstring>
 #include <limits>
@@ -16,6 +16,9 @@ namespace dragoman::text {
 
 using Bytes = std::span<const std::uint8_t>;
 
+inline std::uint64_t hash_of(Bytes word) { return hash_bytes(word.data(), word.size()); }
+inline bool same(Bytes one, Bytes other) { return one.size() == other.size() && std::memcmp(one.data(), other.data(), one.size()) == 0; }
+
 // A word list that can grow.
 class WordIndex {
 public:
@@ -27,14 +30,13 @@ public:
     std::size_t size() const { return offsets_.size() - 1; }
 
     std::int32_t intern(Bytes word) {
-        const std::size_t at = slot(word);
-        if (slots_[at] >= 0) return slots_[at];
+        std::int32_t& slot = ids_.slot(hash_of(word), [&](std::int32_t id) { return same(this->word(id), word); });
+        if (slot >= 0) return slot;
         if (size() >= std::size_t(std::numeric_limits<std::int32_t>::max())) throw std::length_error("too many words");
-        const auto id = static_cast<std::int32_t>(size());
+        const auto id = slot = static_cast<std::int32_t>(size());
         blob_.insert(blob_.end(), word.begin(), word.end());
         offsets_.push_back(static_cast<std::int64_t>(blob_.size()));
-        slots_[at] = id;
-        if (size() * 2 > slots_.size()) rebuild(slots_.size() * 2);
+        if (size() * 2 > ids_.slots()) rebuild(ids_.slots() * 2);
         return id;
     }
 
@@ -44,8 +46,8 @@ public:
         return together(std::move(blob), std::move(offsets), std::move(index));
     }
     std::tuple<Out<std::uint8_t>, Out<std::int64_t>, Out<std::int32_t>> take_parts() {
-        if (slots_.size() != table_size(size())) rebuild(table_size(size()));
-        return {give(std::move(blob_)), give(std::move(offsets_)), give(std::move(slots_))};
+        if (ids_.slots() != table_size(size())) rebuild(table_size(size()));
+        return {give(std::move(blob_)), give(std::move(offsets_)), give(ids_.take())};
     }
 
 private:
@@ -53,25 +55,15 @@ private:
         return {blob_.data() + offsets_[id], static_cast<std::size_t>(offsets_[id + 1] - offsets_[id])};
     }
 
-    std::size_t slot(Bytes wanted) const {
-        const std::size_t mask = slots_.size() - 1;
-        std::size_t at = hash_bytes(wanted.data(), wanted.size()) & mask;
-        for (; slots_[at] >= 0; at = (at + 1) & mask) {
-            const Bytes there = word(slots_[at]);
-            if (there.size() == wanted.size() && std::memcmp(there.data(), wanted.data(), there.size()) == 0) break;
-        }
-        return at;
-    }
-
     void rebuild(std::size_t slots) {
-        slots_.assign(slots, -1);
-        for (std::size_t id = 0; id < size(); ++id)
-            slots_[slot(word(static_cast<std::int32_t>(id)))] = static_cast<std::int32_t>(id);
+        ids_ = NumberTable(slots);
+        for (std::int32_t i = 0; i < static_cast<std::int32_t>(size()); ++i)
+            ids_.slot(hash_of(word(i)), [&](std::int32_t id) { return same(word(id), word(i)); }) = i;
     }
 
     std::vector<std::uint8_t> blob_;
     std::vector<std::int64_t> offsets_;
-    std::vector<std::int32_t> slots_;
+    NumberTable ids_{0};
 };
 
 // A word list that is only looked at.
@@ -82,14 +74,11 @@ public:
 
     // The id of a word, or -1.
     std::int32_t find(Bytes wanted) const {
-        const std::size_t mask = index_.size() - 1;
-        for (std::size_t at = hash_bytes(wanted.data(), wanted.size()) & mask; index_[at] >= 0; at = (at + 1) & mask) {
+        return index_[probe(hash_of(wanted), index_.size(), [&](std::size_t at) {
+            if (index_[at] < 0) return true;
             const auto begin = offsets_[index_[at]], end = offsets_[index_[at] + 1];
-            if (std::size_t(end - begin) == wanted.size() &&
-                std::memcmp(blob_.data() + begin, wanted.data(), wanted.size()) == 0)
-                return index_[at];
-        }
-        return -1;
+            return same(blob_.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)), wanted);
+        })];
     }
 
 private:

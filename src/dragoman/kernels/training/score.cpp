@@ -2,7 +2,7 @@
 // the alignment of each pair, multiply lexical weights, and put the pairs of a source phrase in order.
 // An instance is a span of words in a sentence on each side; instances are numbered by uint32.
 #include "base/arrays.hpp"
-#include "base/hashing.hpp"
+#include "base/open_addressing.hpp"
 #include "base/parallel.hpp"
 
 #include <algorithm>
@@ -77,12 +77,9 @@ private:
         std::vector<std::uint32_t> slots(table_size(512), kFree);
         std::size_t distinct = 0;
         auto slot_of = [&](std::uint32_t i) {
-            const std::size_t mask = slots.size() - 1;
-            std::size_t at = hashes_[i] & mask;
-            while (slots[at] != kFree &&
-                   (hashes_[slots[at]] != hashes_[i] || !std::ranges::equal(spans_[slots[at]], spans_[i])))
-                at = (at + 1) & mask;
-            return at;
+            return probe(hashes_[i], slots.size(), [&](std::size_t at) {
+                return slots[at] == kFree || (hashes_[slots[at]] == hashes_[i] && std::ranges::equal(spans_[slots[at]], spans_[i]));
+            });
         };
         for (const std::uint32_t i : members) {
             const std::size_t at = slot_of(i);

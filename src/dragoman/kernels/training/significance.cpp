@@ -1,6 +1,6 @@
 // Co-occurrence of phrases in sentence pairs, and Fisher's exact test on the counts.
 #include "base/arrays.hpp"
-#include "base/hashing.hpp"
+#include "base/open_addressing.hpp"
 #include "base/parallel.hpp"
 #include "base/rows.hpp"
 
@@ -30,8 +30,7 @@ public:
             lengths_[phrase.size()] = true;
             std::uint64_t h = 0;
             for (const std::int32_t word : phrase) h = extend(h, word);
-            std::size_t at = h & (slots_.size() - 1);
-            while (slots_[at] >= 0) at = (at + 1) & (slots_.size() - 1);
+            const std::size_t at = probe(h, slots_.size(), [&](std::size_t slot) { return slots_[slot] < 0; });
             slots_[at] = static_cast<std::int32_t>(id);
             tags_[at] = static_cast<std::uint32_t>(h >> 32);
         }

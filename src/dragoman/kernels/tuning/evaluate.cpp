@@ -5,7 +5,7 @@
 // rounding errors says which. Where the two best are too close to call, the scores are computed again in float64, in
 // the order in which `Problem.model_scores` adds, so that the winner is the same to the last bit.
 #include "base/arrays.hpp"
-#include "base/hashing.hpp"
+#include "base/open_addressing.hpp"
 #include "base/parallel.hpp"
 
 #include <algorithm>
@@ -315,9 +315,8 @@ auto distinct_candidates(In1<std::int64_t> sentences, In1<std::int64_t> offsets,
                       for (std::size_t s = begin; s < end; ++s) {
                           slots.assign(table_size(static_cast<std::size_t>(bounds[s + 1] - bounds[s])), -1);
                           for (std::int64_t h = bounds[s]; h < bounds[s + 1]; ++h) {
-                              std::size_t slot = rows.hash(h) & (slots.size() - 1);
-                              while (slots[slot] >= 0 && !rows.same(slots[slot], h))
-                                  slot = (slot + 1) & (slots.size() - 1);
+                              const std::size_t slot = probe(
+                                  rows.hash(h), slots.size(), [&](std::size_t at) { return slots[at] < 0 || rows.same(slots[at], h); });
                               if (slots[slot] >= 0) continue;
                               slots[slot] = h;
                               kept[static_cast<std::size_t>(h)] = 1;

@@ -1,7 +1,7 @@
 // Exact line search for minimum error rate training (Och 2003): the candidates that are best somewhere on a line of
 // weights, and the sums of statistics between the places where one of them changes.
 #include "base/arrays.hpp"
-#include "base/hashing.hpp"
+#include "base/open_addressing.hpp"
 #include "forest/lines.hpp"
 
 #include <algorithm>
@@ -166,16 +166,15 @@ auto mert_same_statistics(In2<double> statistics, In1<std::int64_t> sentences) {
         const std::size_t bytes = statistics.shape(1) * sizeof(double);
         const auto* data = reinterpret_cast<const std::uint8_t*>(statistics.data());
         auto row_bytes = [&](std::int64_t row) { return data + static_cast<std::size_t>(row) * bytes; };
-        std::vector<std::int32_t> slots;
+        NumberTable seen(0);
         for (std::size_t s = 0; s < sentence_count(sentences); ++s) {
             const auto begin = sentences.data()[s], end = sentences.data()[s + 1];
-            slots.assign(table_size(static_cast<std::size_t>(end - begin)), -1);
+            seen.restart(static_cast<std::size_t>(end - begin));
             for (auto row = begin; row < end; ++row) {
-                std::size_t at = hash_bytes(row_bytes(row), bytes) & (slots.size() - 1);
-                while (slots[at] >= 0 && std::memcmp(row_bytes(slots[at]), row_bytes(row), bytes) != 0)
-                    at = (at + 1) & (slots.size() - 1);
-                if (slots[at] < 0) slots[at] = static_cast<std::int32_t>(row);
-                first[static_cast<std::size_t>(row)] = slots[at];
+                std::int32_t& slot = seen.slot(hash_bytes(row_bytes(row), bytes),
+                                               [&](std::int32_t other) { return std::memcmp(row_bytes(other), row_bytes(row), bytes) == 0; });
+                if (slot < 0) slot = static_cast<std::int32_t>(row);
+                first[static_cast<std::size_t>(row)] = slot;
             }
         }
     }

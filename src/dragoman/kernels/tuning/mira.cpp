@@ -1,5 +1,5 @@
 // Batch MIRA on n-best lists (Cherry & Foster 2012): one pass over the sentences, with hope, fear and pseudo-document.
-#include "base/hashing.hpp"
+#include "base/open_addressing.hpp"
 #include "base/parallel.hpp"
 #include "tuning/candidates.hpp"
 
@@ -40,9 +40,9 @@ auto distinct_statistics(In1<std::int64_t> sentences, In2<double> statistics) {
                 const double* values = data + static_cast<std::size_t>(row) * width;
                 std::uint64_t hash = 0;
                 for (std::size_t k = 0; k < width; ++k) hash = mix(hash * 0x9e3779b97f4a7c15ULL + std::bit_cast<std::uint64_t>(values[k]));
-                std::size_t at = hash & (slots.size() - 1);
-                while (slots[at] >= 0 && !std::equal(values, values + width, data + static_cast<std::size_t>(firsts[slots[at]]) * width))
-                    at = (at + 1) & (slots.size() - 1);
+                const std::size_t at = probe(hash, slots.size(), [&](std::size_t slot) {
+                    return slots[slot] < 0 || std::equal(values, values + width, data + static_cast<std::size_t>(firsts[slots[slot]]) * width);
+                });
                 if (slots[at] < 0) {
                     slots[at] = static_cast<std::int64_t>(firsts.size());
                     firsts.push_back(row);

@@ -1,7 +1,7 @@
 // Pairs of candidates for pairwise ranking (Hopkins & May 2011). Each sentence draws from a SplitMix64 stream of its own,
 // which begins at a hash of the seed and the sentence's number, so that threads do not matter.
 #include "base/arrays.hpp"
-#include "base/hashing.hpp"
+#include "base/open_addressing.hpp"
 #include "base/parallel.hpp"
 
 #include <algorithm>
@@ -29,8 +29,7 @@ public:
     void clear() { std::ranges::fill(slots_, 0); }
 
     bool operator()(std::uint64_t pair) {
-        std::size_t at = mix(pair) & (slots_.size() - 1);
-        while (slots_[at] != 0 && slots_[at] != pair) at = (at + 1) & (slots_.size() - 1);
+        const std::size_t at = probe(mix(pair), slots_.size(), [&](std::size_t slot) { return slots_[slot] == 0 || slots_[slot] == pair; });
         if (slots_[at] == pair) return true;
         slots_[at] = pair;
         return false;

@@ -1,14 +1,12 @@
 #include "search/phrase/coverages.hpp"
 
-#include "base/hashing.hpp"
-
 #include <algorithm>
 #include <bit>
 
 namespace dragoman::search::phrase {
 
 Coverages::Coverages(std::int32_t length)
-    : length_(length), stride_(static_cast<std::size_t>(length + 63) / 64), slots_(64, -1) {
+    : length_(length), stride_(static_cast<std::size_t>(length + 63) / 64), ids_(64) {
     scratch_.assign(stride_, 0);
     intern();
 }
@@ -22,11 +20,9 @@ std::int32_t Coverages::with(std::int32_t id, std::int32_t begin, std::int32_t e
 std::int32_t Coverages::intern() {
     std::uint64_t hash = 0;
     for (std::uint64_t word : scratch_) hash = mix(hash * 0x9e3779b97f4a7c15ULL + word);
-    std::size_t at = hash & (slots_.size() - 1);
-    for (; slots_[at] >= 0; at = (at + 1) & (slots_.size() - 1))
-        if (std::equal(scratch_.begin(), scratch_.end(), bits_.begin() + slots_[at] * stride_)) return slots_[at];
-    const auto id = static_cast<std::int32_t>(size());
-    slots_[at] = id;
+    std::int32_t& slot = ids_.slot(hash, [&](std::int32_t id) { return std::equal(scratch_.begin(), scratch_.end(), bits_.begin() + id * stride_); });
+    if (slot >= 0) return slot;
+    const auto id = slot = static_cast<std::int32_t>(size());
     hashes_.push_back(hash);
     bits_.insert(bits_.end(), scratch_.begin(), scratch_.end());
     std::int32_t covered = 0, gap = length_;
@@ -37,14 +33,7 @@ std::int32_t Coverages::intern() {
     }
     counts_.push_back(covered);
     gaps_.push_back(gap);
-    if (size() * 2 > slots_.size()) {
-        slots_.assign(slots_.size() * 2, -1);
-        for (std::size_t i = 0; i < size(); ++i) {
-            std::size_t free = hashes_[i] & (slots_.size() - 1);
-            while (slots_[free] >= 0) free = (free + 1) & (slots_.size() - 1);
-            slots_[free] = static_cast<std::int32_t>(i);
-        }
-    }
+    ids_.make_room(size(), [&](std::int32_t number) { return hashes_[number]; });
     return id;
 }
 

@@ -1,6 +1,8 @@
 // Which source words a partial derivation covers.
 #pragma once
 
+#include "base/open_addressing.hpp"
+
 #include <cstdint>
 #include <vector>
 
@@ -27,7 +29,8 @@ private:
     std::int32_t length_;
     std::size_t stride_;
     std::vector<std::uint64_t> bits_, scratch_, hashes_;
-    std::vector<std::int32_t> counts_, gaps_, slots_;
+    std::vector<std::int32_t> counts_, gaps_;
+    NumberTable ids_;
 };
 
 }  // namespace dragoman::search::phrase

@@ -7,6 +7,7 @@
 #include "search/phrase/space.hpp"
 
 #include <atomic>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -82,7 +83,7 @@ public:
 private:
     struct Stack {
         std::vector<std::int32_t> members;  // node ids
-        std::vector<std::int32_t> slots;    // hash table over them
+        std::optional<NumberTable> table;   // over them, while the stack grows
         double best = -std::numeric_limits<double>::infinity();
         double floor = -std::numeric_limits<double>::infinity();  // what a node needs to be among the best stack_size
         std::size_t above = 0;                                   // members at or above the floor
@@ -165,12 +166,14 @@ private:
 
     void add(Stack& stack, const SearchNode& node) {
         if (limits_.algorithm == Algorithm::STACK && node.total < std::max(stack.floor, stack.best - limits_.threshold)) return;
-        if (stack.slots.empty()) stack.slots.assign(256, -1);
-        std::size_t at = hash(node) & (stack.slots.size() - 1);
-        for (; stack.slots[at] >= 0; at = (at + 1) & (stack.slots.size() - 1)) {
-            SearchNode& there = nodes[stack.slots[at]];
-            if (there.coverage != node.coverage || there.exit != node.exit || there.lm != node.lm || there.position != node.position) continue;
-            if (limits_.keep_arcs) arcs.push_back({stack.slots[at], node.back, node.option, node.score - nodes[node.back].score});
+        if (!stack.table) stack.table.emplace(256);
+        std::int32_t& slot = stack.table->slot(hash(node), [&](std::int32_t id) {
+            const SearchNode& there = nodes[id];
+            return there.coverage == node.coverage && there.exit == node.exit && there.lm == node.lm && there.position == node.position;
+        });
+        if (slot >= 0) {
+            SearchNode& there = nodes[slot];
+            if (limits_.keep_arcs) arcs.push_back({slot, node.back, node.option, node.score - nodes[node.back].score});
             if (node.score > there.score) {
                 stack.above += there.total < stack.floor;
                 there = node;
@@ -179,21 +182,13 @@ private:
             raise_floor(stack);
             return;
         }
-        const auto id = static_cast<std::int32_t>(nodes.size());
-        stack.slots[at] = id;
+        const auto id = slot = static_cast<std::int32_t>(nodes.size());
         nodes.push_back(node);
         stack.members.push_back(id);
         stack.best = std::max(stack.best, node.total);
         ++stack.above;
         if (limits_.keep_arcs) arcs.push_back({id, node.back, node.option, node.score - nodes[node.back].score});
-        if (stack.members.size() * 2 > stack.slots.size()) {
-            stack.slots.assign(stack.slots.size() * 2, -1);
-            for (std::int32_t member : stack.members) {
-                std::size_t free = hash(nodes[member]) & (stack.slots.size() - 1);
-                while (stack.slots[free] >= 0) free = (free + 1) & (stack.slots.size() - 1);
-                stack.slots[free] = member;
-            }
-        }
+        stack.table->make_room(stack.members, [&](std::int32_t member) { return hash(nodes[member]); });
         raise_floor(stack);
     }
 
@@ -224,8 +219,7 @@ private:
             const double least = nodes[stack.members[0]].total - limits_.threshold;
             while (nodes[stack.members.back()].total < least) stack.members.pop_back();
         }
-        stack.slots.clear();
-        stack.slots.shrink_to_fit();
+        stack.table.reset();
     }
 
     void collect_squares(std::int32_t covered) {

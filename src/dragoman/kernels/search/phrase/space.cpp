@@ -149,24 +149,12 @@ PhraseSpace::Step PhraseSpace::read_words(std::int32_t lm, std::int32_t option) 
 
 std::int32_t PhraseSpace::intern_states(const std::vector<std::int32_t>& states) {
     if (lms() == 0) return 0;
-    if (state_slots_.empty()) state_slots_.assign(64, -1);
-    auto slot = [&](std::span<const std::int32_t> wanted) {
-        std::size_t at = hash(wanted) & (state_slots_.size() - 1);
-        while (state_slots_[at] >= 0 &&
-               !std::equal(wanted.begin(), wanted.end(), states_.begin() + static_cast<std::ptrdiff_t>(state_slots_[at] * lms())))
-            at = (at + 1) & (state_slots_.size() - 1);
-        return at;
-    };
-    const std::size_t at = slot(states);
-    if (state_slots_[at] >= 0) return state_slots_[at];
-    const auto id = static_cast<std::int32_t>(states_.size() / lms());
-    state_slots_[at] = id;
+    const auto known = [&](std::int32_t id) { return std::span(states_).subspan(static_cast<std::size_t>(id) * lms(), lms()); };
+    std::int32_t& slot = state_ids_.slot(hash(states), [&](std::int32_t id) { return std::ranges::equal(known(id), states); });
+    if (slot >= 0) return slot;
+    const auto id = slot = static_cast<std::int32_t>(states_.size() / lms());
     states_.insert(states_.end(), states.begin(), states.end());
-    if (states_.size() / lms() * 2 > state_slots_.size()) {
-        state_slots_.assign(state_slots_.size() * 2, -1);
-        for (std::size_t i = 0; i < states_.size() / lms(); ++i)
-            state_slots_[slot({states_.data() + i * lms(), lms()})] = static_cast<std::int32_t>(i);
-    }
+    state_ids_.make_room(states_.size() / lms(), [&](std::int32_t number) { return hash(known(number)); });
     return id;
 }
 

@@ -6,7 +6,7 @@
 // predecessors), and the states of the language models.
 #pragma once
 
-#include "base/hashing.hpp"
+#include "base/open_addressing.hpp"
 #include "lm/language_model.hpp"
 #include "search/phrase/coverages.hpp"
 
@@ -253,7 +253,8 @@ private:
     std::vector<SpanSlot> span_slots_;
     std::vector<Step> span_steps_;
     std::size_t span_rows_ = 0;
-    std::vector<std::int32_t> states_, state_slots_, next_;
+    std::vector<std::int32_t> states_, next_;
+    NumberTable state_ids_{64};
 };
 
 }  // namespace dragoman::search::phrase
