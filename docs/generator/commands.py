@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import inspect
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import typer
-from rich.text import Text
 
-from dragoman.cli.main import build_app
+from dragoman.cli.shell.commands import listed
+from dragoman.cli.shell.help_page import EXAMPLE, HEADING
 from generator.markdown import bounds, code, kind, prose, summary, table, value
 
-_EXAMPLES = "[bold]Examples[/bold]"
+_EXAMPLES = f"{HEADING}Examples"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,7 +47,10 @@ class Command:
 
 def commands() -> list[Command]:
     """All commands, in the order of their names."""
-    return sorted(_commands(build_app(), ""), key=lambda command: command.name)
+    app = typer.Typer()
+    for row in listed().values():
+        importlib.import_module(row.module).register(app)
+    return sorted(_commands(app, ""), key=lambda command: command.name)
 
 
 def pages() -> Mapping[str, str]:
@@ -68,10 +72,10 @@ def _commands(app: typer.Typer, prefix: str) -> Iterator[Command]:
     for info in app.registered_commands:
         assert info.callback is not None
         text, _, examples = (info.help or inspect.getdoc(info.callback) or "").partition(_EXAMPLES)
-        shown = [Text.from_markup(line).plain.removeprefix("$ ") for line in examples.strip().split("\n\n") if line]
+        shown = [line.removeprefix(EXAMPLE) for line in examples.strip().split("\n\n") if line]
         flags = [_flag(parameter) for parameter in inspect.signature(info.callback).parameters.values()]
         name = prefix + (info.name or info.callback.__name__.replace("_", "-"))
-        yield Command(name, Text.from_markup(text.strip()).plain, shown, flags, info.callback)
+        yield Command(name, text.strip(), shown, flags, info.callback)
     for group in app.registered_groups:
         assert group.typer_instance is not None
         yield from _commands(group.typer_instance, f"{prefix}{group.name or group.typer_instance.info.name} ")
@@ -95,7 +99,7 @@ def _flag(parameter: inspect.Parameter) -> Flag:
         names=", ".join(code(name) for name in "/".join(names).split("/")),
         kind="" if hint is bool else ", ".join(part for part in (kind(hint), allowed) if part),
         default="required" if required else value(parameter.default),
-        help=prose(Text.from_markup(declared.help or "").plain),
+        help=prose(declared.help or ""),
     )
 
 

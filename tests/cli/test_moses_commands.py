@@ -2,6 +2,7 @@
 
 import gzip
 import subprocess
+from dataclasses import replace
 
 import kenlm
 import numpy as np
@@ -63,7 +64,8 @@ def test_there_and_back_again(dragoman, model, exported, tmp_path):
     assert len(stages) == len(set(stages)) == 3
     before, after = Model.load(model), Model.load(tmp_path / "back")
     assert dict(after.weights) == dict(before.weights)
-    assert after.settings == before.settings
+    # Moses' files do not say in which form of Unicode their text is.
+    assert after.settings == replace(before.settings, unicode="as-is")
     assert after.tables["tm"].score_names == before.tables["tm"].score_names
     ours, theirs = table_of(before), table_of(after)
     assert ours.keys() == theirs.keys()

@@ -68,8 +68,8 @@ def help_of(command):
 
 def every_command(group=""):
     """The commands of a group, as its help lists them."""
-    panels = help_of(group).partition("─ Commands ─")[2]
-    names = re.findall(r"^│ ([a-z][a-z-]*) ", panels, re.M)
+    panels = help_of(group).partition("\nCommands\n")[2]
+    names = re.findall(r"^  ([a-z][a-z-]*)(?: |$)", panels, re.M)
     return [command for name in names for command in every_command(f"{group} {name}")] or [group.strip()]
 
 
@@ -88,8 +88,8 @@ def test_every_flag_and_example_of_a_command_is_on_its_page(folder, command):
     if " " in command:
         page = section(page, f"## {command}")
     shown = help_of(command)
-    flags = set(re.findall(r"^│ [* ]*(--[a-z-]+)", shown, re.M)) | set(re.findall(r" (--no-[a-z-]+) ", shown))
-    flags -= {"--help"}
+    declared = re.findall(r"^  (-.*?)(?:   *\S|$)", shown, re.M)
+    flags = {name for names in declared for name in re.findall(r"--[a-z-]+", names)} - {"--help"}
     on_page = set(re.findall(r"`(--[a-z-]+)`", "\n".join(line.split(" | ")[0] for line in page.splitlines())))
     assert on_page == flags
     for example in re.findall(r"^ +\$ (dragoman .*?) *$", shown, re.M):

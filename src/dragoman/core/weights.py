@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import PathLike, open_output, read_lines
-from dragoman.core.sound import LARGEST
 
 
 class Weights(Mapping[str, float]):
@@ -58,14 +57,14 @@ class Weights(Mapping[str, float]):
 
     @cached_property
     def finite(self) -> bool:
-        """Whether all of them are finite numbers, and sums of scores with them are."""
-        return all(abs(value) <= LARGEST for value in self._values.values())
+        """Whether all of them are finite numbers."""
+        return all(map(math.isfinite, self._values.values()))
 
     def check_finite(self) -> None:
-        """Refuse weights that are not finite numbers, or so large that sums of scores are not."""
+        """Refuse weights that are not finite numbers."""
         if not self.finite:
-            name, value = next((name, value) for name, value in self.items() if not abs(value) <= LARGEST)
-            raise UsageError(f"the weight of {name} is {value}; expected a finite number of a usual size")
+            name, value = next((name, value) for name, value in self.items() if not math.isfinite(value))
+            raise UsageError(f"the weight of {name} is {value}; expected a finite number")
 
     @classmethod
     def read(cls, path: PathLike) -> Weights:
