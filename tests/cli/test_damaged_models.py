@@ -304,10 +304,9 @@ def test_weights_that_no_sum_can_hold(dragoman, damaged):
     file = damaged / "weights.txt"
     file.write_text(file.read_text().replace("lm 0.5", "lm 1e300"))
     result = dragoman("translate", "--model", damaged, stdin=b"la ville\n")
-    assert (result.code, result.error) == (
-        1,
-        f"{file}: the weight of lm is 1e+300; expected a finite number of a usual size",
-    )
+    assert result.code == 1
+    assert "lm is -" in result.error
+    assert result.error.endswith("and weighs 1e+300; expected features and weights whose sum is finite")
 
 
 def test_the_longest_jump_that_there_is(dragoman, model, toy):
