@@ -31,7 +31,7 @@ sanitize: $(VENV)-sanitize/installed
 
 # The site, in site/: warnings are errors, every link within it is checked, and nothing is fetched.
 docs: $(VENV)/installed-docs
-	$(BIN)/python -m pytest -q tests/docs
+	$(BIN)/python -m pytest -q tests/docs/test_build_site.py tests/docs/test_check_links.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 	$(BIN)/python docs/check_links.py site
 
