@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError
+from dragoman.core.ragged import Ragged
+from dragoman.core.store import Arrays
+
+T = TypeVar("T", bound=np.generic)
 
 #: Scores and weights beyond this are no numbers that a model has; sums and products of those below it stay finite.
 #: It is about 1e30, and the same number in any precision.
@@ -70,3 +75,24 @@ def check_offsets(name: str, offsets: NDArray[np.int64], end: int, *, longest: i
             )
         if longest is not None and (length := int((after - before).max(initial=0))) > longest:
             raise DataError(f"the array '{name}' has a row of {length}", expected=f"at most {longest}")
+
+
+def typed_array(arrays: Arrays, name: str, dtype: type[T], shape: tuple[int | None, ...], part: str) -> NDArray[T]:
+    """Return an array of a part of a model if it is what it should be; a None in `shape` is any length."""
+    array = arrays.get(name)
+    if array is None:
+        raise DataError(f"the array '{name}' is missing", expected=part)
+    suits = array.ndim == len(shape) and all(n in (None, m) for n, m in zip(shape, array.shape, strict=True))
+    if array.dtype != dtype or not suits:
+        raise DataError(f"the array '{name}' is of the wrong type or shape", expected=part)
+    return cast(NDArray[T], array)
+
+
+def ragged_array(arrays: Arrays, values: str, offsets: str, dtype: type[T], part: str) -> Ragged[T]:
+    """Return rows of unequal length from two arrays, if they fit together at their ends."""
+    rows = Ragged(
+        typed_array(arrays, values, dtype, (None,), part), typed_array(arrays, offsets, np.int64, (None,), part)
+    )
+    if not len(rows.offsets) or rows.offsets[0] != 0 or rows.offsets[-1] != len(rows.values):
+        raise DataError(f"the array '{offsets}' does not fit '{values}'", expected=part)
+    return rows

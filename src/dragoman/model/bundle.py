@@ -26,7 +26,14 @@ from dragoman.formats.tagged_text import TaggedText
 from dragoman.model.checksums import CHECKSUMS, checked_files, compare_checksums, write_checksums
 from dragoman.model.extra_features import EXTRA_FEATURES
 from dragoman.model.extra_features.feature import ExtraFeature, ModelParts, NeighbourFeature, PairFeature
-from dragoman.model.features import CORE_FEATURES, phrase_features, reordering_features
+from dragoman.model.features import (
+    CHART_FEATURES,
+    CORE_FEATURES,
+    grammar_features,
+    phrase_features,
+    reordering_features,
+)
+from dragoman.model.grammar import Grammar
 from dragoman.model.language_model import LanguageModel
 from dragoman.model.parts import KINDS, PARTS, Kind, in_folder, load_parts, part_rows
 from dragoman.model.phrase_table import PhraseTable
@@ -45,7 +52,7 @@ Loaded = TypeVar("Loaded")
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A model: vocabularies, any number of phrase tables and language models, and weights.
+    """A model: vocabularies, any number of phrase tables or grammars and of language models, and weights.
 
     `history` is a record of how the model was made (options and counts), for people and for reports. `extra_features`
     are features beside the dense ones, each with what it has learnt. `global_features` are the names of features of
@@ -58,6 +65,7 @@ class Model:
     tables: Mapping[str, PhraseTable]
     language_models: Mapping[str, LanguageModel]
     weights: Weights
+    grammars: Mapping[str, Grammar] = field(default_factory=dict)
     settings: Settings = Settings()
     history: Mapping[str, Any] = field(default_factory=dict)
     extra_features: Mapping[ExtraFeature, Arrays] = field(default_factory=dict)
@@ -66,13 +74,14 @@ class Model:
 
     def __repr__(self) -> str:
         parts = [f"{name}: {len(table):,} phrase pairs" for name, table in self.tables.items()]
+        parts += [f"{name}: {len(grammar):,} rules" for name, grammar in self.grammars.items()]
         parts += [f"{name}: order {lm.order}, {len(lm.vocab):,} words" for name, lm in self.language_models.items()]
         return f"Model({'; '.join(parts)})"
 
     @property
     def kind(self) -> Kind:
         """Which search the model is for; its parts say so."""
-        return "phrase"
+        return "chart" if self.grammars else "phrase"
 
     def preparation(self, *, prepared: bool = False) -> TextPreparation:
         """What text goes through on its way to the model and back; nothing, if it is `prepared` already."""
@@ -101,6 +110,9 @@ class Model:
     @property
     def dense_features(self) -> list[str]:
         """The features that every derivation has as the sum over its steps: what dynamic programs work on."""
+        if self.kind == "chart":
+            grammars = {name: grammar.score_names for name, grammar in self.grammars.items()}
+            return [*CHART_FEATURES, *self.language_models, *grammar_features(grammars)]
         names = [*CORE_FEATURES, *self.language_models]
         for name, table in self.tables.items():
             names += phrase_features(name, table.score_names)

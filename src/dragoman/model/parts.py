@@ -10,14 +10,15 @@ from typing import Any, Literal, Protocol, Self, TypeVar
 from dragoman.core.errors import DataError
 from dragoman.core.store import Arrays, load_arrays
 from dragoman.core.vocab import Vocab
+from dragoman.model.grammar import Grammar
 from dragoman.model.language_model import LanguageModel
 from dragoman.model.phrase_table import PhraseTable
 
 #: Which search a model is for: the name of its rooms below `search` and `sampling`.
-Kind = Literal["phrase"]
+Kind = Literal["phrase", "chart"]
 
 #: What each kind is called in `model.toml`.
-KINDS: dict[str, Kind] = {"phrase-based": "phrase"}
+KINDS: dict[str, Kind] = {"phrase-based": "phrase", "hierarchical": "chart"}
 
 
 # Names become folders: none may lead elsewhere.
@@ -48,6 +49,7 @@ class Part(Protocol):
 #: the model's attribute with all of them by name.
 PARTS: dict[str, tuple[str, type[Part]]] = {
     "table": ("tables", PhraseTable),
+    "grammar": ("grammars", Grammar),
     "language_model": ("language_models", LanguageModel),
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,19 +15,15 @@ from dragoman.core.errors import DataError
 from dragoman.core.phrases import REORDERING_SCORES, PhrasePairs
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
-from dragoman.core.sound import blocks, check_numbers, check_offsets, check_range
+from dragoman.core.sound import blocks, check_numbers, check_offsets, check_range, ragged_array, typed_array
 from dragoman.core.store import Arrays
 from dragoman.core.vocab import Vocab
-
-#: The logarithm that stands for probability 0, as in Moses.
-LOG_ZERO = -100.0
+from dragoman.model.log_scores import log_scores, probabilities
 
 #: The words of a phrase: word links count them in a byte.
 LONGEST_PHRASE = 255
 
-_REORDERING = "reordering."
-
-T = TypeVar("T", bound=np.generic)
+_REORDERING, _PART = "reordering.", "a phrase table"
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,10 +61,10 @@ class PhraseTable:
             first_pair=first_pair,
             targets=pairs.targets.take(used_targets),
             target_ids=target_ids.astype(np.int32),
-            log_scores=_log(pairs.scores),
+            log_scores=log_scores(pairs.scores),
             alignments=pairs.alignments,
             counts=pairs.counts,
-            log_reordering={name: _log(scores) for name, scores in pairs.reordering.items()},
+            log_reordering={name: log_scores(scores) for name, scores in pairs.reordering.items()},
         )
 
     def to_pairs(self, source_vocab: Vocab, target_vocab: Vocab) -> PhrasePairs:
@@ -80,11 +76,11 @@ class PhraseTable:
             targets=self.targets,
             source_ids=np.repeat(np.arange(len(self.sources), dtype=np.int32), np.diff(self.first_pair)),
             target_ids=self.target_ids,
-            scores=_exp(self.log_scores),
+            scores=probabilities(self.log_scores),
             score_names=self.score_names,
             alignments=self.alignments,
             counts=self.counts,
-            reordering={name: _exp(scores) for name, scores in self.log_reordering.items()},
+            reordering={name: probabilities(scores) for name, scores in self.log_reordering.items()},
         )
 
     def __len__(self) -> int:
@@ -170,7 +166,7 @@ class PhraseTable:
             ):
                 lengths = phrases.offsets[phrase + 1] - phrases.offsets[phrase]
                 if np.any(position >= np.repeat(lengths, np.diff(ends))):
-                    raise DataError("the array 'alignments' links words that are not there", expected="a phrase table")
+                    raise DataError("the array 'alignments' links words that are not there", expected=_PART)
 
     def about(self) -> dict[str, Any]:
         """What a model's description says of the table."""
@@ -187,15 +183,15 @@ class PhraseTable:
     @classmethod
     def from_arrays(cls, score_names: Sequence[str], arrays: Arrays) -> PhraseTable:
         """Rebuild a table from what `arrays` gave, refusing arrays that do not fit together; little of them is read."""
-        sources = _ragged(arrays, "sources", "source_offsets", np.int32)
-        targets = _ragged(arrays, "targets", "target_offsets", np.int32)
-        target_ids = _array(arrays, "target_ids", np.int32, (None,))
+        sources = ragged_array(arrays, "sources", "source_offsets", np.int32, _PART)
+        targets = ragged_array(arrays, "targets", "target_offsets", np.int32, _PART)
+        target_ids = typed_array(arrays, "target_ids", np.int32, (None,), _PART)
         pairs = len(target_ids)
-        first_pair = _array(arrays, "first_pair", np.int64, (len(sources) + 1,))
-        index = _array(arrays, "index", np.int32, (None,))
+        first_pair = typed_array(arrays, "first_pair", np.int64, (len(sources) + 1,), _PART)
+        index = typed_array(arrays, "index", np.int32, (None,), _PART)
         alignments = None
         if "alignments" in arrays or "alignment_offsets" in arrays:
-            alignments = _ragged(arrays, "alignments", "alignment_offsets", np.uint16)
+            alignments = ragged_array(arrays, "alignments", "alignment_offsets", np.uint16, _PART)
         fits = [
             (first_pair[0] == 0 and first_pair[-1] == pairs, "first_pair"),
             (len(index).bit_count() == 1 and len(index) > len(sources), "index"),
@@ -203,7 +199,7 @@ class PhraseTable:
         ]
         for holds, name in fits:
             if not holds:
-                raise DataError(f"the array '{name}' does not fit the others", expected="a phrase table")
+                raise DataError(f"the array '{name}' does not fit the others", expected=_PART)
         return cls(
             score_names=tuple(score_names),
             sources=sources,
@@ -211,33 +207,17 @@ class PhraseTable:
             first_pair=first_pair,
             targets=targets,
             target_ids=target_ids,
-            log_scores=_array(arrays, "log_scores", np.float32, (pairs, len(score_names))),
+            log_scores=typed_array(arrays, "log_scores", np.float32, (pairs, len(score_names)), _PART),
             alignments=alignments,
-            counts=_array(arrays, "counts", np.float32, (pairs, 3)) if "counts" in arrays else None,
+            counts=typed_array(arrays, "counts", np.float32, (pairs, 3), _PART) if "counts" in arrays else None,
             log_reordering={
-                name.removeprefix(_REORDERING): _array(arrays, name, np.float32, (pairs, len(REORDERING_SCORES)))
+                name.removeprefix(_REORDERING): typed_array(
+                    arrays, name, np.float32, (pairs, len(REORDERING_SCORES)), _PART
+                )
                 for name in arrays
                 if name.startswith(_REORDERING)
             },
         )
-
-
-def _array(arrays: Arrays, name: str, dtype: type[T], shape: tuple[int | None, ...]) -> NDArray[T]:
-    """Return an array if it is what it should be; a None in `shape` is any length."""
-    array = arrays.get(name)
-    if array is None:
-        raise DataError(f"the array '{name}' is missing", expected="a phrase table")
-    suits = array.ndim == len(shape) and all(n in (None, m) for n, m in zip(shape, array.shape, strict=True))
-    if array.dtype != dtype or not suits:
-        raise DataError(f"the array '{name}' is of the wrong type or shape", expected="a phrase table")
-    return cast(NDArray[T], array)
-
-
-def _ragged(arrays: Arrays, values: str, offsets: str, dtype: type[T]) -> Ragged[T]:
-    rows = Ragged(_array(arrays, values, dtype, (None,)), _array(arrays, offsets, np.int64, (None,)))
-    if not len(rows.offsets) or rows.offsets[0] != 0 or rows.offsets[-1] != len(rows.values):
-        raise DataError(f"the array '{offsets}' does not fit '{values}'", expected="a phrase table")
-    return rows
 
 
 def _grouped(pairs: PhrasePairs) -> PhrasePairs:
@@ -247,12 +227,3 @@ def _grouped(pairs: PhrasePairs) -> PhrasePairs:
         order = np.argsort(pairs.source_ids, kind="stable")
     already = bool((order == np.arange(len(order))).all())
     return pairs if already else pairs.take(order)
-
-
-def _log(probabilities: NDArray[np.float32]) -> NDArray[np.float32]:
-    with np.errstate(divide="ignore"):
-        return np.maximum(np.log(probabilities), np.float32(LOG_ZERO))
-
-
-def _exp(logs: NDArray[np.float32]) -> NDArray[np.float32]:
-    return np.where(logs <= LOG_ZERO, np.float32(0), np.exp(logs.astype(np.float64)).astype(np.float32))

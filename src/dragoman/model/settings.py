@@ -18,6 +18,9 @@ class Settings(Options):
     lowercase: bool = option(False, "whether text must be lower-cased before the model sees it")
     unicode: Literal["NFC", "as-is"] = option("as-is", "whether letters must be composed before the model sees text")
     reordering_limit: int = option(6, "longest jump between phrases; -1 is no limit", minimum=-1, maximum=2**31 - 1)
+    span_limit: int = option(
+        10, "longest span of a rule of a hierarchical model; glue joins longer ones", minimum=1, maximum=2**31 - 1
+    )
     table_limit: int = option(
         20, "options per source phrase, best p(e|f) first; 0 is no limit", minimum=0, maximum=2**31 - 1
     )

@@ -1,0 +1,20 @@
+"""Probabilities of table files as the logarithms that a model adds up, and back."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: The logarithm that stands for probability 0, as in Moses.
+LOG_ZERO = -100.0
+
+
+def log_scores(probabilities: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Natural logarithms, `LOG_ZERO` at least."""
+    with np.errstate(divide="ignore"):
+        return np.maximum(np.log(probabilities), np.float32(LOG_ZERO))
+
+
+def probabilities(logs: NDArray[np.float32]) -> NDArray[np.float32]:
+    """What `log_scores` was given."""
+    return np.where(logs <= LOG_ZERO, np.float32(0), np.exp(logs.astype(np.float64)).astype(np.float32))
