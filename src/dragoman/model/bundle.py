@@ -65,12 +65,12 @@ class Model:
     tables: Mapping[str, PhraseTable]
     language_models: Mapping[str, LanguageModel]
     weights: Weights
-    grammars: Mapping[str, Grammar] = field(default_factory=dict)
     settings: Settings = Settings()
     history: Mapping[str, Any] = field(default_factory=dict)
     extra_features: Mapping[ExtraFeature, Arrays] = field(default_factory=dict)
     global_features: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     casing: Casing | None = None
+    grammars: Mapping[str, Grammar] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         parts = [f"{name}: {len(table):,} phrase pairs" for name, table in self.tables.items()]
