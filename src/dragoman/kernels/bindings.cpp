@@ -19,6 +19,10 @@ namespace lm {
 Bind bind_index, bind_ngram_counts, bind_query;
 }
 
+namespace search::chart {
+Bind bind_matches, bind_search;
+}
+
 namespace search::phrase {
 Bind bind_greedy, bind_search;
 }
@@ -54,7 +58,8 @@ NB_MODULE(_kernels, m) {
           text::bind_nbest_numbers, text::bind_nbest_read, text::bind_nbest_write, text::bind_table,
           training::bind_alignment, training::bind_cooccurrence, training::bind_extract, training::bind_hmm,
           training::bind_score, training::bind_significance, training::bind_symmetrise, lm::bind_index,
-          lm::bind_ngram_counts, lm::bind_query, search::phrase::bind_greedy, search::phrase::bind_search,
+          lm::bind_ngram_counts, lm::bind_query, search::chart::bind_matches, search::chart::bind_search,
+          search::phrase::bind_greedy, search::phrase::bind_search,
           sampling::bind_global_features, sampling::phrase::bind_gibbs, sampling::phrase::bind_segmentations,
           forest::bind_derivations, forest::bind_envelope, forest::bind_gradient, forest::bind_inside,
           forest::bind_kbest, forest::bind_merge, forest::bind_ngrams, forest::bind_sample, forest::bind_string,

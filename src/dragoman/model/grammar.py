@@ -108,7 +108,8 @@ class Grammar:
     @cached_property
     def parents(self) -> NDArray[np.int64]:
         """The parent of each node; the root's is itself."""
-        return np.concatenate([[0], np.repeat(np.arange(len(self.symbols)), np.diff(self.first_child))])
+        parents: NDArray[np.int64] = np.repeat(np.arange(len(self.symbols)), np.diff(self.first_child))
+        return np.concatenate([[0], parents])
 
     @cached_property
     def arities(self) -> NDArray[np.int8]:

@@ -191,6 +191,16 @@ class LanguageModel:
         """The state at the beginning of a sentence."""
         return int(self.unigrams[BOS : BOS + 1].view(_ENTRY)["state"][0])
 
+    @cached_property
+    def left_extensions(self) -> tuple[NDArray[np.uint8], bool]:
+        """For each state whether a longer one ends with its words; and whether all endings of states are states."""
+        suffixes = (self.states[:, 0] >> np.uint64(32)).astype(np.int64)
+        lengths = np.repeat(np.arange(self.order + 1), np.diff(self.bounds, append=len(self.states)))
+        next_to = lengths[suffixes] == lengths - 1
+        extended = np.zeros(len(self.states), np.uint8)
+        extended[suffixes[next_to]] = 1
+        return extended, bool(next_to[1:].all())
+
     def score(self, sentence: str, *, bos: bool = True, eos: bool = True) -> float:
         """Return the base-10 log-probability of a tokenised sentence, from its beginning and with its end."""
         return float(self.logprobs(self._encode(sentence), bos=bos, eos=eos).sum(dtype=np.float64))

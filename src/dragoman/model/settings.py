@@ -21,6 +21,7 @@ class Settings(Options):
     span_limit: int = option(
         10, "longest span of a rule of a hierarchical model; glue joins longer ones", minimum=1, maximum=2**31 - 1
     )
+    glue: bool = option(True, "whether a hierarchical model may join parts from left to right")
     table_limit: int = option(
         20, "options per source phrase, best p(e|f) first; 0 is no limit", minimum=0, maximum=2**31 - 1
     )

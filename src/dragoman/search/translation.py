@@ -17,14 +17,37 @@ class Phrase:
 
 
 @dataclass(frozen=True)
+class Subtree:
+    """One rule of a hierarchical derivation: the words that it covers on both sides, and what fills its holes.
+
+    `children` come in the order of the source. `links` join words of the rule itself; glue has none.
+    """
+
+    source: tuple[int, int]
+    target: tuple[int, int]
+    children: tuple[Subtree, ...]
+    links: tuple[tuple[int, int], ...]
+    unknown: bool
+    glue: bool = False
+
+    def all_links(self) -> tuple[tuple[int, int], ...]:
+        """The links of all words below, by source."""
+        return tuple(sorted([*self.links, *(link for child in self.children for link in child.all_links())]))
+
+
+@dataclass(frozen=True)
 class Translation:
-    """The best derivation of a sentence. Shows as its text."""
+    """The best derivation of a sentence. Shows as its text.
+
+    The phrases of a hierarchical model are what glue joined; `tree` has what is inside them.
+    """
 
     source: str
     text: str
     score: float
     phrases: tuple[Phrase, ...]
     features: dict[str, float]
+    tree: Subtree | None = None
 
     def __str__(self) -> str:
         return self.text

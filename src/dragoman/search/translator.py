@@ -21,7 +21,10 @@ from dragoman.search.translation import Translation
 BATCH = 16
 
 #: Where the search for each kind of model is.
-_SEARCHES = {"phrase": "dragoman.search.phrase.translator:PhraseTranslator"}
+_SEARCHES = {
+    "phrase": "dragoman.search.phrase.translator:PhraseTranslator",
+    "chart": "dragoman.search.chart.translator:ChartTranslator",
+}
 
 
 class Translator(ABC):

@@ -1,0 +1,311 @@
+#include "search/chart/search.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace dragoman::search::chart {
+
+namespace {
+// The only "rule" of glue.
+constexpr std::int32_t glue_rules[] = {GLUE};
+}  // namespace
+
+void ChartSearch::Slack::add(double excess) {
+    ++count;
+    sum += excess;
+    squares += excess * excess;
+}
+
+double ChartSearch::Slack::value() const {
+    if (count < 30) return std::numeric_limits<double>::infinity();
+    const double mean = sum / count;
+    return mean + 2 * std::sqrt(std::max(0.0, squares / count - mean * mean));
+}
+
+ChartSearch::ChartSearch(const ChartBatch& batch, const RuleOrder& order, std::size_t sentence, const ChartLimits& limits, Workspace& workspace,
+                         const std::vector<std::int32_t>* target, const std::atomic<bool>& stop)
+    : batch_(batch), order_(order), limits_(limits), space_(workspace), target_(target), stop_(stop), matches_(batch.matches(sentence)),
+      first_match_(batch.first_match(sentence)), length_(batch.length(sentence)), width_(1), state_(2 * batch.models.size()),
+      log10s_(batch.models.size()) {
+    for (const MatchRow& match : matches_) width_ = std::max(width_, static_cast<std::size_t>(match.end - match.begin));
+    cells_.resize(static_cast<std::size_t>(length_) * width_);
+    glued_.resize(static_cast<std::size_t>(length_) + 1);
+}
+
+Outcome ChartSearch::run() {
+    if (length_ == 0) {
+        // Nothing, and then its end.
+        glued_[0] = {0, 1};
+        for (std::size_t k = 0; k < lms(); ++k) state_[2 * k] = 0, state_[2 * k + 1] = batch_.models[k].start;
+        std::fill(log10s_.begin(), log10s_.end(), 0.0);
+        first_item_ = 0;
+        from_ = to_ = 0;
+        add({NOTHING, {}, {}}, NOTHING, -1, -1, 0.0, 0, 0);
+        sorted_.push_back(0);
+    }
+    std::size_t next = 0;
+    for (std::int32_t end = 1; end <= length_ && !stop_; ++end) {
+        while (next < matches_.size() && matches_[next].end == end) {
+            const std::int32_t begin = matches_[next].begin;
+            cubes_.clear();
+            for (; next < matches_.size() && matches_[next].end == end && matches_[next].begin == begin; ++next)
+                add_cube(static_cast<std::int32_t>(next));
+            fill(begin, end, cell(begin, end));
+            if (full()) return Outcome::TOO_LARGE;
+        }
+        if (!batch_.glue && end < length_) continue;
+        cubes_.clear();
+        for (std::int32_t begin = std::max(0, end - static_cast<std::int32_t>(width_)); begin < end; ++begin) {
+            const auto parts = members(cell(begin, end));
+            if (parts.empty()) continue;
+            if (begin == 0)
+                cubes_.push_back({FIRST, glue_rules, {parts, {}}});
+            else if (batch_.glue && !glued_[begin].empty())
+                cubes_.push_back({GLUE, glue_rules, {members(glued_[begin]), parts}});
+        }
+        fill(0, end, glued_[end]);
+        if (full()) return Outcome::TOO_LARGE;
+    }
+    if (stop_) return Outcome::NONE;
+    finish();
+    return goal < 0 ? Outcome::NONE : Outcome::FOUND;
+}
+
+void ChartSearch::add_cube(std::int32_t match) {
+    const MatchRow& row = matches_[match];
+    Cube cube{match, order_.of_side(row.side), {{}, {}}};
+    for (int k = 0; k < 2 && row.holes[k][0] >= 0; ++k) {
+        cube.tails[k] = members(cell(row.holes[k][0], row.holes[k][1]));
+        // What could have filled the hole was not found: with a target, that happens.
+        if (cube.tails[k].empty()) return;
+    }
+    if (!cube.rules.empty()) cubes_.push_back(cube);
+}
+
+void ChartSearch::fill(std::int32_t begin, std::int32_t end, Range& range) {
+    first_item_ = static_cast<std::int32_t>(items.size());
+    recombined_.restart(limits_.algorithm == Algorithm::CUBE ? static_cast<std::size_t>(limits_.pop_limit) : 64);
+    if (limits_.algorithm == Algorithm::CUBE)
+        fill_by_cubes(begin, end);
+    else
+        fill_exhaustively(begin, end);
+    range.first = static_cast<std::int32_t>(sorted_.size());
+    for (auto item = first_item_; item < static_cast<std::int32_t>(items.size()); ++item) sorted_.push_back(item);
+    std::stable_sort(sorted_.begin() + range.first, sorted_.end(), [&](std::int32_t x, std::int32_t y) { return items[x].score > items[y].score; });
+    range.last = static_cast<std::int32_t>(sorted_.size());
+}
+
+ChartSearch::Candidate ChartSearch::estimated(std::int32_t number, std::int32_t rule, std::int32_t first, std::int32_t second) const {
+    const Cube& cube = cubes_[number];
+    double score;
+    int parts = 0;
+    if (cube.match >= 0) {
+        score = order_.estimate(cube.rules[rule]) + batch_.match_score(first_match_ + cube.match);
+    } else {
+        score = batch_.glue_weight;
+        ++parts;
+    }
+    if (!cube.tails[0].empty()) score += items[cube.tails[0][first]].score, ++parts;
+    if (!cube.tails[1].empty()) score += items[cube.tails[1][second]].score, ++parts;
+    // Without holes there is nothing to learn from the context.
+    const double slack = parts == 0 ? 0.0 : slack_[parts - 1].value();
+    return {score + slack, score, number, {rule, first, second}, parts == 0};
+}
+
+void ChartSearch::fill_by_cubes(std::int32_t begin, std::int32_t end) {
+    const auto worse = [](const Candidate& x, const Candidate& y) { return x.score < y.score; };
+    heap_.clear();
+    for (std::size_t c = 0; c < cubes_.size(); ++c) heap_.push_back(estimated(static_cast<std::int32_t>(c), 0, 0, 0));
+    std::make_heap(heap_.begin(), heap_.end(), worse);
+    const auto push = [&](const Candidate& candidate) {
+        heap_.push_back(candidate);
+        std::push_heap(heap_.begin(), heap_.end(), worse);
+    };
+    double best = -std::numeric_limits<double>::infinity();
+    for (std::int32_t popped = 0; popped < limits_.pop_limit && !heap_.empty() && !stop_;) {
+        std::pop_heap(heap_.begin(), heap_.end(), worse);
+        Candidate candidate = heap_.back();
+        heap_.pop_back();
+        const Cube& cube = cubes_[candidate.cube];
+        const auto [rule, first, second] = candidate.at;
+        const std::int32_t chosen = cube.rules[rule];
+        const std::int32_t left = cube.tails[0].empty() ? -1 : cube.tails[0][first];
+        const std::int32_t right = cube.tails[1].empty() ? -1 : cube.tails[1][second];
+        double edge = 0;
+        evaluate(cube, chosen, left, right, edge);
+        if (!candidate.exact) {
+            const double score = edge + (left < 0 ? 0.0 : items[left].score) + (right < 0 ? 0.0 : items[right].score);
+            const int parts = (cube.match < 0) + (left >= 0) + (right >= 0);
+            slack_[parts - 1].add(score - candidate.estimate);
+            candidate.score = score;
+            candidate.exact = true;
+            if (!heap_.empty() && heap_.front().score > score) {
+                push(candidate);
+                continue;
+            }
+        }
+        if (candidate.score < best - limits_.threshold) break;
+        best = std::max(best, candidate.score);
+        ++popped;
+        add(cube, chosen, left, right, edge, begin, end);
+        // Every candidate has one way to it: the last place that is not 0 was the last to be raised.
+        if (second == 0) {
+            if (first == 0 && rule + 1 < static_cast<std::int32_t>(cube.rules.size())) push(estimated(candidate.cube, rule + 1, 0, 0));
+            if (first + 1 < static_cast<std::int32_t>(cube.tails[0].size())) push(estimated(candidate.cube, rule, first + 1, 0));
+        }
+        if (second + 1 < static_cast<std::int32_t>(cube.tails[1].size())) push(estimated(candidate.cube, rule, first, second + 1));
+    }
+}
+
+void ChartSearch::fill_exhaustively(std::int32_t begin, std::int32_t end) {
+    constexpr std::int32_t none[] = {-1};
+    for (const Cube& cube : cubes_)
+        for (const std::int32_t rule : cube.rules)
+            for (const std::int32_t first : cube.tails[0].empty() ? std::span<const std::int32_t>(none) : cube.tails[0])
+                for (const std::int32_t second : cube.tails[1].empty() ? std::span<const std::int32_t>(none) : cube.tails[1]) {
+                    if (full() || stop_) return;
+                    double score = 0;
+                    if (target_ == nullptr) {
+                        evaluate(cube, rule, first, second, score);
+                        add(cube, rule, first, second, score, begin, end);
+                        continue;
+                    }
+                    occurrence_ = 0;
+                    for (bool known = false; place(cube, rule, first, second);) {
+                        if (!known) known = evaluate(cube, rule, first, second, score);
+                        add(cube, rule, first, second, score, begin, end);
+                    }
+                }
+}
+
+bool ChartSearch::evaluate(const Cube& cube, std::int32_t rule, std::int32_t first, std::int32_t second, double& score) {
+    score = cube.match < 0 ? batch_.glue_weight : batch_.local(rule) + batch_.match_score(first_match_ + cube.match);
+    const std::int32_t* const parts[2] = {first < 0 ? nullptr : states_.data() + 2 * lms() * static_cast<std::size_t>(first),
+                                          second < 0 ? nullptr : states_.data() + 2 * lms() * static_cast<std::size_t>(second)};
+    for (std::size_t k = 0; k < lms(); ++k) {
+        Reading reading;
+        if (cube.match >= 0) {
+            reading = space_.read(k, rule, parts);
+        } else {
+            const bool starts = cube.match == FIRST;
+            reading = LeftContexts::after(starts ? batch_.models[k].start : parts[0][2 * k + 1]);
+            const std::int32_t* part = parts[starts ? 0 : 1] + 2 * k;
+            space_.contexts[k].read_part(reading, part[0], part[1]);
+        }
+        state_[2 * k] = reading.left;
+        state_[2 * k + 1] = reading.state;
+        log10s_[k] = reading.log10;
+        score += batch_.models[k].weight * std::numbers::ln10 * reading.log10;
+    }
+    return true;
+}
+
+// The next place in the target where these words stand: a beginning with words of its own can have several.
+bool ChartSearch::place(const Cube& cube, std::int32_t rule, std::int32_t first, std::int32_t second) {
+    const std::int32_t tails[2] = {first, second};
+    const auto size = static_cast<std::int32_t>(target_->size());
+    if (cube.match < 0) {
+        if (occurrence_++ > 0) return false;
+        from_ = 0;
+        to_ = cube.match == FIRST ? 0 : items[first].to;
+        const ChartItem& part = items[cube.match == FIRST ? first : second];
+        if (part.from < 0) return true;
+        if (part.from != to_) return false;
+        to_ = part.to;
+        return true;
+    }
+    const auto words = batch_.words(rule);
+    std::int32_t before = 0, start = -1, total = 0;
+    for (const std::int32_t word : words) {
+        if (word >= 0) {
+            ++total;
+            before += start < 0;
+        } else if (const ChartItem& part = items[tails[-1 - word]]; part.from >= 0) {
+            total += part.to - part.from;
+            if (start < 0) start = part.from - before;
+            if (start < 0) return false;
+        }
+    }
+    if (total == 0) {
+        from_ = to_ = -1;
+        return occurrence_++ == 0;
+    }
+    const bool anchored = start >= 0;
+    for (; occurrence_ <= (anchored ? 0 : size - total);) {
+        from_ = anchored ? start : occurrence_;
+        ++occurrence_;
+        to_ = from_;
+        bool fits = from_ + total <= size;
+        for (std::size_t i = 0; fits && i < words.size(); ++i) {
+            if (words[i] >= 0) {
+                fits = (*target_)[to_++] == words[i];
+            } else if (const ChartItem& part = items[tails[-1 - words[i]]]; part.from >= 0) {
+                fits = part.from == to_;
+                to_ = part.to;
+            }
+        }
+        if (fits) return true;
+    }
+    return false;
+}
+
+void ChartSearch::add(const Cube& cube, std::int32_t rule, std::int32_t first, std::int32_t second, double score, std::int32_t begin, std::int32_t end) {
+    ++pops;
+    const double total = score + (first < 0 ? 0.0 : items[first].score) + (second < 0 ? 0.0 : items[second].score);
+    const auto hash_of = [&](const std::int32_t* state, std::int32_t from, std::int32_t to) {
+        std::uint64_t hash = std::uint64_t(static_cast<std::uint32_t>(from)) << 32 | static_cast<std::uint32_t>(to);
+        for (std::size_t i = 0; i < 2 * lms(); ++i) hash = mix(hash * 0x9e3779b97f4a7c15ULL + static_cast<std::uint32_t>(state[i]));
+        return mix(hash);
+    };
+    const auto state_of = [&](std::int32_t item) { return states_.data() + 2 * lms() * static_cast<std::size_t>(item); };
+    std::int32_t& slot = recombined_.slot(hash_of(state_.data(), from_, to_), [&](std::int32_t local) {
+        const std::int32_t item = first_item_ + local;
+        return items[item].from == from_ && items[item].to == to_ && std::equal(state_.begin(), state_.end(), state_of(item));
+    });
+    const std::int32_t edge_rule = cube.match < 0 ? cube.match : rule;
+    const auto number = static_cast<std::int32_t>(edges.size());
+    if (slot < 0) {
+        slot = static_cast<std::int32_t>(items.size()) - first_item_;
+        const std::int32_t item = static_cast<std::int32_t>(items.size());
+        items.push_back({total, number, begin, end, from_, to_});
+        states_.insert(states_.end(), state_.begin(), state_.end());
+        edges.push_back({score, item, edge_rule, std::max(cube.match, -1), {first, second}});
+        edge_log10s.insert(edge_log10s.end(), log10s_.begin(), log10s_.end());
+        recombined_.make_room(items.size() - static_cast<std::size_t>(first_item_),
+                              [&](std::int32_t local) { return hash_of(state_of(first_item_ + local), items[first_item_ + local].from, items[first_item_ + local].to); });
+        return;
+    }
+    ChartItem& item = items[first_item_ + slot];
+    const ChartEdge edge{score, first_item_ + slot, edge_rule, std::max(cube.match, -1), {first, second}};
+    if (limits_.keep_edges) {
+        if (total > item.score) item.edge = number;
+        edges.push_back(edge);
+        edge_log10s.insert(edge_log10s.end(), log10s_.begin(), log10s_.end());
+    } else if (total > item.score) {
+        edges[item.edge] = edge;
+        std::copy(log10s_.begin(), log10s_.end(), edge_log10s.begin() + static_cast<std::ptrdiff_t>(lms()) * item.edge);
+    }
+    item.score = std::max(item.score, total);
+}
+
+void ChartSearch::finish() {
+    constexpr std::int32_t end_of_sentence = 2;
+    const auto last = members(glued_[length_]);
+    first_item_ = static_cast<std::int32_t>(items.size());
+    recombined_.restart(4);
+    from_ = to_ = -1;
+    for (const std::int32_t item : last) {
+        if (target_ != nullptr && items[item].to != static_cast<std::int32_t>(target_->size())) continue;
+        double score = 0;
+        for (std::size_t k = 0; k < lms(); ++k) {
+            log10s_[k] = double(batch_.models[k].view.query(states_[2 * lms() * static_cast<std::size_t>(item) + 2 * k + 1], end_of_sentence).log10);
+            score += batch_.models[k].weight * std::numbers::ln10 * log10s_[k];
+        }
+        std::fill(state_.begin(), state_.end(), 0);
+        add({GOAL, {}, {}}, GOAL, item, -1, score, 0, length_);
+        goal = first_item_;
+    }
+}
+
+}  // namespace dragoman::search::chart

@@ -1,0 +1,130 @@
+// Chart search over the matches of a grammar: cube pruning, and exhaustive search.
+//
+// A cell is a span of the source with its items: parts of translations that agree in all that matters outside (the first
+// words and the states of the language models). Rules fill the cells of X; glue joins those from left to right, and its
+// items cover the source from its first word on, with all words before them known.
+#pragma once
+
+#include "search/chart/batch.hpp"
+#include "search/chart/workspace.hpp"
+
+#include <atomic>
+#include <limits>
+#include <vector>
+
+namespace dragoman::search::chart {
+
+enum class Algorithm : int { CUBE = 1, EXHAUSTIVE = 2 };
+enum class Outcome : std::uint8_t { FOUND = 0, NONE = 1, TOO_LARGE = 2 };
+
+struct ChartLimits {
+    Algorithm algorithm = Algorithm::CUBE;
+    std::int32_t pop_limit = 200;
+    double threshold = std::numeric_limits<double>::infinity();
+    std::int64_t max_size = std::numeric_limits<std::int64_t>::max();
+    bool keep_edges = false;
+};
+
+// What an edge does, if it does not use a rule.
+enum Kind : std::int32_t { FIRST = -1, GLUE = -2, GOAL = -3, NOTHING = -4 };
+
+struct ChartEdge {
+    double score;  // without its tails
+    std::int32_t head;
+    std::int32_t rule;   // or a Kind
+    std::int32_t match;  // in the sentence, -1: none
+    std::int32_t tails[2];
+};
+
+struct ChartItem {
+    double score;        // of the best derivation
+    std::int32_t edge;   // its last edge
+    std::int32_t begin, end;
+    std::int32_t from, to;  // in a forced target; both -1 if it has no words
+};
+
+class ChartSearch {
+public:
+    // `target`, if not null, is the only translation allowed. Gives up when somebody sets `stop`.
+    ChartSearch(const ChartBatch& batch, const RuleOrder& order, std::size_t sentence, const ChartLimits& limits, Workspace& workspace,
+                const std::vector<std::int32_t>* target, const std::atomic<bool>& stop);
+
+    Outcome run();
+
+    std::vector<ChartItem> items;
+    std::vector<ChartEdge> edges;      // the best of each item; with limits.keep_edges all
+    std::vector<double> edge_log10s;  // of each edge, for each language model
+    std::int32_t goal = -1;
+    std::int64_t pops = 0;
+
+private:
+    // Ways to fill a cell that differ in rule and items only.
+    struct Cube {
+        std::int32_t match;  // or a Kind
+        std::span<const std::int32_t> rules;
+        std::span<const std::int32_t> tails[2];
+    };
+
+    struct Candidate {
+        double score;     // estimated or true, tails included
+        double estimate;
+        std::int32_t cube;
+        std::int32_t at[3];  // rule and tails
+        bool exact;
+    };
+
+    struct Range {
+        std::int32_t first = 0, last = 0;
+        bool empty() const { return first == last; }
+    };
+
+    std::span<const std::int32_t> members(const Range& range) const { return {sorted_.data() + range.first, sorted_.data() + range.last}; }
+    Range& cell(std::int32_t begin, std::int32_t end) { return cells_[static_cast<std::size_t>(begin) * width_ + static_cast<std::size_t>(end - begin - 1)]; }
+
+    bool full() const { return static_cast<std::int64_t>(items.size() + edges.size()) > limits_.max_size; }
+
+    // Fills one cell from its cubes.
+    void fill(std::int32_t begin, std::int32_t end, Range& range);
+    void fill_by_cubes(std::int32_t begin, std::int32_t end);
+    void fill_exhaustively(std::int32_t begin, std::int32_t end);
+    void add_cube(std::int32_t match);
+    void finish();
+
+    Candidate estimated(std::int32_t cube, std::int32_t rule, std::int32_t first, std::int32_t second) const;
+    // Scores a candidate in full: `state_` and `log10s_` are what comes of it. False if the target forbids it.
+    bool evaluate(const Cube& cube, std::int32_t rule, std::int32_t first, std::int32_t second, double& score);
+    bool place(const Cube& cube, std::int32_t rule, std::int32_t first, std::int32_t second);
+    void add(const Cube& cube, std::int32_t rule, std::int32_t first, std::int32_t second, double score, std::int32_t begin, std::int32_t end);
+
+    std::size_t lms() const { return batch_.models.size(); }
+
+    const ChartBatch& batch_;
+    const RuleOrder& order_;
+    const ChartLimits& limits_;
+    Workspace& space_;
+    const std::vector<std::int32_t>* target_;
+    const std::atomic<bool>& stop_;
+    std::span<const MatchRow> matches_;
+    std::int64_t first_match_;
+    std::int32_t length_;
+    std::size_t width_;
+
+    std::vector<Range> cells_, glued_;   // of X, and of what begins at the first word and ends at each
+    std::vector<std::int32_t> sorted_;  // items of all cells, best first within each
+    std::vector<std::int32_t> states_;  // of items: left and right for each language model
+
+    std::vector<Cube> cubes_;
+    std::vector<Candidate> heap_;
+    std::vector<std::int32_t> state_;  // of the candidate that was evaluated last
+    std::vector<double> log10s_;
+    std::int32_t from_ = -1, to_ = -1, occurrence_ = 0;
+    std::int32_t first_item_ = 0;  // of the cell
+    NumberTable recombined_{64};
+    struct Slack {
+        double count = 0, sum = 0, squares = 0;
+        void add(double excess);
+        double value() const;
+    } slack_[3];
+};
+
+}  // namespace dragoman::search::chart

@@ -1,0 +1,191 @@
+"""One batch of sentences on its way through a chart: rules and weights in, derivations and hypergraphs out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman import kernels
+from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.ragged import Ragged
+from dragoman.core.weights import Weights
+from dragoman.model.bundle import Model
+from dragoman.search.chart.rules import ChartRules
+from dragoman.search.limits import SearchLimits
+
+#: The numbers by which the kernel knows the algorithms.
+ALGORITHMS = {"cube": 1, "exhaustive": 2}
+
+
+class RuleFeature(Protocol):
+    """A feature of rules: computed for all rules of a batch at once, before the search."""
+
+    def __call__(self, rules: ChartRules, /) -> FeatureRows:
+        """Return a row for each rule."""
+        ...
+
+
+class SpanFeature(Protocol):
+    """A feature of the span on which a rule is used: computed for all matches of a batch at once."""
+
+    def __call__(self, rules: ChartRules, /) -> FeatureRows:
+        """Return a row for each of `rules.matches`."""
+        ...
+
+
+class ChartArrays(NamedTuple):
+    """A batch as the kernels expect it, in this order."""
+
+    lengths: NDArray[np.int32]  #: of the sentences
+    match_offsets: NDArray[np.int64]
+    matches: NDArray[np.int32]
+    match_scores: NDArray[np.float64]  #: weighted, or empty if no feature looks at spans
+    first_rule: NDArray[np.int64]
+    local: NDArray[np.float64]  #: weighted score of each rule
+    word_offsets: NDArray[np.int64]
+    words: NDArray[np.int32]
+    lm_words: NDArray[np.int32]  #: words of the rules as ids of each language model, one row a model
+    automata: list[tuple[Any, ...]]
+    glue_weight: float
+    glue: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Graphs:
+    """Derivations of all sentences of a batch: nodes and edges of each, one after the other, the goal last.
+
+    An edge uses a rule, or glue: `FIRST` begins with its tail, `GLUE` joins two, `GOAL` ends, `NOTHING` is an empty
+    sentence. `matches` are numbered in their sentence.
+    """
+
+    node_offsets: NDArray[np.int64]
+    edge_offsets: NDArray[np.int64]
+    spans: NDArray[np.int32]
+    first_edges: NDArray[np.int64]
+    tails: NDArray[np.int32]
+    rules: NDArray[np.int32]
+    matches: NDArray[np.int32]
+    scores: NDArray[np.float64]
+    lm_scores: NDArray[np.float64]
+
+
+#: In place of a rule.
+FIRST, GLUE, GOAL, NOTHING = -1, -2, -3, -4
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a search found: the outcome of each sentence (0 found, 1 no derivation, 2 too large), and derivations."""
+
+    outcomes: NDArray[np.uint8]
+    scores: NDArray[np.float64]
+    pops: NDArray[np.int64]
+    best: Graphs
+    every: Graphs | None
+
+
+class ChartBatch:
+    """The rules of a batch of sentences, scored with weights."""
+
+    def __init__(
+        self,
+        model: Model,
+        weights: Weights,
+        rules: ChartRules,
+        lm_ids: Sequence[NDArray[np.int32]],
+        rule_features: Sequence[RuleFeature] = (),
+        span_features: Sequence[SpanFeature] = (),
+    ):
+        self.model = model
+        self.weights = weights
+        self.rules = rules
+        self._lm_ids = lm_ids
+        self.rule_rows = [feature(rules) for feature in rule_features]
+        self.span_rows = [feature(rules) for feature in span_features]
+
+    @cached_property
+    def local(self) -> NDArray[np.float64]:
+        """The weighted sum of each rule's own features."""
+        # Not the matrix product: its threads would spin beside ours, and its sums depend on their number.
+        scores: NDArray[np.float64] = np.einsum(
+            "ij,j->i", self.rules.dense, self.weights.vector(self.model.dense_features)
+        )
+        for rows in self.rule_rows:
+            scores = scores + rows.dot(self.weights)
+        return scores
+
+    @cached_property
+    def arrays(self) -> ChartArrays:
+        """All that the kernels need to know of the batch."""
+        rules = self.rules
+        spans = np.empty(0)
+        if self.span_rows:
+            spans = np.sum([rows.dot(self.weights) for rows in self.span_rows], axis=0)
+        return ChartArrays(
+            lengths=rules.source.sentences.lengths.astype(np.int32),
+            match_offsets=rules.match_offsets,
+            matches=np.ascontiguousarray(rules.matches),
+            match_scores=spans,
+            first_rule=rules.first_rule,
+            local=self.local,
+            word_offsets=rules.words.offsets,
+            words=rules.words.values,
+            lm_words=self._lm_words(),
+            automata=[self._automaton(name) for name in self.model.language_models],
+            glue_weight=self.weights.get("glue", 0.0),
+            glue=self.model.settings.glue,
+        )
+
+    def estimates(self, threads: int = 1) -> NDArray[np.float64]:
+        """Each rule's own score and the language models' score of its words, begun anew behind every hole."""
+        return kernels.chart_estimates(self.arrays, threads)
+
+    def search(
+        self, limits: SearchLimits, *, targets: Ragged[np.int32] | None = None, forests: bool = False, threads: int = 1
+    ) -> Found:
+        """Search every sentence. `targets` allows only these translations; the search then misses no derivation."""
+        forced = targets if targets is not None else Ragged(np.empty(0, np.int32), np.zeros(1, np.int64))
+        found = kernels.search_charts(
+            self.arrays,
+            targets=forced.values,
+            target_offsets=forced.offsets,
+            algorithm=ALGORITHMS[limits.algorithm if targets is None else "exhaustive"],
+            pop_limit=limits.pop_limit,
+            threshold=np.inf if limits.beam_threshold is None else limits.beam_threshold,
+            max_size=limits.max_size,
+            keep_edges=forests,
+            threads=threads,
+        )
+        return Found(
+            outcomes=found["outcomes"],
+            scores=found["best_scores"],
+            pops=found["pops"],
+            best=_graphs(found, "best."),
+            every=_graphs(found, "all.") if forests else None,
+        )
+
+    def _automaton(self, name: str) -> tuple[Any, ...]:
+        model = self.model.language_models[name]
+        extended, closed = model.left_extensions
+        weight = self.weights.get(name, 0.0)
+        return (*model.automaton, model.order, model.begin_state, weight, extended, model.bounds, closed)
+
+    def _lm_words(self) -> NDArray[np.int32]:
+        known, rules = len(self.model.target_vocab), self.rules
+        rows = np.empty((len(self._lm_ids), len(rules.words.values)), np.int32)
+        for k, (ids, model) in enumerate(zip(self._lm_ids, self.model.language_models.values(), strict=True)):
+            if len(rules.vocab) > known:
+                new = np.arange(known, len(rules.vocab), dtype=np.int32)
+                found = model.vocab.encode(rules.vocab.decode(new, np.arange(len(new) + 1)))[0]
+                ids = np.concatenate([ids, model.ids_of(model.vocab)[found]])
+            rows[k] = np.where(rules.words.values < 0, rules.words.values, ids[rules.words.values])
+        return rows
+
+
+def _graphs(found: Mapping[str, NDArray[Any]], prefix: str) -> Graphs:
+    return Graphs(**{name.removeprefix(prefix): array for name, array in found.items() if name.startswith(prefix)})

@@ -1,0 +1,98 @@
+"""From what a chart kept to a Hypergraph, with the features of every edge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.hypergraph import Hypergraph
+from dragoman.core.ragged import Ragged
+from dragoman.search.chart.batch import FIRST, GLUE, GOAL, NOTHING, ChartBatch, Graphs
+
+#: What edges write that use no rule: `GOAL` and `FIRST` what their tail writes, `GLUE` its two, `NOTHING` nothing.
+_TEMPLATES = Ragged.of([[], [-1], [-1, -2]], np.int32)
+_TEMPLATE_OF = {NOTHING: 0, FIRST: 1, GOAL: 1, GLUE: 2}
+
+
+@dataclass(frozen=True, eq=False)
+class SentenceGraph:
+    """The derivations of one sentence of a batch; matches are numbered in the batch."""
+
+    spans: NDArray[np.int32]
+    first_edges: NDArray[np.int64]
+    tails: NDArray[np.int32]
+    rules: NDArray[np.int32]
+    matches: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    lm_scores: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, batch: ChartBatch, graphs: Graphs, sentence: int) -> SentenceGraph:
+        """Cut one sentence out of a batch; without a derivation, it has no nodes."""
+        nodes = slice(*graphs.node_offsets[sentence : sentence + 2].tolist())
+        edges = slice(*graphs.edge_offsets[sentence : sentence + 2].tolist())
+        # Each graph has one more bound than nodes; sentences without a derivation have neither.
+        before = int(np.count_nonzero(np.diff(graphs.node_offsets[: sentence + 1])))
+        reached = nodes.stop > nodes.start
+        matches = graphs.matches[edges].astype(np.int64)
+        return cls(
+            spans=graphs.spans[nodes],
+            first_edges=graphs.first_edges[nodes.start + before : nodes.stop + before + 1]
+            if reached
+            else np.zeros(1, np.int64),
+            tails=graphs.tails[edges],
+            rules=graphs.rules[edges],
+            matches=np.where(matches < 0, -1, matches + batch.rules.match_offsets[sentence]),
+            scores=graphs.scores[edges],
+            lm_scores=graphs.lm_scores[edges],
+        )
+
+
+def edge_features(
+    batch: ChartBatch, rules: NDArray[np.int32], matches: NDArray[np.int64], lm_scores: NDArray[np.float64]
+) -> FeatureRows:
+    """Features of edges, given their rules (or what stands in place of one), matches and language model scores."""
+    names = batch.model.dense_features
+    column = {name: i for i, name in enumerate(names)}
+    used = rules >= 0
+    dense = np.zeros((len(rules), len(names)))
+    dense[used] = batch.rules.dense[rules[used]]
+    dense[:, column["glue"]] = (rules == FIRST) | (rules == GLUE)
+    for k, name in enumerate(batch.model.language_models):
+        dense[:, column[name]] = lm_scores[:, k]
+    parts = [FeatureRows.from_dense(names, dense)]
+    parts += [_on_edges(rows, np.where(used, rules, -1)) for rows in batch.rule_rows]
+    parts += [_on_edges(rows, matches) for rows in batch.span_rows]
+    return FeatureRows.join(parts)
+
+
+def hypergraph(batch: ChartBatch, graph: SentenceGraph, *, features: bool = True) -> Hypergraph:
+    """Return the derivations of one sentence; without any, it is a root and nothing else."""
+    used, rule = np.unique(np.maximum(graph.rules, 0), return_inverse=True)
+    others = np.zeros(-NOTHING + 1, np.int32)
+    for kind, template in _TEMPLATE_OF.items():
+        others[-kind] = template
+    reached = len(graph.spans) > 0
+    heads = np.repeat(np.arange(len(graph.spans)), np.diff(graph.first_edges))
+    return Hypergraph(
+        vocab=batch.rules.vocab,
+        root=len(graph.spans) - 1 if reached else 0,
+        first_edge=graph.first_edges if reached else np.zeros(2, np.int64),
+        tails=graph.tails,
+        template_ids=np.where(graph.rules >= 0, rule + len(_TEMPLATES), others[np.maximum(-graph.rules, 0)]).astype(
+            np.int32
+        ),
+        templates=Ragged.concatenate([_TEMPLATES, batch.rules.words.take(used)]) if len(batch.rules) else _TEMPLATES,
+        spans=graph.spans[heads],
+        scores=graph.scores,
+        features=edge_features(batch, graph.rules, graph.matches, graph.lm_scores) if features else None,
+    )
+
+
+def _on_edges(rows: FeatureRows, numbers: NDArray[np.integer]) -> FeatureRows:
+    """Copy rows of rules or matches to edges; edges without one get empty rows."""
+    empty = FeatureRows(rows.names, np.append(rows.offsets, rows.offsets[-1]), rows.ids, rows.values)
+    return empty.take(np.where(numbers >= 0, numbers, len(rows))).used()

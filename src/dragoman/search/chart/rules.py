@@ -1,0 +1,211 @@
+"""The rules that fit on a batch of sentences, with their features, and where they fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman import kernels
+from dragoman.core.corpus import Corpus
+from dragoman.core.errors import DataError
+from dragoman.core.ragged import Ragged
+from dragoman.core.vocab import Vocab
+from dragoman.model.bundle import Model
+from dragoman.model.features import GRAMMAR_PENALTY
+from dragoman.model.grammar import Grammar
+from dragoman.search.markup import Given
+
+#: What an untranslated word costs in the feature `unknown_word`, as in Moses.
+UNKNOWN_WORD = -100.0
+
+#: In place of a grammar, in what the kernel found.
+_UNKNOWN, _GIVEN = -1, -2
+
+
+@dataclass(frozen=True, eq=False)
+class ChartRules:
+    """The rules of a batch, grouped by source side, and the places where sides match.
+
+    Rows of `matches` are a side, the span that it covers, and the spans of its holes (-1 where there is none); those of
+    sentence `i` are `match_offsets[i]` to `match_offsets[i + 1]`, by rising end and falling begin. Side `s` has the
+    rules `first_rule[s]` to `first_rule[s + 1]`. Target sides are words of `vocab`, which holds the target words
+    of the model and unknown source words, or -1 and -2 for what fills the holes. `grammar` and `row` say where a rule is
+    from, -1 for unknown and given words. `dense` has a column for each feature of the model.
+    """
+
+    source: Corpus
+    vocab: Vocab
+    match_offsets: NDArray[np.int64]
+    matches: NDArray[np.int32]
+    first_rule: NDArray[np.int64]
+    words: Ragged[np.int32]
+    grammar: NDArray[np.int32]
+    row: NDArray[np.int64]
+    unknown: NDArray[np.bool_]
+    dense: NDArray[np.float64]
+    grammars: tuple[Grammar, ...]
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    @cached_property
+    def side(self) -> NDArray[np.int64]:
+        """The source side of each rule."""
+        return np.repeat(np.arange(len(self.first_rule) - 1), np.diff(self.first_rule))
+
+    def take(self, picked: NDArray[np.integer]) -> ChartRules:
+        """Return some of the rules; `picked` must be ascending."""
+        first_rule = np.zeros(len(self.first_rule), np.int64)
+        np.cumsum(np.bincount(self.side[picked], minlength=len(first_rule) - 1), out=first_rule[1:])
+        return ChartRules(
+            self.source,
+            self.vocab,
+            self.match_offsets,
+            self.matches,
+            first_rule,
+            self.words.take(picked),
+            self.grammar[picked],
+            self.row[picked],
+            self.unknown[picked],
+            self.dense[picked],
+            self.grammars,
+        )
+
+
+class RuleCollector:
+    """Finds the rules for sentences in a model's grammars."""
+
+    def __init__(self, model: Model, *, span_limit: int, table_limit: int, drop_unknown: bool = False):
+        self._model = model
+        self._span_limit = span_limit
+        self._limit = table_limit
+        self._drop_unknown = drop_unknown
+        self._columns = {name: i for i, name in enumerate(model.dense_features)}
+
+    def collect(self, source: Corpus, given: Sequence[Sequence[Given]] = (), *, threads: int = 1) -> ChartRules:
+        """Collect the rules for tokenised sentences; `source` has a vocabulary of its own."""
+        tokens = source.vocab.map_to(self._model.source_vocab)[source.sentences.values]
+        grammars = tuple(self._model.grammars.values())
+        spans, fixed = _fixed_spans(source, given)
+        found, match_offsets = kernels.chart_matches(
+            [(grammar.first_child, grammar.symbols, grammar.first_rule) for grammar in grammars],
+            tokens,
+            source.sentences.offsets,
+            fixed,
+            np.array([*spans], np.int32).reshape(-1, 3),
+            self._span_limit,
+            threads,
+        )
+        kind, node = found[:, 0], found[:, 1]
+        parts, sides = [], np.empty(len(found), np.int32)
+        count = 0
+        for i, grammar in enumerate(grammars):
+            here = kind == i
+            used, sides[here] = _numbered(node[here], len(grammar.symbols), count)
+            parts.append(self._from_grammar(i, grammar, used))
+            count += len(used)
+        unknown = np.flatnonzero(kind == _UNKNOWN)
+        sides[unknown] = count + np.arange(len(unknown))
+        here = kind == _GIVEN
+        sides[here] = count + len(unknown) + node[here]
+        sentence = np.searchsorted(match_offsets, unknown, side="right") - 1
+        vocab, words = self._unknown_words(source, source.sentences.offsets[sentence] + found[unknown, 2])
+        parts.append(self._alone(words, np.ones(len(unknown), np.int64), UNKNOWN_WORD))
+        every = [one for row in spans.values() for one in row]
+        vocab, ids, lines = vocab.extend("".join(f"{one.target}\n" for one in every).encode())
+        parts.append(self._alone(Ragged(ids, lines), np.array([*map(len, spans.values())], np.int64), 0.0))
+        for name, column in self._columns.items():
+            if name.endswith(".fwd"):
+                parts[-1].dense[:, column] = [one.log_probability for one in every]
+        rules = [len(part.row) for part in parts]
+        return ChartRules(
+            source=source,
+            vocab=vocab,
+            match_offsets=match_offsets,
+            matches=np.concatenate([sides[:, None], found[:, 2:]], axis=1),
+            first_rule=np.concatenate([[0], np.cumsum(np.concatenate([part.counts for part in parts]))]),
+            words=Ragged.concatenate([part.words for part in parts]),
+            grammar=np.repeat(np.array([*range(len(grammars)), -1, -1], np.int32), rules),
+            row=np.concatenate([part.row for part in parts]),
+            unknown=np.repeat([*[False] * len(grammars), True, False], rules),
+            dense=np.concatenate([part.dense for part in parts]),
+            grammars=grammars,
+        )
+
+    def _from_grammar(self, number: int, grammar: Grammar, nodes: NDArray[np.int64]) -> _Part:
+        first = grammar.first_rule[nodes]
+        counts = grammar.first_rule[nodes + 1] - first
+        if self._limit:
+            counts = np.minimum(counts, self._limit)
+        starts = np.cumsum(counts) - counts
+        row = np.arange(counts.sum()) + np.repeat(first - starts, counts)
+        words = grammar.targets.take(row)
+        dense = self._dense(words)
+        name = [*self._model.grammars][number]
+        column = self._columns[f"{name}.{grammar.score_names[0]}"]
+        dense[:, column : column + len(grammar.score_names)] = grammar.log_scores[row]
+        if number:
+            dense[:, self._columns[f"{name}.{GRAMMAR_PENALTY}"]] = 1
+        return _Part(counts, words, row, dense)
+
+    def _alone(self, words: Ragged[np.int32], counts: NDArray[np.int64], unknown: float) -> _Part:
+        """Rules that no grammar has."""
+        dense = self._dense(words)
+        dense[:, self._columns["unknown_word"]] = unknown
+        return _Part(counts, words, np.full(len(words), -1, np.int64), dense)
+
+    def _dense(self, words: Ragged[np.int32]) -> NDArray[np.float64]:
+        """What every rule has."""
+        dense = np.zeros((len(words), len(self._columns)))
+        before = np.concatenate([[0], np.cumsum(words.values >= 0)])
+        dense[:, self._columns["word_penalty"]] = -np.diff(before[words.offsets])
+        dense[:, self._columns["rule_penalty"]] = 1
+        return dense
+
+    def _unknown_words(self, source: Corpus, positions: NDArray[np.int64]) -> tuple[Vocab, Ragged[np.int32]]:
+        vocab = self._model.target_vocab
+        if self._drop_unknown or not len(positions):
+            return vocab, Ragged(np.empty(0, np.int32), np.zeros(len(positions) + 1, np.int64))
+        ids = source.sentences.values[positions]
+        vocab, words, lines = vocab.extend(source.vocab.decode(ids, np.arange(len(ids) + 1)))
+        return vocab, Ragged(words, lines)
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Rules from one place: how many each side has, and their columns."""
+
+    counts: NDArray[np.int64]
+    words: Ragged[np.int32]
+    row: NDArray[np.int64]
+    dense: NDArray[np.float64]
+
+
+def _numbered(nodes: NDArray[np.int32], total: int, first: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The nodes that occur, and for each occurrence its number among them, from `first` on."""
+    seen = np.zeros(total, bool)
+    seen[nodes] = True
+    used = np.flatnonzero(seen)
+    number = np.empty(total, np.int32)
+    number[used] = np.arange(first, first + len(used))
+    return used, number[nodes]
+
+
+def _fixed_spans(
+    source: Corpus, given: Sequence[Sequence[Given]]
+) -> tuple[dict[tuple[int, int, int], list[Given]], NDArray[np.uint8]]:
+    """The given translations by sentence and span, and for each running word whether it is in such a span."""
+    spans: dict[tuple[int, int, int], list[Given]] = {}
+    fixed = np.zeros(len(source.sentences.values), np.uint8)
+    for sentence, row in enumerate(given):
+        for one in row:
+            if one.begin == one.end:
+                raise DataError(f"the translation '{one.target}' is given for no words", expected="words in the tag")
+            spans.setdefault((sentence, one.begin, one.end), []).append(one)
+            first = source.sentences.offsets[sentence]
+            fixed[first + one.begin : first + one.end] = 1
+    return spans, fixed

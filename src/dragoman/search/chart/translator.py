@@ -1,0 +1,177 @@
+"""Translating with grammars: rules are collected, scored and searched, a batch of sentences at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.corpus import Corpus
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.hypergraph import Hypergraph
+from dragoman.core.nbest import NBest
+from dragoman.core.ragged import Ragged
+from dragoman.core.weights import Weights
+from dragoman.forest.nbest import nbest
+from dragoman.model.bundle import Model
+from dragoman.search.chart.batch import ChartBatch, Found, Graphs, RuleFeature, SpanFeature
+from dragoman.search.chart.derivation import describe
+from dragoman.search.chart.graph import SentenceGraph, edge_features, hypergraph
+from dragoman.search.chart.rules import ChartRules, RuleCollector
+from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
+from dragoman.search.markup import Given, parse_markup
+from dragoman.search.translation import Translation
+from dragoman.search.translator import Searched, Translator
+
+_TOO_LARGE = 2  # among the outcomes of the kernel
+
+
+class ChartTranslator(Translator):
+    """Translates with a hierarchical model.
+
+    `rule_features` and `span_features` come beside those of the model; for the other arguments see `Translator.of`.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        weights: Weights | None = None,
+        *,
+        limits: SearchLimits = SearchLimits(),
+        space: SpaceLimits = SpaceLimits(),
+        rule_features: Sequence[RuleFeature] = (),
+        span_features: Sequence[SpanFeature] = (),
+        climbing: HillClimbing | None = None,
+        markup: bool = False,
+        threads: int = 1,
+    ):
+        super().__init__(model, weights, limits, space, threads)
+        if climbing is not None:
+            raise UsageError("hill-climbing changes phrases and their order: a hierarchical model has neither")
+        if space.reordering_limit is not None:
+            raise UsageError("a hierarchical model has no reordering limit; its spans are limited by the model")
+        if limits.algorithm not in ("cube", "exhaustive"):
+            raise UsageError(
+                f"there is no {limits.algorithm} decoding with a hierarchical model; expected cube pruning"
+            )
+        self._markup = markup
+        self._rule_features = rule_features
+        self._span_features = span_features
+        limit = model.settings.table_limit if space.table_limit is None else space.table_limit
+        self._table_limit = limit
+        self._by_score = space.table_limit_by == "score"
+        self._collector = RuleCollector(
+            model,
+            span_limit=model.settings.span_limit,
+            table_limit=0 if self._by_score else limit,
+            drop_unknown=space.unknown_words == "drop",
+        )
+        self._lm_ids = [model.lm_word_ids(name) for name in model.language_models]
+
+    def batch(self, lines: Sequence[str]) -> ChartBatch:
+        """Collect and score the rules for some tokenised sentences, which may have markup if that is on."""
+        given: list[list[Given]] = []
+        if self._markup:
+            parsed = [parse_markup(line) for line in lines]
+            lines, given = [words for words, _ in parsed], [row for _, row in parsed]
+        rules = self._collector.collect(Corpus.from_lines(lines), given, threads=self.threads)
+        batch = self._scored(rules)
+        if self._by_score and self._table_limit:
+            estimates = batch.estimates(self.threads)
+            batch = self._scored(rules.take(_best_of_sides(rules, estimates, self._table_limit)))
+        return batch
+
+    def _scored(self, rules: ChartRules) -> ChartBatch:
+        return ChartBatch(self.model, self.weights, rules, self._lm_ids, self._rule_features, self._span_features)
+
+    def search_together(
+        self, part: Sequence[str], *, forests: bool = False, targets: Sequence[str] | None = None
+    ) -> ChartSearched:
+        """Search a batch of tokenised sentences, by dense and sparse features: global ones count for nothing."""
+        batch = self.batch(part)
+        wanted = None
+        if targets is not None:
+            wanted = Ragged(*batch.rules.vocab.encode("".join(f"{target}\n" for target in targets).encode()))
+        found = batch.search(self.limits, targets=wanted, forests=forests, threads=self.threads)
+        for i, outcome in enumerate(found.outcomes.tolist()):
+            if outcome == _TOO_LARGE:
+                raise DataError(
+                    f"the search of '{_shortened(part[i])}' ({len(part[i].split())} words) needs more than "
+                    f"{self.limits.max_size:,} items and edges",
+                    expected="a shorter sentence, tighter limits, or a larger max-size",
+                )
+            if outcome and targets is None:
+                raise DataError(
+                    f"the model has no derivation of '{_shortened(part[i])}' ({len(part[i].split())} words): its rules "
+                    f"cover at most {self.model.settings.span_limit} words, and it has no glue to join them",
+                    expected="glue = true in its settings",
+                )
+        return ChartSearched(batch, found, threads=self.threads)
+
+
+class ChartSearched(Searched):
+    """A batch of sentences after the search."""
+
+    def __init__(self, batch: ChartBatch, found: Found, *, threads: int = 1):
+        self.batch = batch
+        self.found = found
+        self._threads = threads
+
+    def __len__(self) -> int:
+        return len(self.found.outcomes)
+
+    def reached(self, i: int) -> bool:
+        """Whether sentence i has a derivation; only a forced target can leave it without."""
+        return bool(self.found.outcomes[i] == 0)
+
+    def translations(self, *, features: bool = False) -> list[Translation]:
+        """Describe the best derivation of each sentence."""
+        graphs = [SentenceGraph.of(self.batch, self.found.best, i) for i in range(len(self))]
+        rows: list[dict[str, float]] = [{}] * len(self)
+        if features:
+            offsets = np.concatenate([[0], np.cumsum([len(graph.rules) for graph in graphs])]).astype(np.int64)
+            edges = self._features(graphs, [np.arange(len(graph.rules)) for graph in graphs])
+            every = edges.sum_over(Ragged(np.arange(offsets[-1], dtype=np.int32), offsets))
+            rows = [every.row(i) for i in range(len(self))]
+        source, scores = self.batch.rules.source, self.found.scores.tolist()
+        return [describe(self.batch, graph, source.line(i), scores[i], rows[i]) for i, graph in enumerate(graphs)]
+
+    def nbest(self, k: int, *, distinct: bool = False) -> NBest:
+        """Return the k best hypotheses of each sentence; only their edges' features are computed."""
+        graphs = [SentenceGraph.of(self.batch, self._every, i) for i in range(len(self))]
+        plain = [hypergraph(self.batch, graph, features=False) for graph in graphs]
+        return nbest(
+            plain, k, distinct=distinct, features=lambda used: self._features(graphs, used), threads=self._threads
+        )
+
+    def hypergraph(self, i: int, *, features: bool = True) -> Hypergraph:
+        """Return all that the search kept of sentence i."""
+        return hypergraph(self.batch, SentenceGraph.of(self.batch, self._every, i), features=features)
+
+    @property
+    def _every(self) -> Graphs:
+        if self.found.every is None:
+            raise UsageError("the search kept no hypergraphs; search with forests=True")
+        return self.found.every
+
+    def _features(self, graphs: Sequence[SentenceGraph], edges: Sequence[NDArray[np.integer]]) -> FeatureRows:
+        pairs = list(zip(graphs, edges, strict=True))
+        return edge_features(
+            self.batch,
+            np.concatenate([graph.rules[used] for graph, used in pairs]),
+            np.concatenate([graph.matches[used] for graph, used in pairs]),
+            np.concatenate([graph.lm_scores[used] for graph, used in pairs]),
+        )
+
+
+def _shortened(line: str) -> str:
+    return line if len(line) <= 60 else f"{line[:57]}..."
+
+
+def _best_of_sides(rules: ChartRules, estimates: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
+    """The rules whose estimate is among the best `limit` of their source side, in their old order."""
+    order = np.lexsort((-estimates, rules.side))
+    rank = np.arange(len(order)) - np.repeat(rules.first_rule[:-1], np.diff(rules.first_rule))
+    return np.sort(order[rank < limit])
