@@ -114,7 +114,7 @@ class Grammar:
     @cached_property
     def arities(self) -> NDArray[np.int8]:
         """How many nonterminals there are on the way to each node."""
-        arities = (self.symbols == NONTERMINAL).astype(np.int8)
+        arities: NDArray[np.int8] = (self.symbols == NONTERMINAL).astype(np.int8)
         for level in self.levels:
             arities[level] += arities[self.parents[level]] * (np.arange(level.start, level.stop) > 0)
         return arities
