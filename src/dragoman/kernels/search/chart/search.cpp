@@ -123,7 +123,9 @@ void ChartSearch::fill_by_cubes(std::int32_t begin, std::int32_t end) {
         std::push_heap(heap_.begin(), heap_.end(), worse);
     };
     double best = -std::numeric_limits<double>::infinity();
-    for (std::int32_t popped = 0; popped < limits_.pop_limit && !heap_.empty() && !stop_;) {
+    // A candidate that recombines counts a half: it adds no item.
+    const std::int64_t limit = 2 * std::int64_t(limits_.pop_limit);
+    for (std::int64_t popped = 0; popped < limit && !heap_.empty() && !stop_;) {
         std::pop_heap(heap_.begin(), heap_.end(), worse);
         Candidate candidate = heap_.back();
         heap_.pop_back();
@@ -147,8 +149,9 @@ void ChartSearch::fill_by_cubes(std::int32_t begin, std::int32_t end) {
         }
         if (candidate.score < best - limits_.threshold) break;
         best = std::max(best, candidate.score);
-        ++popped;
+        const std::size_t before = items.size();
         add(cube, chosen, left, right, edge, begin, end);
+        popped += items.size() > before ? 2 : 1;
         // Every candidate has one way to it: the last place that is not 0 was the last to be raised.
         if (second == 0) {
             if (first == 0 && rule + 1 < static_cast<std::int32_t>(cube.rules.size())) push(estimated(candidate.cube, rule + 1, 0, 0));
