@@ -10,6 +10,7 @@ Field types may be bool, int, float, str, Path, a Literal of strings, or any of 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import types
 import typing
@@ -38,7 +39,7 @@ class Options:
     """Base of all options; checks values when made."""
 
     def __post_init__(self) -> None:
-        hints = typing.get_type_hints(type(self))
+        hints = _hints(type(self))
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             _check(field, hints[field.name], value)
@@ -70,7 +71,7 @@ def options_from(options: type[Chosen], assignments: Sequence[str]) -> Chosen:
     >>> options_from(Diagonal, ["iterations=7"])
     Diagonal(iterations=7)
     """
-    hints = typing.get_type_hints(options)
+    hints = _hints(options)
     known = {field.name for field in dataclasses.fields(options)}
     values = {}
     for assignment in assignments:
@@ -80,6 +81,12 @@ def options_from(options: type[Chosen], assignments: Sequence[str]) -> Chosen:
             raise UsageError(f"found '{assignment}'; expected NAME=VALUE with a NAME of {', '.join(sorted(known))}")
         values[name] = _convert(name, hints[name], text.strip())
     return options(**values)
+
+
+@functools.cache
+def _hints(options: type[Options]) -> dict[str, Any]:
+    """The types of the fields, which take longer to find than all that is done with them."""
+    return typing.get_type_hints(options)
 
 
 def _kinds(hint: Any) -> tuple[Any, ...]:
