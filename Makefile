@@ -13,7 +13,7 @@ demo: $(VENV)/installed-bible
 	$(BIN)/dragoman demo --out demo
 
 test: $(VENV)/installed-test lint
-	$(BIN)/python -m pytest -n 2 -q
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q
 
 # Callers are checked against the signatures of the kernels as they were built.
 lint: $(VENV)/installed-test
