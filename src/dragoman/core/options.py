@@ -10,7 +10,6 @@ Field types may be bool, int, float, str, Path, a Literal of strings, or any of 
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 import types
 import typing
@@ -83,10 +82,14 @@ def options_from(options: type[Chosen], assignments: Sequence[str]) -> Chosen:
     return options(**values)
 
 
-@functools.cache
-def _hints(options: type[Options]) -> dict[str, Any]:
-    """The types of the fields, which take longer to find than all that is done with them."""
-    return typing.get_type_hints(options)
+_HINTS: dict[type, dict[str, Any]] = {}
+
+
+def _hints(options: type) -> dict[str, Any]:
+    """The types of the fields, which take longer to find than all that is done with them: once a class."""
+    if options not in _HINTS:
+        _HINTS[options] = typing.get_type_hints(options)
+    return _HINTS[options]
 
 
 def _kinds(hint: Any) -> tuple[Any, ...]:
