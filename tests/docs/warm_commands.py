@@ -42,6 +42,7 @@ def serve(path):
 
     It says when it is ready, and ends when its input does.
     """
+    import contextlib
     import gc
     import importlib
     import select
@@ -77,6 +78,9 @@ def serve(path):
         sys.argv = ["dragoman", *arguments]
         sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w", buffering=1)  # noqa: SIM115
         return
+    with contextlib.suppress(ChildProcessError):  # all are waited for, so that their time counts as ours
+        while True:
+            os.wait()
     sys.exit()
 
 
