@@ -183,17 +183,18 @@ void PhraseSpace::grow_span_slots() {
 
 double PhraseSpace::future_anew(std::int32_t coverage) {
     double value = 0;
-    for (std::int32_t p = coverages.first_gap(coverage); p < length();) {
+    const std::int32_t reach = coverages.reach(coverage);
+    for (std::int32_t p = coverages.first_gap(coverage); p < reach;) {
         if (coverages.covers(coverage, p)) {
             ++p;
             continue;
         }
         std::int32_t end = p;
-        while (end < length() && !coverages.covers(coverage, end)) ++end;
+        while (!coverages.covers(coverage, end)) ++end;
         value += gap(p, end);
         p = end;
     }
-    return value;
+    return value + gap(reach, length());
 }
 
 }  // namespace dragoman::search::phrase
