@@ -23,6 +23,9 @@ class SearchLimits(Options):
     max_size: int = option(
         20_000_000, "give up on a sentence beyond so many hypotheses and arcs (about 40 bytes each)", minimum=1
     )
+    max_words: int = option(
+        4000, "cut longer sentences into pieces, after punctuation; refused for n-best lists and the like", minimum=1
+    )
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -98,6 +100,10 @@ def test_unknown_words_are_copied_or_dropped():
 
 
 @pytest.mark.parametrize("algorithm", ["cube", "stack"])
+def sentence_of(length):
+    return " ".join(np.random.default_rng(4).choice(phrase_space.SOURCE, length))
+
+
 @pytest.mark.parametrize("limit", [0, 3, 70, -1])
 def test_long_sentences(algorithm, limit):
     model = model_of(4)
@@ -181,6 +187,38 @@ def test_a_search_that_would_grow_too_large_is_refused():
         PhraseTranslator(model_of(9), limits=limits, space=SpaceLimits(reordering_limit=-1)).search(
             " ".join(["f0", "f1"] * 8)
         )
+
+
+def sentence_of(length):
+    return " ".join(np.random.default_rng(4).choice(phrase_space.SOURCE, length))
+
+
+@pytest.mark.parametrize("limit", [0, 3, 70, -1])
+@pytest.mark.parametrize("algorithm", ["cube", "stack"])
+def test_long_sentences_are_covered_once(algorithm, limit):
+    """Coverages of several blocks of bits, with gaps in them."""
+    limits = SearchLimits(algorithm=algorithm, pop_limit=30, stack_size=30)
+    model, space = model_of(4), SpaceLimits(reordering_limit=limit)
+    jumping = model.weights.updated({"distortion": -0.5})
+    translator = PhraseTranslator(model, jumping, limits=limits, space=space)
+    (found,) = translator.translate([sentence_of(200)], features=True)
+    spans = [phrase.source for phrase in found.phrases]
+    assert [word for span in sorted(spans) for word in range(*span)] == [*range(200)]
+    assert found.score == pytest.approx(sum(jumping[name] * value for name, value in found.features.items()))
+    if limit:
+        assert spans != sorted(spans)
+
+
+def test_time_is_linear_in_the_length():
+    limits = SearchLimits(pop_limit=5, max_words=10**6)
+    translator = PhraseTranslator(model_of(4), limits=limits)
+    times = []
+    for length in (6_000, 24_000):
+        sentence = sentence_of(length)
+        start = time.process_time()
+        assert len(list(translator.translate([sentence]))) == 1
+        times.append(time.process_time() - start)
+    assert times[1] < 8 * times[0]  # it would be sixteen times as long if it were quadratic
 
 
 def word_length(options):

@@ -106,8 +106,9 @@ void PhraseSpace::prepare_future() {
         double& best = span(options.begin[i], options.end[i]);
         best = std::max(best, estimates[i]);
     }
-    for (std::int32_t size = 2; size <= width_; ++size)
-        for (std::int32_t begin = 0; begin + size <= n; ++begin) {
+    // From the last word on, so that what is read is still in the processor's cache however long the sentence is.
+    for (std::int32_t begin = n - 1; begin >= 0; --begin)
+        for (std::int32_t size = 2; size <= std::min(width_, n - begin); ++size) {
             double best = span(begin, begin + size);
             for (std::int32_t split = begin + 1; split < begin + size; ++split)
                 best = std::max(best, span(begin, split) + span(split, begin + size));
