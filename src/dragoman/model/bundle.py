@@ -278,13 +278,16 @@ class Model:
             raise DataError(str(error), path=file) from None
         mark = fingerprint(checked_files(folder))
         if mark is None or not is_verified(mark):
-            model._check(folder)
+            model.check(folder)
             if mark is not None:
                 remember_verified(mark)
         return model
 
-    def _check(self, folder: Path) -> None:
-        """Refuse arrays that could lead a kernel astray, whatever their checksums, and those that have changed."""
+    def check(self, folder: Path) -> None:
+        """Refuse arrays that could lead a kernel astray, whatever their checksums, and those that have changed.
+
+        `folder` is where they are from.
+        """
         for name, vocab in (("source", self.source_vocab), ("target", self.target_vocab)):
             in_folder(folder / "vocab" / name, vocab.check)
         for place, _ in PARTS.values():
