@@ -1,4 +1,5 @@
 // Several hypergraphs of one search space as one: nodes that the same edges lead to are one node.
+#include "base/parallel.hpp"
 #include "base/sequence_set.hpp"
 #include "forest/forest.hpp"
 
@@ -47,9 +48,9 @@ public:
             std::fill(heads_.begin() + forest.first_edge[node], heads_.begin() + forest.first_edge[node + 1], static_cast<std::int32_t>(node));
     }
 
-    Merged merged() {
+    Merged merged(const std::atomic<bool>& stop) {
         for (const std::int64_t root : roots_) classes_.join(static_cast<std::int32_t>(roots_[0]), static_cast<std::int32_t>(root));
-        while (!closed()) {}
+        while (!closed(stop)) {}
         return sorted();
     }
 
@@ -64,11 +65,12 @@ private:
 
     // Joins the heads of edges with equal keys; returns whether there was nothing to join. Usually the second pass is
     // the last: tails come before heads, so that their classes are known, unless an edge joined two earlier nodes.
-    bool closed() {
+    bool closed(const std::atomic<bool>& stop) {
         SequenceSet keys;
         first_.clear();
         bool same = true;
         for (std::size_t edge = 0; edge < forest_.edges(); ++edge) {
+            heed(stop);
             const auto id = static_cast<std::size_t>(keys.intern(key(edge)));
             if (id == first_.size()) {
                 first_.push_back(static_cast<std::int32_t>(edge));
@@ -136,10 +138,9 @@ private:
 
 auto forest_merge(FirstEdge first_edge, Tails tails, Scores scores, Ids labels, Offsets roots) {
     Merged merged;
-    {
-        nb::gil_scoped_release release;
-        merged = Merger(Forest(first_edge, tails, scores), view(labels), view(roots)).merged();
-    }
+    run_interruptibly([&](const std::atomic<bool>& stop) {
+        merged = Merger(Forest(first_edge, tails, scores), view(labels), view(roots)).merged(stop);
+    });
     return together(give(std::move(merged.first_edge)), give(std::move(merged.tails), 2), give(std::move(merged.edges)), merged.root);
 }
 
@@ -148,11 +149,11 @@ auto forest_labels(Ids template_ids, Ids template_words, Offsets template_offset
                    Scores values) {
     const Templates templates(template_ids, template_words, template_offsets);
     std::vector<std::int32_t> labels(template_ids.shape(0));
-    {
-        nb::gil_scoped_release release;
+    run_interruptibly([&](const std::atomic<bool>& stop) {
         SequenceSet known;
         std::vector<std::int32_t> key;
         for (std::size_t edge = 0; edge < labels.size(); ++edge) {
+            heed(stop);
             const Words text = templates.of(edge);
             key.assign({spans.data()[2 * edge], spans.data()[2 * edge + 1], static_cast<std::int32_t>(text.size())});
             key.insert(key.end(), text.begin(), text.end());
@@ -162,7 +163,7 @@ auto forest_labels(Ids template_ids, Ids template_words, Offsets template_offset
             }
             labels[edge] = known.intern(key);
         }
-    }
+    });
     return give(std::move(labels));
 }
 

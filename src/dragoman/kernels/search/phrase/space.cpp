@@ -38,7 +38,14 @@ double PhraseSpace::finish(std::int32_t lm) {
 PhraseSpace::Step PhraseSpace::remember(std::int32_t lm, std::int32_t option, std::uint64_t key, std::size_t at) {
     const Step step = read_words(lm, option);
     cache_[at] = {key, step};
-    if (++cached_ * 2 > cache_.size()) grow_cache();
+    if (++cached_ * 2 > cache_.size()) {
+        if (cache_.size() < kMostCached) {
+            grow_cache();
+        } else {
+            std::fill(cache_.begin(), cache_.end(), Cached{});
+            cached_ = 0;
+        }
+    }
     return step;
 }
 
