@@ -51,7 +51,7 @@ public:
     Merged merged(const std::atomic<bool>& stop) {
         for (const std::int64_t root : roots_) classes_.join(static_cast<std::int32_t>(roots_[0]), static_cast<std::int32_t>(root));
         while (!closed(stop)) {}
-        return sorted();
+        return sorted(stop);
     }
 
 private:
@@ -83,12 +83,13 @@ private:
     }
 
     // One edge of each key, and their nodes in topological order.
-    Merged sorted() {
+    Merged sorted(const std::atomic<bool>& stop) {
         const std::size_t nodes = forest_.nodes(), edges = first_.size();
         std::vector<std::int32_t> waiting(nodes);         // edges into a class whose tails have no place yet
         std::vector<std::int32_t> missing(edges);         // tails of an edge that have no place yet
         std::vector<std::vector<std::int32_t>> into(nodes), from(nodes);
         for (std::size_t i = 0; i < edges; ++i) {
+            heed(stop);
             const auto edge = static_cast<std::size_t>(first_[i]);
             const auto head = static_cast<std::size_t>(classes_[heads_[edge]]);
             into[head].push_back(static_cast<std::int32_t>(i));
@@ -107,12 +108,15 @@ private:
             if (classes_[static_cast<std::int32_t>(node)] == static_cast<std::int32_t>(node) && into[node].empty()) order.push_back(static_cast<std::int32_t>(node));
         for (std::size_t i = 0; i < edges; ++i)
             if (missing[i] == 0) arrive(i);
-        for (std::size_t at = 0; at < order.size(); ++at)
+        for (std::size_t at = 0; at < order.size(); ++at) {
+            heed(stop);
             for (const std::int32_t i : from[static_cast<std::size_t>(order[at])])
                 if (--missing[static_cast<std::size_t>(i)] == 0) arrive(static_cast<std::size_t>(i));
+        }
         Merged merged;
         merged.first_edge.push_back(0);
         for (std::size_t at = 0; at < order.size(); ++at) {
+            heed(stop);
             place[static_cast<std::size_t>(order[at])] = static_cast<std::int32_t>(at);
             for (const std::int32_t i : into[static_cast<std::size_t>(order[at])]) {
                 const std::int32_t edge = first_[static_cast<std::size_t>(i)];
