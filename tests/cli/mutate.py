@@ -13,7 +13,7 @@ import warnings
 from pathlib import Path
 
 import dragoman as dm
-from dragoman.core.errors import DataError
+from dragoman.core.errors import DragomanError
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from oracles.damage import change_array, change_text, use
@@ -37,7 +37,7 @@ def main():
         print(f"{file}: {way}", flush=True)
         try:
             outcome = "same" if use(dm.load(work, threads=1), LINES) == whole else "other"
-        except DataError as error:
+        except DragomanError as error:
             outcome = "refused" if str(error).strip() and "\n" not in str(error) else f"no sentence: {error}"
         except Exception:
             outcome = traceback.format_exc().replace("\n", " | ")
