@@ -36,8 +36,9 @@ from dragoman.model.bundle import Model
 from dragoman.sampling.annealing import annealed
 from dragoman.sampling.schedule import Annealing
 from dragoman.search.limits import SearchLimits, SpaceLimits
+from dragoman.search.searched import Searched
 from dragoman.search.translation import Translation
-from dragoman.search.translator import Searched, Translator
+from dragoman.search.translator import Translator
 from dragoman.text.preparation import TextPreparation
 
 

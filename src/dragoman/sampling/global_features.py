@@ -95,7 +95,7 @@ class GlobalFunctions:
     def failure(self, error: ValueError) -> Exception:
         """Say what went wrong when a kernel refused a value: what the feature raised, or that it is not finite."""
         names = ", ".join(feature.name for feature in self.features)
-        return self._failure or DataError(f"{error} (of {names})", expected="finite values")
+        return self._failure or DataError(f"{error} (of {names})", expected="a finite value")
 
     def _weight(self, feature: GlobalFeature, weights: Weights) -> float:
         if feature.name not in weights:

@@ -14,8 +14,8 @@ from dragoman.core.files import open_output
 from dragoman.core.live import live_progress
 from dragoman.formats.hypergraph_jsonl import format_hypergraph
 from dragoman.formats.nbest.format import NBEST_FORMATS
+from dragoman.search.searched import Searched
 from dragoman.search.translation import Translation
-from dragoman.search.translator import Searched
 
 
 class SideOutput(Protocol):
