@@ -19,6 +19,7 @@ from dragoman.model.bundle import Model
 from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
+from dragoman.search.markup import prepare_markup, without_markup
 from dragoman.search.translator import Translator
 from dragoman.text.preparation import TextPreparation
 
@@ -60,7 +61,9 @@ class SourceText:
     waiting: deque[str] = field(default_factory=deque)
 
     @classmethod
-    def read(cls, path: Path, documents: Path | None, preparation: TextPreparation) -> SourceText:
+    def read(
+        cls, path: Path, documents: Path | None, preparation: TextPreparation, *, markup: bool = False
+    ) -> SourceText:
         """Read a text as it comes; all of it at once only where labels have to be as many."""
         waiting: deque[str] = deque()
         blocks: Iterable[Sequence[str]] = read_blocks(path)
@@ -68,8 +71,12 @@ class SourceText:
         if documents is not None:
             lines = [line for block in blocks for line in block]
             blocks, labels = [lines], read_documents(documents, len(lines))
-        progress = live_progress()
-        return cls((preparation.source(_recorded(block, waiting), progress) for block in blocks), labels, waiting)
+        if markup:
+            prepared = (_prepared_markup(block, preparation, waiting) for block in blocks)
+        else:
+            progress = live_progress()
+            prepared = (preparation.source(_recorded(block, waiting), progress) for block in blocks)
+        return cls(prepared, labels, waiting)
 
     @property
     def lines(self) -> Iterator[str]:
@@ -85,6 +92,12 @@ def _recorded(lines: Iterable[str], waiting: deque[str]) -> Iterator[str]:
     for line in lines:
         waiting.append(line)
         yield line
+
+
+def _prepared_markup(lines: Iterable[str], preparation: TextPreparation, waiting: deque[str]) -> Iterator[str]:
+    for line in lines:
+        waiting.append(without_markup(line, preparation))
+        yield prepare_markup(line, preparation)
 
 
 def sample_drawer(

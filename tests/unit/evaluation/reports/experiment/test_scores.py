@@ -1,6 +1,5 @@
 """Runs that found nothing are counted, and means are given with them and without them."""
 
-
 import numpy as np
 import pytest
 
