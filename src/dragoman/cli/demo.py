@@ -100,7 +100,8 @@ def register(app: typer.Typer) -> None:
         corpus = out / "corpus"
         with progress.stage("building the corpus"):
             CORPORA.get(_CORPUS)().build(corpus, seed=1, progress=progress)
-        text = prepare(corpus / "train.kjv", corpus / "train.web", Preparation(), threads=workers, progress=progress)
+        english = Preparation(source_language="en", target_language="en")
+        text = prepare(corpus / "train.kjv", corpus / "train.web", english, threads=workers, progress=progress)
         bitext, settings = text.bitext, text.settings
         if sentences:
             bitext = bitext.take(np.arange(min(sentences, len(bitext))))

@@ -210,7 +210,9 @@ def _translate_by_rule(
     """Print the strings that a decision rule chooses."""
     draw = None
     if rule.evidence == "samples":
-        draw = sample_drawer(translator, sampling, seed, live_progress(), documents=text.documents)
+        draw = sample_drawer(
+            translator, sampling, seed, live_progress(), planned=rule.sampling, documents=text.documents
+        )
     # Samples depend on the place of a sentence in the whole text; other evidence need not wait for it.
     groups = [text.lines] if draw is not None else text.blocks
     for batch in (batch for lines in groups for batch in rule.gather(translator, lines, draw=draw)):

@@ -28,6 +28,7 @@ from dragoman.model.language_model import LanguageModel
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.model.settings import Settings
 from dragoman.text.casing import Casing
+from dragoman.text.preparation import DEFAULT_LANGUAGE
 from dragoman.text.tokenise import tokenise_lines
 from dragoman.training import prune
 from dragoman.training.align.base import Aligner
@@ -91,7 +92,7 @@ def prepare(
         return Prepared(bitext, Settings(unicode=options.unicode))
     sides, languages, casing = [], [], None
     for path, language in ((source, options.source_language), (target, options.target_language)):
-        languages.append(language or _language_of(path))
+        languages.append(language or _language_of(path, progress))
         with progress.stage(f"reading {path}"):
             lines = list(read_lines(path))
             if options.unicode == "NFC":
@@ -139,9 +140,15 @@ def _composed(corpus: Corpus, path: PathLike, progress: Progress) -> Corpus:
     return Corpus.from_lines(_composed_lines(corpus.lines(), path, progress))
 
 
-def _language_of(path: PathLike) -> str:
+def _language_of(path: PathLike, progress: Progress) -> str:
     endings = [ending.lstrip(".") for ending in Path(path).suffixes if ending not in (".gz", ".bz2", ".xz", ".zst")]
-    return endings[-1] if endings and len(endings[-1]) == 2 and endings[-1].isalpha() else "en"
+    if endings and len(endings[-1]) == 2 and endings[-1].isalpha():
+        return endings[-1]
+    progress.warn(
+        f"{path}: the name does not end in a language code such as .fr, so the text is tokenised as English; the"
+        " options source-language and target-language say otherwise"
+    )
+    return DEFAULT_LANGUAGE
 
 
 @dataclass(frozen=True, eq=False)

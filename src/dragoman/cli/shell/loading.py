@@ -106,8 +106,12 @@ def sample_drawer(
     seed: int,
     progress: Progress,
     *,
+    planned: Sampling | None = None,
     documents: Sequence[str] | None = None,
 ) -> Draw:
-    """What draws samples as evidence for a decision rule; `documents` are labels of the lines."""
-    chains = Sampler.of(translator, options_from(Sampling, options or []))
+    """What draws samples as evidence for a decision rule; `documents` are labels of the lines.
+
+    `planned` is how a file of the decision says that they are drawn; options that are given come before it.
+    """
+    chains = Sampler.of(translator, options_from(Sampling, options or [], planned))
     return partial(chains.sample, seed=seed, documents=documents, features=False, progress=progress)
