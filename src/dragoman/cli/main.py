@@ -94,7 +94,8 @@ def main() -> None:
         from dragoman.core.files import write_error  # which needs all libraries for compressed files
 
         _drop_output()
-        print(f"dragoman: error: {write_error(error.filename or 'standard output', error)}", file=sys.stderr)
+        named = f"{error.filename}: {error.strerror}" if error.filename else write_error("standard output", error)
+        print(f"dragoman: error: {named}", file=sys.stderr)
         sys.exit(1)
     except (KeyboardInterrupt, SystemExit) as ended:
         # The command-line library turns Ctrl-C into an exit without a word.

@@ -66,8 +66,8 @@ def prepare_markup(line: str, text: TextPreparation) -> str:
     """Prepare a marked-up sentence: the words between tags as source text, given translations as target text.
 
     >>> text = TextPreparation("de", "en", tokenise=True, lowercase=True)
-    >>> prepare_markup('Wo ist <x translation="Ann\'s dog">Anns Hund</x>?', text)
-    'wo ist <x translation="ann &#x27;s dog"> anns hund </x> ?'
+    >>> prepare_markup('Wo ist <x translation="A dog">ein Hund</x>?', text)
+    'wo ist <x translation="a dog"> ein hund </x> ?'
     """
     parse_markup(line)  # which refuses what is wrong with it as it was written
     parts, at = [], 0
