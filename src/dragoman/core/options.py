@@ -61,8 +61,8 @@ class Options:
         return {name: value for name, value in values.items() if value is not None}
 
 
-def options_from(options: type[Chosen], assignments: Sequence[str]) -> Chosen:
-    """Build options from `name=value` strings, converted to the types of the fields.
+def options_from(options: type[Chosen], assignments: Sequence[str], base: Chosen | None = None) -> Chosen:
+    """Build options from `name=value` strings, converted to the types of the fields; others are those of `base`.
 
     >>> @dataclasses.dataclass(frozen=True)
     ... class Diagonal(Options):
@@ -79,7 +79,7 @@ def options_from(options: type[Chosen], assignments: Sequence[str]) -> Chosen:
         if not equals or name not in known:
             raise UsageError(f"found '{assignment}'; expected NAME=VALUE with a NAME of {', '.join(sorted(known))}")
         values[name] = _convert(name, hints[name], text.strip())
-    return options(**values)
+    return options(**values) if base is None else dataclasses.replace(base, **values)
 
 
 _HINTS: dict[type, dict[str, Any]] = {}

@@ -1,4 +1,5 @@
 // Several hypergraphs of one search space as one: nodes that the same edges lead to are one node.
+#include "base/errors.hpp"
 #include "base/parallel.hpp"
 #include "base/sequence_set.hpp"
 #include "forest/forest.hpp"
@@ -128,7 +129,7 @@ private:
             }
             merged.first_edge.push_back(static_cast<std::int64_t>(merged.edges.size()));
         }
-        if (merged.edges.size() < edges) throw std::length_error("a node would come before itself");
+        if (merged.edges.size() < edges) throw CycleError("a node would come before itself");
         merged.root = place[static_cast<std::size_t>(classes_[static_cast<std::int32_t>(roots_[0])])];
         return merged;
     }

@@ -1,5 +1,6 @@
 // N-grams of translations: nodes split by the words at their borders, so that every edge completes known n-grams, and
 // the probability that a derivation has an n-gram at all.
+#include "base/errors.hpp"
 #include "base/parallel.hpp"
 #include "base/sequence_set.hpp"
 #include "forest/surroundings.hpp"
@@ -55,7 +56,7 @@ private:
                     spell(split);
                     split.state = intern_state(node);
                     found.push_back(split);
-                    if (edges.size() + found.size() > max_edges_) throw std::length_error("more edges than max_edges");
+                    if (edges.size() + found.size() > max_edges_) throw LimitError("more edges than max_edges");
                 }
         }
         std::ranges::stable_sort(found, {}, &SplitEdge::state);

@@ -1,5 +1,6 @@
 // The most probable strings of a hypergraph: derivations of one string are summed, not maximised over (Blunsom, Cohn &
 // Osborne 2008), under a beam of strings at each node.
+#include "base/errors.hpp"
 #include "base/parallel.hpp"
 #include "base/sequence_set.hpp"
 #include "forest/surroundings.hpp"
@@ -70,7 +71,7 @@ private:
         const std::int32_t string = strings_.intern(key_);
         const auto at = static_cast<std::size_t>(string);
         if (at == sums_.size()) {
-            if (at == max_strings_) throw std::length_error("more strings than max_strings");
+            if (at == max_strings_) throw LimitError("more strings than max_strings");
             sums_.emplace_back();
         }
         if (sums_[at].peak == no_score) found_.push_back(string);
