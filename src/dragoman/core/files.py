@@ -192,7 +192,7 @@ def output_folder(path: PathLike) -> Iterator[Path]:
             partial.rename(final)
         except OSError:
             if old.exists():
-                old.rename(final)
+                _bring_back(old, final)
             raise
     except OSError as error:
         raise write_error(final, error) from None
@@ -204,6 +204,18 @@ def output_folder(path: PathLike) -> Iterator[Path]:
         shutil.rmtree(partial, ignore_errors=True)
         if final.exists():  # else nothing but the old one is left
             shutil.rmtree(old, ignore_errors=True)
+
+
+def _bring_back(old: Path, final: Path) -> None:
+    try:
+        old.rename(final)
+    except OSError as error:  # the next command that writes there tries again
+        raise DataError(f"could not be written ({error.strerror}); what was there is now {old}", path=final) from None
+
+
+def is_leftover(path: Path) -> bool:
+    """Whether a name is that of a file or folder that was never finished, of a process that may have been killed."""
+    return re.fullmatch(r"\..+\.(partial|old)-[0-9]{1,9}", path.name) is not None
 
 
 def _make_parent(final: Path) -> None:

@@ -153,7 +153,7 @@ class System:
     def _decided(self, chosen: Decision, words: Iterable[str], samples: int, seed: int) -> list[str]:
         draw = None
         if chosen.evidence == "samples":
-            sampler = Sampler.of(self.translator, Sampling(samples=samples))
+            sampler = Sampler.of(self.translator, replace(chosen.sampling or Sampling(), samples=samples))
             draw = partial(sampler.sample, seed=seed, features=False)
         parts = chosen.gather(self.translator, words, draw=draw)
         return [line for part in parts for line in chosen.rule.decide(part, threads=self.threads).lines()]

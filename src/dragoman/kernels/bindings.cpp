@@ -1,4 +1,6 @@
 // The one place where kernels meet Python: each file of kernels registers its functions through its bind_* function.
+#include "base/errors.hpp"
+
 #include <nanobind/nanobind.h>
 
 namespace dragoman {
@@ -53,6 +55,9 @@ Bind bind_edits, bind_expected_gain, bind_meteor, bind_ngram_consensus, bind_ngr
 NB_MODULE(_kernels, m) {
     using namespace dragoman;
     m.doc() = "Inner loops of Dragoman: arrays in, arrays out.";
+    nanobind::exception<LimitError>(m, "LimitError", PyExc_ValueError);
+    nanobind::exception<CycleError>(m, "CycleError", PyExc_ValueError);
+    nanobind::exception<NotFiniteError>(m, "NotFiniteError", PyExc_ValueError);
     for (Bind* bind :
          {bind_feature_rows, bind_sequences, text::bind_arpa, text::bind_lines, text::bind_links,
           text::bind_nbest_numbers, text::bind_nbest_read, text::bind_nbest_write, text::bind_table,

@@ -52,10 +52,12 @@ def import_moses(path: PathLike, *, progress: Progress = SILENT) -> Model:
         source_vocab, target_vocab = pairs.source_vocab, pairs.target_vocab
         tables[name] = pairs
         names = phrase_features(name, pairs.score_names)
-        weights |= dict(zip(names, feature.weights, strict=False))
-        if len(feature.weights) == len(names) + 1:
+        given = feature.weights
+        if len(given) == len(names) + 1:
             # The fifth weight of old tables, whose fifth score is e for every phrase.
-            weights["phrase_penalty"] = weights.get("phrase_penalty", 0.0) + feature.weights[-1]
+            weights["phrase_penalty"] = weights.get("phrase_penalty", 0.0) + given[-1]
+            given = given[:-1]
+        weights |= _weighted(path, feature, names, given)
     for i, feature in enumerate(f for f in ini.features if f.is_reordering):
         name = _numbered("lr", i)
         reordering = read_reordering(_file(path, feature), progress=progress)
@@ -64,12 +66,12 @@ def import_moses(path: PathLike, *, progress: Progress = SILENT) -> Model:
                 f"has {reordering.scores.shape[1]} scores", path=feature.file, expected="6 (msd-bidirectional-fe)"
             )
         tables = {table: attach_reordering(pairs, reordering, name, progress) for table, pairs in tables.items()}
-        weights |= dict(zip(reordering_features(name), feature.weights, strict=False))
+        weights |= _weighted(path, feature, reordering_features(name), feature.weights)
     language_models = {}
     for i, feature in enumerate(f for f in ini.features if f.is_language_model):
         name = _numbered("lm", i)
         language_models[name] = LanguageModel.from_ngrams(read_arpa(_file(path, feature), progress=progress))
-        weights[name] = feature.weights[0] if feature.weights else 0.5
+        weights |= _weighted(path, feature, [name], feature.weights)
     if not tables:
         raise DataError("names no phrase table", path=path, expected="a phrase-based model")
     return Model(
@@ -81,6 +83,20 @@ def import_moses(path: PathLike, *, progress: Progress = SILENT) -> Model:
         settings=_settings(ini),
         history={"imported_from": "moses"},
     )
+
+
+def _weighted(
+    path: PathLike, feature: MosesFeature, names: Sequence[str], weights: Sequence[float]
+) -> dict[str, float]:
+    """The weights of a feature by our names; refuses any other number of them."""
+    if len(names) != len(weights):
+        raise DataError(
+            f"found {len(weights)} weights for {feature.name}",
+            path=path,
+            line=feature.line,
+            expected=f"{len(names)}, one for each score of {feature.file}",
+        )
+    return dict(zip(names, weights, strict=True))
 
 
 def _settings(ini: MosesIni) -> Settings:

@@ -28,6 +28,7 @@ from dragoman.model.language_model import LanguageModel
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.model.settings import Settings
 from dragoman.text.casing import Casing
+from dragoman.text.preparation import DEFAULT_LANGUAGE
 from dragoman.text.tokenise import tokenise_lines
 from dragoman.training import prune
 from dragoman.training.align.base import Aligner
@@ -91,16 +92,19 @@ def prepare(
         return Prepared(bitext, Settings(unicode=options.unicode))
     sides, languages, casing = [], [], None
     for path, language in ((source, options.source_language), (target, options.target_language)):
-        languages.append(language or _language_of(path))
-        lines = list(read_lines(path))
-        if options.unicode == "NFC":
-            lines = _composed_lines(lines, path, progress)
+        languages.append(language or _language_of(path, progress))
+        with progress.stage(f"reading {path}"):
+            lines = list(read_lines(path))
+            if options.unicode == "NFC":
+                lines = _composed_lines(lines, path, progress)
         lines = tokenise_lines(lines, languages[-1], threads=threads, progress=progress)
-        if options.lowercase:
-            if options.recase and path is target:
-                casing = Casing.learn(lines)
-            lines = [line.lower() for line in lines]
-        sides.append(Corpus.from_lines(lines))
+        with progress.stage(f"numbering the words of {languages[-1]}") as done:
+            if options.lowercase:
+                if options.recase and path is target:
+                    casing = Casing.learn(lines)
+                    done(0.8)
+                lines = [line.lower() for line in lines]
+            sides.append(Corpus.from_lines(lines))
     if len(sides[0]) != len(sides[1]):
         raise DataError(
             f"has {len(sides[1])} lines, but {source} has {len(sides[0])}",
@@ -136,9 +140,15 @@ def _composed(corpus: Corpus, path: PathLike, progress: Progress) -> Corpus:
     return Corpus.from_lines(_composed_lines(corpus.lines(), path, progress))
 
 
-def _language_of(path: PathLike) -> str:
+def _language_of(path: PathLike, progress: Progress) -> str:
     endings = [ending.lstrip(".") for ending in Path(path).suffixes if ending not in (".gz", ".bz2", ".xz", ".zst")]
-    return endings[-1] if endings and len(endings[-1]) == 2 and endings[-1].isalpha() else "en"
+    if endings and len(endings[-1]) == 2 and endings[-1].isalpha():
+        return endings[-1]
+    progress.warn(
+        f"{path}: the name does not end in a language code such as .fr, so the text is tokenised as English; the"
+        " options source-language and target-language say otherwise"
+    )
+    return DEFAULT_LANGUAGE
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,12 +191,17 @@ def train(
         links = links.take(cleaned.rows)
     else:
         directions = aligner.align(bitext, threads=threads, progress=progress)
-        links = symmetrise(directions, phrase_model.symmetrisation, threads=threads)
+        with progress.stage("putting both directions together"):
+            links = symmetrise(directions, phrase_model.symmetrisation, threads=threads)
     pairs = phrase_pairs(bitext, links, phrase_model, threads=threads, progress=progress)
-    table = PhraseTable.from_pairs(pairs)
+    with progress.stage("indexing the phrase table"):
+        table = PhraseTable.from_pairs(pairs)
     if not finished:
-        text = _language_model_text([whole.target, *lm_texts])
-        finished = [LanguageModel.from_ngrams(estimate(text, kneser_ney, threads=threads, progress=progress))]
+        with progress.stage("putting the language model's text together"):
+            text = _language_model_text([whole.target, *lm_texts])
+        ngrams = estimate(text, kneser_ney, threads=threads, progress=progress)
+        with progress.stage("indexing the language model"):
+            finished = [LanguageModel.from_ngrams(ngrams)]
     named = {"lm" if i == 0 else f"lm{i + 1}": model for i, model in enumerate(finished)}
     model = Model(
         source_vocab=bitext.source.vocab,
@@ -215,7 +230,8 @@ def phrase_pairs(
     bitext: Bitext, links: Links, options: PhraseModel, *, threads: int = 1, progress: Progress = SILENT
 ) -> PhrasePairs:
     """Extract, score and prune the phrase pairs of an aligned text, with their reordering scores."""
-    lexical = lexical_tables(bitext, links)
+    with progress.stage("counting linked words"):
+        lexical = lexical_tables(bitext, links)
     instances = extract_phrases(bitext, links, max_length=options.max_phrase_length, threads=threads, progress=progress)
     scored = score_phrases(
         instances, bitext, links, lexical, smoothing=options.smoothing, threads=threads, progress=progress
@@ -224,7 +240,8 @@ def phrase_pairs(
     if not len(pairs):
         raise DataError("no phrase pair could be extracted", expected="a parallel text with some word links")
     if options.reordering:
-        pairs = replace(pairs, reordering={"lr": score_reordering(instances, scored)})
+        with progress.stage("scoring reordering"):
+            pairs = replace(pairs, reordering={"lr": score_reordering(instances, scored)})
     if options.prune_score:
         pairs = prune.minimum_score(pairs, "fwd", options.prune_score)
     if options.prune_significance is not None:
