@@ -56,16 +56,73 @@ def _table_row(line, columns, extras):
         raise FaultError(9)
     points, counts = [], None
     if extras:
-        for token in split_words(fields[3]) if len(fields) > 3 else []:
-            match = re.fullmatch(rb"(\d+)-(\d+)", token)
-            if not match or max(map(int, match.groups())) >= 2**32:
-                raise FaultError(10)
-            s, t = map(int, match.groups())
-            if s >= len(source) or t >= len(target):
-                raise FaultError(11)
-            points.append(256 * s + t)
+        points = [256 * s + t for s, t in _points(fields, len(source), len(target))]
         counts = [_positive(token) for token in split_words(fields[4])] if len(fields) > 4 else []
     return source, target, scores, points, counts if counts and len(counts) == 3 else None
+
+
+def _points(fields, source_length, target_length):
+    points = []
+    for token in split_words(fields[3]) if len(fields) > 3 else []:
+        match = re.fullmatch(rb"(\d+)-(\d+)", token)
+        if not match or max(map(int, match.groups())) >= 2**32:
+            raise FaultError(10)
+        s, t = map(int, match.groups())
+        if s >= source_length or t >= target_length:
+            raise FaultError(11)
+        points.append((s, t))
+    return points
+
+
+def _rule_side(field):
+    symbols = split_words(field)
+    for i, symbol in enumerate(symbols[:-1]):
+        if symbol.startswith(b"[") and symbol.endswith(b"]") and symbol != b"[":
+            if symbol != b"[X][X]":
+                raise FaultError(13)
+            if symbols[:i].count(symbol) == 2:
+                raise FaultError(14)
+    if symbols[-1:] != [b"[X]"]:
+        raise FaultError(12)
+    return symbols[:-1]
+
+
+def _rule_row(line, columns):
+    fields = line.split(b"|||")
+    if len(fields) < 3:
+        raise FaultError(1)
+    source, target = _rule_side(fields[0]), _rule_side(fields[1])
+    at = [[i for i, symbol in enumerate(side) if symbol == b"[X][X]"] for side in (source, target)]
+    for fault, wrong in ((3, not source), (4, not target), (15, len(at[0]) != len(at[1])), (16, source == [b"[X][X]"])):
+        if wrong:
+            raise FaultError(fault)
+    _, _, scores, _, counts = _table_row(b"|||".join([b"a", b"a", fields[2], b"", *fields[4:]]), columns, True)
+    pairing, words = {}, set()
+    for s, t in _points(fields, len(source), len(target)):
+        if (s in at[0]) != (t in at[1]):
+            raise FaultError(17)
+        if s not in at[0]:
+            words.add(256 * s + t)
+        elif s in pairing or t in pairing.values():
+            raise FaultError(18)
+        else:
+            pairing[s] = t
+    if len(pairing) < len(at[0]):
+        raise FaultError(19)
+    for k, s in enumerate(at[0]):
+        source[s] = target[pairing[s]] = -1 - k
+    return source, target, scores, sorted(words), counts
+
+
+def parse_rules(text, columns):
+    rows = []
+    for number, line in enumerate(split_lines(text)):
+        try:
+            rows.append(_rule_row(line, columns))
+        except FaultError as fault:
+            return rows, (fault.args[0], number)
+        columns = columns or len(rows[0][2])
+    return rows, (0, len(rows))
 
 
 def parse_table(text, columns, extras):

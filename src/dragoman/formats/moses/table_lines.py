@@ -1,7 +1,8 @@
-"""The lines that Moses' phrase tables and reordering tables have in common: `source ||| target ||| scores`."""
+"""The lines that Moses' phrase, rule and reordering tables have in common: `source ||| target ||| scores`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,23 +16,9 @@ from dragoman.core.progress import Progress
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import check_fault
+from dragoman.formats.table_faults import FAULTS
 
 _ROWS_A_BLOCK = 1 << 16
-
-# In step with TableFault in kernels/text/table.cpp.
-_FAULTS = {
-    1: ("found {}, which has fewer than three fields", "source ||| target ||| scores"),
-    2: ("found {}, which has more than three fields", "source ||| target ||| scores"),
-    3: ("the source phrase is empty in {}", "at least one word"),
-    4: ("the target phrase is empty in {}", "at least one word, for a phrase cannot be translated by nothing"),
-    5: ("the phrase {} has more than 255 words", "at most 255"),
-    6: ("found {} among the numbers", "a number"),
-    7: ("found {} among the numbers", "a finite number that is not negative"),
-    8: ("found no scores", "at least one, between the second and the third |||"),
-    9: ("found the scores {}", "as many as on line 1"),
-    10: ("found {} in the alignment", "points such as 0-1"),
-    11: ("the alignment point {} lies outside its phrases", "positions below the phrases' lengths, from 0"),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,27 +55,33 @@ class _Phrases:
 
 
 def read_table_lines(
-    path: PathLike, *, source_vocab: Vocab | None, target_vocab: Vocab | None, extras: bool, progress: Progress
+    path: PathLike,
+    *,
+    source_vocab: Vocab | None,
+    target_vocab: Vocab | None,
+    extras: bool = True,
+    rules: bool = False,
+    progress: Progress,
 ) -> TableLines:
-    """Read a table, compressed or not, adding its words to the vocabularies."""
+    """Read a table, compressed or not, adding its words to the vocabularies.
+
+    With `extras` there can be more fields than three; with `rules` the phrases are the two sides of rules.
+    """
     source_vocab, target_vocab = source_vocab or Vocab.of(), target_vocab or Vocab.of()
     sources, targets = _Phrases(), _Phrases()
-    columns = further_lines = 0
+    columns = further_lines = lines = 0
+    ends: list[bytes] = []
     scores, counts, points = [], [], [Ragged(np.empty(0, np.uint16), np.zeros(1, np.int64))]
     with progress.stage(f"reading {path}"):
         for chunk in read_chunks(path):
+            text = np.frombuffer(chunk.data, np.uint8)
+            words = (source_vocab.blob, source_vocab.offsets, target_vocab.blob, target_vocab.offsets)
             source_phrases, target_phrases, numbers, links, occurrences, source_words, target_words, further, fault = (
-                kernels.parse_table(
-                    np.frombuffer(chunk.data, np.uint8),
-                    source_vocab.blob,
-                    source_vocab.offsets,
-                    target_vocab.blob,
-                    target_vocab.offsets,
-                    columns,
-                    extras,
-                )
+                kernels.parse_rules(text, *words, columns)
+                if rules
+                else kernels.parse_table(text, *words, columns, extras)
             )
-            check_fault(fault, chunk.data, _FAULTS, path, chunk.first_line)
+            check_fault(fault, chunk.data, FAULTS, path, chunk.first_line)
             source_vocab, target_vocab = Vocab(*source_words), Vocab(*target_words)
             sources.add(*source_phrases)
             targets.add(*target_phrases)
@@ -97,6 +90,10 @@ def read_table_lines(
             points.append(Ragged(*links))
             counts.append(occurrences)
             further_lines += further
+            lines += len(numbers)
+            ends = [*(ends[:1] or [chunk.data[: chunk.data.find(b"\n")]]), chunk.data[:-1].rpartition(b"\n")[2]]
+        if rules and ends:
+            _refuse_cut(path, lines, *ends)
         distinct_sources, source_ids = sources.finish()
         distinct_targets, target_ids = targets.finish()
         return TableLines(
@@ -110,6 +107,18 @@ def read_table_lines(
             Ragged.concatenate(points),
             np.concatenate([np.empty((0, 3), np.float32), *counts]),
             further_lines,
+        )
+
+
+def _refuse_cut(path: PathLike, lines: int, first: bytes, last: bytes) -> None:
+    """Refuse a last line that ends before the fields of the first do."""
+    found, expected = (line.count(b"|||") + 1 for line in (last, first))
+    if found < expected:
+        raise DataError(
+            f"the last line has {found} fields: the file may be cut off",
+            path=path,
+            line=lines,
+            expected=f"{expected}, as on line 1",
         )
 
 
@@ -144,24 +153,42 @@ def write_table_lines(
     with progress.stage(f"writing {path}") as done:
         sources = _phrase_texts(path, pairs.sources, pairs.source_vocab)
         targets = _phrase_texts(path, pairs.targets, pairs.target_vocab)
-        source_ranks, target_ranks = kernels.table_ranks(*sources), kernels.table_ranks(*targets)
-        rows = np.lexsort((target_ranks[target_ids], source_ranks[source_ids]))
+
+        def lines(rows: NDArray[np.int64]) -> bytes:
+            return kernels.format_table(
+                rows,
+                source_ids,
+                *sources,
+                target_ids,
+                *targets,
+                scores,
+                extras,
+                np.empty(0, np.uint16) if points is None else points.values,
+                np.empty(0, np.int64) if points is None else points.offsets,
+                np.empty((0, 3), np.float32) if counts is None else np.ascontiguousarray(counts),
+            ).tobytes()
+
+        ranks = (kernels.table_ranks(*targets)[target_ids], kernels.table_ranks(*sources)[source_ids])
+        rows = _sorted_rows(ranks, lines)
         with open_output(path) as stream:
             for start in range(0, len(rows), _ROWS_A_BLOCK):
-                block = kernels.format_table(
-                    rows[start : start + _ROWS_A_BLOCK],
-                    source_ids,
-                    *sources,
-                    target_ids,
-                    *targets,
-                    scores,
-                    extras,
-                    np.empty(0, np.uint16) if points is None else points.values,
-                    np.empty(0, np.int64) if points is None else points.offsets,
-                    np.empty((0, 3), np.float32) if counts is None else np.ascontiguousarray(counts),
-                )
-                stream.write(block.tobytes())
+                stream.write(lines(rows[start : start + _ROWS_A_BLOCK]))
                 done(min(1.0, (start + _ROWS_A_BLOCK) / len(rows)))
+
+
+def _sorted_rows(
+    ranks: Sequence[NDArray[np.integer]], lines: Callable[[NDArray[np.int64]], bytes]
+) -> NDArray[np.int64]:
+    """Sort rows by ranks, the last first, and where these are the same (rules that differ in links) by their lines."""
+    rows = np.lexsort(ranks)
+    same = np.all([np.diff(rank[rows]) == 0 for rank in ranks], axis=0)
+    tied = rows[np.flatnonzero(np.append(same, False) | np.insert(same, 0, False))] if same.any() else rows[:0]
+    if not len(tied):
+        return rows
+    texts = lines(tied).split(b"\n")[:-1]
+    by_line = np.zeros_like(rows)
+    by_line[tied[sorted(range(len(texts)), key=texts.__getitem__)]] = np.arange(len(texts))
+    return np.lexsort((by_line, *ranks))
 
 
 def _phrase_texts(
