@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike
+from dragoman.core.phrases import PhrasePairs
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
+
+
+def spelled(path: PathLike, rules: PhrasePairs, spelling: Sequence[str], end: str | None = None) -> PhrasePairs:
+    """Return rules in whose sides nonterminals are words, for writing."""
+    source_vocab, sources = with_nonterminals(path, rules.source_vocab, rules.sources, spelling, end)
+    target_vocab, targets = with_nonterminals(path, rules.target_vocab, rules.targets, spelling, end)
+    return replace(rules, source_vocab=source_vocab, target_vocab=target_vocab, sources=sources, targets=targets)
 
 
 def with_nonterminals(

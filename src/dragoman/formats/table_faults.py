@@ -25,4 +25,13 @@ FAULTS: Faults = {
     17: ("the point {} links a nonterminal with a word", "nonterminals that are linked with each other"),
     18: ("the point {} links a nonterminal that is linked already", "one link for each nonterminal"),
     19: ("the links {} leave out a nonterminal", "one link for each nonterminal"),
+    20: ("found {}, which has fewer than four fields", "[X] ||| source ||| target ||| features"),
+    21: ("found the left side {}", "[X]; glue is built in, so that rules for S are left out"),
+    22: ("found the nonterminal {}", "[X,1] or [X,2], for grammars have no other than X"),
+    23: ("found the nonterminal {} on the source side", "the index 1 first and 2 second"),
+    24: ("found the nonterminal {} on the target side", "those of the source side, each once"),
+    25: ("found {} among the features", "NAME=NUMBER or NUMBER"),
+    26: ("found {} among the features", "a number from -100 to 700"),
+    27: ("found {} among the features again", "each once"),
+    28: ("the point {} links what does not belong together", "links of words"),
 }

@@ -13,7 +13,8 @@ from dragoman.core.files import PathLike
 from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.vocab import Vocab
-from dragoman.formats.moses.table_lines import TableLines, first_of_each_pair, read_table_lines, write_table_lines
+from dragoman.formats.moses.table_lines import TableLines, read_table_lines, write_table_lines
+from dragoman.formats.pair_lines import first_of_each_pair
 
 #: The score by which tables count what is used of them: e, as old programs wrote it.
 PENALTY_SCORE = 2.718

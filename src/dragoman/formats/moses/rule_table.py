@@ -19,7 +19,7 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 from dragoman.formats.moses.phrase_table import pairs_of_table
 from dragoman.formats.moses.table_lines import read_table_lines, write_table_lines
-from dragoman.formats.rule_sides import with_nonterminals
+from dragoman.formats.rule_sides import spelled
 
 
 def read_rule_table(
@@ -53,14 +53,5 @@ def write_rule_table(path: PathLike, pairs: PhrasePairs, progress: Progress = SI
         np.empty(0, np.uint16) if links is None else links.values,
         np.empty(0, np.int64) if links is None else links.offsets,
     )
-    source_vocab, sources = with_nonterminals(path, pairs.source_vocab, pairs.sources, ["[X][X]"] * 2, end="[X]")
-    target_vocab, targets = with_nonterminals(path, pairs.target_vocab, pairs.targets, ["[X][X]"] * 2, end="[X]")
-    spelled = replace(
-        pairs,
-        source_vocab=source_vocab,
-        target_vocab=target_vocab,
-        sources=sources,
-        targets=targets,
-        alignments=Ragged(*points),
-    )
-    write_table_lines(path, spelled, pairs.scores, extras=True, progress=progress)
+    text = replace(spelled(path, pairs, ["[X][X]"] * 2, end="[X]"), alignments=Ragged(*points))
+    write_table_lines(path, text, pairs.scores, extras=True, progress=progress)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,15 +9,14 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.errors import DataError
-from dragoman.core.files import PathLike, open_output, read_chunks
+from dragoman.core.files import PathLike, read_chunks
 from dragoman.core.phrases import PairColumns, PhrasePairs
 from dragoman.core.progress import Progress
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import check_fault
+from dragoman.formats.pair_lines import Ends, Phrases, Sides, write_pair_lines
 from dragoman.formats.table_faults import FAULTS
-
-_ROWS_A_BLOCK = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,26 +30,6 @@ class TableLines(PairColumns):
     points: Ragged[np.uint16]
     counts: NDArray[np.float32]
     further_lines: int
-
-
-class _Phrases:
-    """The phrases of one side, chunk by chunk; only distinct ones of each chunk are kept."""
-
-    def __init__(self) -> None:
-        self._ids: list[NDArray[np.int32]] = []
-        self._distinct = [Ragged(np.empty(0, np.int32), np.zeros(1, np.int64))]
-
-    def add(self, words: NDArray[np.int32], offsets: NDArray[np.int64]) -> None:
-        base = sum(len(part) for part in self._distinct)
-        ids, distinct_words, distinct_offsets = kernels.intern_sequences(words, offsets)
-        self._ids.append(ids + np.int32(base))
-        self._distinct.append(Ragged(distinct_words, distinct_offsets))
-
-    def finish(self) -> tuple[Ragged[np.int32], NDArray[np.int32]]:
-        """Give the distinct phrases, in order of first occurrence, and the number of each phrase among them."""
-        parts = Ragged.concatenate(self._distinct)
-        numbers, words, offsets = kernels.intern_sequences(parts.values, parts.offsets)
-        return Ragged(words, offsets), numbers[np.concatenate([np.empty(0, np.int32), *self._ids])]
 
 
 def read_table_lines(
@@ -68,9 +46,9 @@ def read_table_lines(
     With `extras` there can be more fields than three; with `rules` the phrases are the two sides of rules.
     """
     source_vocab, target_vocab = source_vocab or Vocab.of(), target_vocab or Vocab.of()
-    sources, targets = _Phrases(), _Phrases()
-    columns = further_lines = lines = 0
-    ends: list[bytes] = []
+    sources, targets = Phrases(), Phrases()
+    columns = further_lines = 0
+    ends = Ends(path)
     scores, counts, points = [], [], [Ragged(np.empty(0, np.uint16), np.zeros(1, np.int64))]
     with progress.stage(f"reading {path}"):
         for chunk in read_chunks(path):
@@ -90,10 +68,8 @@ def read_table_lines(
             points.append(Ragged(*links))
             counts.append(occurrences)
             further_lines += further
-            lines += len(numbers)
-            ends = [*(ends[:1] or [chunk.data[: chunk.data.find(b"\n")]]), chunk.data[:-1].rpartition(b"\n")[2]]
-        if rules and ends:
-            _refuse_cut(path, lines, *ends)
+            if rules:
+                ends.add(chunk)
         distinct_sources, source_ids = sources.finish()
         distinct_targets, target_ids = targets.finish()
         return TableLines(
@@ -110,34 +86,6 @@ def read_table_lines(
         )
 
 
-def _refuse_cut(path: PathLike, lines: int, first: bytes, last: bytes) -> None:
-    """Refuse a last line that ends before the fields of the first do."""
-    found, expected = (line.count(b"|||") + 1 for line in (last, first))
-    if found < expected:
-        raise DataError(
-            f"the last line has {found} fields: the file may be cut off",
-            path=path,
-            line=lines,
-            expected=f"{expected}, as on line 1",
-        )
-
-
-def first_of_each_pair(
-    source_ids: NDArray[np.int32], target_ids: NDArray[np.int32]
-) -> tuple[NDArray[np.int64] | None, int]:
-    """Rows that bring the pairs of each source together and drop repeated pairs, and how many of those there were.
-
-    Source ids must count up in order of first occurrence. The rows are None if all is in order as it is.
-    """
-    keys = source_ids.astype(np.int64) << 32 | target_ids
-    first = np.sort(np.unique(keys, return_index=True)[1])
-    together = bool(np.all(np.diff(source_ids) >= 0))
-    repeated = len(keys) - len(first)
-    if together and not repeated:
-        return None, 0
-    return first[np.argsort(source_ids[first], kind="stable")], repeated
-
-
 def write_table_lines(
     path: PathLike, pairs: PhrasePairs, scores: NDArray[np.float32], *, extras: bool, progress: Progress
 ) -> None:
@@ -148,55 +96,17 @@ def write_table_lines(
     if not (np.isfinite(scores).all() and (scores >= 0).all()):
         raise DataError("the scores to write hold a number that is not finite or negative", path=path)
     points, counts = pairs.alignments, pairs.counts
-    source_ids, target_ids = np.ascontiguousarray(pairs.source_ids), np.ascontiguousarray(pairs.target_ids)
     scores = np.ascontiguousarray(scores)
-    with progress.stage(f"writing {path}") as done:
-        sources = _phrase_texts(path, pairs.sources, pairs.source_vocab)
-        targets = _phrase_texts(path, pairs.targets, pairs.target_vocab)
 
-        def lines(rows: NDArray[np.int64]) -> bytes:
-            return kernels.format_table(
-                rows,
-                source_ids,
-                *sources,
-                target_ids,
-                *targets,
-                scores,
-                extras,
-                np.empty(0, np.uint16) if points is None else points.values,
-                np.empty(0, np.int64) if points is None else points.offsets,
-                np.empty((0, 3), np.float32) if counts is None else np.ascontiguousarray(counts),
-            ).tobytes()
+    def lines(rows: NDArray[np.int64], sides: Sides) -> NDArray[np.uint8]:
+        return kernels.format_table(
+            rows,
+            *sides,
+            scores,
+            extras,
+            np.empty(0, np.uint16) if points is None else points.values,
+            np.empty(0, np.int64) if points is None else points.offsets,
+            np.empty((0, 3), np.float32) if counts is None else np.ascontiguousarray(counts),
+        )
 
-        ranks = (kernels.table_ranks(*targets)[target_ids], kernels.table_ranks(*sources)[source_ids])
-        rows = _sorted_rows(ranks, lines)
-        with open_output(path) as stream:
-            for start in range(0, len(rows), _ROWS_A_BLOCK):
-                stream.write(lines(rows[start : start + _ROWS_A_BLOCK]))
-                done(min(1.0, (start + _ROWS_A_BLOCK) / len(rows)))
-
-
-def _sorted_rows(
-    ranks: Sequence[NDArray[np.integer]], lines: Callable[[NDArray[np.int64]], bytes]
-) -> NDArray[np.int64]:
-    """Sort rows by ranks, the last first, and where these are the same (rules that differ in links) by their lines."""
-    rows = np.lexsort(ranks)
-    same = np.all([np.diff(rank[rows]) == 0 for rank in ranks], axis=0)
-    tied = rows[np.flatnonzero(np.append(same, False) | np.insert(same, 0, False))] if same.any() else rows[:0]
-    if not len(tied):
-        return rows
-    texts = lines(tied).split(b"\n")[:-1]
-    by_line = np.zeros_like(rows)
-    by_line[tied[sorted(range(len(texts)), key=texts.__getitem__)]] = np.arange(len(texts))
-    return np.lexsort((by_line, *ranks))
-
-
-def _phrase_texts(
-    path: PathLike, phrases: Ragged[np.int32], vocab: Vocab
-) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    text = kernels.join_lines(phrases.values, phrases.offsets, vocab.blob, vocab.offsets)
-    if b"|||" in text.tobytes():
-        raise DataError("a phrase to write holds '|||', which separates the fields of a table", path=path)
-    ends = np.flatnonzero(text == ord("\n"))
-    # Row i of the text without its newline: the newlines are squeezed out, so that offsets are enough.
-    return text[text != ord("\n")], np.concatenate([np.zeros(1, np.int64), ends - np.arange(len(ends))])
+    write_pair_lines(path, pairs, lines, progress)

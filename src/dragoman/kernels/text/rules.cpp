@@ -4,15 +4,6 @@
 namespace dragoman::text {
 namespace {
 
-constexpr std::size_t most_nonterminals = 2;
-
-bool is(Bytes token, const char* literal) {
-    return token.size() == std::strlen(literal) && std::memcmp(token.data(), literal, token.size()) == 0;
-}
-
-// Words are never in brackets: that is how nonterminals are told from them.
-bool in_brackets(Bytes token) { return token.size() >= 2 && token.front() == '[' && token.back() == ']'; }
-
 // Where the nonterminals of a side stand, from the left.
 struct Nonterminals {
     std::array<std::size_t, most_nonterminals> at{};
@@ -85,9 +76,7 @@ private:
             }
         });
         if (fault_.kind) return false;
-        std::sort(points_.begin() + first, points_.end());
-        points_.erase(std::unique(points_.begin() + first, points_.end()), points_.end());
-        point_offsets_.push_back(static_cast<std::int64_t>(points_.size()));
+        end_points(first);
         std::int32_t* const ids = target_.ids.data() + target_.ids.size() - target_length;
         for (std::size_t k = 0; k < targets.count; ++k) {
             if (partner[k] == most_nonterminals) return fail(TableFault::nonterminal_unlinked, field);

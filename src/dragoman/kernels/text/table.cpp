@@ -47,11 +47,6 @@ auto parse_table(In1<std::uint8_t> text, In1<std::uint8_t> source_blob, In1<std:
     return parser.take();
 }
 
-Bytes slice(const In1<std::uint8_t>& text, const In1<std::int64_t>& offsets, std::size_t row) {
-    const auto bounds = view(offsets);
-    return view(text).subspan(static_cast<std::size_t>(bounds[row]), static_cast<std::size_t>(bounds[row + 1] - bounds[row]));
-}
-
 // Orders phrases as `LC_ALL=C sort` orders the lines of a table: a phrase is followed by " |||".
 bool before_in_table(Bytes left, Bytes right) {
     const std::size_t common = std::min(left.size(), right.size());
@@ -102,14 +97,7 @@ auto format_table(In1<std::int64_t> rows, In1<std::int32_t> source_ids, In1<std:
             }
             if (extras) {
                 out.text(" |||");
-                if (point_offsets.shape(0) > 0) {
-                    for (auto at = point_offsets.data()[row]; at < point_offsets.data()[row + 1]; ++at) {
-                        out.character(' ');
-                        out.number(points.data()[at] >> 8);
-                        out.character('-');
-                        out.number(points.data()[at] & 255);
-                    }
-                }
+                out.points(points, point_offsets, row);
                 out.text(" |||");
                 if (counts.shape(0) > 0) {
                     for (std::size_t column = 0; column < counts.shape(1); ++column) {

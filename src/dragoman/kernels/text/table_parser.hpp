@@ -32,11 +32,29 @@ struct TableFault {
         mixed_point,
         not_one_to_one,
         nonterminal_unlinked,
+        // Grammars with numbered nonterminals only.
+        grammar_fields_missing,
+        other_left_side,
+        unknown_numbered,
+        index_out_of_order,
+        index_unmatched,
+        not_a_feature,
+        feature_out_of_range,
+        feature_repeated,
+        misfit_point,
     };
 };
 
 constexpr std::size_t longest_phrase = 255;
+constexpr std::size_t most_nonterminals = 2;
 constexpr std::size_t count_columns = 3;
+
+inline bool is(Bytes token, const char* literal) {
+    return token.size() == std::strlen(literal) && std::memcmp(token.data(), literal, token.size()) == 0;
+}
+
+// In rules, words are never in brackets: that is how nonterminals are told from them.
+inline bool in_brackets(Bytes token) { return token.size() >= 2 && token.front() == '[' && token.back() == ']'; }
 
 // One side of the table: a growing word list and the phrases as ids of it.
 struct Side {
@@ -156,6 +174,13 @@ protected:
             else on_point(token, s, t);
         });
         return !fault_.kind;
+    }
+
+    // Ends the links of a line, of which there are those after `first`: they are sorted, each once.
+    void end_points(std::ptrdiff_t first) {
+        std::sort(points_.begin() + first, points_.end());
+        points_.erase(std::unique(points_.begin() + first, points_.end()), points_.end());
+        point_offsets_.push_back(static_cast<std::int64_t>(points_.size()));
     }
 
     // Three counts, or none that we could name.
