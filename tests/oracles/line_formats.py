@@ -114,6 +114,84 @@ def _rule_row(line, columns):
     return source, target, scores, sorted(words), counts
 
 
+def _numbered_side(field, known):
+    """Symbols of a side; `known` are the indices of the source side, or None for the source side itself."""
+    symbols, indices = [], []
+    for symbol in split_words(field):
+        if len(symbol) < 2 or not (symbol.startswith(b"[") and symbol.endswith(b"]")):
+            symbols.append(symbol)
+            continue
+        match = re.fullmatch(rb"\[X,(\d+)\]" if known is None else rb"\[(?:X,)?(\d+)\]", symbol)
+        if match and not 0 < int(match[1]) < 2**32:
+            match = None
+        index = len(indices) + 1 if known is None and symbol == b"[X]" else int(match[1]) if match else 0
+        if not index:
+            raise FaultError(22)
+        if known is None and len(indices) == 2:
+            raise FaultError(14)
+        if known is None and index != len(indices) + 1:
+            raise FaultError(23)
+        if known is not None and (index not in known or index in indices):
+            raise FaultError(24)
+        indices.append(index)
+        symbols.append(-index)
+    return symbols, indices
+
+
+def _features(field, unnamed, costs):
+    features, count = {}, 0
+    for token in split_words(field.replace(b";", b" ")):
+        name, equals, value = token.rpartition(b"=") if token.count(b"=") < 2 else token.partition(b"=")
+        number = parse_float(value)
+        if number is None or (equals and not name):
+            raise FaultError(25)
+        cost = costs and not equals
+        number = -number if cost else number
+        if not -100 <= number <= 700:
+            raise FaultError(29 if cost else 26)
+        if not equals:
+            count += 1
+            name = -count
+        if name in features:
+            raise FaultError(27)
+        features[name] = number
+    if unnamed is not None and count != unnamed:
+        raise FaultError(9)
+    return features, count
+
+
+def _grammar_row(line, unnamed, costs):
+    fields = line.split(b"|||")
+    if len(fields) < 4:
+        raise FaultError(20)
+    if fields[0].strip(b" \t\r\f\v") != b"[X]":
+        raise FaultError(21)
+    source, indices = _numbered_side(fields[1], None)
+    target, paired = _numbered_side(fields[2], indices)
+    for fault, wrong in ((3, not source), (4, not target), (15, len(indices) != len(paired)), (16, source == [-1])):
+        if wrong:
+            raise FaultError(fault)
+    features, unnamed = _features(fields[3], unnamed, costs)
+    points = set()
+    for s, t in _points([b"", *fields[1:3], *fields[4:5]], len(source), len(target)):
+        if isinstance(source[s], bytes) and isinstance(target[t], bytes):
+            points.add(256 * s + t)
+        elif source[s] != target[t]:
+            raise FaultError(28)
+    return source, target, features, sorted(points), unnamed
+
+
+def parse_grammar(text, costs):
+    rows, unnamed = [], None
+    for number, line in enumerate(split_lines(text)):
+        try:
+            *row, unnamed = _grammar_row(line, unnamed, costs)
+        except FaultError as fault:
+            return rows, (fault.args[0], number)
+        rows.append(row)
+    return rows, (0, len(rows))
+
+
 def parse_rules(text, columns):
     rows = []
     for number, line in enumerate(split_lines(text)):

@@ -63,7 +63,8 @@ class Segment:
 def read_segments(path: PathLike) -> list[Segment]:
     """Read lines `<seg grammar="grammars/0.gz" id="0"> la maison </seg> ||| the house`.
 
-    The id and the reference with its bars may be missing. Grammars are looked for beside the file, then in the working folder.
+    The id and the reference with its bars may be missing. Grammars are looked for beside the file, then in the working
+    folder.
     """
     return [_segment(path, number, line) for number, line in enumerate(read_lines(path), 1)]
 

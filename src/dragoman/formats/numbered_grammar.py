@@ -66,6 +66,7 @@ def read_numbered_grammar(
                     names.blob,
                     names.offsets,
                     nameless,
+                    costs,
                 )
             )
             check_fault(fault, chunk.data, FAULTS, path, chunk.first_line)
@@ -82,7 +83,7 @@ def read_numbered_grammar(
         progress.warn(f"{path}: left out what follows the links on {further_lines} lines")
     distinct_sources, source_ids = sources.finish()
     distinct_targets, target_ids = targets.finish()
-    columns, logs = _dense(path, np.concatenate(ids), np.concatenate(values), np.concatenate(lengths), costs=costs)
+    columns, logs = _dense(path, np.concatenate(ids), np.concatenate(values), np.concatenate(lengths))
     found = [unnamed(-1 - column) if column < 0 else names[column] for column in columns]
     if not len(logs):
         progress.warn(f"{path}: the grammar is empty")
@@ -106,7 +107,7 @@ def read_numbered_grammar(
 
 
 def _dense(
-    path: PathLike, ids: NDArray[np.int32], values: NDArray[np.float32], lengths: NDArray[np.int64], *, costs: bool
+    path: PathLike, ids: NDArray[np.int32], values: NDArray[np.float32], lengths: NDArray[np.int64]
 ) -> tuple[list[int], NDArray[np.float64]]:
     """Give each feature a column: first those without a name, then the others in order of first occurrence."""
     distinct = np.unique(ids)
@@ -116,8 +117,7 @@ def _dense(
     place = np.empty(len(distinct), np.int64)
     place[np.searchsorted(distinct, columns)] = np.arange(len(columns))
     logs = np.zeros((len(lengths), len(columns)))
-    signed = np.where(ids < 0, -values, values) if costs else values
-    logs[np.repeat(np.arange(len(lengths)), lengths), place[np.searchsorted(distinct, ids)]] = signed
+    logs[np.repeat(np.arange(len(lengths)), lengths), place[np.searchsorted(distinct, ids)]] = values
     return columns.tolist(), logs
 
 

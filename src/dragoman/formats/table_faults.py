@@ -34,4 +34,5 @@ FAULTS: Faults = {
     26: ("found {} among the features", "a number from -100 to 700"),
     27: ("found {} among the features again", "each once"),
     28: ("the point {} links what does not belong together", "links of words"),
+    29: ("found {} among the features", "a negative logarithm from -700 to 100"),
 }

@@ -10,8 +10,9 @@ constexpr float least_value = -100, greatest_value = 700;
 class GrammarParser : public TableParser<GrammarParser> {
 public:
     // `unnamed` is one more than the number of features without a name on each line, or 0 if that is not known.
-    GrammarParser(Bytes text, WordIndex source_words, WordIndex target_words, WordIndex names, std::size_t unnamed)
-        : TableParser(text, std::move(source_words), std::move(target_words), unnamed), names_(std::move(names)) {}
+    GrammarParser(Bytes text, WordIndex source_words, WordIndex target_words, WordIndex names, std::size_t unnamed,
+                  bool costs)
+        : TableParser(text, std::move(source_words), std::move(target_words), unnamed), names_(std::move(names)), costs_(costs) {}
 
     bool row(Bytes line) {
         std::array<Bytes, 5> fields{};
@@ -103,7 +104,10 @@ private:
         float value = 0;
         if (equals == 0 || !parse_float(named ? token.subspan(equals + 1) : token, value))
             return fail(TableFault::not_a_feature, token);
-        if (!(value >= least_value && value <= greatest_value)) return fail(TableFault::feature_out_of_range, token);
+        const bool cost = costs_ && !named;
+        if (cost) value = -value;
+        if (!(value >= least_value && value <= greatest_value))
+            return fail(cost ? TableFault::cost_out_of_range : TableFault::feature_out_of_range, token);
         if (named) {
             const std::int32_t id = names_.intern(token.first(equals));
             last_line_.resize(names_.size(), -1);
@@ -131,15 +135,16 @@ private:
     }
 
     WordIndex names_;
+    bool costs_;
     std::vector<std::int32_t> features_;
     std::vector<std::int64_t> feature_offsets_{0}, last_line_;
 };
 
 auto parse_grammar(In1<std::uint8_t> text, In1<std::uint8_t> source_blob, In1<std::int64_t> source_offsets,
                    In1<std::uint8_t> target_blob, In1<std::int64_t> target_offsets, In1<std::uint8_t> name_blob,
-                   In1<std::int64_t> name_offsets, std::size_t unnamed) {
+                   In1<std::int64_t> name_offsets, std::size_t unnamed, bool costs) {
     GrammarParser parser(view(text), WordIndex(source_blob, source_offsets), WordIndex(target_blob, target_offsets),
-                         WordIndex(name_blob, name_offsets), unnamed);
+                         WordIndex(name_blob, name_offsets), unnamed, costs);
     {
         nb::gil_scoped_release release;
         parser.run();
@@ -180,11 +185,12 @@ auto format_grammar(In1<std::int64_t> rows, In1<std::int32_t> source_ids, In1<st
 void bind_grammar(nb::module_& m) {
     m.def("parse_grammar", &parse_grammar, nb::arg("text"), nb::arg("source_blob"), nb::arg("source_offsets"),
           nb::arg("target_blob"), nb::arg("target_offsets"), nb::arg("name_blob"), nb::arg("name_offsets"), nb::arg("unnamed"),
+          nb::arg("costs"),
           "Lines `[X] ||| source ||| target ||| features ||| links`, nonterminals as in `parse_rules`.\n\n"
           "`unnamed` is one more than the number of features without a name on each line, 0 if it is not known. Gives\n"
           "the sides with their offsets; the features (a number in the list of names, or -1, -2, ... for those without\n"
           "one), their values and offsets; the points of words; the three grown word lists; `unnamed`; the number of\n"
-          "lines with something in further fields; and the fault.");
+          "lines with something in further fields; and the fault. With `costs` values without a name are negated.");
     m.def("format_grammar", &format_grammar, nb::arg("rows"), nb::arg("source_ids"), nb::arg("source_text"),
           nb::arg("source_offsets"), nb::arg("target_ids"), nb::arg("target_text"), nb::arg("target_offsets"),
           nb::arg("values"), nb::arg("label_text"), nb::arg("label_offsets"), nb::arg("points"), nb::arg("point_offsets"),

@@ -42,6 +42,7 @@ struct TableFault {
         feature_out_of_range,
         feature_repeated,
         misfit_point,
+        cost_out_of_range,
     };
 };
 

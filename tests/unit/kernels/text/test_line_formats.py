@@ -137,6 +137,76 @@ def test_rule_links_are_those_of_the_lines(lines):
     assert [row.tolist() for row in every] == [sorted(256 * s + t for s, t in row) for row in written]
 
 
+NUMBERED = st.sampled_from([b"a", b"b", b"]", b"[X,1]", b"[X,2]", b"[X]"])
+FEATURES = st.sampled_from([b"f=0.5", b"g=-1", b"h=0", b"f=1;g=2", b"99", b"-0.25"])
+ODD_FEATURES = st.sampled_from(
+    [b"f=", b"=1", b"f=1 f=2", b"f=nan", b"f=1e9", b"-101", b"101", b"x", b"f=1=2", b"f=g", b";"]
+)
+
+
+@st.composite
+def grammar_lines(draw, odd=False):
+    source = draw(st.lists(NUMBERED if odd else st.sampled_from([b"a", b"b", b"]"]), min_size=1, max_size=3))
+    target = draw(st.lists(NUMBERED if odd else st.sampled_from([b"x", b"y"]), min_size=1, max_size=3))
+    for index in (1, 2)[: draw(st.integers(0, 2))]:
+        source.append(draw(st.sampled_from([b"[X,%d]" % index, b"[X]"])))
+        target.insert(draw(st.integers(0, len(target))), draw(st.sampled_from([b"[X,%d]", b"[%d]"])) % index)
+    links = draw(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=2)) if odd else [(0, 0)] * (
+        not target[0].startswith(b"[")
+    )  # fmt: skip
+    fields = [
+        draw(st.sampled_from([b"[X]", b"[S]", b"", b"[X] a"])) if odd else b"[X]",
+        b" ".join(source),
+        b" ".join(target),
+        b" ".join(draw(st.lists(FEATURES | ODD_FEATURES if odd else st.just(b"f=0.5 -0.25"), min_size=1, max_size=1))),
+        b" ".join(b"%d-%d" % link for link in links),
+    ]
+    return b" ||| ".join(fields[: draw(st.integers(3, 5)) if odd else 5])
+
+
+@given(st.lists(grammar_lines(), max_size=4), st.lists(grammar_lines(odd=True), max_size=1), st.booleans())
+def test_parse_grammar(lines, odd, costs):
+    text = b"\n".join([*lines, *odd])
+    start = Vocab.of()
+    words = (start.blob, start.offsets)
+    sources, targets, (ids, values, offsets), points, source_list, target_list, name_list, _, _, fault = (
+        kernels.parse_grammar(array(text), *words, *words, *words, 0, costs)
+    )
+    rows, expected_fault = oracle.parse_grammar(text, costs)
+    assert fault[:2] == expected_fault
+    assert 0 <= fault[2] <= fault[3] <= len(text)
+    if fault[0]:
+        return
+    for side, found, column in ((sources, source_list, 0), (targets, target_list, 1)):
+        vocab = [word.encode() for word in Vocab(*found)]
+        assert [[vocab[i] if i >= 0 else i for i in row.tolist()] for row in Ragged(*side)] == [r[column] for r in rows]
+    names = [name.encode() for name in Vocab(*name_list)]
+    for i, row in enumerate(rows):
+        part = slice(offsets[i], offsets[i + 1])
+        found = [names[j] if j >= 0 else j for j in ids[part].tolist()]
+        assert dict(zip(found, values[part].tolist(), strict=True)) == row[2]
+    assert [row.tolist() for row in Ragged(*points)] == [row[3] for row in rows]
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_format_grammar(links):
+    labels, points = [b"f=", b""], Ragged.of([[0, 257], [], [2]], np.uint16)
+    values = np.array([[0.5, -1], [1 / 3, 0], [-100, 1e-7]], np.float32)
+    ids = np.array([0, 1, 0], np.int32)
+    sources, targets = [b"a", b"b [X,1]"], [b"x", b"[X,1] y"]
+    text = kernels.format_grammar(
+        np.array([2, 0, 1]), ids, *phrase_texts(sources), ids, *phrase_texts(targets), values, *phrase_texts(labels),
+        points.values if links else points.values[:0], points.offsets if links else points.offsets[:0],
+    )  # fmt: skip
+    expected = [
+        "[X] ||| a ||| x ||| f=-100 1e-07",
+        "[X] ||| a ||| x ||| f=0.5 -1",
+        "[X] ||| b [X,1] ||| [X,1] y ||| f=0.33333334 0",
+    ]
+    ends = [" ||| 0-2", " ||| 0-0 1-1", " |||"] if links else [""] * 3
+    assert text.tobytes().decode().splitlines() == [line + end for line, end in zip(expected, ends, strict=True)]
+
+
 def phrase_texts(phrases):
     return array(b"".join(phrases)), np.cumsum([0, *map(len, phrases)], dtype=np.int64)
 
