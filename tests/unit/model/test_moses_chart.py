@@ -129,6 +129,31 @@ def test_the_penalty_of_old_tables_counts_rules(folder):
     assert model.grammars["tm"].score_names == ("bwd", "bwd_lex", "fwd", "fwd_lex")
 
 
+def test_penalties_of_two_tables(folder):
+    """A rule of the second table has the first one's weight in rule_penalty: its own penalty is the difference."""
+    (folder / "rules").write_text(RULES.replace("||| 0-", "2.718 ||| 0-"))
+    (folder / "more").write_text("mot [X] ||| word [X] ||| 0.5 2.718 ||| 0-0 ||| 1 1 1 ||| |||\n")
+    feature = "PhraseDictionaryMemory name=T2 num-features=2 path=more"
+    model = imported(
+        folder,
+        ("num-features=4", "num-features=5"),
+        ("T0= 1 2 3 4", "T0= 1 2 3 4 0.5"),
+        ("12\n1000", "12\n1000\n12"),
+        ("[weight]", f"{feature}\n[weight]\nT2= 9 2"),
+    )
+    assert model.weights["rule_penalty"] == pytest.approx(0.125 + 0.5 * math.log(2.718))
+    assert model.weights["rule_penalty"] + model.weights["tm2.penalty"] == pytest.approx(0.125 + 2 * math.log(2.718))
+
+
+@pytest.mark.parametrize("search", ["3", "5"])
+def test_the_search_says_what_the_model_is_for(folder, search):
+    limits = "[max-chart-span]\n12\n1000\n"
+    changes = (("[non-terminals]\nX\n", ""), (limits, ""), ("rithm]\n3", f"rithm]\n{search}"))
+    with pytest.warns(DragomanWarning, match="the glue grammar has a limit"):
+        assert imported(folder, *changes).kind == "chart"
+    assert imported(folder, *changes[:2], ("rithm]\n3", "rithm]\n1")).kind == "phrase"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
