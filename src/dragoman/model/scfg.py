@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -154,9 +155,10 @@ def export_cdec(model: Model, path: PathLike, *, progress: Progress = SILENT) ->
         "feature_function=WordPenalty",
     ]
     with output_folder(path) as folder:
-        write_cdec_grammar(folder / "grammar.gz", rules, progress)
-        for i, (name, language_model) in enumerate(model.language_models.items()):
-            write_arpa(folder / f"{name}.arpa.gz", language_model.to_ngrams())
+        with progress.stage("writing grammar.gz"):
+            write_cdec_grammar(folder / "grammar.gz", rules)
+        _write_language_models(model, folder, progress)
+        for i, name in enumerate(model.language_models):
             lines.append(f"feature_function=KLanguageModel -n {_language_model(i)} {name}.arpa.gz")
             theirs[_language_model(i)] = weights.get(name, 0.0) * math.log(10)
         write_cdec_weights(folder / "weights", theirs)
@@ -168,8 +170,14 @@ def export_joshua(model: Model, path: PathLike, *, named: bool = False, progress
     """Write the grammar of a model for Joshua, and ARPA files; weights are not written."""
     rules = _rules(model, "Joshua", progress)
     with output_folder(path) as folder:
-        write_joshua_grammar(folder / "grammar.gz", rules, named=named, progress=progress)
-        for name, language_model in model.language_models.items():
+        with progress.stage("writing grammar.gz"):
+            write_joshua_grammar(folder / "grammar.gz", rules, named=named)
+        _write_language_models(model, folder, progress)
+
+
+def _write_language_models(model: Model, folder: Path, progress: Progress) -> None:
+    for name, language_model in model.language_models.items():
+        with progress.stage(f"writing {name}.arpa.gz"):
             write_arpa(folder / f"{name}.arpa.gz", language_model.to_ngrams())
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.core.errors import UsageError
-from dragoman.core.progress import DragomanWarning
+from dragoman.core.progress import DragomanWarning, Progress
 from dragoman.formats.cdec import read_cdec_weights
 from dragoman.model.bundle import Model
 from dragoman.model.features import initial_weights
@@ -108,6 +108,19 @@ def test_cdec_there_and_back(folder):
     assert dict(back.weights) == pytest.approx(dict(model.weights), abs=1e-15)
     assert rules_of(back) == rules_of(model)
     assert back.language_models["lm"].score("the") == model.language_models["lm"].score("the")
+
+
+def test_each_file_is_announced_by_its_name(folder):
+    stages = []
+
+    class Listener(Progress):
+        def stage(self, name):
+            stages.append(name)
+            return super().stage(name)
+
+    export_cdec(imported(folder), folder / "out", progress=Listener())
+    export_joshua(imported(folder), folder / "other", progress=Listener())
+    assert stages == ["writing grammar.gz", "writing lm.arpa.gz"] * 2
 
 
 def test_the_model_can_be_saved(folder):
