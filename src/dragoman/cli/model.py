@@ -145,6 +145,8 @@ def print_model(model: Model, title: str) -> None:
     for name, table in model.tables.items():
         details = f"{len(table.sources):,} source phrases; scores {', '.join(table.score_names)}"
         rows.append((f"phrase table {name}", len(table), details))
+    for name, grammar in model.grammars.items():
+        rows.append((f"grammar {name}", len(grammar), f"rules; scores {', '.join(grammar.score_names)}"))
     rows += [(f"reordering {name}", 6, "msd-bidirectional-fe") for name in model.reorderings]
     for name, language_model in model.language_models.items():
         rows.append(

@@ -10,7 +10,8 @@ using Bind = void(nanobind::module_&);
 Bind bind_feature_rows, bind_sequences;
 
 namespace text {
-Bind bind_arpa, bind_lines, bind_links, bind_nbest_numbers, bind_nbest_read, bind_nbest_write, bind_table;
+Bind bind_arpa, bind_grammar, bind_lines, bind_links, bind_nbest_numbers, bind_nbest_read, bind_nbest_write, bind_rules,
+    bind_table;
 }
 
 namespace training {
@@ -59,8 +60,8 @@ NB_MODULE(_kernels, m) {
     nanobind::exception<CycleError>(m, "CycleError", PyExc_ValueError);
     nanobind::exception<NotFiniteError>(m, "NotFiniteError", PyExc_ValueError);
     for (Bind* bind :
-         {bind_feature_rows, bind_sequences, text::bind_arpa, text::bind_lines, text::bind_links,
-          text::bind_nbest_numbers, text::bind_nbest_read, text::bind_nbest_write, text::bind_table,
+         {bind_feature_rows, bind_sequences, text::bind_arpa, text::bind_grammar, text::bind_lines, text::bind_links,
+          text::bind_nbest_numbers, text::bind_nbest_read, text::bind_nbest_write, text::bind_rules, text::bind_table,
           training::bind_alignment, training::bind_cooccurrence, training::bind_extract, training::bind_hmm,
           training::bind_score, training::bind_significance, training::bind_symmetrise, lm::bind_index,
           lm::bind_ngram_counts, lm::bind_query, search::chart::bind_matches, search::chart::bind_search,
