@@ -5,6 +5,7 @@ This file is about phrase-based models; what it is given of hierarchical ones go
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
