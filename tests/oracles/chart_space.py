@@ -6,7 +6,7 @@ import functools
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -93,7 +93,38 @@ def random_model(
     model = Model(source_vocab, target_vocab, {}, lms, Weights(), settings, grammars=made)
     values = np.where(rng.random(99) < 0.1, 0.0, rng.normal(0.3, 0.4, 99)).tolist()
     weights = Weights(dict(zip(model.feature_names, values, strict=False)))
-    return Model(source_vocab, target_vocab, {}, lms, weights, settings, grammars=made)
+    return replace(model, weights=weights)
+
+
+def model_of(
+    rows: Sequence[tuple[str, str, float]],
+    *,
+    links: Sequence[Sequence[tuple[int, int]]] | None = None,
+    weights: Mapping[str, float] | None = None,
+    **settings: Any,
+) -> Model:
+    """A model of one grammar given as text (X1 and X2 are nonterminals) with p(e|f), all features weighing 1."""
+    source_vocab, target_vocab = Vocab.of(SOURCE[:-1]), Vocab.of(TARGET)
+    sides = [[_symbols(vocab, row[k]) for row in rows] for k, vocab in enumerate((source_vocab, target_vocab))]
+    distinct = list(dict.fromkeys(map(tuple, sides[0])))
+    pairs = PhrasePairs(
+        source_vocab,
+        target_vocab,
+        Ragged.of(distinct, np.int32),
+        Ragged.of(sides[1], np.int32),
+        np.array([distinct.index(tuple(side)) for side in sides[0]], np.int32),
+        np.arange(len(rows), dtype=np.int32),
+        np.array([[row[2]] for row in rows], np.float32),
+        ("fwd",),
+        alignments=Ragged.of([[256 * i + j for i, j in row] for row in links], np.uint16) if links else None,
+    )
+    grammars = {"tm": Grammar.from_pairs(pairs)}
+    model = Model(source_vocab, target_vocab, {}, {}, Weights(), Settings(**settings), grammars=grammars)
+    return replace(model, weights=Weights(dict.fromkeys(model.feature_names, 1.0) | dict(weights or {})))
+
+
+def _symbols(vocab: Vocab, side: str) -> list[int]:
+    return [-int(symbol[1:]) if symbol[0] == "X" else vocab.id(symbol) for symbol in side.split()]
 
 
 def random_pairs(
