@@ -100,14 +100,24 @@ def test_long_sentences_take_time_by_their_length():
 
 def test_deep_derivations_are_described():
     # One rule for all: a word and what is to its right, so that the tree is as deep as the sentence is long.
-    model = chart_space.model_of([("f0 X1", "X1 e0", 0.9), ("f0", "e0", 0.5)], span_limit=150, weights={"glue": -9})
-    (found,) = ChartTranslator(model).translate([" ".join(["f0"] * 150)], features=True)
-    assert found.features["rule_penalty"] == 150
+    rows = [("f0 X1", "X1 e0", 0.9), ("f0", "e1", 0.5)]
+    model = chart_space.model_of(rows, span_limit=1100, weights={"glue": -9}, links=[[(0, 1)], [(0, 0)]])
+    (found,) = ChartTranslator(model).translate([" ".join(["f0"] * 1100)], features=True)
+    assert found.features["rule_penalty"] == 1100
+    assert found.phrases[0].links == tuple((word, 1099 - word) for word in range(1100))
     depth, tree = 0, found.tree
     while tree.children:
         (tree,) = tree.children
         depth += 1
-    assert depth == 149
+    assert depth == 1099
+    assert found.text.split() == ["e1", *["e0"] * 1099]
+
+
+def test_very_long_sentences_are_described():
+    (found,) = ChartTranslator(chart_space.model_of([("f0", "e0", 0.5)])).translate([" ".join(["f4"] * 5000)])
+    assert [phrase.source for phrase in found.phrases] == [(word, word + 1) for word in range(5000)]
+    assert found.tree.children[-1].source == (4999, 5000)
+    assert len(repr(found)) > 5000
 
 
 def test_threads_and_batches_do_not_change_anything():
