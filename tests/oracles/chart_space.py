@@ -174,10 +174,12 @@ def random_language_model(rng: np.random.Generator) -> LanguageModel:
     text = [" ".join(rng.choice(words, rng.integers(1, 8))) for _ in range(12)]
     ngrams = estimate(Corpus.from_lines(text), KneserNey(order=int(rng.integers(1, 5))), progress=_Quiet())
     if rng.random() < 0.5:
-        orders = [ngrams.orders[0]]
-        for table in ngrams.orders[1:]:
-            kept = rng.random(len(table)) < 0.6
-            orders.append(NGramTable(table.words[kept], table.logprobs[kept], table.backoffs[kept]))
+        orders = []
+        for n, table in enumerate(ngrams.orders):
+            kept = rng.random(len(table)) < (1.0 if n == 0 else rng.choice([0.1, 0.3, 0.6]))
+            # Those without a back-off weight are no contexts, unless a longer one makes them so.
+            backoffs = np.where(rng.random(len(table)) < 0.5, 0, table.backoffs).astype(np.float32)
+            orders.append(NGramTable(table.words[kept], table.logprobs[kept], backoffs[kept]))
         ngrams = NGrams(ngrams.vocab, tuple(orders))
     return LanguageModel.from_ngrams(ngrams)
 
