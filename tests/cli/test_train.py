@@ -239,3 +239,40 @@ def test_results_go_to_standard_output_and_the_rest_to_standard_error(dragoman, 
     assert "dragoman:" not in result.out
     assert all(line.startswith("dragoman: ") for line in result.err.splitlines())
     assert "extracting phrases" in result.err
+
+
+def test_a_hierarchical_model(dragoman, toy, tmp_path):
+    out = tmp_path / "model"
+    flags = ["--hierarchical", "--with-phrases", "--rule-min-hole-source", "1", "--rule-max-span", "6"]
+    shown = dragoman(*toy.train, "--alignment", toy.links, *flags, "--out", out)
+    assert shown.code == 0, shown.err
+    assert "grammar tm" in shown.out
+    assert "grammar phrases" in shown.out
+    loaded = Model.load(out)
+    assert loaded.settings.span_limit == 6
+    assert loaded.history["rule_model"]["min_hole_source"] == 1
+    grammar = loaded.grammars["tm"]
+    # A noun and the adjective after it change places, whatever the noun phrase.
+    rows = grammar.lookup([-1, loaded.source_vocab.id("bleue")])
+    targets = {tuple(grammar.targets[row].tolist()) for row in rows}
+    assert (loaded.target_vocab.id("blue"), -1) in targets
+
+
+def test_rules_on_demand_translate_as_those_of_the_table(dragoman, toy, tmp_path):
+    source = "\n".join(" ".join(pair.source) for pair in toy.pairs[:5]).encode() + b"\n"
+    written = []
+    for name, flags in (("table", []), ("corpus", ["--on-demand"])):
+        out = tmp_path / name
+        shown = dragoman(*toy.train, "--alignment", toy.links, "--hierarchical", *flags, "--out", out)
+        assert shown.code == 0, shown.err
+        assert ("rules on demand" in shown.out) == bool(flags)
+        written.append(dragoman("translate", "--model", out, stdin=source).out)
+    assert (tmp_path / "corpus" / "corpora" / "tm" / "suffixes.npy").exists()
+    assert written[0] == written[1]
+    assert written[0].count("\n") == 5
+
+
+def test_phrases_beside_rules_need_rules(dragoman, toy, tmp_path):
+    failed = dragoman(*toy.train, "--with-phrases", "--out", tmp_path / "model")
+    assert failed.code == 2
+    assert "--hierarchical" in failed.error
