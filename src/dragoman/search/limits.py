@@ -12,10 +12,12 @@ from dragoman.core.options import Options, option
 class SearchLimits(Options):
     """How hard a search tries. These change what is found, never what a derivation scores."""
 
-    algorithm: Literal["cube", "stack", "exhaustive"] = option(
-        "cube", "cube pruning, stack decoding, or everything (short sentences only)"
+    algorithm: Literal["cube", "stack", "exhaustive", "incremental"] = option(
+        "cube", "cube pruning; stack decoding (phrases); incremental search (charts); everything (short sentences only)"
     )
-    pop_limit: int = option(400, "cube pruning: candidates a stack; those that recombine count a quarter", minimum=1)
+    pop_limit: int = option(
+        400, "candidates of a stack, or of a span in charts; those that recombine count less", minimum=1
+    )
     stack_size: int = option(200, "stack decoding: hypotheses a stack; 0 is no limit", minimum=0)
     beam_threshold: float | None = option(
         None, "drop hypotheses that score so much less than the best of their stack", minimum=0

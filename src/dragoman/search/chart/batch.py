@@ -19,7 +19,7 @@ from dragoman.search.chart.rules import ChartRules
 from dragoman.search.limits import SearchLimits
 
 #: The numbers by which the kernel knows the algorithms.
-ALGORITHMS = {"cube": 1, "exhaustive": 2}
+ALGORITHMS = {"cube": 1, "exhaustive": 2, "incremental": 3}
 
 
 class RuleFeature(Protocol):

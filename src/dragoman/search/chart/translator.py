@@ -55,7 +55,7 @@ class ChartTranslator(Translator):
             raise UsageError("hill-climbing changes phrases and their order: a hierarchical model has neither")
         if space.reordering_limit is not None:
             raise UsageError("a hierarchical model has no reordering limit; its spans are limited by the model")
-        if limits.algorithm not in ("cube", "exhaustive"):
+        if limits.algorithm == "stack":
             raise UsageError(
                 f"there is no {limits.algorithm} decoding with a hierarchical model; expected cube pruning"
             )

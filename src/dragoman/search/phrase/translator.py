@@ -63,6 +63,8 @@ class PhraseTranslator(Translator):
         self._boundary_feature: BoundaryFeature | None = boundary_feature or model.boundary_feature
         if not model.tables:
             raise UsageError("the model has no phrase table")
+        if limits.algorithm == "incremental":
+            raise UsageError("incremental search is for hierarchical models; expected cube, stack or exhaustive")
         model.check_parts()
         if boundary_feature is not None and model.boundary_feature is not None:
             raise UsageError(f"the model has the boundary feature '{model.boundary_feature.name}' already")

@@ -125,14 +125,17 @@ def test_forced_targets_keep_all_their_derivations_and_no_other(first):
             assert reached == (text in texts)
 
 
+@pytest.mark.parametrize("algorithm", ["cube", "incremental"])
 @pytest.mark.parametrize("first", range(3000, 3120, 20))
-def test_cubes_that_never_prune_find_everything_and_others_nothing_better(first):
+def test_searches_that_never_prune_find_everything_and_others_nothing_better(first, algorithm):
     for space in random_spaces(first, 20):
-        huge = ChartTranslator(space.model, limits=SearchLimits(pop_limit=1_000_000)).search(space.sentence)
+        limits = SearchLimits(algorithm=algorithm, pop_limit=1_000_000)
+        huge = ChartTranslator(space.model, limits=limits).search(space.sentence)
         np.testing.assert_allclose(
             kbest(huge, len(space.scores) + 1).scores, np.sort(space.scores)[::-1], rtol=0, atol=1e-9
         )
-        for limits in (SearchLimits(pop_limit=1), SearchLimits(pop_limit=3), SearchLimits(beam_threshold=0.5)):
+        for harsh in ({"pop_limit": 1}, {"pop_limit": 3}, {"beam_threshold": 0.5}):
+            limits = SearchLimits(algorithm=algorithm, **harsh)
             (found,) = ChartTranslator(space.model, limits=limits).translate([space.sentence], features=True)
             assert found.score <= space.scores.max() + 1e-9
             row = np.array([found.features.get(name, 0.0) for name in space.model.feature_names])

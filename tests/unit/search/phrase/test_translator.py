@@ -289,3 +289,10 @@ def test_global_features_are_left_to_samplers():
     (plain,) = PhraseTranslator(model).translate(["f0 f1"], features=True)
     assert there == plain
     assert "length_ratio" not in there.features
+
+
+def test_searches_of_other_kinds_of_models_are_refused():
+    with pytest.raises(UsageError, match="incremental search is for hierarchical models; expected cube, stack or"):
+        PhraseTranslator(
+            phrase_space.random_model(np.random.default_rng(1)), limits=SearchLimits(algorithm="incremental")
+        )

@@ -81,6 +81,33 @@ public:
         if (nodes_[left].closed) reading.state = right;
     }
 
+    // Reads a part of which only the first words up to `left` and the last ones, `right`, are known: what the others score
+    // stays what it was alone.
+    void read_known(Reading& reading, std::int32_t left, std::int32_t right) {
+        if (!reading.open || reading.left != 0) {
+            const std::int32_t length = nodes_[left].length;
+            for (std::int32_t k = 0; k < length; ++k) {
+                const Node part = nodes_[paths_[static_cast<std::size_t>(left) * stride_ + static_cast<std::size_t>(k)]];
+                const auto found = model_.view.query(reading.state, part.word);
+                reading.state = found.state;
+                reading.log10 += double(found.log10) - part.log10;
+                if (found.state == part.state) break;
+            }
+        }
+        reading.state = right;
+        reading.open = false;
+    }
+
+    // The first words up to so many, and the last.
+    std::int32_t first_words(std::int32_t left, std::int32_t most) const {
+        return nodes_[left].length <= most ? left : most == 0 ? 0 : paths_[static_cast<std::size_t>(left) * stride_ + static_cast<std::size_t>(most) - 1];
+    }
+    std::int32_t last_words(std::int32_t state, std::int32_t most) const {
+        while (most < model_.order - 1 && state >= model_.bounds[most + 1])
+            state = LanguageModelView::unpack(model_.view.states[2 * static_cast<std::size_t>(state)]).state;
+        return state;
+    }
+
 private:
     struct Node {
         std::int32_t word;

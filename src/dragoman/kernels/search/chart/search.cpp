@@ -85,9 +85,11 @@ void ChartSearch::add_cube(std::int32_t match) {
 
 void ChartSearch::fill(std::int32_t begin, std::int32_t end, Range& range) {
     first_item_ = static_cast<std::int32_t>(items.size());
-    recombined_.restart(limits_.algorithm == Algorithm::CUBE ? static_cast<std::size_t>(limits_.pop_limit) : 64);
+    recombined_.restart(limits_.algorithm != Algorithm::EXHAUSTIVE ? static_cast<std::size_t>(limits_.pop_limit) : 64);
     if (limits_.algorithm == Algorithm::CUBE)
         fill_by_cubes(begin, end);
+    else if (limits_.algorithm == Algorithm::INCREMENTAL)
+        fill_incrementally(begin, end);
     else
         fill_exhaustively(begin, end);
     range.first = static_cast<std::int32_t>(sorted_.size());

@@ -14,7 +14,7 @@
 
 namespace dragoman::search::chart {
 
-enum class Algorithm : int { CUBE = 1, EXHAUSTIVE = 2 };
+enum class Algorithm : int { CUBE = 1, EXHAUSTIVE = 2, INCREMENTAL = 3 };
 enum class Outcome : std::uint8_t { FOUND = 0, NONE = 1, TOO_LARGE = 2 };
 
 struct ChartLimits {
@@ -92,6 +92,28 @@ private:
     void fill(std::int32_t begin, std::int32_t end, Range& range);
     void fill_by_cubes(std::int32_t begin, std::int32_t end);
     void fill_exhaustively(std::int32_t begin, std::int32_t end);
+
+    // Incremental search (incremental.cpp): the items of a cell are grouped by more and more of their first and last words.
+    struct Vertex {
+        double best;
+        std::int32_t item;  // the only one, -1: there are several
+        std::int32_t first_child, children;
+        std::int32_t level;
+        std::int32_t first, last;  // its items, in `grouped_`
+    };
+    // A rule, and for each hole a vertex, of whose children those before `child` are left to others.
+    struct Group {
+        double score;  // without the best items
+        std::int32_t cube, rule;
+        std::int32_t vertex[2], child[2];
+        bool initial;
+    };
+    void fill_incrementally(std::int32_t begin, std::int32_t end);
+    std::int32_t root(const std::span<const std::int32_t>& members);
+    void split(std::int32_t vertex);
+    void score(Group& group);
+    double best(const Group& group, int hole) const;
+    void queue(const Group& group);
     void add_cube(std::int32_t match);
     void finish();
 
@@ -126,6 +148,10 @@ private:
     std::vector<double> scored_log10s_;
     std::vector<std::int32_t> state_;  // of the candidate that was evaluated last
     std::vector<double> log10s_;
+    std::vector<Vertex> vertices_;
+    std::vector<std::int32_t> vertex_states_, grouped_;
+    std::vector<std::int32_t> roots_;  // of cells by where they begin in `sorted_`
+    std::vector<Group> groups_;
     std::int32_t from_ = -1, to_ = -1, occurrence_ = 0;
     std::int32_t first_item_ = 0;  // of the cell
     NumberTable recombined_{64};

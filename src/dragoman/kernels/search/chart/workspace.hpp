@@ -20,6 +20,21 @@ public:
 
     // Reads a rule whose holes are filled by parts: left and state of part k for model m are parts[k][2 * m] and the next.
     Reading read(std::size_t model, std::int32_t rule, const std::int32_t* const parts[2]) {
+        return read_with(model, rule, parts, &LeftContexts::read_part);
+    }
+    // The same with parts that are known in part.
+    Reading read_known(std::size_t model, std::int32_t rule, const std::int32_t* const parts[2]) {
+        return read_with(model, rule, parts, &LeftContexts::read_known);
+    }
+
+private:
+    struct Head {
+        Reading reading;
+        std::int32_t words = -1;  // before the first hole
+    };
+
+    template <class ReadPart>
+    Reading read_with(std::size_t model, std::int32_t rule, const std::int32_t* const parts[2], ReadPart read_part) {
         LeftContexts& context = contexts[model];
         const auto words = batch_.words(rule, model);
         Head& head = heads_[model * batch_.rules() + static_cast<std::size_t>(rule)];
@@ -34,17 +49,11 @@ public:
                 context.read(reading, words[i]);
             } else {
                 const std::int32_t* part = parts[-1 - words[i]] + 2 * model;
-                context.read_part(reading, part[0], part[1]);
+                (context.*read_part)(reading, part[0], part[1]);
             }
         }
         return reading;
     }
-
-private:
-    struct Head {
-        Reading reading;
-        std::int32_t words = -1;  // before the first hole
-    };
 
     const ChartBatch& batch_;
     std::vector<Head> heads_;

@@ -123,6 +123,7 @@ def test_searches_are_safe_whatever_the_weights(seed, size):
     for limits in (
         SearchLimits(pop_limit=int(rng.integers(1, 40))),
         SearchLimits(pop_limit=5, beam_threshold=float(rng.random())),
+        SearchLimits(algorithm="incremental", pop_limit=int(rng.integers(1, 40))),
         SearchLimits(algorithm="exhaustive", max_size=int(rng.integers(1, 3000))),
     ):
         for forced in (None, wanted):
