@@ -20,7 +20,8 @@ class Phrase:
 class Subtree:
     """One rule of a hierarchical derivation: the words that it covers on both sides, and what fills its holes.
 
-    `children` come in the order of the source. `links` join words of the rule itself; glue has none.
+    `children` come in the order of the source. `links` join words of the rule itself. `glue` is what joins the parts of
+    a sentence, from left to right: all of them are its children, and it has no words of its own.
     """
 
     source: tuple[int, int]
@@ -29,6 +30,10 @@ class Subtree:
     links: tuple[tuple[int, int], ...]
     unknown: bool
     glue: bool = False
+
+    def parts(self) -> tuple[Subtree, ...]:
+        """What glue joined, from left to right; a tree without glue is one part."""
+        return self.children if self.glue else (self,)
 
     def all_links(self) -> tuple[tuple[int, int], ...]:
         """The links of all words below, by source."""

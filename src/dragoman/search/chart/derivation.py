@@ -13,68 +13,73 @@ from dragoman.search.translation import Phrase, Subtree, Translation
 def describe(
     batch: ChartBatch, graph: SentenceGraph, source: str, score: float, features: dict[str, float]
 ) -> Translation:
-    """Describe the one derivation of a graph: text, phrases that glue joined, and the tree."""
+    """Describe the one derivation of a graph: text, phrases that glue joined, and the tree; of none, nothing."""
+    if not len(graph.spans):
+        return Translation(source, "", score, (), {})
     builder = _Builder(batch, graph)
-    words = builder.yields(len(graph.spans) - 1)
-    tree = builder.subtree(len(graph.spans) - 1, 0)
-    parts = _parts(tree)
-    phrases = tuple(Phrase(part.source, part.target, part.all_links(), part.unknown) for part in parts)
+    words, tree = builder.words(), builder.tree()
+    phrases = tuple(Phrase(part.source, part.target, part.all_links(), part.unknown) for part in tree.parts())
     return Translation(source, batch.rules.vocab.text(words) if len(words) else "", score, phrases, features, tree)
 
 
-def _parts(tree: Subtree) -> list[Subtree]:
-    """What glue joined, from left to right."""
-    parts: list[Subtree] = []
-    while tree.glue and tree.children:
-        parts += tree.children[1:]
-        tree = tree.children[0]
-    return [*([] if tree.glue else [tree]), *reversed(parts)]
-
-
 class _Builder:
-    """Walks one derivation; nodes are in topological order and have one edge each."""
+    """Walks one derivation; nodes are in topological order, have one edge each, and the goal is the last."""
 
     def __init__(self, batch: ChartBatch, graph: SentenceGraph):
         self._batch = batch
         self._graph = graph
+        self._tails = [[tail for tail in tails if tail >= 0] for tails in graph.tails.tolist()]
         self._yields: list[NDArray[np.int32]] = []
-        self._targets: list[list[int]] = []
-        for edge, rule in enumerate(graph.rules.tolist()):
-            tails = [tail for tail in graph.tails[edge].tolist() if tail >= 0]
-            symbols = batch.rules.words[rule].tolist() if rule >= 0 else [-1 - k for k in range(len(tails))]
+        #: Where the words of each symbol of an edge begin, counted from the first word below the edge.
+        self._starts: list[list[int]] = []
+        for edge in range(len(graph.rules)):
             parts: list[NDArray[np.int32]] = []
-            starts = [0] * len(symbols)
-            at = 0
-            for i, symbol in enumerate(symbols):
-                starts[i] = at
-                part = np.array([symbol], np.int32) if symbol >= 0 else self._yields[tails[-1 - symbol]]
+            starts, at = [], 0
+            for symbol in self._symbols(edge):
+                starts.append(at)
+                part = np.array([symbol], np.int32) if symbol >= 0 else self._yields[self._tails[edge][-1 - symbol]]
                 parts.append(part)
                 at += len(part)
             self._yields.append(np.concatenate([np.empty(0, np.int32), *parts]))
-            self._targets.append(starts)
+            self._starts.append(starts)
 
-    def yields(self, node: int) -> NDArray[np.int32]:
-        """The target words below a node."""
-        return self._yields[node]
+    def words(self) -> NDArray[np.int32]:
+        """The target words of the whole."""
+        return self._yields[-1]
 
-    def subtree(self, node: int, first: int) -> Subtree:
-        """Build the tree below a node whose words begin at `first`; the goal is left out."""
-        graph, rules = self._graph, self._batch.rules
-        rule, tails = int(graph.rules[node]), [tail for tail in graph.tails[node].tolist() if tail >= 0]
-        if rule < 0 and len(tails) == 1:
-            return self.subtree(tails[0], first)
-        starts = self._targets[node]
-        symbols = rules.words[rule].tolist() if rule >= 0 else [-1 - k for k in range(len(tails))]
-        children = tuple(self.subtree(tail, first + starts[symbols.index(-1 - k)]) for k, tail in enumerate(tails))
-        begin, end = graph.spans[node].tolist()
-        return Subtree(
-            source=(begin, end),
-            target=(first, first + len(self._yields[node])),
-            children=children,
-            links=self._links(node, rule, first) if rule >= 0 else (),
-            unknown=rule >= 0 and bool(rules.unknown[rule]),
-            glue=rule < 0,
-        )
+    def tree(self) -> Subtree:
+        """Build the tree, without a recursion, as glue is as deep as sentences are long; the goal is left out."""
+        first = [0] * len(self._yields)
+        for node in range(len(first) - 1, -1, -1):
+            symbols = self._symbols(node)
+            for k, tail in enumerate(self._tails[node]):
+                first[tail] = first[node] + self._starts[node][symbols.index(-1 - k)]
+        trees: list[Subtree] = []
+        for node, tails in enumerate(self._tails):
+            children = tuple(trees[tail] for tail in tails)
+            rule = int(self._graph.rules[node])
+            if rule < 0 and len(tails) == 1:
+                trees.append(children[0])
+                continue
+            begin, end = self._graph.spans[node].tolist()
+            trees.append(
+                Subtree(
+                    source=(begin, end),
+                    target=(first[node], first[node] + len(self._yields[node])),
+                    children=children if rule >= 0 else tuple(part for child in children for part in child.parts()),
+                    links=self._links(node, rule, first[node]) if rule >= 0 else (),
+                    unknown=rule >= 0 and bool(self._batch.rules.unknown[rule]),
+                    glue=rule < 0,
+                )
+            )
+        return trees[-1]
+
+    def _symbols(self, edge: int) -> list[int]:
+        rule = int(self._graph.rules[edge])
+        if rule < 0:
+            return [-1 - k for k in range(len(self._tails[edge]))]
+        symbols: list[int] = self._batch.rules.words[rule].tolist()
+        return symbols
 
     def _links(self, node: int, rule: int, first: int) -> tuple[tuple[int, int], ...]:
         rules, begin = self._batch.rules, int(self._graph.spans[node, 0])
@@ -84,9 +89,8 @@ class _Builder:
         if grammar is None or grammar.alignments is None:
             return ()
         positions = _positions(rules.matches[self._graph.matches[node]].tolist())
-        starts = self._targets[node]
         links = grammar.alignments[int(rules.row[rule])].tolist()
-        return tuple((positions[link >> 8], first + starts[link & 255]) for link in links)
+        return tuple((positions[link >> 8], first + self._starts[node][link & 255]) for link in links)
 
 
 def _positions(match: list[int]) -> list[int]:
