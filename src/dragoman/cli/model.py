@@ -21,6 +21,7 @@ from dragoman.formats.tagged_text import TaggedText, read_factored, read_tags
 from dragoman.model.bundle import Model, verify
 from dragoman.model.extra_features import EXTRA_FEATURES
 from dragoman.model.grammar import Grammar
+from dragoman.model.phrase_table import PhraseTable
 from dragoman.sampling.global_features import GLOBAL_FEATURES
 
 Feature = TypeVar("Feature", bound=Options)
@@ -35,11 +36,20 @@ def register(app: typer.Typer) -> None:
     """Add the commands."""
     group = command_group(app, "model")
 
-    @command(group, "show", examples=["dragoman model show model", "dragoman model show model 'la maison' --most 5",
-              "dragoman model show hierarchical-model 'ne [X] pas'"])
+    @command(
+        group,
+        "show",
+        examples=[
+            "dragoman model show model",
+            "dragoman model show model 'la maison' --most 5",
+            "dragoman model show hierarchical-model 'ne [X] pas'",
+        ],
+    )
     def show(
         model: ModelFolder,
-        phrase: Annotated[str | None, typer.Argument(help="A source phrase, as the model sees it; [X] is a hole in a rule.")] = None,
+        phrase: Annotated[
+            str | None, typer.Argument(help="A source phrase, as the model sees it; [X] is a hole in a rule.")
+        ] = None,
         most: Annotated[int, typer.Option(min=1, help="How many translations at the most.")] = 20,
     ) -> None:
         """Show what a model holds, or the translations of one source phrase or source side of rules."""
@@ -174,7 +184,8 @@ def print_phrase(model: Model, phrase: str, most: int) -> None:
     """Print the translations of a source phrase, or side of a rule, with their scores."""
     ids = [-1 if word == _HOLE and model.grammars else model.source_vocab.id(word) for word in phrase.split()]
     console = terminal.output()
-    for name, table in {**model.tables, **model.grammars}.items():
+    parts: dict[str, PhraseTable | Grammar] = {**model.tables, **model.grammars}
+    for name, table in parts.items():
         found = table.lookup(ids)
         rows = []
         for row in found[:most]:

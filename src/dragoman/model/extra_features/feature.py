@@ -83,7 +83,7 @@ class NeighbourFeature(ABC):
 
 @dataclass(frozen=True, eq=False)
 class ModelParts:
-    """What a feature can learn from: words, tables and grammars of its model, and a tagged target text if there is one."""
+    """What a feature can learn from: words, tables and grammars of its model, and perhaps a tagged target text."""
 
     source_vocab: Vocab
     target_vocab: Vocab

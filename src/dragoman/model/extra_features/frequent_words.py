@@ -88,7 +88,10 @@ def _rule_frequencies(grammar: Grammar, side: Side, words: int) -> NDArray[np.fl
     weights, sides = _times(grammar), grammar.targets
     if side == "source":
         used = np.flatnonzero(np.diff(grammar.first_rule))
-        weights, sides = np.add.reduceat(weights, grammar.first_rule[used]) if len(used) else weights, grammar.sides(used)
+        weights, sides = (
+            np.add.reduceat(weights, grammar.first_rule[used]) if len(used) else weights,
+            grammar.sides(used),
+        )
     is_word = sides.values >= 0
     running = np.repeat(weights, sides.lengths)[is_word]
     return np.bincount(sides.values[is_word], running, minlength=words).astype(np.float64)

@@ -135,12 +135,11 @@ class ChartSearched(Searched):
     def translations(self, *, features: bool = False) -> list[Translation]:
         """Describe the best derivation of each sentence."""
         graphs = [SentenceGraph.of(self.batch, self.found.best, i) for i in range(len(self))]
-        rows: list[dict[str, float]] = [{}] * len(self)
+        rows: list[FeatureRows | None] = [None] * len(self)
         if features:
-            offsets = np.concatenate([[0], np.cumsum([len(graph.rules) for graph in graphs])]).astype(np.int64)
             edges = self._features(graphs, [np.arange(len(graph.rules)) for graph in graphs])
-            every = edges.sum_over(Ragged(np.arange(offsets[-1], dtype=np.int32), offsets))
-            rows = [every.row(i) for i in range(len(self))]
+            ends = np.cumsum([len(graph.rules) for graph in graphs])
+            rows = [edges.take(part) for part in np.split(np.arange(len(edges)), ends[:-1])]
         source, scores = self.batch.rules.source, self.found.scores.tolist()
         return [describe(self.batch, graph, source.line(i), scores[i], rows[i]) for i, graph in enumerate(graphs)]
 
