@@ -56,9 +56,8 @@ class Subtree:
     def symbols(self, side: Side) -> list[int]:
         """One side of the rule: positions of words, and -1 and -2 for holes."""
         symbols, at = [], getattr(self, side)[0]
-        holes = sorted((getattr(child, side), -1 - k) for k, child in enumerate(self.children))
-        for (begin, end), hole in holes:
-            symbols += [*range(at, begin), hole]
+        for (begin, end), k in sorted((getattr(child, side), k) for k, child in enumerate(self.children)):
+            symbols += [*range(at, begin), -1 - k]
             at = end
         return [*symbols, *range(at, getattr(self, side)[1])]
 
@@ -108,10 +107,11 @@ def _boxes(tree: Subtree, source: Sequence[str], target: Sequence[str]) -> str:
     colours = {id(rule): COLOURS[i % len(COLOURS)] for i, (_, rule) in enumerate(tree.rules())}
 
     def box(node: Subtree, side: Side, words: Sequence[str]) -> str:
-        inside = " ".join(
+        parts = (
             escape(words[symbol]) if symbol >= 0 else box(node.children[-1 - symbol], side, words)
             for symbol in node.symbols(side)
         )
+        inside = " ".join(part for part in parts if part)
         if node.glue or not inside:
             return inside
         edge = "#b03030" if node.unknown else "#9aa5b1"
