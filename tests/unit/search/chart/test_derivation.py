@@ -31,10 +31,9 @@ def test_the_parts_of_a_tree_cover_the_sentence_from_left_to_right(seed):
         ]
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_every_word_is_of_one_rule_and_rules_are_in_the_model(seed):
-    model, translations = found(seed)
-    known, holes = set(), 0
+def known_rules(model):
+    """Both sides of all rules as text, and links between their symbols."""
+    known = set()
     for grammar in model.grammars.values():
         for row, rule in enumerate(linked_rules.sides(grammar)):
             links = tuple((link >> 8, link & 255) for link in grammar.alignments[row].tolist())
@@ -43,8 +42,13 @@ def test_every_word_is_of_one_rule_and_rules_are_in_the_model(seed):
                 for vocab, side in zip((model.source_vocab, model.target_vocab), rule, strict=True)
             ]
             known.add((*spelt, links))
-    for translation in translations:
-        source, target = translation.source.split(), translation.text.split()
+    return known
+
+
+def test_every_word_is_of_one_rule_and_rules_are_in_the_model():
+    holes = 0
+    for model, translation in ((model, one) for model, some in map(found, range(10)) for one in some):
+        known, source, target = known_rules(model), translation.source.split(), translation.text.split()
         rules = [rule for _, rule in translation.tree.rules()]
         for side, words in (("source", source), ("target", target)):
             assert sorted(s for rule in rules for s in rule.symbols(side) if s >= 0) == list(range(len(words)))
@@ -60,7 +64,7 @@ def test_every_word_is_of_one_rule_and_rules_are_in_the_model(seed):
             at = [{s: i for i, s in enumerate(rule.symbols(side))} for side in ("source", "target")]
             assert (*spelt, tuple((at[0][s], at[1][t]) for s, t in rule.links)) in known
             holes += len(rule.children)
-    assert holes > 0
+    assert holes > 20
 
 
 @pytest.mark.parametrize("seed", range(5))

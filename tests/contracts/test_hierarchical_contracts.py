@@ -1,0 +1,94 @@
+"""Every tuning method and every decision rule works with hierarchical models, whoever wrote it and whatever it sees."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+import dragoman as dm
+from dragoman.decision import RULES
+from dragoman.sampling import sampler
+from dragoman.tuning import TUNERS
+from dragoman.tuning.methods.tuner import Tuner
+from oracles import chart_space, linked_rules
+
+#: What is to be had only from a sampler of derivations with rules, of which there is none yet: methods that learn from
+#: samples, and samples as evidence. To be emptied when there is one.
+AWAITED = ("risk-corpus", "risk-sentence", "samplerank", "samples")
+
+#: Small enough to try them all.
+FEWER = {"lus": {"samples": 200, "starts": 1}}
+
+
+def kinds(method):
+    """What a method can be tuned on; a learner draws for itself."""
+    if not issubclass(method, Tuner):
+        return [None]
+    return ["nbest"] * method.takes_lists + ["hypergraph"] * method.takes_hypergraphs
+
+
+METHODS = [(name, kind) for name in TUNERS.names() if name not in AWAITED for kind in kinds(TUNERS.get(name))]
+DECISIONS = [(name, kind) for name in RULES.names() for kind in RULES.get(name).takes if kind not in AWAITED]
+
+
+def test_nothing_is_awaited_that_there_is():
+    assert bool(AWAITED) == ("chart" not in sampler._SAMPLERS)
+    assert set(AWAITED) <= {*TUNERS.names(), *(kind for name in RULES.names() for kind in RULES.get(name).takes)}
+
+
+class Trial:
+    """A tiny model in a folder, with sentences, what other weights make of them, and all that it can make of them."""
+
+    def __init__(self, folder):
+        rng = np.random.default_rng(8)
+        model = linked_rules.with_random_links(chart_space.random_model(rng, grammars=2, rules=20), rng)
+        self.folder = folder
+        self.lines = [chart_space.random_space(np.random.default_rng(i), longest=5).sentence or "f0" for i in range(10)]
+        self.possible = [chart_space.Space.of(model, line).texts.keys() for line in self.lines]
+        model.save(folder / "model")
+        self.system = dm.load(folder / "model", threads=1)
+        goal = {name: weight + float(rng.normal(0, 0.3)) for name, weight in model.weights.items()}
+        self.references = self.system.with_weights(goal).translate(self.lines, prepared=True)
+        for name, lines in (("source", self.lines), ("reference", self.references)):
+            (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        self.tuned = cache(self._tuned)
+
+    def _tuned(self, method, kind):
+        chosen = {} if kind is None else {"evidence": kind, "nbest": 30, "iterations": 2}
+        return self.system.tune(
+            self.folder / "source",
+            self.folder / "reference",
+            out=self.folder / f"{method}-{kind}",
+            method=method,
+            options=FEWER.get(method),
+            prepared=True,
+            progress=False,
+            **chosen,
+        )
+
+
+@pytest.fixture(scope="module")
+def trial(tmp_path_factory):
+    return Trial(tmp_path_factory.mktemp("hierarchical"))
+
+
+@pytest.mark.parametrize(("method", "seen"), METHODS)
+@pytest.mark.parametrize(("rule", "kind"), DECISIONS)
+def test_every_method_and_every_rule_work_together(trial, method, seen, rule, kind):
+    tuned = trial.system.with_weights(trial.tuned(method, seen))
+    assert set(tuned.weights) == set(trial.system.model.feature_names)
+    assert np.isfinite([*tuned.weights.values()]).all()
+    found = tuned.translate(trial.lines, decision=rule, evidence=kind, prepared=True)
+    assert len(found) == len(trial.lines)
+    for text, possible in zip(found, trial.possible, strict=True):
+        assert text in possible
+
+
+@pytest.mark.parametrize(("method", "seen"), METHODS)
+def test_no_method_makes_a_tuning_set_worse(trial, method, seen):
+    before, after = (
+        dm.score(system.translate(trial.lines, prepared=True), trial.references, metric="bleu").value
+        for system in (trial.system, trial.system.with_weights(trial.tuned(method, seen)))
+    )
+    assert before <= after
+    assert before < 100
