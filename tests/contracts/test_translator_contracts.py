@@ -120,7 +120,7 @@ def test_one_string_is_no_iterable_of_lines(model):
 
 
 def test_what_is_too_large_is_refused(model, lines):
-    with pytest.raises(DataError, match="more than 1 hypotheses"):
+    with pytest.raises(DataError, match="needs more than 1 (hypotheses|items)"):
         list(Translator.of(model, limits=SearchLimits(max_size=1)).searched([lines[1]], forests=True))
 
 
