@@ -145,6 +145,10 @@ def print_model(model: Model, title: str) -> None:
     for name, table in model.tables.items():
         details = f"{len(table.sources):,} source phrases; scores {', '.join(table.score_names)}"
         rows.append((f"phrase table {name}", len(table), details))
+    for name, grammar in model.grammars.items():
+        sides = np.count_nonzero(np.diff(grammar.first_rule))
+        details = f"{sides:,} source sides; scores {', '.join(grammar.score_names)}"
+        rows.append((f"grammar {name}", len(grammar), details))
     rows += [(f"reordering {name}", 6, "msd-bidirectional-fe") for name in model.reorderings]
     for name, language_model in model.language_models.items():
         rows.append(

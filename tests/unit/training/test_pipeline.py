@@ -12,7 +12,8 @@ from dragoman.formats.arpa import write_arpa
 from dragoman.training.align.hmm import Hmm
 from dragoman.training.clean import Cleaning
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
-from dragoman.training.pipeline import PhraseModel, Preparation, phrase_pairs, prepare, train
+from dragoman.training.pipeline import PhraseModel, phrase_pairs, train
+from dragoman.training.prepare import Preparation, prepare
 from oracles.phrase_pairs import as_dict
 from oracles.phrase_table import phrase_table
 from oracles.toy_language import sentence_pairs
