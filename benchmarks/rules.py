@@ -2,10 +2,10 @@
 
     python benchmarks/rules.py --data ../shared/data
 
-Trains with Moses' word links in a process of its own, then compares with its files: every rule instance of the first 100
-sentence pairs; every rule, score and count of its (filtered) tables; the number of rules of the whole tables. Moses keeps
-counts of instances as text with six digits and sums in single precision: the comparison is repeated with counts rounded
-to six digits.
+Trains with Moses' word links in a process of its own, then compares with its files: every rule instance of the first
+100 sentence pairs; every rule, score and count of its (filtered) tables; the number of rules of the whole tables. Moses
+keeps counts of instances as text with six digits and sums in single precision: the comparison is repeated with counts
+rounded to six digits.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from dragoman.core.phrases import PhrasePairs
 from dragoman.core.vocab import Vocab
 from dragoman.formats.pharaoh import read_links
 from dragoman.model.grammar import Grammar
+from dragoman.model.rule_instances import ONE, AlignedText, RuleInstances
 from dragoman.training.lexical import lexical_tables
-from dragoman.training.rules.extract import ONE, AlignedText, RuleInstances, extract_rules
+from dragoman.training.rules.extract import aligned_text, extract_rules
 from dragoman.training.rules.model import rules
 from dragoman.training.rules.score import score_rules
 
@@ -38,17 +39,17 @@ TABLES = {"fr-en": "rule-table.val-test_2016.gz", "de-en": "rule-table.test_2016
 NONTERMINAL = "[X][X]"
 
 
-def read(data: Path, pair: str) -> AlignedText:
+def read(data: Path, pair: str) -> tuple[Bitext, AlignedText]:
     source, target = pair.split("-")
     bitext = Bitext.read(data / "multi30k" / f"train.{source}.gz", data / "multi30k" / f"train.{target}.gz")
-    return AlignedText(bitext, read_links(data / "moses" / pair / "aligned.grow-diag-final-and.gz", bitext))
+    return bitext, aligned_text(bitext, read_links(data / "moses" / pair / "aligned.grow-diag-final-and.gz", bitext))
 
 
 def cost(data: Path, pair: str, threads: int) -> tuple[float, float, float]:
     """Seconds of wall time and of processor time, and peak memory in MB, from links to the grammar."""
-    text = read(data, pair)
+    bitext, text = read(data, pair)
     start, used = time.monotonic(), time.process_time()
-    Grammar.from_pairs(rules(text.bitext, text.links, threads=threads))
+    Grammar.from_pairs(rules(bitext, text.links, threads=threads))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return time.monotonic() - start, time.process_time() - used, peak
 
@@ -78,18 +79,17 @@ def links_of(text: str) -> frozenset[tuple[int, int]]:
     return frozenset((int(s), int(t)) for s, t in (link.split("-") for link in text.split()))
 
 
-def compare_instances(text: AlignedText, data: Path, pair: str) -> str:
+def compare_instances(bitext: Bitext, text: AlignedText, data: Path, pair: str) -> str:
     """The instances of the first 100 pairs, one table for each sentence pair: six digits each."""
     ours: Counter[tuple[str, str, frozenset[tuple[int, int]], str]] = Counter()
-    bitext = text.bitext
     for i in range(100):
         one = Bitext(bitext.source.take(np.array([i])), bitext.target.take(np.array([i])))
-        sentence = AlignedText(one, text.links.take(np.array([i])))
+        sentence = aligned_text(one, text.links.take(np.array([i])))
         instances = extract_rules(sentence)
         # One instance after the other, so that each has its own links.
         for k in range(len(instances)):
             single = RuleInstances(*(column[k : k + 1] for column in instances.arrays))
-            pairs = score_rules(single, sentence, lexical_tables(one, sentence.links))
+            pairs = score_rules(single, one, sentence, lexical_tables(one, sentence.links))
             ours.update((*rule, f"{single.counts[0] / ONE:.6g}") for *rule, _ in rows(pairs))
     theirs: Counter[tuple[str, str, frozenset[tuple[int, int]], str]] = Counter()
     with gzip.open(data / "hiero" / pair / "extract.first100.gz", "rt", encoding="utf-8") as stream:
@@ -147,7 +147,7 @@ def compare_tables(pairs: PhrasePairs, data: Path, pair: str) -> str:
                 greatest[name] = max(greatest.get(name, 0), float(difference))
     found["ours only"] += len(ours)
     worst = ", ".join(f"{name} {value:.1e}" for name, value in greatest.items())
-    return f"{dict(found)}; greatest differences: {worst}; apart from {twins} rules that differ from another in pairing only"
+    return f"{dict(found)}; greatest differences: {worst}; but for {twins} rules with a twin of other pairing"
 
 
 def six_digits(instances: RuleInstances) -> RuleInstances:
@@ -175,17 +175,17 @@ def main() -> None:
         )
         if options.only_cost:
             continue
-        text = read(options.data, pair)
-        print(f"  {compare_instances(text, options.data, pair)}", flush=True)
+        bitext, text = read(options.data, pair)
+        print(f"  {compare_instances(bitext, text, options.data, pair)}", flush=True)
         # Moses writes its lexical tables with seven decimals.
-        lexical = lexical_tables(text.bitext, text.links).rounded(7)
+        lexical = lexical_tables(bitext, text.links).rounded(7)
         instances = extract_rules(text, threads=options.threads)
-        exact = score_rules(instances, text, lexical, threads=options.threads)
+        exact = score_rules(instances, bitext, text, lexical, threads=options.threads)
         nonterminals = Counter((side < 0).sum() for side in exact.sources.take(exact.source_ids))
         print(f"  {len(instances):,} instances; rules {dict(nonterminals)}, Moses {numbers}", flush=True)
         print(f"  {compare_tables(exact, options.data, pair)}", flush=True)
         del exact
-        rounded = score_rules(six_digits(instances), text, lexical, threads=options.threads)
+        rounded = score_rules(six_digits(instances), bitext, text, lexical, threads=options.threads)
         print(f"  counts of six digits: {compare_tables(rounded, options.data, pair)}", flush=True)
 
 

@@ -64,6 +64,10 @@ def register(app: typer.Typer) -> None:
         with_phrases: Annotated[
             bool, typer.Option("--with-phrases", help="Phrases too, as a second grammar of a hierarchical model.")
         ] = False,
+        on_demand: Annotated[
+            bool,
+            typer.Option("--on-demand", help="Keep the aligned text and no rules: they are looked up when needed."),
+        ] = False,
         threads: Threads = None,
         force: Force = False,
     ) -> None:
@@ -72,8 +76,8 @@ def register(app: typer.Typer) -> None:
         Tokenises and lower-cases, cleans, aligns words in both directions, extracts and scores phrase pairs with
         lexicalised reordering, or rules, and estimates a language model. The folder appears only when all is done.
         """
-        if with_phrases and not hierarchical:
-            raise UsageError("--with-phrases is for hierarchical models; expected --hierarchical too")
+        if (with_phrases or on_demand) and not hierarchical:
+            raise UsageError("--with-phrases and --on-demand are for hierarchical models; expected --hierarchical too")
         refuse_existing(out, force)
         workers = threads or available_cores()
         progress = live_progress()
@@ -86,6 +90,7 @@ def register(app: typer.Typer) -> None:
             phrase_model=phrase_model,
             rule_model=rule_model if hierarchical else None,
             with_phrases=with_phrases,
+            on_demand=on_demand,
             kneser_ney=kneser_ney,
             alignment=alignment,
             lm_texts=[_read_text(path, text.settings, workers, progress) for path in lm_text or []],

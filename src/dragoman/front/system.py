@@ -281,6 +281,7 @@ def train(
     lm: Mapping[str, Any] | None = None,
     hierarchical: bool = False,
     with_phrases: bool = False,
+    on_demand: bool = False,
     rules: Mapping[str, Any] | None = None,
     threads: int | None = None,
     progress: Progress | bool = True,
@@ -291,11 +292,11 @@ def train(
     Languages come from the files' endings, or as `source_language` and `target_language`. `lm` are options of the
     language model (`order`, ...); `options` are those of text preparation, cleaning and the phrase table, see the
     reference of `dragoman train`. A `hierarchical` model has rules with holes in place of phrases, or beside them
-    (`with_phrases`); `rules` are their options (`max_span`, ...). `example.py` beside this file trains a model by this
-    function.
+    (`with_phrases`), or the aligned text that they are looked up in (`on_demand`); `rules` are their options
+    (`max_span`, ...). `example.py` beside this file trains a model by this function.
     """
-    if (with_phrases or rules) and not hierarchical:
-        raise UsageError("rules and phrases beside them are for hierarchical models; expected hierarchical=True")
+    if (with_phrases or on_demand or rules) and not hierarchical:
+        raise UsageError("rules, and phrases beside them, are for hierarchical models; expected hierarchical=True")
     text, cleaning, table = _routed(options, Preparation, Cleaning, PhraseModel)
     chosen = ALIGNERS.get(aligner).from_dict(aligner_options or {})
     watcher, workers = watcher_of(progress), threads or available_cores()
@@ -307,6 +308,7 @@ def train(
         phrase_model=PhraseModel.from_dict(table),
         rule_model=RuleModel.from_dict(rules or {}) if hierarchical else None,
         with_phrases=with_phrases,
+        on_demand=on_demand,
         kneser_ney=KneserNey.from_dict(lm or {}),
         settings=prepared.settings,
         casing=prepared.casing,

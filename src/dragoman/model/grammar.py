@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.phrases import PhrasePairs
+from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
 from dragoman.core.sound import check_numbers, check_offsets, check_range, ragged_array, typed_array
 from dragoman.core.store import Arrays
@@ -96,6 +97,22 @@ class Grammar:
 
     def __len__(self) -> int:
         return len(self.targets)
+
+    @property
+    def shown(self) -> str:
+        """A few words for people."""
+        return f"{len(self):,} rules"
+
+    def for_sentences(
+        self,
+        sentences: Ragged[np.int32],
+        *,
+        span_limit: int | None = None,
+        threads: int = 1,
+        progress: Progress = SILENT,
+    ) -> Grammar:
+        """Return a grammar with all rules that some sentences can use: this one."""
+        return self
 
     @property
     def levels(self) -> list[slice]:

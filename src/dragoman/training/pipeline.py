@@ -21,6 +21,7 @@ from dragoman.core.weights import Weights
 from dragoman.formats.arpa import read_arpa
 from dragoman.formats.pharaoh import read_links
 from dragoman.model.bundle import Model
+from dragoman.model.corpus_grammar import CorpusGrammar
 from dragoman.model.features import initial_chart_weights, initial_weights
 from dragoman.model.grammar import Grammar
 from dragoman.model.language_model import LanguageModel
@@ -35,7 +36,7 @@ from dragoman.training.extract import extract_phrases
 from dragoman.training.lexical import lexical_tables
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
 from dragoman.training.reorder import score_reordering
-from dragoman.training.rules.model import RuleModel, rules
+from dragoman.training.rules.model import RuleModel, corpus_grammar, rules
 from dragoman.training.score import score_phrases
 from dragoman.training.symmetrise import Method as Symmetrisation, symmetrise
 
@@ -75,6 +76,7 @@ def train(
     phrase_model: PhraseModel = PhraseModel(),
     rule_model: RuleModel | None = None,
     with_phrases: bool = False,
+    on_demand: bool = False,
     kneser_ney: KneserNey = KneserNey(),
     alignment: PathLike | None = None,
     lm_texts: Sequence[Corpus] = (),
@@ -89,7 +91,8 @@ def train(
     `alignment` is a file of links made elsewhere, one line for each line of `bitext`. The language model is estimated
     from the target side and `lm_texts`; `arpas` are finished ones that take its place. `settings` and `casing` say how
     the text was prepared. With a `rule_model` the model is hierarchical: its rules take the place of the phrase table,
-    or stand beside its phrases, which become a second grammar (`with_phrases`).
+    or stand beside its phrases, which become a second grammar (`with_phrases`); `on_demand` keeps the aligned text in
+    the model, and no rules.
     """
     whole = bitext
     # What can be wrong with files comes to light before the work begins.
@@ -104,11 +107,14 @@ def train(
         links = symmetrise(directions, phrase_model.symmetrisation, threads=threads)
     used: dict[str, Options] = {}
     tables: dict[str, PhraseTable] = {}
-    grammars: dict[str, Grammar] = {}
+    grammars: dict[str, Grammar | CorpusGrammar] = {}
     if rule_model is not None:
         used["rule_model"] = rule_model
         settings = replace(settings, span_limit=rule_model.max_span)
-        grammars["tm"] = Grammar.from_pairs(rules(bitext, links, rule_model, threads=threads, progress=progress))
+        if on_demand:
+            grammars["tm"] = corpus_grammar(bitext, links, rule_model, threads=threads, progress=progress)
+        else:
+            grammars["tm"] = Grammar.from_pairs(rules(bitext, links, rule_model, threads=threads, progress=progress))
     if rule_model is None or with_phrases:
         used["phrase_model"] = phrase_model
         pairs = phrase_pairs(bitext, links, phrase_model, threads=threads, progress=progress)
@@ -146,7 +152,9 @@ def train(
 
 
 def _untuned(
-    tables: dict[str, PhraseTable], grammars: dict[str, Grammar], language_models: dict[str, LanguageModel]
+    tables: dict[str, PhraseTable],
+    grammars: dict[str, Grammar | CorpusGrammar],
+    language_models: dict[str, LanguageModel],
 ) -> Weights:
     if grammars:
         return initial_chart_weights({name: grammar.score_names for name, grammar in grammars.items()}, language_models)

@@ -7,64 +7,10 @@
 #include "base/sequence_set.hpp"
 #include "training/alignment_choice.hpp"
 #include "training/numbering.hpp"
+#include "training/rule_instances.hpp"
 
 namespace dragoman::training {
 namespace {
-
-constexpr std::size_t kSpanFields = 10;
-
-// The lengths of the two sides, then for each hole where it begins and how long it is, source and target side; those of
-// a hole that is not there are 0.
-struct RuleSpans {
-    std::uint8_t source_length, target_length;
-    struct {
-        std::uint8_t source_offset, source_length, target_offset, target_length;
-    } holes[2];
-};
-static_assert(sizeof(RuleSpans) == kSpanFields);
-
-// The columns that instances are kept in.
-struct RuleInstances {
-    std::vector<std::int32_t> sentence;
-    std::vector<std::uint16_t> begins;  // source and target
-    std::vector<std::uint8_t> spans;    // a RuleSpans each
-    std::vector<std::uint64_t> counts;  // in units of 2^-36
-
-    std::size_t size() const { return sentence.size(); }
-
-    void resize(std::size_t n) {
-        sentence.resize(n);
-        begins.resize(2 * n);
-        spans.resize(kSpanFields * n);
-        counts.resize(n);
-    }
-
-    void add(std::int32_t row, const HoledPair& rule, std::uint64_t count) {
-        const SpanPair& whole = rule.whole;
-        sentence.push_back(row);
-        begins.push_back(static_cast<std::uint16_t>(whole.source_begin));
-        begins.push_back(static_cast<std::uint16_t>(whole.target_begin));
-        auto put = [&](int value) { spans.push_back(static_cast<std::uint8_t>(value)); };
-        put(whole.source_length());
-        put(whole.target_length());
-        for (int k = 0; k < 2; ++k) {
-            const bool there = k < rule.nonterminals;
-            const SpanPair& hole = rule.holes[k];
-            put(there ? hole.source_begin - whole.source_begin : 0);
-            put(there ? hole.source_length() : 0);
-            put(there ? hole.target_begin - whole.target_begin : 0);
-            put(there ? hole.target_length() : 0);
-        }
-        counts.push_back(count);
-    }
-
-    void copy_into(RuleInstances& all, std::size_t at) const {
-        std::ranges::copy(sentence, all.sentence.begin() + at);
-        std::ranges::copy(begins, all.begins.begin() + 2 * at);
-        std::ranges::copy(spans, all.spans.begin() + kSpanFields * at);
-        std::ranges::copy(counts, all.counts.begin() + at);
-    }
-};
 
 // An aligned corpus with instances in it, as Python gives them.
 struct RuleCorpus {
@@ -205,16 +151,12 @@ private:
     std::vector<int> target_symbol_;
 };
 
-RuleLimits limits_of(const std::vector<int>& v) {
-    return {v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7] != 0, v[8] != 0, v[9] != 0, v[10] != 0};
-}
-
 auto extract_rules(AnyTuple corpus, In1<std::int64_t> link_offsets, In1<std::int32_t> limits, int threads, Progress progress) {
     const auto source_words = view(array_at<std::int32_t>(corpus, 0)), target_words = view(array_at<std::int32_t>(corpus, 2));
     const auto source = view(array_at<std::int64_t>(corpus, 1)), target = view(array_at<std::int64_t>(corpus, 3));
     const auto links = view(array_at<std::uint32_t>(corpus, 4));
     const auto link = view(link_offsets);
-    const RuleLimits limit = limits_of({limits.data(), limits.data() + limits.size()});
+    const RuleLimits limit = limits_of(view(limits));
     const std::size_t rows = source.size() - 1;
     constexpr std::size_t kPerBlock = 256;
     const std::size_t blocks = blocks_of(rows, kPerBlock);
@@ -238,16 +180,7 @@ auto extract_rules(AnyTuple corpus, In1<std::int64_t> link_offsets, In1<std::int
             rules.give(static_cast<std::int32_t>(i), parts[block]);
         }
     });
-    std::vector<std::size_t> begin(blocks + 1, 0);
-    for (std::size_t block = 0; block < blocks; ++block) begin[block + 1] = begin[block] + parts[block].size();
-    RuleInstances all;
-    all.resize(begin[blocks]);
-    run_blocks(blocks, threads, nb::none(), [&](std::size_t block) {
-        parts[block].copy_into(all, begin[block]);
-        parts[block] = {};
-    });
-    return together(give(std::move(all.sentence)), give(std::move(all.begins), 2), give(std::move(all.spans), kSpanFields),
-                    give(std::move(all.counts)));
+    return gathered(parts, threads);
 }
 
 auto number_rule_sides(AnyTuple corpus, AnyTuple instances, bool target, int threads, Progress progress) {
@@ -279,6 +212,21 @@ auto unpaired_sides(In1<std::int32_t> symbols, In1<std::int64_t> offsets) {
         }
     }
     return give(std::move(first));
+}
+
+auto side_hashes(In1<std::int32_t> symbols, In1<std::int64_t> offsets) {
+    std::vector<std::uint64_t> hashes(offsets.size() - 1);
+    {
+        nb::gil_scoped_release release;
+        std::vector<std::int32_t> side;
+        for (std::size_t i = 0; i < hashes.size(); ++i) {
+            const Words given = row(view(symbols), view(offsets), i);
+            side.assign(given.begin(), given.end());
+            for (std::int32_t& symbol : side) symbol = std::max(symbol, -1);
+            hashes[i] = hash_words(side);
+        }
+    }
+    return give(std::move(hashes));
 }
 
 auto choose_rule_alignments(In1<std::uint32_t> order, In1<std::int64_t> pair_offsets, AnyTuple corpus, AnyTuple instances,
@@ -339,6 +287,8 @@ void bind_rules(nb::module_& m) {
           "offsets.");
     m.def("unpaired_sides", &unpaired_sides, nb::arg("symbols"), nb::arg("offsets"),
           "For each of distinct sides the first one that is the same where any nonterminal is like any other.");
+    m.def("side_hashes", &side_hashes, nb::arg("symbols"), nb::arg("offsets"),
+          "A hash of each side in which any nonterminal is like any other; the same on every machine.");
     m.def("choose_rule_alignments", &choose_rule_alignments, nb::arg("order"), nb::arg("pair_offsets"), nb::arg("corpus"),
           nb::arg("instances"), nb::arg("threads"), nb::arg("progress").none(),
           "For each rule the instance with its most frequent links; ties broken for the forward and the backward table.");

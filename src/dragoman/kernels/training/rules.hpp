@@ -100,6 +100,19 @@ public:
         }
     }
 
+    // Whether a pair with holes, of whose source side all is well, is a rule.
+    bool fits(const HoledPair& rule) const {
+        int words = rule.whole.target_length(), links = links_in(rule.whole);
+        for (int k = 0; k < rule.nonterminals; ++k) {
+            words -= rule.holes[k].target_length();
+            links -= links_in(rule.holes[k]);
+        }
+        if (words + rule.nonterminals > limits_.max_target_symbols) return false;
+        return !rule.nonterminals || (words >= limits_.min_words && (links || !limits_.linked));
+    }
+
+    const RuleLimits& limits() const { return limits_; }
+
 private:
     void find_pairs() {
         pairs_.clear();
@@ -142,6 +155,11 @@ private:
     std::vector<SpanPair> pairs_, holes_;
     std::vector<std::size_t> first_pair_;
 };
+
+// Options as Python gives them, in the order of their declaration.
+inline RuleLimits limits_of(std::span<const std::int32_t> v) {
+    return {v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7] != 0, v[8] != 0, v[9] != 0, v[10] != 0};
+}
 
 // The symbols of one side of a rule: words, and -1 and -2 for nonterminals.
 class RuleSide {

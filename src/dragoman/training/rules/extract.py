@@ -2,84 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from functools import cached_property
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-
 from dragoman import kernels
 from dragoman.core.corpus import Bitext
 from dragoman.core.links import Links
-from dragoman.core.options import Options, option
 from dragoman.core.progress import SILENT, Progress
-from dragoman.training.lexical import check_links, corpus_positions
-
-#: What a count of one is in the integers that counts are kept in: sums of these do not depend on their order.
-ONE = 1 << 36
+from dragoman.model.rule_instances import AlignedText, RuleExtraction, RuleInstances
+from dragoman.training.lexical import check_links
 
 
-@dataclass(frozen=True)
-class RuleExtraction(Options):
-    """Which rules are taken from an aligned text: by default those that Moses takes."""
-
-    max_span: int = option(10, "longest initial phrase, in words, on either side", minimum=1, maximum=255)
-    max_source_symbols: int = option(
-        5, "most words and nonterminals on the source side of a rule", minimum=1, maximum=255
-    )
-    max_target_symbols: int = option(255, "the same of the target side", minimum=1, maximum=255)
-    max_nonterminals: int = option(2, "most nonterminals of a rule", minimum=0, maximum=2)
-    min_hole_source: int = option(
-        2, "fewest source words that a nonterminal stands for (Chiang: 1)", minimum=1, maximum=255
-    )
-    min_hole_target: int = option(1, "the same for target words", minimum=1, maximum=255)
-    min_words: int = option(1, "fewest words beside the nonterminals of a rule, on each side", minimum=1, maximum=255)
-    adjacent_nonterminals: bool = option(False, "allow nonterminals side by side on the source side")
-    linked_word: bool = option(True, "require a link between words of a rule")
-    tight: bool = option(
-        False, "initial phrases begin and end with linked words, as Chiang's do; Moses tries others too"
-    )
-    fractional_counts: bool = option(True, "the rules of an initial phrase pair share a count of one, or have one each")
-
-
-class AlignedText:
-    """A bitext with links, in the arrays that kernels read."""
-
-    def __init__(self, bitext: Bitext, links: Links) -> None:
-        self.bitext, self.links = bitext, check_links(bitext, links)
-
-    @cached_property
-    def arrays(self) -> tuple[NDArray[Any], ...]:
-        """Words and offsets of both sides, the links, and the number of them before each source word."""
-        source, target = self.bitext.source.sentences, self.bitext.target.sentences
-        positions, _ = corpus_positions(self.bitext, self.links)
-        first_link = np.zeros(len(source.values) + 1, np.int64)
-        np.cumsum(np.bincount(positions, minlength=len(source.values)), out=first_link[1:])
-        return source.values, source.offsets, target.values, target.offsets, self.links.values, first_link
-
-
-@dataclass(frozen=True, eq=False)
-class RuleInstances:
-    """Occurrences of rules in a bitext, sentence by sentence; within a sentence pair each rule with its links once.
-
-    An instance is a span of words on each side (`begins`, then the first two columns of `spans`) with at most two holes
-    in it, in the order of the source side: four columns each, offset and length on the source and on the target side.
-    `counts` are multiples of 1 / `ONE`.
-    """
-
-    sentence: NDArray[np.int32]
-    begins: NDArray[np.uint16]
-    spans: NDArray[np.uint8]
-    counts: NDArray[np.uint64]
-
-    def __len__(self) -> int:
-        return len(self.sentence)
-
-    @property
-    def arrays(self) -> tuple[NDArray[Any], ...]:
-        """The columns, for kernels."""
-        return self.sentence, self.begins, self.spans, self.counts
+def aligned_text(bitext: Bitext, links: Links) -> AlignedText:
+    """Put a bitext and its links together, after a check that they fit."""
+    return AlignedText(bitext.source.sentences, bitext.target.sentences, check_links(bitext, links))
 
 
 def extract_rules(
@@ -91,12 +24,12 @@ def extract_rules(
 
     >>> from dragoman.core.corpus import Corpus
     >>> from dragoman.core.links import links_of
+    >>> from dragoman.model.rule_instances import ONE
     >>> bitext = Bitext(Corpus.from_lines(["la maison bleue"]), Corpus.from_lines(["the blue house"]))
-    >>> text = AlignedText(bitext, links_of([[(0, 0), (1, 2), (2, 1)]]))
+    >>> text = aligned_text(bitext, links_of([[(0, 0), (1, 2), (2, 1)]]))
     >>> found = extract_rules(text, RuleExtraction(min_hole_source=1))
     >>> len(found), (found.counts.sum() / ONE).round().item()
     (9, 5.0)
     """
-    limits = np.array([int(getattr(options, field.name)) for field in fields(RuleExtraction)], np.int32)
     with progress.stage("extracting rules") as share:
-        return RuleInstances(*kernels.extract_rules(text.arrays, text.links.offsets, limits, threads, share))
+        return RuleInstances(*kernels.extract_rules(text.arrays, text.links.offsets, options.limits, threads, share))

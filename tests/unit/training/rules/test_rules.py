@@ -9,8 +9,9 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.links import links_of
 from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
 from dragoman.model.grammar import Grammar
+from dragoman.model.rule_instances import ONE, RuleExtraction
 from dragoman.training.lexical import lexical_tables
-from dragoman.training.rules.extract import ONE, AlignedText, RuleExtraction, extract_rules
+from dragoman.training.rules.extract import aligned_text, extract_rules
 from dragoman.training.rules.model import RuleModel, rules
 from dragoman.training.rules.score import score_rules
 from oracles.phrase_table import random_bitext
@@ -45,9 +46,9 @@ def spelt(pairs: PhrasePairs, row: int) -> tuple[tuple[object, ...], tuple[objec
 
 
 def scored(bitext: Bitext, links, options: RuleExtraction, threads: int = 1) -> PhrasePairs:
-    text = AlignedText(bitext, links)
+    text = aligned_text(bitext, links)
     instances = extract_rules(text, options, threads=threads)
-    return score_rules(instances, text, lexical_tables(bitext, links), threads=threads)
+    return score_rules(instances, bitext, text, lexical_tables(bitext, links), threads=threads)
 
 
 @pytest.mark.parametrize("number", range(len(OPTIONS)))
@@ -72,7 +73,7 @@ def test_the_rules_are_those_of_plain_counting(number: int, seed: int) -> None:
 
 def test_instances_are_the_rules_of_their_sentence_pair_once_each() -> None:
     bitext, links, sides = random_bitext(np.random.default_rng(5), 30, words=2, longest=7, links=0.9)
-    instances = extract_rules(AlignedText(bitext, links), CHIANG)
+    instances = extract_rules(aligned_text(bitext, links), CHIANG)
     for number, sentence in enumerate(zip(*sides, strict=True)):
         expected: dict[object, float] = {}
         for source, target, inner, count in rules_of(*sentence, CHIANG):
@@ -96,16 +97,14 @@ def test_a_pairing_of_nonterminals_makes_another_rule_but_not_another_target_sid
 
 def test_sums_that_differ_by_rounding_only_are_ties() -> None:
     # "a b" with two alignments: the first counts 1, the second 1/2 + 1/3 + 1/6, from other sentences; the greater wins.
-    text = AlignedText(
-        Bitext(Corpus.from_lines(["a b"] * 4), Corpus.from_lines(["x y"] * 4)),
-        links_of([[(0, 0), (0, 1), (1, 1)], *[[(0, 1), (1, 0)]] * 3]),
-    )
+    bitext = Bitext(Corpus.from_lines(["a b"] * 4), Corpus.from_lines(["x y"] * 4))
+    text = aligned_text(bitext, links_of([[(0, 0), (0, 1), (1, 1)], *[[(0, 1), (1, 0)]] * 3]))
     instances = extract_rules(text, RuleExtraction(max_nonterminals=0))
     whole = instances.spans[:, 0] == 2
     counts = np.where(whole, 0, instances.counts)
     counts[whole] = [ONE, ONE // 2, round(ONE / 3), ONE // 6]
     pairs = score_rules(
-        replace(instances, counts=counts.astype(np.uint64)), text, lexical_tables(text.bitext, text.links)
+        replace(instances, counts=counts.astype(np.uint64)), bitext, text, lexical_tables(bitext, text.links)
     )
     assert pairs.alignments is not None
     row = next(row for row in range(len(pairs)) if spelt(pairs, row) == (("a", "b"), ("x", "y")))
