@@ -239,3 +239,26 @@ def test_results_go_to_standard_output_and_the_rest_to_standard_error(dragoman, 
     assert "dragoman:" not in result.out
     assert all(line.startswith("dragoman: ") for line in result.err.splitlines())
     assert "extracting phrases" in result.err
+
+
+def test_a_hierarchical_model(dragoman, toy, tmp_path):
+    out = tmp_path / "model"
+    flags = ["--hierarchical", "--with-phrases", "--rule-min-hole-source", "1", "--rule-max-span", "6"]
+    shown = dragoman(*toy.train, "--alignment", toy.links, *flags, "--out", out)
+    assert shown.code == 0, shown.err
+    assert "grammar tm" in shown.out
+    assert "grammar phrases" in shown.out
+    loaded = Model.load(out)
+    assert loaded.settings.span_limit == 6
+    assert loaded.history["rule_model"]["min_hole_source"] == 1
+    grammar = loaded.grammars["tm"]
+    # A noun and the adjective after it change places, whatever the noun phrase.
+    rows = grammar.lookup([-1, loaded.source_vocab.id("bleue")])
+    targets = {tuple(grammar.targets[row].tolist()) for row in rows}
+    assert (loaded.target_vocab.id("blue"), -1) in targets
+
+
+def test_phrases_beside_rules_need_rules(dragoman, toy, tmp_path):
+    failed = dragoman(*toy.train, "--with-phrases", "--out", tmp_path / "model")
+    assert failed.code == 2
+    assert "--hierarchical" in failed.error

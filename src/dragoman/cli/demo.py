@@ -28,7 +28,8 @@ from dragoman.model.bundle import Model
 from dragoman.search.translation import Translation
 from dragoman.search.translator import Translator
 from dragoman.text.tokenise import Tokeniser, tokenise_lines
-from dragoman.training.pipeline import Preparation, prepare, train
+from dragoman.training.pipeline import train
+from dragoman.training.prepare import Preparation, prepare
 
 _CORPUS = "kjv-web"
 _MARKER = "dragoman-demo"

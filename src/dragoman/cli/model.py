@@ -19,6 +19,7 @@ from dragoman.core.progress import available_cores
 from dragoman.core.registry import Registry
 from dragoman.formats.tagged_text import TaggedText, read_factored, read_tags
 from dragoman.model.bundle import Model, verify
+from dragoman.model.corpus_grammar import CorpusGrammar
 from dragoman.model.extra_features import EXTRA_FEATURES
 from dragoman.model.grammar import Grammar
 from dragoman.model.phrase_table import PhraseTable
@@ -162,9 +163,15 @@ def print_model(model: Model, title: str) -> None:
         details = f"{len(table.sources):,} source phrases; scores {', '.join(table.score_names)}"
         rows.append((f"phrase table {name}", len(table), details))
     for name, grammar in model.grammars.items():
-        sides = np.count_nonzero(np.diff(grammar.first_rule))
-        details = f"{sides:,} source sides; scores {', '.join(grammar.score_names)}"
-        rows.append((f"grammar {name}", len(grammar), details))
+        scores = f"scores {', '.join(grammar.score_names)}"
+        if isinstance(grammar, CorpusGrammar):
+            sample = f"from {grammar.sample:,} places of a source side" if grammar.sample else "from all places"
+            rows.append(
+                (f"grammar {name}", len(grammar.text.source), f"sentence pairs; rules on demand {sample}; {scores}")
+            )
+        else:
+            sides = np.count_nonzero(np.diff(grammar.first_rule))
+            rows.append((f"grammar {name}", len(grammar), f"{sides:,} source sides; {scores}"))
     rows += [(f"reordering {name}", 6, "msd-bidirectional-fe") for name in model.reorderings]
     for name, language_model in model.language_models.items():
         rows.append(

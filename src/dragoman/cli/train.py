@@ -10,6 +10,7 @@ import typer
 from dragoman.cli.model import print_model
 from dragoman.cli.shell.flags import Flags, Force, Threads, command, refuse_existing
 from dragoman.core.corpus import Corpus
+from dragoman.core.errors import UsageError
 from dragoman.core.files import read_lines
 from dragoman.core.live import live_progress
 from dragoman.core.options import options_from
@@ -19,7 +20,9 @@ from dragoman.text.tokenise import Tokeniser, tokenise_lines
 from dragoman.training.align import ALIGNERS
 from dragoman.training.clean import Cleaning
 from dragoman.training.lm.kneser_ney import KneserNey
-from dragoman.training.pipeline import PhraseModel, Preparation, prepare, train as train_model
+from dragoman.training.pipeline import PhraseModel, train as train_model
+from dragoman.training.prepare import Preparation, prepare
+from dragoman.training.rules.model import RuleModel
 
 
 def register(app: typer.Typer) -> None:
@@ -31,6 +34,7 @@ def register(app: typer.Typer) -> None:
         examples=[
             "dragoman train --source train.fr --target train.en --out model",
             "dragoman train --source train.fr.gz --target train.en.gz --tokenised --lm-order 5 --out model",
+            "dragoman train --source train.fr --target train.en --hierarchical --rule-max-span 12 --out model",
             "dragoman train --source s --target t --alignment links --arpa lm.arpa.gz --prune-significance a+e --out m",
         ],
     )
@@ -41,6 +45,7 @@ def register(app: typer.Typer) -> None:
         preparation: Annotated[Preparation, Flags("Text")],
         cleaning: Annotated[Cleaning, Flags("Text")],
         phrase_model: Annotated[PhraseModel, Flags("Phrase table")],
+        rule_model: Annotated[RuleModel, Flags("Rules of a hierarchical model", prefix="rule-")],
         kneser_ney: Annotated[KneserNey, Flags("Language model", prefix="lm-")],
         aligner: Annotated[str, typer.Option(help=f"One of {', '.join(ALIGNERS.names())}.")] = "diagonal",
         aligner_option: Annotated[
@@ -53,14 +58,26 @@ def register(app: typer.Typer) -> None:
         arpa: Annotated[
             list[Path] | None, typer.Option(help="A finished language model to use instead; repeatable.")
         ] = None,
+        hierarchical: Annotated[
+            bool, typer.Option("--hierarchical", help="Train a hierarchical model: rules with holes, not phrases.")
+        ] = False,
+        with_phrases: Annotated[
+            bool, typer.Option("--with-phrases", help="Phrases too, as a second grammar of a hierarchical model.")
+        ] = False,
+        on_demand: Annotated[
+            bool,
+            typer.Option("--on-demand", help="Keep the aligned text and no rules: they are looked up when needed."),
+        ] = False,
         threads: Threads = None,
         force: Force = False,
     ) -> None:
-        """Train a phrase-based model from parallel text.
+        """Train a phrase-based or hierarchical model from parallel text.
 
         Tokenises and lower-cases, cleans, aligns words in both directions, extracts and scores phrase pairs with
-        lexicalised reordering, and estimates a language model. The folder appears only when all is done.
+        lexicalised reordering, or rules, and estimates a language model. The folder appears only when all is done.
         """
+        if (with_phrases or on_demand) and not hierarchical:
+            raise UsageError("--with-phrases and --on-demand are for hierarchical models; expected --hierarchical too")
         refuse_existing(out, force)
         workers = threads or available_cores()
         progress = live_progress()
@@ -71,6 +88,9 @@ def register(app: typer.Typer) -> None:
             cleaning=cleaning,
             aligner=chosen,
             phrase_model=phrase_model,
+            rule_model=rule_model if hierarchical else None,
+            with_phrases=with_phrases,
+            on_demand=on_demand,
             kneser_ney=kneser_ney,
             alignment=alignment,
             lm_texts=[_read_text(path, text.settings, workers, progress) for path in lm_text or []],

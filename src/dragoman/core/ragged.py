@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 T = TypeVar("T", bound=np.generic)
 
+_ROWS_AT_ONCE = 1 << 18
+
 
 @dataclass(frozen=True, eq=False)
 class Ragged(Generic[T]):
@@ -56,8 +58,14 @@ class Ragged(Generic[T]):
         lengths = self.offsets[rows + 1] - starts
         offsets = np.zeros(len(rows) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
-        shift = np.repeat(starts - offsets[:-1], lengths)
-        return Ragged(self.values[np.arange(offsets[-1]) + shift], offsets)
+        values = np.empty((offsets[-1], *self.values.shape[1:]), self.values.dtype)
+        # In pieces, because the positions take more memory than the values.
+        for first in range(0, len(rows), _ROWS_AT_ONCE):
+            last = min(first + _ROWS_AT_ONCE, len(rows))
+            here = slice(int(offsets[first]), int(offsets[last]))
+            shift = np.repeat(starts[first:last] - offsets[first:last], lengths[first:last])
+            values[here] = self.values[np.arange(here.start, here.stop) + shift]
+        return Ragged(values, offsets)
 
     @classmethod
     def concatenate(cls, parts: Sequence[Ragged[T]]) -> Ragged[T]:

@@ -32,7 +32,9 @@ from dragoman.search.translator import Translator
 from dragoman.training.align import ALIGNERS
 from dragoman.training.clean import Cleaning
 from dragoman.training.lm.kneser_ney import KneserNey
-from dragoman.training.pipeline import PhraseModel, Preparation, prepare, train as train_model
+from dragoman.training.pipeline import PhraseModel, train as train_model
+from dragoman.training.prepare import Preparation, prepare
+from dragoman.training.rules.model import RuleModel
 from dragoman.tuning import TUNERS
 from dragoman.tuning.problems.evidence import Decoding
 from dragoman.tuning.runs.job import HeldOut, Job
@@ -277,6 +279,10 @@ def train(
     aligner: str = "diagonal",
     aligner_options: Mapping[str, Any] | None = None,
     lm: Mapping[str, Any] | None = None,
+    hierarchical: bool = False,
+    with_phrases: bool = False,
+    on_demand: bool = False,
+    rules: Mapping[str, Any] | None = None,
     threads: int | None = None,
     progress: Progress | bool = True,
     **options: Any,
@@ -285,8 +291,12 @@ def train(
 
     Languages come from the files' endings, or as `source_language` and `target_language`. `lm` are options of the
     language model (`order`, ...); `options` are those of text preparation, cleaning and the phrase table, see the
-    reference of `dragoman train`. `example.py` beside this file trains a model by this function.
+    reference of `dragoman train`. A `hierarchical` model has rules with holes in place of phrases, or beside them
+    (`with_phrases`), or the aligned text that they are looked up in (`on_demand`); `rules` are their options
+    (`max_span`, ...). `example.py` beside this file trains a model by this function.
     """
+    if (with_phrases or on_demand or rules) and not hierarchical:
+        raise UsageError("rules, and phrases beside them, are for hierarchical models; expected hierarchical=True")
     text, cleaning, table = _routed(options, Preparation, Cleaning, PhraseModel)
     chosen = ALIGNERS.get(aligner).from_dict(aligner_options or {})
     watcher, workers = watcher_of(progress), threads or available_cores()
@@ -296,6 +306,9 @@ def train(
         cleaning=Cleaning.from_dict(cleaning),
         aligner=chosen,
         phrase_model=PhraseModel.from_dict(table),
+        rule_model=RuleModel.from_dict(rules or {}) if hierarchical else None,
+        with_phrases=with_phrases,
+        on_demand=on_demand,
         kneser_ney=KneserNey.from_dict(lm or {}),
         settings=prepared.settings,
         casing=prepared.casing,

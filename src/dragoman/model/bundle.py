@@ -24,6 +24,7 @@ from dragoman.core.vocab import Vocab
 from dragoman.core.weights import Weights
 from dragoman.formats.tagged_text import TaggedText
 from dragoman.model.checksums import CHECKSUMS, checked_files, compare_checksums, write_checksums
+from dragoman.model.corpus_grammar import CorpusGrammar
 from dragoman.model.extra_features import EXTRA_FEATURES
 from dragoman.model.extra_features.feature import ExtraFeature, ModelParts, NeighbourFeature, PairFeature
 from dragoman.model.features import (
@@ -70,11 +71,11 @@ class Model:
     extra_features: Mapping[ExtraFeature, Arrays] = field(default_factory=dict)
     global_features: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     casing: Casing | None = None
-    grammars: Mapping[str, Grammar] = field(default_factory=dict)
+    grammars: Mapping[str, Grammar | CorpusGrammar] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         parts = [f"{name}: {len(table):,} phrase pairs" for name, table in self.tables.items()]
-        parts += [f"{name}: {len(grammar):,} rules" for name, grammar in self.grammars.items()]
+        parts += [f"{name}: {grammar.shown}" for name, grammar in self.grammars.items()]
         parts += [f"{name}: order {lm.order}, {len(lm.vocab):,} words" for name, lm in self.language_models.items()]
         return f"Model({'; '.join(parts)})"
 
@@ -235,9 +236,9 @@ class Model:
         with output_folder(path) as folder:
             for vocab_name, vocab in (("source", self.source_vocab), ("target", self.target_vocab)):
                 save_arrays(folder / "vocab" / vocab_name, vocab.arrays())
-            for place, _ in PARTS.values():
-                for name, part in getattr(self, place).items():
-                    save_arrays(folder / place / name, part.arrays())
+            for sort in PARTS.values():
+                for name, part in sort.among(self).items():
+                    save_arrays(folder / sort.folder / name, part.arrays())
             for feature, learnt in self.extra_features.items():
                 save_arrays(folder / _EXTRA / feature.name, learnt)
             if self.casing is not None:
@@ -253,8 +254,8 @@ class Model:
             "kind": next(name for name, kind in KINDS.items() if kind == self.kind),
             "settings": self.settings.to_dict(),
             **{
-                heading: [{"name": name, **part.about()} for name, part in getattr(self, place).items()]
-                for heading, (place, _) in PARTS.items()
+                heading: [{"name": name, **part.about()} for name, part in sort.among(self).items()]
+                for heading, sort in PARTS.items()
             },
             "extra_feature": [{"name": feature.name, "options": feature.to_dict()} for feature in self.extra_features],
             "global_feature": [{"name": name, "options": dict(row)} for name, row in self.global_features.items()],
@@ -275,10 +276,7 @@ class Model:
             model = cls(
                 source_vocab=_load(folder / "vocab" / "source", Vocab.from_arrays),
                 target_vocab=_load(folder / "vocab" / "target", Vocab.from_arrays),
-                **{
-                    place: load_parts(folder / place, part_rows(about, heading, file), part)
-                    for heading, (place, part) in PARTS.items()
-                },
+                **_load_parts(folder, about, file),
                 weights=_read_weights(folder / _WEIGHTS),
                 settings=Settings.from_dict(_table(about, "settings", file)),
                 history=_table(about, "history", file) if "history" in about else {},
@@ -308,9 +306,9 @@ class Model:
         """Refuse arrays that could lead a kernel astray, whatever their checksums, and those that have changed."""
         for name, vocab in (("source", self.source_vocab), ("target", self.target_vocab)):
             in_folder(folder / "vocab" / name, vocab.check)
-        for place, _ in PARTS.values():
-            for name, part in getattr(self, place).items():
-                in_folder(folder / place / name, part.check, self.source_vocab, self.target_vocab)
+        for sort in PARTS.values():
+            for name, part in sort.among(self).items():
+                in_folder(folder / sort.folder / name, part.check, self.source_vocab, self.target_vocab)
         in_folder(folder / _EXTRA, lambda: self._ready)
         if self.casing is not None:
             in_folder(folder / _CASING, self.casing.check)
@@ -332,6 +330,20 @@ def _read_description(folder: Path) -> dict[str, Any]:
     if about.get("kind") not in [*KINDS]:
         raise DataError(f"has a model of the kind {about.get('kind')!r}", path=file, expected=" or ".join(KINDS))
     return about
+
+
+def _load_parts(folder: Path, about: Mapping[str, Any], file: Path) -> dict[str, Any]:
+    """All parts by the attribute that they belong to, where no two have one name, whatever their sorts."""
+    found: dict[str, dict[str, Any]] = {sort.attribute: {} for sort in PARTS.values()}
+    for heading, sort in PARTS.items():
+        parts = load_parts(folder / sort.folder, part_rows(about, heading, file), sort.part)
+        twice = parts.keys() & found[sort.attribute].keys()
+        if twice:
+            raise DataError(
+                f"has two {sort.attribute} of the name {twice.pop()}", path=file, expected="names that differ"
+            )
+        found[sort.attribute] |= parts
+    return found
 
 
 def _load(folder: Path, build: Callable[[Arrays], Loaded]) -> Loaded:

@@ -104,6 +104,22 @@ class Grammar:
         return len(self.targets)
 
     @property
+    def shown(self) -> str:
+        """A few words for people."""
+        return f"{len(self):,} rules"
+
+    def for_sentences(
+        self,
+        sentences: Ragged[np.int32],
+        *,
+        span_limit: int | None = None,
+        threads: int = 1,
+        progress: Progress = SILENT,
+    ) -> Grammar:
+        """Return a grammar with all rules that some sentences can use: this one."""
+        return self
+
+    @property
     def levels(self) -> list[slice]:
         """The nodes of each depth, the root first."""
         bounds = [0, 1]
@@ -278,9 +294,7 @@ def _refuse_sides(pairs: PhrasePairs) -> None:
     for name, sides in (("source", pairs.sources), ("target", pairs.targets)):
         if sides.lengths.max(initial=0) > LONGEST_SIDE:
             raise UsageError(f"a rule has a {name} side of {sides.lengths.max()} symbols; expected {LONGEST_SIDE}")
-        sums = np.concatenate([np.zeros((1, MOST_NONTERMINALS), np.int64), np.cumsum(
-            sides.values[:, None] == NONTERMINAL - np.arange(MOST_NONTERMINALS), axis=0)])  # fmt: skip
-        count.append(np.diff(sums[sides.offsets], axis=0))
+        count.append(np.stack([_occurrences(sides, NONTERMINAL - k) for k in range(MOST_NONTERMINALS)], axis=1))
         if sides.values.min(initial=0) < -MOST_NONTERMINALS or count[-1].max(initial=0) > 1:
             raise UsageError(f"a rule has other nonterminals on its {name} side; expected -1 and -2, each at most once")
     if np.any(count[0][pairs.source_ids] != count[1][pairs.target_ids]):
@@ -288,6 +302,12 @@ def _refuse_sides(pairs: PhrasePairs) -> None:
     words = pairs.sources.lengths - count[0].sum(axis=1)
     if np.any((words + (count[0].sum(axis=1) == MOST_NONTERMINALS) == 0)[pairs.source_ids]):
         raise UsageError("a rule has no word on its source side, so that it could be used without end")
+
+
+def _occurrences(sides: Ragged[np.int32], symbol: int) -> NDArray[np.int64]:
+    """How often each side has a symbol; in little memory, because most symbols are words."""
+    places = np.flatnonzero(sides.values == symbol)
+    return np.bincount(np.searchsorted(sides.offsets, places, side="right") - 1, minlength=len(sides))
 
 
 def _trie(sides: Ragged[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal, Protocol, Self, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
 
 from dragoman.core.errors import DataError
 from dragoman.core.store import Arrays, load_arrays
 from dragoman.core.vocab import Vocab
+from dragoman.model.corpus_grammar import CorpusGrammar
 from dragoman.model.grammar import Grammar
 from dragoman.model.language_model import LanguageModel
 from dragoman.model.phrase_table import PhraseTable
@@ -45,12 +46,24 @@ class Part(Protocol):
         """Read it all, and refuse what no kernel may see in a model with these words."""
 
 
-#: The parts that there can be any number of: their heading in `model.toml` and their folder, which is also the name of
-#: the model's attribute with all of them by name.
-PARTS: dict[str, tuple[str, type[Part]]] = {
-    "table": ("tables", PhraseTable),
-    "grammar": ("grammars", Grammar),
-    "language_model": ("language_models", LanguageModel),
+class Sort(NamedTuple):
+    """Parts of one sort: their folder, the model's attribute that has them by name, and what they are."""
+
+    folder: str
+    attribute: str
+    part: type[Part]
+
+    def among(self, model: object) -> dict[str, Any]:
+        """Those of a model."""
+        return {name: part for name, part in getattr(model, self.attribute).items() if isinstance(part, self.part)}
+
+
+#: The parts that there can be any number of, by their heading in `model.toml`.
+PARTS: dict[str, Sort] = {
+    "table": Sort("tables", "tables", PhraseTable),
+    "grammar": Sort("grammars", "grammars", Grammar),
+    "corpus": Sort("corpora", "grammars", CorpusGrammar),
+    "language_model": Sort("language_models", "language_models", LanguageModel),
 }
 
 

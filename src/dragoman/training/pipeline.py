@@ -1,34 +1,33 @@
-"""The whole training of a phrase-based model: text in, model out. Each step is a function of its own room."""
+"""The whole training of a phrase-based or hierarchical model: text in, model out. Each step is a room of its own."""
 
 from __future__ import annotations
 
-import math
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
 from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.files import PathLike, read_lines
+from dragoman.core.files import PathLike
 from dragoman.core.links import Links
 from dragoman.core.options import Options, option
 from dragoman.core.phrases import PhrasePairs
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import BOS, EOS
+from dragoman.core.weights import Weights
 from dragoman.formats.arpa import read_arpa
 from dragoman.formats.pharaoh import read_links
 from dragoman.model.bundle import Model
-from dragoman.model.features import initial_weights
+from dragoman.model.corpus_grammar import CorpusGrammar
+from dragoman.model.features import initial_chart_weights, initial_weights
+from dragoman.model.grammar import Grammar
 from dragoman.model.language_model import LanguageModel
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.model.settings import Settings
 from dragoman.text.casing import Casing
-from dragoman.text.tokenise import tokenise_lines
 from dragoman.training import prune
 from dragoman.training.align.base import Aligner
 from dragoman.training.align.diagonal import Diagonal
@@ -37,20 +36,9 @@ from dragoman.training.extract import extract_phrases
 from dragoman.training.lexical import lexical_tables
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
 from dragoman.training.reorder import score_reordering
+from dragoman.training.rules.model import RuleModel, corpus_grammar, rules
 from dragoman.training.score import score_phrases
 from dragoman.training.symmetrise import Method as Symmetrisation, symmetrise
-
-
-@dataclass(frozen=True)
-class Preparation(Options):
-    """From raw text to words."""
-
-    tokenised: bool = option(False, "the text is tokenised already: take its words as they are")
-    lowercase: bool = option(True, "lower-case the text (tokenised text is left as it is)")
-    recase: bool = option(True, "learn how words are written, so that translations of a lower-cased model can be")
-    unicode: Literal["NFC", "as-is"] = option("NFC", "compose letters with their accents, or leave text as it is")
-    source_language: str | None = option(None, "language code of the source, for the tokeniser; by default the ending")
-    target_language: str | None = option(None, "language code of the target, for the tokeniser; by default the ending")
 
 
 @dataclass(frozen=True)
@@ -68,77 +56,7 @@ class PhraseModel(Options):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.prune_significance is not None:
-            _significance_threshold(self.prune_significance)
-
-
-class Prepared(NamedTuple):
-    """A parallel text in words, and what a translator must do to its input and output."""
-
-    bitext: Bitext
-    settings: Settings
-    casing: Casing | None = None
-
-
-def prepare(
-    source: PathLike, target: PathLike, options: Preparation, *, threads: int = 1, progress: Progress = SILENT
-) -> Prepared:
-    """Read, tokenise and lower-case a parallel text, and learn how its target words are written."""
-    if options.tokenised:
-        with progress.stage("reading"):
-            bitext = Bitext.read(source, target)
-        if options.unicode == "NFC":
-            bitext = Bitext(_composed(bitext.source, source, progress), _composed(bitext.target, target, progress))
-        return Prepared(bitext, Settings(unicode=options.unicode))
-    sides, languages, casing = [], [], None
-    for path, language in ((source, options.source_language), (target, options.target_language)):
-        languages.append(language or _language_of(path))
-        lines = list(read_lines(path))
-        if options.unicode == "NFC":
-            lines = _composed_lines(lines, path, progress)
-        lines = tokenise_lines(lines, languages[-1], threads=threads, progress=progress)
-        if options.lowercase:
-            if options.recase and path is target:
-                casing = Casing.learn(lines)
-            lines = [line.lower() for line in lines]
-        sides.append(Corpus.from_lines(lines))
-    if len(sides[0]) != len(sides[1]):
-        raise DataError(
-            f"has {len(sides[1])} lines, but {source} has {len(sides[0])}",
-            path=target,
-            expected="as many as the source",
-        )
-    settings = Settings(
-        source_language=languages[0],
-        target_language=languages[1],
-        tokenise=True,
-        lowercase=options.lowercase,
-        unicode=options.unicode,
-    )
-    return Prepared(Bitext(*sides), settings, casing)
-
-
-def _composed_lines(lines: list[str], path: PathLike, progress: Progress) -> list[str]:
-    """Bring lines into Unicode's composed normal form, and say if that was needed."""
-    odd = [i for i, line in enumerate(lines) if not unicodedata.is_normalized("NFC", line)]
-    for i in odd:
-        lines[i] = unicodedata.normalize("NFC", lines[i])
-    if odd:
-        progress.note(f"{path}: letters of {len(odd):,} lines were composed (Unicode's NFC)")
-    return lines
-
-
-def _composed(corpus: Corpus, path: PathLike, progress: Progress) -> Corpus:
-    """The same for a text in words; only a vocabulary with other forms costs more than a look at it."""
-    vocab = corpus.vocab
-    words = vocab.decode(np.arange(len(vocab), dtype=np.int32), np.arange(len(vocab) + 1)).decode()
-    if unicodedata.is_normalized("NFC", words):
-        return corpus
-    return Corpus.from_lines(_composed_lines(corpus.lines(), path, progress))
-
-
-def _language_of(path: PathLike) -> str:
-    endings = [ending.lstrip(".") for ending in Path(path).suffixes if ending not in (".gz", ".bz2", ".xz", ".zst")]
-    return endings[-1] if endings and len(endings[-1]) == 2 and endings[-1].isalpha() else "en"
+            prune.significance_threshold(self.prune_significance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +74,9 @@ def train(
     cleaning: Cleaning = Cleaning(),
     aligner: Aligner = Diagonal(),
     phrase_model: PhraseModel = PhraseModel(),
+    rule_model: RuleModel | None = None,
+    with_phrases: bool = False,
+    on_demand: bool = False,
     kneser_ney: KneserNey = KneserNey(),
     alignment: PathLike | None = None,
     lm_texts: Sequence[Corpus] = (),
@@ -169,7 +90,9 @@ def train(
 
     `alignment` is a file of links made elsewhere, one line for each line of `bitext`. The language model is estimated
     from the target side and `lm_texts`; `arpas` are finished ones that take its place. `settings` and `casing` say how
-    the text was prepared.
+    the text was prepared. With a `rule_model` the model is hierarchical: its rules take the place of the phrase table,
+    or stand beside its phrases, which become a second grammar (`with_phrases`); `on_demand` keeps the aligned text in
+    the model, and no rules.
     """
     whole = bitext
     # What can be wrong with files comes to light before the work begins.
@@ -182,8 +105,23 @@ def train(
     else:
         directions = aligner.align(bitext, threads=threads, progress=progress)
         links = symmetrise(directions, phrase_model.symmetrisation, threads=threads)
-    pairs = phrase_pairs(bitext, links, phrase_model, threads=threads, progress=progress)
-    table = PhraseTable.from_pairs(pairs)
+    used: dict[str, Options] = {}
+    tables: dict[str, PhraseTable] = {}
+    grammars: dict[str, Grammar | CorpusGrammar] = {}
+    if rule_model is not None:
+        used["rule_model"] = rule_model
+        settings = replace(settings, span_limit=rule_model.max_span)
+        if on_demand:
+            grammars["tm"] = corpus_grammar(bitext, links, rule_model, threads=threads, progress=progress)
+        else:
+            grammars["tm"] = Grammar.from_pairs(rules(bitext, links, rule_model, threads=threads, progress=progress))
+    if rule_model is None or with_phrases:
+        used["phrase_model"] = phrase_model
+        pairs = phrase_pairs(bitext, links, phrase_model, threads=threads, progress=progress)
+        if rule_model is None:
+            tables["tm"] = PhraseTable.from_pairs(pairs)
+        else:
+            grammars["phrases"] = Grammar.from_pairs(pairs)
     if not finished:
         text = _language_model_text([whole.target, *lm_texts])
         finished = [LanguageModel.from_ngrams(estimate(text, kneser_ney, threads=threads, progress=progress))]
@@ -191,9 +129,10 @@ def train(
     model = Model(
         source_vocab=bitext.source.vocab,
         target_vocab=bitext.target.vocab,
-        tables={"tm": table},
+        tables=tables,
+        grammars=grammars,
         language_models=named,
-        weights=initial_weights({"tm": table.score_names}, pairs.reordering, named),
+        weights=_untuned(tables, grammars, named),
         settings=settings,
         casing=casing,
         history={
@@ -203,12 +142,24 @@ def train(
             "target_words": bitext.target.words,
             "links": len(links.values),
             "aligner": {"name": "file"} if alignment is not None else {"name": aligner.name, **aligner.to_dict()},
+            **({} if alignment is not None else {"symmetrisation": phrase_model.symmetrisation}),
             "cleaning": cleaning.to_dict(),
-            "phrase_model": phrase_model.to_dict(),
+            **{name: options.to_dict() for name, options in used.items()},
             "language_model": {"name": "file"} if arpas else kneser_ney.to_dict(),
         },
     )
     return Trained(model, bitext, links)
+
+
+def _untuned(
+    tables: dict[str, PhraseTable],
+    grammars: dict[str, Grammar | CorpusGrammar],
+    language_models: dict[str, LanguageModel],
+) -> Weights:
+    if grammars:
+        return initial_chart_weights({name: grammar.score_names for name, grammar in grammars.items()}, language_models)
+    reorderings = sorted({name for table in tables.values() for name in table.log_reordering})
+    return initial_weights({name: table.score_names for name, table in tables.items()}, reorderings, language_models)
 
 
 def phrase_pairs(
@@ -228,25 +179,13 @@ def phrase_pairs(
     if options.prune_score:
         pairs = prune.minimum_score(pairs, "fwd", options.prune_score)
     if options.prune_significance is not None:
-        threshold = _significance_threshold(options.prune_significance)
+        threshold = prune.significance_threshold(options.prune_significance)
         pairs = prune.significance(pairs, bitext, threshold, threads=threads, progress=progress)
     if options.prune_limit:
         pairs = prune.table_limit(pairs, options.prune_limit)
     if not len(pairs):
         raise UsageError("pruning left no phrase pair; prune less")
     return pairs
-
-
-def _significance_threshold(text: str) -> str | float:
-    if text in ("a+e", "a-e"):
-        return text
-    try:
-        threshold = float(text)
-    except ValueError:
-        threshold = math.nan
-    if math.isnan(threshold):
-        raise UsageError(f"prune-significance is '{text}'; expected a+e, a-e or a number")
-    return threshold
 
 
 def _language_model_text(parts: Sequence[Corpus]) -> Corpus:

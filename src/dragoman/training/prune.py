@@ -57,6 +57,19 @@ def significance(
     return pairs.take(np.flatnonzero(negative_log_p(pairs, bitext, threads=threads, progress=progress) >= least))
 
 
+def significance_threshold(text: str) -> str | float:
+    """Return the threshold that an option gives as text."""
+    if text in ("a+e", "a-e"):
+        return text
+    try:
+        threshold = float(text)
+    except ValueError:
+        threshold = math.nan
+    if math.isnan(threshold):
+        raise UsageError(f"prune-significance is '{text}'; expected a+e, a-e or a number")
+    return threshold
+
+
 def negative_log_p(
     pairs: PhrasePairs, bitext: Bitext, *, threads: int = 1, progress: Progress = SILENT
 ) -> NDArray[np.float64]:

@@ -9,10 +9,12 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.links import links_of
 from dragoman.core.progress import DragomanWarning, Progress
 from dragoman.formats.arpa import write_arpa
+from dragoman.model.bundle import Model
 from dragoman.training.align.hmm import Hmm
 from dragoman.training.clean import Cleaning
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
-from dragoman.training.pipeline import PhraseModel, Preparation, phrase_pairs, prepare, train
+from dragoman.training.pipeline import PhraseModel, phrase_pairs, train
+from dragoman.training.rules.model import RuleModel, rules
 from oracles.phrase_pairs import as_dict
 from oracles.phrase_table import phrase_table
 from oracles.toy_language import sentence_pairs
@@ -143,62 +145,42 @@ def test_what_was_done_is_written_down(toy):
     assert history["source_words"] == bitext.source.words
 
 
-def test_preparation_of_raw_text(tmp_path):
-    (tmp_path / "a.fr").write_text("L'ÉTÉ!\n", encoding="utf-8")
-    (tmp_path / "a.en.gz").write_text("It's SUMMER.\n", encoding="utf-8")  # compression goes by content
-    bitext, settings, casing = prepare(tmp_path / "a.fr", tmp_path / "a.en.gz", Preparation())
-    assert (bitext.source.lines(), bitext.target.lines()) == (["l' été !"], ["it 's summer ."])
-    assert (settings.source_language, settings.target_language, settings.tokenise, settings.lowercase) == (
-        "fr",
-        "en",
-        True,
-        True,
-    )
-    assert casing.restore("it 's summer .") == "It 's SUMMER ."
-    assert prepare(tmp_path / "a.fr", tmp_path / "a.en.gz", Preparation(recase=False)).casing is None
-    cased = prepare(tmp_path / "a.fr", tmp_path / "a.en.gz", Preparation(lowercase=False))
-    assert (cased.bitext.target.lines(), cased.casing) == (["It 's SUMMER ."], None)
+def sides(pairs):
+    """Both sides of each pair, in numbers."""
+    rows = zip(pairs.sources.take(pairs.source_ids), pairs.targets.take(pairs.target_ids), strict=True)
+    return sorted((source.tolist(), target.tolist()) for source, target in rows)
 
 
-@pytest.mark.parametrize("tokenised", [False, True])
-def test_letters_are_composed_unless_told_otherwise(tmp_path, tokenised):
-    (tmp_path / "a.fr").write_text("e\u0301te\u0301\n\u00e9te\u0301\n", encoding="utf-8")
-    (tmp_path / "a.en").write_text("cafe\u0301\nplain\n", encoding="utf-8")
-    texts = tmp_path / "a.fr", tmp_path / "a.en"
-    found = prepare(*texts, Preparation(tokenised=tokenised))
-    assert found.bitext.source.lines() == ["\u00e9t\u00e9"] * 2
-    assert found.bitext.target.lines() == ["caf\u00e9", "plain"]
-    assert found.settings.unicode == "NFC"
-    left = prepare(*texts, Preparation(tokenised=tokenised, unicode="as-is"))
-    assert len(set(left.bitext.source.lines())) == 2
-    assert left.settings.unicode == "as-is"
+def test_a_hierarchical_model_has_the_rules_as_a_grammar(toy, tmp_path):
+    bitext, _, _ = toy
+    options = RuleModel(max_span=6, min_hole_source=1)
+    trained = train(bitext, rule_model=options)
+    trained.model.save(tmp_path / "model")
+    model = Model.load(tmp_path / "model")
+    assert model.kind == "chart"
+    assert not model.tables
+    assert [*model.grammars] == ["tm"]
+    assert model.settings.span_limit == 6
+    assert set(model.feature_names) == set(model.weights)
+    assert model.history["rule_model"] == options.to_dict()
+    assert "phrase_model" not in model.history
+    expected = rules(trained.bitext, trained.links, options)
+    found = model.grammars["tm"].to_pairs(model.source_vocab, model.target_vocab)
+    assert sides(found) == sides(expected)
+    assert np.any(found.sources.values < 0)
 
 
-@pytest.mark.parametrize(
-    ("name", "language"),
-    [
-        ("train.fr", "fr"),
-        ("train.fr.gz", "fr"),
-        ("train", "en"),
-        ("train.txt", "en"),
-        ("x.de.tok", "en"),
-        ("a.1x", "en"),
-    ],
-)
-def test_the_language_is_the_ending(tmp_path, name, language):
-    (tmp_path / name).write_text("a\n")
-    (tmp_path / "other").write_text("a\n")
-    assert prepare(tmp_path / name, tmp_path / "other", Preparation())[1].source_language == language
-    chosen = Preparation(source_language="cs")
-    assert prepare(tmp_path / name, tmp_path / "other", chosen)[1].source_language == "cs"
-
-
-def test_tokenised_text_is_left_as_it_is(tmp_path):
-    (tmp_path / "a.fr").write_text("L'ÉTÉ !\n", encoding="utf-8")
-    bitext, settings, _ = prepare(tmp_path / "a.fr", tmp_path / "a.fr", Preparation(tokenised=True))
-    assert bitext.source.lines() == ["L'ÉTÉ !"]
-    assert not settings.tokenise
-    assert not settings.lowercase
+def test_phrases_can_be_a_second_grammar(toy):
+    bitext, _, _ = toy
+    trained = train(bitext, rule_model=RuleModel(), with_phrases=True)
+    model = trained.model
+    assert [*model.grammars] == ["tm", "phrases"]
+    assert model.weights["phrases.penalty"] == 0
+    assert set(model.feature_names) == set(model.weights)
+    assert model.history["phrase_model"] == PhraseModel().to_dict()
+    expected = phrase_pairs(trained.bitext, trained.links, PhraseModel())
+    found = model.grammars["phrases"].to_pairs(model.source_vocab, model.target_vocab)
+    assert sides(found) == sides(expected)
 
 
 def test_nothing_to_extract(toy, tmp_path):

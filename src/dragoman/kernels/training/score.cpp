@@ -2,23 +2,16 @@
 // the alignment of each pair, multiply lexical weights, and put the pairs of a source phrase in order.
 // An instance is a span of words in a sentence on each side; instances are numbered by uint32.
 #include "base/arrays.hpp"
-#include "base/open_addressing.hpp"
 #include "base/parallel.hpp"
+#include "training/alignment_choice.hpp"
+#include "training/numbering.hpp"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <numeric>
-#include <tuple>
-#include <utility>
 
 namespace dragoman::training {
 namespace {
-
-constexpr std::size_t kRowsPerBlock = 1 << 16;
-constexpr std::size_t kGroupsPerBlock = 1 << 12;
-
-std::size_t blocks_of(std::size_t items, std::size_t per_block) { return (items + per_block - 1) / per_block; }
 
 // One side of all instances: words of a corpus.
 struct Spans {
@@ -35,95 +28,9 @@ struct Spans {
     }
 };
 
-// For every span the number of the first span with the same words. Spans are dealt out to partitions by their hash,
-// so that each partition's table stays in the cache and partitions can be worked on independently.
-class Numbering {
-public:
-    Numbering(const Spans& spans, int threads, nb::handle progress)
-        : spans_(spans), hashes_(spans.size()), members_(spans.size()), first_(spans.size()) {
-        const std::size_t n = spans.size(), blocks = blocks_of(n, kRowsPerBlock);
-        std::vector<std::array<std::size_t, kPartitions>> at(blocks);
-        run_blocks(blocks, threads, nb::none(), [&](std::size_t block) {
-            at[block].fill(0);
-            for (std::size_t i = block * kRowsPerBlock; i < std::min(n, (block + 1) * kRowsPerBlock); ++i) {
-                hashes_[i] = hash_words(spans_[i]);
-                ++at[block][partition(i)];
-            }
-        });
-        std::vector<std::size_t> begin(kPartitions + 1, 0);
-        std::size_t total = 0;
-        for (std::size_t p = 0; p < kPartitions; ++p) {
-            for (auto& counts : at) total += std::exchange(counts[p], total);
-            begin[p + 1] = total;
-        }
-        run_blocks(blocks, threads, nb::none(), [&](std::size_t block) {
-            for (std::size_t i = block * kRowsPerBlock; i < std::min(n, (block + 1) * kRowsPerBlock); ++i)
-                members_[at[block][partition(i)]++] = static_cast<std::uint32_t>(i);
-        });
-        run_blocks(kPartitions, threads, progress, [&](std::size_t p) {
-            intern(std::span(members_).subspan(begin[p], begin[p + 1] - begin[p]));
-        });
-    }
-
-    const std::vector<std::uint32_t>& first() const { return first_; }
-
-private:
-    static constexpr std::size_t kPartitions = 256;
-
-    std::size_t partition(std::size_t i) const { return hashes_[i] >> 56; }
-
-    void intern(std::span<const std::uint32_t> members) {
-        constexpr std::uint32_t kFree = 0xFFFFFFFF;
-        std::vector<std::uint32_t> slots(table_size(512), kFree);
-        std::size_t distinct = 0;
-        auto slot_of = [&](std::uint32_t i) {
-            return probe(hashes_[i], slots.size(), [&](std::size_t at) {
-                return slots[at] == kFree || (hashes_[slots[at]] == hashes_[i] && std::ranges::equal(spans_[slots[at]], spans_[i]));
-            });
-        };
-        for (const std::uint32_t i : members) {
-            const std::size_t at = slot_of(i);
-            if (slots[at] == kFree) {
-                slots[at] = i;
-                if (++distinct * 2 > slots.size()) {
-                    std::vector<std::uint32_t> old(slots.size() * 2, kFree);
-                    old.swap(slots);
-                    for (const std::uint32_t j : old)
-                        if (j != kFree) slots[slot_of(j)] = j;
-                }
-                first_[i] = i;
-            } else {
-                first_[i] = slots[at];
-            }
-        }
-    }
-
-    Spans spans_;
-    std::vector<std::uint64_t> hashes_;
-    std::vector<std::uint32_t> members_, first_;
-};
-
 auto number_spans(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std::int32_t> sentence,
                   In1<std::uint16_t> begin, In1<std::uint8_t> length, int threads, Progress progress) {
-    const Spans spans{view(words), view(offsets), view(sentence), view(begin), view(length)};
-    const Numbering numbering(spans, threads, progress);
-    std::vector<std::int32_t> ids(spans.size()), distinct_words;
-    std::vector<std::int64_t> distinct_offsets{0};
-    {
-        nb::gil_scoped_release release;
-        std::int32_t next = 0;
-        for (std::size_t i = 0; i < ids.size(); ++i) {
-            const std::uint32_t first = numbering.first()[i];
-            if (first != i) {
-                ids[i] = ids[first];
-                continue;
-            }
-            ids[i] = next++;
-            distinct_words.insert(distinct_words.end(), spans[i].begin(), spans[i].end());
-            distinct_offsets.push_back(static_cast<std::int64_t>(distinct_words.size()));
-        }
-    }
-    return together(give(std::move(ids)), give(std::move(distinct_words)), give(std::move(distinct_offsets)));
+    return number_sequences(Spans{view(words), view(offsets), view(sentence), view(begin), view(length)}, threads, progress);
 }
 
 // Sorts the instances by (source, target, instance): counting sort by source, then each source's instances by target.
@@ -181,14 +88,19 @@ public:
         return links_.subspan(first_link_[word], first_link_[word + source_length_[i]] - first_link_[word]);
     }
 
+    // The links as source position << 16 | target position, both relative to the phrases.
+    void relative(std::uint32_t i, std::vector<std::uint32_t>& result) const {
+        result.assign(of(i).begin(), of(i).end());
+        for (std::uint32_t& link : result) link -= base(i);
+    }
+
+    // All instances of a phrase pair count the same.
+    static std::uint64_t count(std::uint32_t) { return 1; }
+    static std::uint64_t rounded(std::uint64_t count) { return count; }
+
     // What to subtract from a link to make its positions relative to the phrases.
     std::uint32_t base(std::uint32_t i) const {
         return static_cast<std::uint32_t>(source_begin_[i]) << 16 | static_cast<std::uint32_t>(target_begin_[i]);
-    }
-
-    bool same(std::uint32_t a, std::uint32_t b) const {
-        const std::uint32_t shift = base(b) - base(a);
-        return std::ranges::equal(of(a), of(b), [shift](std::uint32_t x, std::uint32_t y) { return x + shift == y; });
     }
 
 private:
@@ -200,77 +112,12 @@ private:
     std::span<const std::int64_t> first_link_;
 };
 
-// Among equally frequent alignments Moses prefers the greater one, comparing word by word the sets of positions that
-// each word is linked to: target words for the forward table, source words for the backward table. With links as
-// sorted (word, position) pairs: at the first difference the one whose word comes earlier has the longer set there.
-bool greater(const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& b) {
-    const auto [x, y] = std::ranges::mismatch(a, b);
-    if (x == a.end() || y == b.end()) return x != a.end();
-    return *x >> 16 != *y >> 16 ? *x >> 16 < *y >> 16 : *x > *y;
-}
-
-class AlignmentChoice {
-public:
-    explicit AlignmentChoice(const InnerLinks& links) : links_(links) {}
-
-    // The instances (forward, backward) that carry the pair's alignment.
-    std::pair<std::uint32_t, std::uint32_t> choose(std::span<const std::uint32_t> instances) {
-        kinds_.clear();
-        for (const std::uint32_t i : instances) {
-            auto kind = std::ranges::find_if(kinds_, [&](const Kind& k) { return links_.same(k.instance, i); });
-            if (kind == kinds_.end()) kinds_.push_back({i, 1});
-            else ++kind->count;
-        }
-        if (kinds_.size() == 1) return {instances[0], instances[0]};
-        return {best(true), best(false)};
-    }
-
-private:
-    struct Kind {
-        std::uint32_t instance;
-        std::uint32_t count;
-    };
-
-    std::uint32_t best(bool by_target) const {
-        Kind chosen = kinds_[0];
-        for (const Kind& kind : std::span(kinds_).subspan(1))
-            if (kind.count > chosen.count ||
-                (kind.count == chosen.count &&
-                 greater(relative(kind.instance, by_target), relative(chosen.instance, by_target))))
-                chosen = kind;
-        return chosen.instance;
-    }
-
-    std::vector<std::uint32_t> relative(std::uint32_t i, bool by_target) const {
-        std::vector<std::uint32_t> result;
-        for (std::uint32_t link : links_.of(i)) {
-            link -= links_.base(i);
-            result.push_back(by_target ? link << 16 | link >> 16 : link);
-        }
-        std::ranges::sort(result);
-        return result;
-    }
-
-    const InnerLinks& links_;
-    std::vector<Kind> kinds_;
-};
-
 auto choose_alignments(In1<std::uint32_t> order, In1<std::int64_t> pair_offsets, In1<std::int32_t> sentence,
                        In1<std::uint16_t> source_begin, In1<std::uint8_t> source_length,
                        In1<std::uint16_t> target_begin, In1<std::int64_t> source_offsets, In1<std::uint32_t> links,
                        In1<std::int64_t> first_link, int threads, Progress progress) {
     const InnerLinks inner(sentence, source_begin, source_length, target_begin, source_offsets, links, first_link);
-    const auto instances = view(order);
-    const auto offsets = view(pair_offsets);
-    const std::size_t n = offsets.size() - 1;
-    std::vector<std::uint32_t> forward(n), backward(n);
-    run_blocks(blocks_of(n, kRowsPerBlock), threads, progress, [&](std::size_t block) {
-        AlignmentChoice choice(inner);
-        for (std::size_t pair = block * kRowsPerBlock; pair < std::min(n, (block + 1) * kRowsPerBlock); ++pair)
-            std::tie(forward[pair], backward[pair]) =
-                choice.choose(instances.subspan(offsets[pair], offsets[pair + 1] - offsets[pair]));
-    });
-    return together(give(std::move(forward)), give(std::move(backward)));
+    return choose_links(inner, view(order), view(pair_offsets), threads, progress);
 }
 
 auto inner_links(In1<std::uint32_t> instances, In1<std::int32_t> sentence, In1<std::uint16_t> source_begin,

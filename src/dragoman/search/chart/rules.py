@@ -98,7 +98,11 @@ class RuleCollector:
     def collect(self, source: Corpus, given: Sequence[Sequence[Given]] = (), *, threads: int = 1) -> ChartRules:
         """Collect the rules for tokenised sentences; `source` has a vocabulary of its own."""
         tokens = source.vocab.map_to(self._model.source_vocab)[source.sentences.values]
-        grammars = tuple(self._model.grammars.values())
+        rows = Ragged(tokens, source.sentences.offsets)
+        grammars = tuple(
+            grammar.for_sentences(rows, span_limit=self._span_limit, threads=threads)
+            for grammar in self._model.grammars.values()
+        )
         spans, fixed = _fixed_spans(source, given)
         found, match_offsets = kernels.chart_matches(
             [(grammar.first_child, grammar.symbols, grammar.first_rule) for grammar in grammars],

@@ -1,0 +1,193 @@
+"""Rules of hierarchical models beside those of Moses, with the time and memory that they take.
+
+    python benchmarks/rules.py --data ../shared/data
+
+Trains with Moses' word links in a process of its own, then compares with its files: every rule instance of the first
+100 sentence pairs; every rule, score and count of its (filtered) tables; the number of rules of the whole tables. Moses
+keeps counts of instances as text with six digits and sums in single precision: the comparison is repeated with counts
+rounded to six digits.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import multiprocessing
+import resource
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from dragoman.core.corpus import Bitext
+from dragoman.core.phrases import PhrasePairs
+from dragoman.core.vocab import Vocab
+from dragoman.formats.pharaoh import read_links
+from dragoman.model.grammar import Grammar
+from dragoman.model.rule_instances import ONE, AlignedText, RuleInstances
+from dragoman.training.lexical import lexical_tables
+from dragoman.training.rules.extract import aligned_text, extract_rules
+from dragoman.training.rules.model import rules
+from dragoman.training.rules.score import score_rules
+
+# Moses' training after word alignment, in seconds of one processor, and the rules that it made.
+MOSES = {"fr-en": (520, (577_134, 2_697_126, 1_693_710)), "de-en": (504, (633_129, 2_734_385, 1_597_437))}
+TABLES = {"fr-en": "rule-table.val-test_2016.gz", "de-en": "rule-table.test_2016.gz"}
+NONTERMINAL = "[X][X]"
+
+
+def read(data: Path, pair: str) -> tuple[Bitext, AlignedText]:
+    source, target = pair.split("-")
+    bitext = Bitext.read(data / "multi30k" / f"train.{source}.gz", data / "multi30k" / f"train.{target}.gz")
+    return bitext, aligned_text(bitext, read_links(data / "moses" / pair / "aligned.grow-diag-final-and.gz", bitext))
+
+
+def cost(data: Path, pair: str, threads: int) -> tuple[float, float, float]:
+    """Seconds of wall time and of processor time, and peak memory in MB, from links to the grammar."""
+    bitext, text = read(data, pair)
+    start, used = time.monotonic(), time.process_time()
+    Grammar.from_pairs(rules(bitext, text.links, threads=threads))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return time.monotonic() - start, time.process_time() - used, peak
+
+
+class Spelling:
+    """Sides as Moses writes them: words, and all nonterminals alike."""
+
+    def __init__(self, vocab: Vocab) -> None:
+        self.words = [vocab.text(np.array([i], np.int32)) for i in range(len(vocab))]
+
+    def __call__(self, side: list[int]) -> str:
+        return " ".join(NONTERMINAL if symbol < 0 else self.words[symbol] for symbol in side)
+
+
+def rows(pairs: PhrasePairs) -> Iterator[tuple[str, str, frozenset[tuple[int, int]], int]]:
+    """Each rule as Moses spells it: source, target, links with those of nonterminals; and its row."""
+    source, target = Spelling(pairs.source_vocab), Spelling(pairs.target_vocab)
+    assert pairs.alignments is not None
+    for row, (s, t, links) in enumerate(zip(pairs.source_ids, pairs.target_ids, pairs.alignments, strict=True)):
+        left, right = pairs.sources[int(s)].tolist(), pairs.targets[int(t)].tolist()
+        inner = {(left.index(symbol), j) for j, symbol in enumerate(right) if symbol < 0}
+        inner |= {(int(link) >> 8, int(link) & 255) for link in links}
+        yield source(left), target(right), frozenset(inner), row
+
+
+def links_of(text: str) -> frozenset[tuple[int, int]]:
+    return frozenset((int(s), int(t)) for s, t in (link.split("-") for link in text.split()))
+
+
+def compare_instances(bitext: Bitext, text: AlignedText, data: Path, pair: str) -> str:
+    """The instances of the first 100 pairs, one table for each sentence pair: six digits each."""
+    ours: Counter[tuple[str, str, frozenset[tuple[int, int]], str]] = Counter()
+    for i in range(100):
+        one = Bitext(bitext.source.take(np.array([i])), bitext.target.take(np.array([i])))
+        sentence = aligned_text(one, text.links.take(np.array([i])))
+        instances = extract_rules(sentence)
+        # One instance after the other, so that each has its own links.
+        for k in range(len(instances)):
+            single = RuleInstances(*(column[k : k + 1] for column in instances.arrays))
+            pairs = score_rules(single, one, sentence, lexical_tables(one, sentence.links))
+            ours.update((*rule, f"{single.counts[0] / ONE:.6g}") for *rule, _ in rows(pairs))
+    theirs: Counter[tuple[str, str, frozenset[tuple[int, int]], str]] = Counter()
+    with gzip.open(data / "hiero" / pair / "extract.first100.gz", "rt", encoding="utf-8") as stream:
+        for line in stream:
+            source, target, links, count, *_ = line.split(" ||| ")
+            theirs[source[:-4], target[:-4], links_of(links), count] += 1
+    return f"{theirs.total():,} instances of Moses, {ours.total():,} of ours, {(ours & theirs).total():,} the same"
+
+
+def compare_tables(pairs: PhrasePairs, data: Path, pair: str) -> str:
+    """Rules, links, scores and counts of the filtered table."""
+    of_source: dict[str, list[int]] = {}
+    spelling = Spelling(pairs.source_vocab)
+    for i, side in enumerate(pairs.sources):
+        of_source[spelling(side.tolist())] = [i]
+    first = np.searchsorted(pairs.source_ids, np.arange(len(pairs.sources) + 1))
+    found: Counter[str] = Counter()
+    greatest: dict[str, float] = {}
+    twins = 0
+    source, ours = None, {}
+    assert pairs.counts is not None
+    with gzip.open(data / "hiero" / pair / TABLES[pair], "rt", encoding="utf-8") as stream:
+        for line in stream:
+            left, right, scores, links, counts, *_ = line.split(" ||| ")
+            if left != source:
+                found["ours only"] += len(ours)
+                source, ours, by_words = left, {}, Counter[str]()
+                for i in of_source.get(left[:-4], []):
+                    block = pairs.take(np.arange(first[i], first[i + 1]))
+                    for _, target, inner, row in rows(block):
+                        pairing = frozenset(link for link in inner if left.split()[link[0]] == NONTERMINAL)
+                        ours[target, pairing] = (inner, first[i] + row)
+                        by_words[target] += 1
+            symbols = left.split()
+            their_links = links_of(links)
+            pairing = frozenset(link for link in their_links if symbols[link[0]] == NONTERMINAL)
+            mine = ours.pop((right[:-4], pairing), None)
+            found["rules"] += 1
+            if mine is None:
+                found["theirs only"] += 1
+                continue
+            inner, row = mine
+            found["other links"] += inner != their_links
+            # Relative differences; a number printed as 0 is one that six digits cannot hold.
+            values = [*zip(pairs.scores[row], map(float, scores.split()), strict=True)]
+            values += zip(pairs.counts[row], map(float, counts.split()), strict=True)
+            off = [abs(a / b - 1) if b else abs(a) for a, b in values]
+            if by_words[right[:-4]] > 1 and max(off) > 1e-3:
+                twins += 1
+                continue
+            for name, difference in zip(
+                ("bwd", "bwd_lex", "fwd", "fwd_lex", "count(e)", "count(f)", "count"), off, strict=True
+            ):
+                found[f"{name} off by more than 1e-5"] += difference > 1e-5
+                greatest[name] = max(greatest.get(name, 0), float(difference))
+    found["ours only"] += len(ours)
+    worst = ", ".join(f"{name} {value:.1e}" for name, value in greatest.items())
+    return f"{dict(found)}; greatest differences: {worst}; but for {twins} rules with a twin of other pairing"
+
+
+def six_digits(instances: RuleInstances) -> RuleInstances:
+    counts = instances.counts / ONE
+    unit = 10.0 ** (5 - np.floor(np.log10(counts)))
+    return replace(instances, counts=np.round(np.round(counts * unit) / unit * ONE).astype(np.uint64))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--pairs", nargs="+", default=[*MOSES])
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--only-cost", action="store_true")
+    options = parser.parse_args()
+    for pair in options.pairs:
+        seconds, numbers = MOSES[pair]
+        with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
+            costs = [pool.apply(cost, (options.data, pair, options.threads)) for _ in range(options.runs)]
+        wall, cpu, memory = (min(column) for column in zip(*costs, strict=True))
+        print(
+            f"{pair}: {wall:.1f} s wall, {cpu:.1f} s CPU (Moses {seconds}: {seconds / cpu:.0f} times), {memory:.0f} MB",
+            flush=True,
+        )
+        if options.only_cost:
+            continue
+        bitext, text = read(options.data, pair)
+        print(f"  {compare_instances(bitext, text, options.data, pair)}", flush=True)
+        # Moses writes its lexical tables with seven decimals.
+        lexical = lexical_tables(bitext, text.links).rounded(7)
+        instances = extract_rules(text, threads=options.threads)
+        exact = score_rules(instances, bitext, text, lexical, threads=options.threads)
+        nonterminals = Counter((side < 0).sum() for side in exact.sources.take(exact.source_ids))
+        print(f"  {len(instances):,} instances; rules {dict(nonterminals)}, Moses {numbers}", flush=True)
+        print(f"  {compare_tables(exact, options.data, pair)}", flush=True)
+        del exact
+        rounded = score_rules(six_digits(instances), bitext, text, lexical, threads=options.threads)
+        print(f"  counts of six digits: {compare_tables(rounded, options.data, pair)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

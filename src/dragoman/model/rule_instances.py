@@ -1,0 +1,89 @@
+"""Instances of rules in an aligned text: which are looked for, and the columns that they are kept in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.links import Links, source_positions
+from dragoman.core.options import Options, option
+from dragoman.core.ragged import Ragged
+
+#: What a count of one is in the integers that counts are kept in: sums of these do not depend on their order.
+ONE = 1 << 36
+
+
+@dataclass(frozen=True)
+class RuleExtraction(Options):
+    """Which rules are taken from an aligned text: by default those that Moses takes."""
+
+    max_span: int = option(10, "longest initial phrase, in words, on either side", minimum=1, maximum=255)
+    max_source_symbols: int = option(
+        5, "most words and nonterminals on the source side of a rule", minimum=1, maximum=255
+    )
+    max_target_symbols: int = option(255, "the same of the target side", minimum=1, maximum=255)
+    max_nonterminals: int = option(2, "most nonterminals of a rule", minimum=0, maximum=2)
+    min_hole_source: int = option(
+        2, "fewest source words that a nonterminal stands for (Chiang: 1)", minimum=1, maximum=255
+    )
+    min_hole_target: int = option(1, "the same for target words", minimum=1, maximum=255)
+    min_words: int = option(1, "fewest words beside the nonterminals of a rule, on each side", minimum=1, maximum=255)
+    adjacent_nonterminals: bool = option(False, "allow nonterminals side by side on the source side")
+    linked_word: bool = option(True, "require a link between words of a rule")
+    tight: bool = option(
+        False, "initial phrases begin and end with linked words, as Chiang's do; Moses tries others too"
+    )
+    fractional_counts: bool = option(True, "the rules of an initial phrase pair share a count of one, or have one each")
+
+    @property
+    def limits(self) -> NDArray[np.int32]:
+        """All of them as numbers, for kernels."""
+        return np.array([int(getattr(self, field.name)) for field in fields(RuleExtraction)], np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class AlignedText:
+    """A parallel text in words of two vocabularies, with links sorted by source and target position."""
+
+    source: Ragged[np.int32]
+    target: Ragged[np.int32]
+    links: Links
+
+    @cached_property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """Words and offsets of both sides, the links, and the number of them before each source word."""
+        positions = np.repeat(self.source.offsets[:-1], self.links.lengths) + source_positions(self.links)
+        first_link = np.zeros(len(self.source.values) + 1, np.int64)
+        np.cumsum(np.bincount(positions, minlength=len(self.source.values)), out=first_link[1:])
+        return (*_flat(self.source), *_flat(self.target), self.links.values, first_link)
+
+
+@dataclass(frozen=True, eq=False)
+class RuleInstances:
+    """Occurrences of rules in a bitext, sentence by sentence; within a sentence pair each rule with its links once.
+
+    An instance is a span of words on each side (`begins`, then the first two columns of `spans`) with at most two holes
+    in it, in the order of the source side: four columns each, offset and length on the source and on the target side.
+    `counts` are multiples of 1 / `ONE`.
+    """
+
+    sentence: NDArray[np.int32]
+    begins: NDArray[np.uint16]
+    spans: NDArray[np.uint8]
+    counts: NDArray[np.uint64]
+
+    def __len__(self) -> int:
+        return len(self.sentence)
+
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """The columns, for kernels."""
+        return self.sentence, self.begins, self.spans, self.counts
+
+
+def _flat(rows: Ragged[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    return rows.values, rows.offsets

@@ -1,0 +1,1 @@
+"""Rules of hierarchical models: extraction and scores."""

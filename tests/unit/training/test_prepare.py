@@ -1,0 +1,61 @@
+import pytest
+
+from dragoman.training.prepare import Preparation, prepare
+
+
+def test_preparation_of_raw_text(tmp_path):
+    (tmp_path / "a.fr").write_text("L'ÉTÉ!\n", encoding="utf-8")
+    (tmp_path / "a.en.gz").write_text("It's SUMMER.\n", encoding="utf-8")  # compression goes by content
+    bitext, settings, casing = prepare(tmp_path / "a.fr", tmp_path / "a.en.gz", Preparation())
+    assert (bitext.source.lines(), bitext.target.lines()) == (["l' été !"], ["it 's summer ."])
+    assert (settings.source_language, settings.target_language, settings.tokenise, settings.lowercase) == (
+        "fr",
+        "en",
+        True,
+        True,
+    )
+    assert casing.restore("it 's summer .") == "It 's SUMMER ."
+    assert prepare(tmp_path / "a.fr", tmp_path / "a.en.gz", Preparation(recase=False)).casing is None
+    cased = prepare(tmp_path / "a.fr", tmp_path / "a.en.gz", Preparation(lowercase=False))
+    assert (cased.bitext.target.lines(), cased.casing) == (["It 's SUMMER ."], None)
+
+
+@pytest.mark.parametrize("tokenised", [False, True])
+def test_letters_are_composed_unless_told_otherwise(tmp_path, tokenised):
+    (tmp_path / "a.fr").write_text("e\u0301te\u0301\n\u00e9te\u0301\n", encoding="utf-8")
+    (tmp_path / "a.en").write_text("cafe\u0301\nplain\n", encoding="utf-8")
+    texts = tmp_path / "a.fr", tmp_path / "a.en"
+    found = prepare(*texts, Preparation(tokenised=tokenised))
+    assert found.bitext.source.lines() == ["\u00e9t\u00e9"] * 2
+    assert found.bitext.target.lines() == ["caf\u00e9", "plain"]
+    assert found.settings.unicode == "NFC"
+    left = prepare(*texts, Preparation(tokenised=tokenised, unicode="as-is"))
+    assert len(set(left.bitext.source.lines())) == 2
+    assert left.settings.unicode == "as-is"
+
+
+@pytest.mark.parametrize(
+    ("name", "language"),
+    [
+        ("train.fr", "fr"),
+        ("train.fr.gz", "fr"),
+        ("train", "en"),
+        ("train.txt", "en"),
+        ("x.de.tok", "en"),
+        ("a.1x", "en"),
+    ],
+)
+def test_the_language_is_the_ending(tmp_path, name, language):
+    (tmp_path / name).write_text("a\n")
+    (tmp_path / "other").write_text("a\n")
+    assert prepare(tmp_path / name, tmp_path / "other", Preparation())[1].source_language == language
+    chosen = Preparation(source_language="cs")
+    assert prepare(tmp_path / name, tmp_path / "other", chosen)[1].source_language == "cs"
+
+
+def test_tokenised_text_is_left_as_it_is(tmp_path):
+    (tmp_path / "a.fr").write_text("L'ÉTÉ !\n", encoding="utf-8")
+    bitext, settings, _ = prepare(tmp_path / "a.fr", tmp_path / "a.fr", Preparation(tokenised=True))
+    assert bitext.source.lines() == ["L'ÉTÉ !"]
+    assert not settings.tokenise
+    assert not settings.lowercase
