@@ -185,3 +185,24 @@ def test_decisions_are_tuned_and_experiments_done(dragoman, folder, tmp_path):
     found = dragoman("experiment", folder / "plan.toml", "--out", tmp_path / "experiment", "--threads", 1)
     assert found.code == 0, found.err
     assert (tmp_path / "experiment" / "report.html").exists()
+
+
+def test_rules_on_demand_are_shown_filtered_and_given_features_as_those_of_a_table(dragoman, toy, tmp_path):
+    toy.write(tmp_path, test=slice(20))
+    first = toy.pairs[0].source
+    found = {}
+    for kind, flags in (("table", []), ("demand", ["--on-demand"])):
+        model, small, rich = (tmp_path / f"{kind}-{name}" for name in ("model", "small", "rich"))
+        assert dragoman(*toy.train, "--alignment", toy.links, "--hierarchical", *flags, "--out", model).code == 0
+        shown = [dragoman("model", "show", model, side).out for side in (first[0], f"{first[0]} [X]")]
+        assert "0 translations" not in shown[1]
+        assert dragoman("model", "filter", model, "--source", tmp_path / "test.s", "--out", small).code == 0
+        features = ["--feature", "word-pair:source-words=0,target-words=0", "--feature", "phrase-length"]
+        assert dragoman("model", "add-features", model, *features, "--out", rich).code == 0
+        details = [tmp_path / f"{kind}-{name}.jsonl" for name in ("small", "rich")]
+        for folder, path in zip((small, rich), details, strict=True):
+            assert dragoman("translate", "--model", folder, "--details", path, tmp_path / "test.s").code == 0
+        found[kind] = shown, [path.read_text(encoding="utf-8") for path in details]
+        assert len(Model.load(small).grammars["tm"]) > 0
+    assert found["table"] == found["demand"]
+    assert '"wp.' in found["table"][1][1]

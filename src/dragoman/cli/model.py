@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -16,7 +16,9 @@ from dragoman.core.errors import UsageError
 from dragoman.core.live import live_progress
 from dragoman.core.options import Options, options_from
 from dragoman.core.progress import available_cores
+from dragoman.core.ragged import Ragged
 from dragoman.core.registry import Registry
+from dragoman.core.vocab import UNK
 from dragoman.formats.tagged_text import TaggedText, read_factored, read_tags
 from dragoman.model.bundle import Model, verify
 from dragoman.model.corpus_grammar import CorpusGrammar
@@ -191,7 +193,8 @@ def print_phrase(model: Model, phrase: str, most: int) -> None:
     """Print the translations of a source phrase, or side of a rule, with their scores."""
     ids = [-1 if word == _HOLE and model.grammars else model.source_vocab.id(word) for word in phrase.split()]
     console = terminal.output()
-    parts: dict[str, PhraseTable | Grammar] = {**model.tables, **model.grammars}
+    grammars = {name: _rules_of(grammar, ids) for name, grammar in model.grammars.items()}
+    parts: dict[str, PhraseTable | Grammar] = {**model.tables, **grammars}
     for name, table in parts.items():
         found = table.lookup(ids)
         rows = []
@@ -206,6 +209,15 @@ def print_phrase(model: Model, phrase: str, most: int) -> None:
             rows.append((target, *scores, links))
         title = f"{name}: {len(found)} translations of '{phrase}'"
         console.print(terminal.table(title, ["target", *table.score_names, "links"], rows))
+
+
+def _rules_of(grammar: Grammar | CorpusGrammar, side: Sequence[int]) -> Grammar:
+    """The rules with a source side, perhaps among others; those on demand are looked up for words around holes."""
+    if isinstance(grammar, Grammar):
+        return grammar
+    hole = [UNK] * grammar.options.min_hole_source
+    words = [word for symbol in side for word in (hole if symbol < 0 else [symbol])]
+    return grammar.for_sentences(Ragged.of([words], np.int32))
 
 
 def _spelt(model: Model, side: NDArray[np.int32]) -> str:

@@ -211,17 +211,23 @@ class Model:
         return prefix in self._ready and self._ready[prefix].has(rest)
 
     def filtered(self, corpus: Corpus, *, threads: int = 1, progress: Progress = SILENT) -> Model:
-        """Keep only the phrase pairs and rules whose source side fits on a text (in the words of `source_vocab`)."""
+        """Keep only the phrase pairs and rules whose source side fits on a text (in the words of `source_vocab`).
+
+        What is left of a grammar on demand is a table of its rules for the text.
+        """
         tables = {}
         for name, table in self.tables.items():
             rows = table.rows_for(corpus, threads=threads, progress=progress)
             tables[name] = PhraseTable.from_pairs(table.to_pairs(self.source_vocab, self.target_vocab).take(rows))
-        rules = rules_for(
-            [*self.grammars.values()], corpus, self.settings.span_limit, threads=threads, progress=progress
-        )
+        limit = self.settings.span_limit
+        known = [
+            grammar.for_sentences(corpus.sentences, span_limit=limit, threads=threads, progress=progress)
+            for grammar in self.grammars.values()
+        ]
+        rules = rules_for(known, corpus, limit, threads=threads, progress=progress)
         grammars = {
             name: Grammar.from_pairs(grammar.to_pairs(self.source_vocab, self.target_vocab).take(rows))
-            for (name, grammar), rows in zip(self.grammars.items(), rules, strict=True)
+            for name, grammar, rows in zip(self.grammars, known, rules, strict=True)
         }
         return replace(self, tables=tables, grammars=grammars)
 

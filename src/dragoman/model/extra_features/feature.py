@@ -22,6 +22,7 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.store import Arrays
 from dragoman.core.vocab import BOS, EOS, SPECIAL, Vocab
 from dragoman.formats.tagged_text import TaggedText
+from dragoman.model.corpus_grammar import CorpusGrammar
 from dragoman.model.grammar import Grammar
 from dragoman.model.phrase_table import PhraseTable
 
@@ -89,7 +90,7 @@ class ModelParts:
     target_vocab: Vocab
     tables: Mapping[str, PhraseTable]
     tagged: TaggedText | None = None
-    grammars: Mapping[str, Grammar] = field(default_factory=dict)
+    grammars: Mapping[str, Grammar | CorpusGrammar] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -129,10 +130,13 @@ def named_rows(pairs: int, row: NDArray[np.integer], ids: NDArray[np.int32], nam
 
 def need_links(feature: str, parts: ModelParts) -> None:
     """Refuse tables and grammars without word links."""
-    for kind, tables in (("phrase table", parts.tables), ("grammar", parts.grammars)):
-        for name, table in tables.items():
-            if table.alignments is None:
-                raise UsageError(f"{feature} needs word links, which the {kind} '{name}' has not")
+    tables = [("phrase table", name, table.alignments) for name, table in parts.tables.items()]
+    tables += [
+        ("grammar", name, rules.alignments) for name, rules in parts.grammars.items() if isinstance(rules, Grammar)
+    ]
+    for kind, name, links in tables:
+        if links is None:
+            raise UsageError(f"{feature} needs word links, which the {kind} '{name}' has not")
 
 
 def learnt_array(learnt: Arrays, name: str, dtype: type[T], *, below: int | None = None) -> NDArray[T]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dragoman.core.store import Arrays
 from dragoman.core.vocab import UNK, Vocab
+from dragoman.model.corpus_grammar import CorpusGrammar
 from dragoman.model.extra_features.feature import ModelParts, learnt_array
 from dragoman.model.grammar import Grammar
 from dragoman.model.phrase_table import PhraseTable
@@ -58,7 +59,7 @@ class WordClasses:
 def frequent_words(parts: ModelParts, side: Side, limit: int) -> NDArray[np.int32]:
     """The ids of the `limit` words that occur most often in phrase pairs or rules, most frequent first; 0 is no limit.
 
-    Each of them counts as often as it was extracted, if its table knows.
+    Each of them counts as often as it was extracted, if its table knows; of a grammar on demand the text counts.
     """
     vocab = _vocab(parts, side)
     frequency = np.zeros(len(vocab))
@@ -84,7 +85,10 @@ def _frequencies(table: PhraseTable, side: Side, words: int) -> NDArray[np.float
     return np.bincount(phrases.values, np.repeat(of_phrase, phrases.lengths), minlength=words).astype(np.float64)
 
 
-def _rule_frequencies(grammar: Grammar, side: Side, words: int) -> NDArray[np.float64]:
+def _rule_frequencies(grammar: Grammar | CorpusGrammar, side: Side, words: int) -> NDArray[np.float64]:
+    if isinstance(grammar, CorpusGrammar):
+        text = grammar.text.source if side == "source" else grammar.text.target
+        return np.bincount(text.values, minlength=words).astype(np.float64)
     weights, sides = _times(grammar), grammar.targets
     if side == "source":
         used = np.flatnonzero(np.diff(grammar.first_rule))
