@@ -112,11 +112,12 @@ class ChartTranslator(Translator):
 
 
 class ChartSearched(Searched):
-    """A batch of sentences after the search."""
+    """A batch of sentences after the search; `global_values` are of features that a search cannot see."""
 
-    def __init__(self, batch: ChartBatch, found: Found, *, threads: int = 1):
+    def __init__(self, batch: ChartBatch, found: Found, *, global_values: FeatureRows | None = None, threads: int = 1):
         self.batch = batch
         self.found = found
+        self._global_values = global_values
         self._threads = threads
 
     def __len__(self) -> int:
@@ -134,6 +135,7 @@ class ChartSearched(Searched):
             offsets = np.concatenate([[0], np.cumsum([len(graph.rules) for graph in graphs])]).astype(np.int64)
             edges = self._features(graphs, [np.arange(len(graph.rules)) for graph in graphs])
             every = edges.sum_over(Ragged(np.arange(offsets[-1], dtype=np.int32), offsets))
+            every = every if self._global_values is None else FeatureRows.join([every, self._global_values])
             rows = [every.row(i) for i in range(len(self))]
         source, scores = self.batch.rules.source, self.found.scores.tolist()
         return [describe(self.batch, graph, source.line(i), scores[i], rows[i]) for i, graph in enumerate(graphs)]
