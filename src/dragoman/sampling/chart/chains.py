@@ -71,8 +71,8 @@ def run_chains(
     word of its own. A systematic scan makes them kind by kind, a random one in any order, by their rates; the rule or
     part that a move changes is always drawn. `burn_in` are the temperatures of the scans before the first sample. Draws
     come from the forest without language models of the `proposal`, the same rules under other weights, by default from
-    that of `batch`. Sentence `s` has random numbers of its own that depend on the seed, on `first_number + s` and on the
-    chain only.
+    that of `batch`. Sentence `s` has random numbers of its own that depend on the seed, on `first_number + s` and on
+    the chain only.
     """
     source, count = batch.rules.source, len(batch.rules.match_offsets) - 1
     _check_schedule(batch, schedule, temperature, burn_in)
@@ -153,11 +153,9 @@ def _feature_arrays(
     return [(address, weight, source, target) for address, _, weight, _, source, target in arrays]
 
 
-def _check_schedule(
-    batch: ChartBatch, schedule: Schedule, temperature: float, burn_in: NDArray[np.float64]
-) -> None:
+def _check_schedule(batch: ChartBatch, schedule: Schedule, temperature: float, burn_in: NDArray[np.float64]) -> None:
     schedule.refuse(_OF_PHRASES, "hierarchical")
-    # With glue, every part can become single words, and anything can come of them; without, the root is one of the nodes.
+    # With glue, every part can become single words, and anything can come of them; without it, the root can change.
     if not schedule.jump_every and not (schedule.glue if batch.model.settings.glue else schedule.subtree):
         raise UsageError("the chain cannot get everywhere; expected jumps, or moves of subtrees and of glue")
     for value in (temperature, *burn_in.tolist()):

@@ -1,7 +1,7 @@
 """Edges of the forest without language models: a match and one of its rules, as one number.
 
-They are numbered in their sentence, by match and then by rule within the match's source side, so that a derivation, a row
-of edges in pre-order, has the same numbers in every batch.
+They are numbered in their sentence, by match and then by rule within the match's source side, so that a derivation, a
+row of edges in pre-order, has the same numbers in every batch.
 """
 
 from __future__ import annotations

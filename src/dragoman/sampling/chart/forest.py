@@ -85,8 +85,8 @@ def _reaches(heads: dict[tuple[int, int, int], int], edges: list[int], arities: 
     """Whether a derivation, edges in pre-order with the number of their tails, leads to the goal."""
     nodes: list[int] = []  # roots of what has been read, the last on the left
     for edge, arity in zip(reversed(edges), reversed(arities), strict=True):
-        tails = [nodes.pop() for _ in range(arity)]
-        node = heads.get((edge, *tails, *[-1] * (2 - arity)))
+        first = nodes.pop() if arity > 0 else -1
+        node = heads.get((edge, first, nodes.pop() if arity > 1 else -1))
         if node is None:
             return False
         nodes.append(node)
