@@ -20,7 +20,8 @@ class Phrase:
 class Subtree:
     """One rule of a hierarchical derivation: the words that it covers on both sides, and what fills its holes.
 
-    `children` come in the order of the source. `links` join words of the rule itself; glue has none.
+    `children` come in the order of the source; those of glue are all that it joins. `links` join words of the rule
+    itself; glue has none.
     """
 
     source: tuple[int, int]
@@ -32,7 +33,13 @@ class Subtree:
 
     def all_links(self) -> tuple[tuple[int, int], ...]:
         """The links of all words below, by source."""
-        return tuple(sorted([*self.links, *(link for child in self.children for link in child.all_links())]))
+        found: list[tuple[int, int]] = []
+        below = [self]
+        while below:
+            tree = below.pop()
+            found += tree.links
+            below += tree.children
+        return tuple(sorted(found))
 
 
 @dataclass(frozen=True)

@@ -170,9 +170,15 @@ class ChartBatch:
             outcomes=found["outcomes"],
             scores=found["best_scores"],
             pops=found["pops"],
-            best=_graphs(found, "best."),
-            every=_graphs(found, "all.") if forests else None,
+            best=self._graphs(found, "best."),
+            every=self._graphs(found, "all.") if forests else None,
         )
+
+    def _graphs(self, found: Mapping[str, NDArray[Any]], prefix: str) -> Graphs:
+        arrays = {name.removeprefix(prefix): array for name, array in found.items() if name.startswith(prefix)}
+        # The kernel has no rows of no columns, which are those of a model without language models.
+        arrays["lm_scores"] = arrays["lm_scores"].reshape(len(arrays["rules"]), len(self.model.language_models))
+        return Graphs(**arrays)
 
     def _automaton(self, name: str) -> tuple[Any, ...]:
         model = self.model.language_models[name]
@@ -190,7 +196,3 @@ class ChartBatch:
                 ids = np.concatenate([ids, model.ids_of(model.vocab)[found]])
             rows[k] = np.where(rules.words.values < 0, rules.words.values, ids[rules.words.values])
         return rows
-
-
-def _graphs(found: Mapping[str, NDArray[Any]], prefix: str) -> Graphs:
-    return Graphs(**{name.removeprefix(prefix): array for name, array in found.items() if name.startswith(prefix)})

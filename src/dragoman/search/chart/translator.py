@@ -18,6 +18,7 @@ from dragoman.forest.nbest import nbest
 from dragoman.model.bundle import Model
 from dragoman.search.chart.batch import ChartBatch, Found, Graphs, RuleFeature, SpanFeature
 from dragoman.search.chart.derivation import describe
+from dragoman.search.chart.finite import check_scores
 from dragoman.search.chart.graph import SentenceGraph, edge_features, hypergraph
 from dragoman.search.chart.rules import ChartRules, RuleCollector
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
@@ -91,6 +92,7 @@ class ChartTranslator(Translator):
     ) -> ChartSearched:
         """Search a batch of tokenised sentences, by dense and sparse features: global ones count for nothing."""
         batch = self.batch(part)
+        check_scores(batch)
         wanted = None
         if targets is not None:
             wanted = Ragged(*batch.rules.vocab.encode("".join(f"{target}\n" for target in targets).encode()))

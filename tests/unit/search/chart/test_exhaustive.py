@@ -1,0 +1,247 @@
+"""Charts against enumeration: on random tiny models all that a search says must hold of all derivations, listed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dragoman.core.errors import DataError
+from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.weights import Weights
+from dragoman.forest.inside_outside import expected_features, log_partition
+from dragoman.forest.kbest import kbest
+from dragoman.forest.probability import translation_log_probability
+from dragoman.search.chart.translator import ChartTranslator
+from dragoman.search.limits import SearchLimits, SpaceLimits
+from oracles import chart_space, forest
+
+EVERYTHING = SearchLimits(algorithm="exhaustive")
+
+
+def random_spaces(first, number, **settings):
+    """Spaces of sentences that have derivations."""
+    for seed in range(first, first + number):
+        space = chart_space.random_space(np.random.default_rng(seed), **settings)
+        if space.derivations:
+            yield space
+
+
+def listed(graph):
+    """All derivations of a hypergraph by text, spans and target sides of rules: scores with rows of features."""
+    found = {}
+    for derivation in forest.derivations(graph):
+        steps = []
+        for edge in derivation.edges:
+            if graph.features.row(edge).get("rule_penalty"):
+                symbols = graph.templates[int(graph.template_ids[edge])].tolist()
+                side = tuple(graph.vocab[symbol] if symbol >= 0 else symbol for symbol in symbols)
+                steps.append((tuple(graph.spans[edge].tolist()), side))
+        rows = [graph.features.row(edge) for edge in derivation.edges]
+        sums = [sum(row.get(name, 0.0) for row in rows) for name in graph.features.names]
+        found.setdefault((graph.vocab.text(derivation.words), by_span(steps)), []).append((derivation.score, *sums))
+    return {key: sorted(rows, key=rounded) for key, rows in found.items()}
+
+
+def enumerated(space):
+    """The same of what was enumerated."""
+    found = {}
+    for derivation, row, score in zip(space.derivations, space.rows.tolist(), space.scores.tolist(), strict=True):
+        steps = [(span, rule.target) for span, rule in derivation.steps]
+        found.setdefault((" ".join(derivation.words), by_span(steps)), []).append((score, *row))
+    return {key: sorted(rows, key=rounded) for key, rows in found.items()}
+
+
+def by_span(steps):
+    return tuple(sorted(steps, key=lambda step: (step[0], [str(symbol) for symbol in step[1]])))
+
+
+def rounded(row):
+    return [round(value, 7) for value in row]
+
+
+def assert_same(graph, space):
+    found, expected = listed(graph), enumerated(space)
+    assert found.keys() == expected.keys()
+    for key, rows in expected.items():
+        np.testing.assert_allclose(np.array(found[key]), np.array(rows), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("first", range(0, 200, 20))
+def test_the_exhaustive_chart_has_every_derivation_with_its_features(first):
+    for space in random_spaces(first, 20, most=100):
+        graph = ChartTranslator(space.model, limits=EVERYTHING).search(space.sentence)
+        graph.check()
+        assert list(graph.features.names) == space.model.feature_names
+        assert_same(graph, space)
+
+
+@pytest.mark.parametrize("first", range(1000, 1200, 20))
+def test_sums_and_lists_are_those_of_enumeration(first):
+    for space in random_spaces(first, 20):
+        translator = ChartTranslator(space.model, limits=EVERYTHING)
+        graph = translator.search(space.sentence)
+        log_z = np.logaddexp.reduce(space.scores)
+        assert log_partition(graph) == pytest.approx(log_z, abs=1e-9)
+        shares = np.exp(space.scores - log_z)
+        np.testing.assert_allclose(expected_features(graph), shares @ space.rows, rtol=0, atol=1e-9)
+        best = kbest(graph, len(space.scores) + 1)
+        np.testing.assert_allclose(best.scores, np.sort(space.scores)[::-1], rtol=0, atol=1e-9)
+        for text, numbers in space.texts.items():
+            words = graph.vocab.encode(f"{text}\n".encode())[0]
+            share = np.logaddexp.reduce(space.scores[numbers]) - log_z
+            assert translation_log_probability(graph, words) == pytest.approx(share, abs=1e-9)
+        (found,) = translator.translate([space.sentence], features=True)
+        assert found.score == pytest.approx(space.scores.max(), abs=1e-9)
+        weighted = sum(space.model.weights[name] * value for name, value in found.features.items())
+        assert weighted == pytest.approx(found.score, abs=1e-9)
+        (lists,) = translator.nbest([space.sentence], 10)
+        np.testing.assert_allclose(lists.features.dot(space.model.weights), lists.scores, rtol=0, atol=1e-9)
+        scores = dict(zip(range(len(space.scores)), space.scores, strict=True))
+        for h, score in enumerate(lists.scores.tolist()):
+            text = lists.line(h)
+            assert min(abs(scores[i] - score) for i in space.texts[text]) < 1e-9
+
+
+@pytest.mark.parametrize("first", range(2000, 2100, 20))
+def test_forced_targets_keep_all_their_derivations_and_no_other(first):
+    for space in random_spaces(first, 20, most=100):
+        rng = np.random.default_rng(first)
+        translator = ChartTranslator(space.model, limits=EVERYTHING)
+        texts = space.texts
+        for text in rng.permutation(sorted(texts))[:6].tolist():
+            graph = translator.force(space.sentence, text)
+            graph.check()
+            picked = texts[text]
+            few = chart_space.Space(
+                space.model,
+                space.sentence,
+                [space.derivations[i] for i in picked],
+                space.rows[picked],
+                space.scores[picked],
+            )
+            assert_same(graph, few)
+        for text in ("", "e0", "e1 e1", "e0 e1 e2", "no such words", " ".join(next(iter(texts)).split()[:-1])):
+            reached = translator.force(space.sentence, text) is not None
+            assert reached == (text in texts)
+
+
+@pytest.mark.parametrize("first", range(3000, 3200, 20))
+def test_cubes_that_never_prune_find_everything_and_others_nothing_better(first):
+    for space in random_spaces(first, 20):
+        huge = ChartTranslator(space.model, limits=SearchLimits(pop_limit=1_000_000)).search(space.sentence)
+        np.testing.assert_allclose(
+            kbest(huge, len(space.scores) + 1).scores, np.sort(space.scores)[::-1], rtol=0, atol=1e-9
+        )
+        for limits in (SearchLimits(pop_limit=1), SearchLimits(pop_limit=3), SearchLimits(beam_threshold=0.5)):
+            (found,) = ChartTranslator(space.model, limits=limits).translate([space.sentence], features=True)
+            assert found.score <= space.scores.max() + 1e-9
+            row = np.array([found.features.get(name, 0.0) for name in space.model.feature_names])
+            same = np.abs(space.rows - row).max(axis=1) < 1e-9
+            assert np.abs(space.scores[same] - found.score).min() < 1e-9
+            assert any(" ".join(space.derivations[i].words) == found.text for i in np.flatnonzero(same))
+
+
+def test_what_has_no_derivation_is_refused():
+    refused = 0
+    for seed in range(100):
+        space = chart_space.random_space(np.random.default_rng(seed), glue=False)
+        if not space.derivations:
+            refused += 1
+            for limits in (EVERYTHING, SearchLimits()):
+                with pytest.raises(DataError, match=rf"no derivation of '{space.sentence}'.*glue = true in its"):
+                    list(ChartTranslator(space.model, limits=limits).translate([space.sentence]))
+            assert ChartTranslator(space.model).force(space.sentence, "e0") is None
+    assert refused > 10
+
+
+@pytest.mark.parametrize("first", range(4000, 4060, 20))
+def test_limits_of_a_translator_replace_those_of_the_model(first):
+    for space in random_spaces(first, 20, table_limit=2):
+        for limit in (0, 1):
+            words = space.sentence.split()
+            while (
+                chart_space.number(chart_space.matches(space.model, " ".join(words), table_limit=limit), len(words))
+                > 300
+            ):
+                words.pop()
+            other = chart_space.Space.of(space.model, " ".join(words), table_limit=limit)
+            if other.derivations:
+                limits = SpaceLimits(table_limit=limit)
+                graph = ChartTranslator(space.model, limits=EVERYTHING, space=limits).search(other.sentence)
+                np.testing.assert_allclose(kbest(graph, 1000).scores, np.sort(other.scores)[::-1], rtol=0, atol=1e-9)
+        dropped = chart_space.Space.of(space.model, space.sentence, drop_unknown=True)
+        translator = ChartTranslator(space.model, limits=EVERYTHING, space=SpaceLimits(unknown_words="drop"))
+        graph = translator.search(space.sentence)
+        np.testing.assert_allclose(kbest(graph, 1000).scores, np.sort(dropped.scores)[::-1], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_given_translations_are_the_only_ones_of_their_words(seed):
+    rng = np.random.default_rng(5000 + seed)
+    model = chart_space.random_model(rng, grammars=2, span_limit=int(rng.integers(1, 5)), glue=True, rules=10)
+    words = [*chart_space.random_sentence(rng, 4).split(), "f0"]
+    begin = int(rng.integers(len(words)))
+    end = int(rng.integers(begin + 1, len(words) + 1))
+    given = {(begin, end): [("e1 new", np.log(0.25)), ("e3", np.log(0.75))]}
+    tag = f'<x translation="e1 new||e3" prob="0.25||0.75">{" ".join(words[begin:end])}</x>'
+    line = " ".join([*words[:begin], tag, *words[end:]])
+    space = chart_space.Space.of(model, " ".join(words), given=given)
+    translator = ChartTranslator(model, limits=EVERYTHING, markup=True)
+    assert_same(translator.search(line), space)
+    (found,) = translator.translate([line])
+    assert found.source == " ".join(words)
+    assert found.score == pytest.approx(space.scores.max(), abs=1e-9)
+
+
+def number_of_words(rules):
+    """A feature of rules."""
+    counts = [sum(word >= 0 for word in row.tolist()) ** 2 for row in rules.words]
+    return FeatureRows.from_dense(["square"], np.array(counts, np.float64)[:, None])
+
+
+def widths(rules):
+    """A feature of spans: how wide the first hole is, in one that has two."""
+    values = np.where(rules.matches[:, 5] >= 0, rules.matches[:, 4] - rules.matches[:, 3], 0)
+    return FeatureRows.from_dense(["width"], values[:, None].astype(np.float64))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_features_of_rules_and_spans_take_part(seed):
+    rng = np.random.default_rng(6000 + seed)
+    space = chart_space.random_space(rng, glue=True)
+    weights = space.model.weights.updated({"square": 0.7, "width": -1.1})
+    settings = {"rule_features": [number_of_words], "span_features": [widths]}
+    found = chart_space.matches(space.model, space.sentence)
+    holes = {}
+    for match in found:
+        for rule in match.rules:
+            holes.setdefault((match.span, rule), []).append(match.holes)
+    graph = ChartTranslator(space.model, weights, limits=EVERYTHING, **settings).search(space.sentence)
+    by_square = {}
+    for derivation in forest.derivations(graph):
+        rows = [graph.features.row(edge) for edge in derivation.edges]
+        sums = {name: sum(row.get(name, 0.0) for row in rows) for name in graph.features.names}
+        assert derivation.score == pytest.approx(sum(weights[n] * v for n, v in sums.items()), abs=1e-9)
+        by_square.setdefault(graph.vocab.text(derivation.words), []).append(sums["square"])
+    for text, numbers in space.texts.items():
+        squares = [
+            sum(sum(isinstance(symbol, str) for symbol in rule.target) ** 2 for _, rule in space.derivations[i].steps)
+            for i in numbers
+        ]
+        assert sorted(squares) == sorted(by_square[text])
+    for edge in range(graph.edges):
+        row = graph.features.row(edge)
+        if row.get("width"):
+            first, second = (graph.spans[graph.first_edge[tail]].tolist() for tail in graph.tails[edge].tolist())
+            assert row["width"] == first[1] - first[0]
+            assert second[0] >= first[1]
+    cube = ChartTranslator(space.model, weights, limits=SearchLimits(pop_limit=100_000), **settings)
+    assert next(cube.translate([space.sentence])).score == pytest.approx(kbest(graph, 1).scores[0], abs=1e-9)
+
+
+def test_reweighted_charts_score_as_if_searched_again():
+    for space in random_spaces(7000, 20):
+        other = Weights({name: value * -0.7 + 0.1 for name, value in space.model.weights.items()})
+        graph = ChartTranslator(space.model, limits=EVERYTHING).search(space.sentence).reweighted(other)
+        scores = space.rows @ other.vector(space.model.feature_names)
+        np.testing.assert_allclose(kbest(graph, 1000).scores, np.sort(scores)[::-1], rtol=0, atol=1e-9)
