@@ -14,15 +14,13 @@ from dragoman.core.ragged import Ragged
 from dragoman.sampling.global_features import GlobalFunctions
 from dragoman.sampling.schedule import Schedule, checked_seed
 from dragoman.search.chart.batch import ChartBatch
+from dragoman.search.chart.finite import check_scores
 
 #: What chains do, in the kernel's order; a jump draws a whole derivation.
 MOVES = ("subtree", "rule", "glue", "jump")
 
 #: Options of chains over phrases, which have no meaning here.
 _OF_PHRASES = ("merge_split", "reorder", "retranslate", "forward_share", "collect")
-
-#: Scores beyond this are overflowing, or were infinite to begin with.
-_LARGEST = 1e100
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,13 +74,13 @@ def run_chains(
     """
     source, count = batch.rules.source, len(batch.rules.match_offsets) - 1
     _check_schedule(batch, schedule, temperature, burn_in)
-    _check_scores(batch, first_number)
+    check_scores(batch, first_number)
     if starts is None:
         starts = Ragged(np.empty(0, np.int32), np.zeros(count + 1, np.int64))
     if len(starts) != count:
         raise ValueError(f"{len(starts)} derivations to start from for {count} sentences")
     if proposal is not None:
-        _check_scores(proposal, first_number)
+        check_scores(proposal, first_number)
     try:
         out = kernels.chart_sample(
             batch.arrays,
@@ -161,26 +159,3 @@ def _check_schedule(batch: ChartBatch, schedule: Schedule, temperature: float, b
     for value in (temperature, *burn_in.tolist()):
         if not (np.isfinite(value) and value > 0):
             raise UsageError(f"the temperature is {value}; expected a finite number above 0")
-
-
-def _check_scores(batch: ChartBatch, first_number: int) -> None:
-    """Refuse rules whose scores are not finite: no derivation would be better than another."""
-    batch.weights.check_finite()
-    with np.errstate(over="ignore", invalid="ignore"):  # which is what we are looking for
-        arrays = batch.arrays
-        wrong = np.flatnonzero(~(np.abs(arrays.local) < _LARGEST))
-        spans = np.flatnonzero(~(np.abs(arrays.match_scores) < _LARGEST))
-    for rule in wrong[:1].tolist():
-        place = int(np.flatnonzero(batch.rules.matches[:, 0] == batch.rules.side[rule])[0])
-        sentence = int(np.searchsorted(batch.rules.match_offsets, place, side="right"))
-        words = batch.rules.words[rule]
-        raise DataError(
-            f"sentence {first_number + sentence}: a rule that writes '{batch.rules.vocab.text(words[words >= 0])}' "
-            f"scores {arrays.local[rule]:g}",
-            expected="features and weights whose sum is finite",
-        )
-    for name in (*batch.model.language_models, "glue"):
-        if not abs(batch.weights.get(name, 0.0)) < _LARGEST:
-            raise DataError(f"{name} has the weight {batch.weights[name]:g}", expected="weights that sum up finitely")
-    if len(spans):
-        raise DataError(f"a span scores {arrays.match_scores[spans[0]]:g}", expected="features that are finite")

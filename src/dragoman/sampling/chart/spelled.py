@@ -37,6 +37,8 @@ class Spelled:
         out = kernels.chart_derivations(batch.arrays, sentences, derivations.values, derivations.offsets)
         words = Ragged(out.pop("words"), out.pop("word_offsets"))
         parts = Ragged(out.pop("parts"), out.pop("part_offsets"))
+        # The kernel has no rows of no columns, which are those of a model without language models.
+        out["lm_scores"] = out["lm_scores"].reshape(len(out["rules"]), len(batch.model.language_models))
         return cls(batch, sentences, Graphs(**out), words, parts)
 
     def features(self) -> FeatureRows:
