@@ -73,7 +73,7 @@ def run_chains(
     the chain only.
     """
     source, count = batch.rules.source, len(batch.rules.match_offsets) - 1
-    _check_schedule(batch, schedule, temperature, burn_in)
+    _check_schedule(schedule, temperature, burn_in)
     check_scores(batch, first_number)
     if starts is None:
         starts = Ragged(np.empty(0, np.int32), np.zeros(count + 1, np.int64))
@@ -151,11 +151,10 @@ def _feature_arrays(
     return [(address, weight, source, target) for address, _, weight, _, source, target in arrays]
 
 
-def _check_schedule(batch: ChartBatch, schedule: Schedule, temperature: float, burn_in: NDArray[np.float64]) -> None:
+def _check_schedule(schedule: Schedule, temperature: float, burn_in: NDArray[np.float64]) -> None:
     schedule.refuse(_OF_PHRASES, "hierarchical")
-    # With glue, every part can become single words, and anything can come of them; without it, the root can change.
-    if not schedule.jump_every and not (schedule.glue if batch.model.settings.glue else schedule.subtree):
-        raise UsageError("the chain cannot get everywhere; expected jumps, or moves of subtrees and of glue")
+    if not any(schedule.chart_rates) and not schedule.jump_every:
+        raise UsageError("the chain has no moves and no jumps; expected subtree, rule, glue or jumps")
     for value in (temperature, *burn_in.tolist()):
         if not (np.isfinite(value) and value > 0):
             raise UsageError(f"the temperature is {value}; expected a finite number above 0")

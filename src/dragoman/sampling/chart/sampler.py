@@ -66,7 +66,8 @@ class ChartSampler(Sampler):
                 tried=visited.tried,
                 accepted=visited.changed,
                 collected=visited.collected,
-                components=np.ones(len(part), np.int64),  # all kinds of moves together lead everywhere
+                # Every part can be cut into single words, and anything can come of them; without glue the root can change.
+                components=np.ones(len(part), np.int64),
             )
             number += len(part)
 
