@@ -6,6 +6,7 @@ import functools
 import itertools
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,11 @@ class Case:
         space = chart_space.random_space(rng, most=most, **settings)
         # Else what is unknown would decide everything.
         weights = space.model.weights.updated({"unknown_word": 0.01})
-        self.model, self.sentence = space.model, space.sentence
+        self.model, self.sentence, self.space = (
+            space.model,
+            space.sentence,
+            replace(space, scores=space.rows @ weights.vector(space.model.feature_names)),
+        )
         self.translator = ChartTranslator(self.model, weights, limits=EVERYTHING)
         self.batch = self.translator.batch([self.sentence])
         self.length = len(self.sentence.split())
