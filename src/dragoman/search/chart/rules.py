@@ -33,8 +33,8 @@ class ChartRules:
     Rows of `matches` are a side, the span that it covers, and the spans of its holes (-1 where there is none); those of
     sentence `i` are `match_offsets[i]` to `match_offsets[i + 1]`, by rising end and falling begin. Side `s` has the
     rules `first_rule[s]` to `first_rule[s + 1]`. Target sides are words of `vocab`, which holds the target words
-    of the model and unknown source words, or -1 and -2 for what fills the holes. `grammar` and `row` say where a rule is
-    from, -1 for unknown and given words. `dense` has a column for each feature of the model.
+    of the model and unknown source words, or -1 and -2 for what fills the holes. `grammar` and `row` say where a rule
+    is from, -1 for unknown and given words. `dense` has a column for each feature of the model.
     """
 
     source: Corpus
