@@ -7,17 +7,18 @@ import pytest
 
 import dragoman as dm
 from dragoman.decision import RULES
-from dragoman.sampling import sampler
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.tuner import Tuner
 from oracles import chart_space, linked_rules
 
-#: What is to be had only from a sampler of derivations with rules, of which there is none yet: methods that learn from
-#: samples, and samples as evidence. To be emptied when there is one.
-AWAITED = ("risk-corpus", "risk-sentence", "samplerank", "samples")
-
 #: Small enough to try them all.
-FEWER = {"lus": {"samples": 200, "starts": 1}}
+RISK = {"minibatch": 4, "samples": 20, "burn_in": 5, "updates": 2, "evaluate_every": 1}
+FEWER = {
+    "lus": {"samples": 200, "starts": 1},
+    "risk-corpus": RISK,
+    "risk-sentence": RISK,
+    "samplerank": {"epochs": 2, "chains": 2, "samples": 10, "burn_in": 5},
+}
 
 
 def kinds(method):
@@ -27,13 +28,8 @@ def kinds(method):
     return ["nbest"] * method.takes_lists + ["hypergraph"] * method.takes_hypergraphs
 
 
-METHODS = [(name, kind) for name in TUNERS.names() if name not in AWAITED for kind in kinds(TUNERS.get(name))]
-DECISIONS = [(name, kind) for name in RULES.names() for kind in RULES.get(name).takes if kind not in AWAITED]
-
-
-def test_nothing_is_awaited_that_there_is():
-    assert bool(AWAITED) == ("chart" not in sampler._SAMPLERS)
-    assert set(AWAITED) <= {*TUNERS.names(), *(kind for name in RULES.names() for kind in RULES.get(name).takes)}
+METHODS = [(name, kind) for name in TUNERS.names() for kind in kinds(TUNERS.get(name))]
+DECISIONS = [(name, kind) for name in RULES.names() for kind in RULES.get(name).takes]
 
 
 class Trial:
@@ -78,7 +74,7 @@ def test_every_method_and_every_rule_work_together(trial, method, seen, rule, ki
     tuned = trial.system.with_weights(trial.tuned(method, seen))
     assert set(tuned.weights) == set(trial.system.model.feature_names)
     assert np.isfinite([*tuned.weights.values()]).all()
-    found = tuned.translate(trial.lines, decision=rule, evidence=kind, prepared=True)
+    found = tuned.translate(trial.lines, decision=rule, evidence=kind, samples=50, prepared=True)
     assert len(found) == len(trial.lines)
     for text, possible in zip(found, trial.possible, strict=True):
         assert text in possible

@@ -6,7 +6,7 @@ import functools
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -93,7 +93,50 @@ def random_model(
     model = Model(source_vocab, target_vocab, {}, lms, Weights(), settings, grammars=made)
     values = np.where(rng.random(99) < 0.1, 0.0, rng.normal(0.3, 0.4, 99)).tolist()
     weights = Weights(dict(zip(model.feature_names, values, strict=False)))
-    return Model(source_vocab, target_vocab, {}, lms, weights, settings, grammars=made)
+    return replace(model, weights=weights)
+
+
+def model_of(
+    rows: Sequence[tuple[str, str, float]],
+    *,
+    links: Sequence[Sequence[tuple[int, int]]] | None = None,
+    weights: Mapping[str, float] | None = None,
+    **settings: Any,
+) -> Model:
+    """A model of one grammar given as text (X1 and X2 are nonterminals) with p(e|f), all features weighing 1."""
+    pairs = rule_pairs([(source, target, (score,)) for source, target, score in rows], ("fwd",), links=links)
+    grammars = {"tm": Grammar.from_pairs(pairs)}
+    model = Model(pairs.source_vocab, pairs.target_vocab, {}, {}, Weights(), Settings(**settings), grammars=grammars)
+    return replace(model, weights=Weights(dict.fromkeys(model.feature_names, 1.0) | dict(weights or {})))
+
+
+def rule_pairs(
+    rows: Sequence[tuple[str, str, tuple[float, ...]]],
+    score_names: Sequence[str] = PHRASE_SCORES,
+    *,
+    links: Sequence[Sequence[tuple[int, int]]] | None = None,
+    counts: bool = False,
+) -> PhrasePairs:
+    """Rules given as text with their scores, as columns; counts are made up from the row's number."""
+    source_vocab, target_vocab = Vocab.of(SOURCE[:-1]), Vocab.of(TARGET)
+    sources, targets = (list(dict.fromkeys(row[k] for row in rows)) for k in (0, 1))
+    numbers = np.arange(1, len(rows) + 1, dtype=np.float32)
+    return PhrasePairs(
+        source_vocab,
+        target_vocab,
+        Ragged.of([_symbols(source_vocab, side) for side in sources], np.int32),
+        Ragged.of([_symbols(target_vocab, side) for side in targets], np.int32),
+        np.array([sources.index(row[0]) for row in rows], np.int32),
+        np.array([targets.index(row[1]) for row in rows], np.int32),
+        np.array([row[2] for row in rows], np.float32).reshape(len(rows), len(score_names)),
+        tuple(score_names),
+        alignments=Ragged.of([[256 * i + j for i, j in row] for row in links], np.uint16) if links else None,
+        counts=np.stack([numbers + 2, numbers + 1, numbers], axis=1) if counts else None,
+    )
+
+
+def _symbols(vocab: Vocab, side: str) -> list[int]:
+    return [-int(symbol[1:]) if symbol[0] == "X" else vocab.id(symbol) for symbol in side.split()]
 
 
 def random_pairs(
@@ -131,10 +174,12 @@ def random_language_model(rng: np.random.Generator) -> LanguageModel:
     text = [" ".join(rng.choice(words, rng.integers(1, 8))) for _ in range(12)]
     ngrams = estimate(Corpus.from_lines(text), KneserNey(order=int(rng.integers(1, 5))), progress=_Quiet())
     if rng.random() < 0.5:
-        orders = [ngrams.orders[0]]
-        for table in ngrams.orders[1:]:
-            kept = rng.random(len(table)) < 0.6
-            orders.append(NGramTable(table.words[kept], table.logprobs[kept], table.backoffs[kept]))
+        orders = []
+        for n, table in enumerate(ngrams.orders):
+            kept = rng.random(len(table)) < (1.0 if n == 0 else rng.choice([0.1, 0.3, 0.6]))
+            # Those without a back-off weight are no contexts, unless a longer one makes them so.
+            backoffs = np.where(rng.random(len(table)) < 0.5, 0, table.backoffs).astype(np.float32)
+            orders.append(NGramTable(table.words[kept], table.logprobs[kept], backoffs[kept]))
         ngrams = NGrams(ngrams.vocab, tuple(orders))
     return LanguageModel.from_ngrams(ngrams)
 

@@ -297,6 +297,11 @@ def _refuse_sides(pairs: PhrasePairs) -> None:
         count.append(np.stack([_occurrences(sides, NONTERMINAL - k) for k in range(MOST_NONTERMINALS)], axis=1))
         if sides.values.min(initial=0) < -MOST_NONTERMINALS or count[-1].max(initial=0) > 1:
             raise UsageError(f"a rule has other nonterminals on its {name} side; expected -1 and -2, each at most once")
+    holes = pairs.sources.values < 0
+    so_far = np.concatenate([[0], np.cumsum(holes)])
+    rank = so_far[1:] - np.repeat(so_far[pairs.sources.offsets[:-1]], pairs.sources.lengths)
+    if np.any(holes & (pairs.sources.values != -rank)):
+        raise UsageError("a rule has other nonterminals on its source side; expected -1 before -2")
     if np.any(count[0][pairs.source_ids] != count[1][pairs.target_ids]):
         raise UsageError("a rule has other nonterminals on its two sides; expected the same")
     words = pairs.sources.lengths - count[0].sum(axis=1)

@@ -10,7 +10,10 @@ from dragoman.sampling.schedule import Annealing
 from dragoman.search.translator import Searched, Translator
 
 #: Where annealing for each kind of model is.
-_ANNEALED = {"phrase": "dragoman.sampling.phrase.annealing:annealed"}
+_ANNEALED = {
+    "phrase": "dragoman.sampling.phrase.annealing:annealed",
+    "chart": "dragoman.sampling.chart.annealing:annealed",
+}
 
 
 def annealed(

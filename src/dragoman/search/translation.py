@@ -42,12 +42,14 @@ class Subtree:
     glue: bool = False
     features: Mapping[str, float] = field(default_factory=dict)
 
-    def rules(self, depth: int = 0) -> Iterator[tuple[int, Subtree]]:
+    def rules(self) -> Iterator[tuple[int, Subtree]]:
         """Yield all rules with their depth, each before what fills its holes; glue is none."""
-        if not self.glue:
-            yield depth, self
-        for child in self.children:
-            yield from child.rules(depth + (not self.glue))
+        below = [(0, self)]
+        while below:
+            depth, tree = below.pop()
+            if not tree.glue:
+                yield depth, tree
+            below += [(depth + (not tree.glue), child) for child in reversed(tree.children)]
 
     def all_links(self) -> tuple[tuple[int, int], ...]:
         """The links of all words below, by source."""

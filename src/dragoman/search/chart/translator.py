@@ -19,6 +19,7 @@ from dragoman.model.bundle import Model
 from dragoman.model.extra_features.feature import PairFeature
 from dragoman.search.chart.batch import ChartBatch, Found, Graphs, RuleFeature, SpanFeature
 from dragoman.search.chart.derivation import describe
+from dragoman.search.chart.finite import check_scores
 from dragoman.search.chart.graph import SentenceGraph, edge_features, hypergraph
 from dragoman.search.chart.rules import ChartRules, RuleCollector
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
@@ -97,6 +98,7 @@ class ChartTranslator(Translator):
     ) -> ChartSearched:
         """Search a batch of tokenised sentences, by dense and sparse features: global ones count for nothing."""
         batch = self.batch(part)
+        check_scores(batch)
         wanted = None
         if targets is not None:
             wanted = Ragged(*batch.rules.vocab.encode("".join(f"{target}\n" for target in targets).encode()))
@@ -118,11 +120,12 @@ class ChartTranslator(Translator):
 
 
 class ChartSearched(Searched):
-    """A batch of sentences after the search."""
+    """A batch of sentences after the search; `global_values` are of features that a search cannot see."""
 
-    def __init__(self, batch: ChartBatch, found: Found, *, threads: int = 1):
+    def __init__(self, batch: ChartBatch, found: Found, *, global_values: FeatureRows | None = None, threads: int = 1):
         self.batch = batch
         self.found = found
+        self._global_values = global_values
         self._threads = threads
 
     def __len__(self) -> int:
@@ -135,13 +138,20 @@ class ChartSearched(Searched):
     def translations(self, *, features: bool = False) -> list[Translation]:
         """Describe the best derivation of each sentence."""
         graphs = [SentenceGraph.of(self.batch, self.found.best, i) for i in range(len(self))]
-        rows: list[FeatureRows | None] = [None] * len(self)
+        rows: list[dict[str, float]] = [{}] * len(self)
+        of_edges: list[FeatureRows | None] = [None] * len(self)
         if features:
+            offsets = np.concatenate([[0], np.cumsum([len(graph.rules) for graph in graphs])]).astype(np.int64)
             edges = self._features(graphs, [np.arange(len(graph.rules)) for graph in graphs])
-            ends = np.cumsum([len(graph.rules) for graph in graphs])
-            rows = [edges.take(part) for part in np.split(np.arange(len(edges)), ends[:-1])]
+            every = edges.sum_over(Ragged(np.arange(offsets[-1], dtype=np.int32), offsets))
+            every = every if self._global_values is None else FeatureRows.join([every, self._global_values])
+            rows = [every.row(i) for i in range(len(self))]
+            of_edges = [edges.take(part) for part in np.split(np.arange(len(edges)), offsets[1:-1])]
         source, scores = self.batch.rules.source, self.found.scores.tolist()
-        return [describe(self.batch, graph, source.line(i), scores[i], rows[i]) for i, graph in enumerate(graphs)]
+        return [
+            describe(self.batch, graph, source.line(i), scores[i], rows[i], of_edges[i])
+            for i, graph in enumerate(graphs)
+        ]
 
     def nbest(self, k: int, *, distinct: bool = False) -> NBest:
         """Return the k best hypotheses of each sentence; only their edges' features are computed."""
