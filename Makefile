@@ -7,13 +7,13 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 STUB := src/dragoman/kernels/_kernels.pyi
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell getconf _NPROCESSORS_ONLN)
 
-.PHONY: demo test lint sanitize docs wheel clean
+.PHONY: demo test lint sanitize mutations docs wheel clean
 
 demo: $(VENV)/installed-bible
 	$(BIN)/dragoman demo --out demo
 
 test: $(VENV)/installed-test lint
-	$(BIN)/python -m pytest -n 2 -q
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q
 
 # Callers are checked against the signatures of the kernels as they were built.
 lint: $(VENV)/installed-test
@@ -24,10 +24,16 @@ lint: $(VENV)/installed-test
 	$(BIN)/lint-imports
 
 # The kernel tests under AddressSanitizer and UBSan, in an environment of their own.
-sanitize: $(VENV)-sanitize/installed
-	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+SANITIZED = ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
-	$(VENV)-sanitize/bin/python -m pytest -q tests/unit/kernels
+	$(VENV)-sanitize/bin/python
+sanitize: $(VENV)-sanitize/installed
+	$(SANITIZED) -m pytest -q tests/unit/kernels
+
+# Damaged models and sentences, in the same environment.
+MUTATIONS ?= --minutes 15
+mutations: $(VENV)-sanitize/installed
+	$(SANITIZED) benchmarks/mutations.py $(MUTATIONS)
 
 # The site, in site/: warnings are errors, every link within it is checked, and nothing is fetched.
 docs: $(VENV)/installed-docs

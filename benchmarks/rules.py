@@ -15,15 +15,17 @@ import gzip
 import multiprocessing
 import resource
 import time
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dragoman import kernels
 from dragoman.core.corpus import Bitext
 from dragoman.core.phrases import PhrasePairs
+from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 from dragoman.formats.pharaoh import read_links
 from dragoman.model.grammar import Grammar
@@ -64,15 +66,10 @@ class Spelling:
         return " ".join(NONTERMINAL if symbol < 0 else self.words[symbol] for symbol in side)
 
 
-def rows(pairs: PhrasePairs) -> Iterator[tuple[str, str, frozenset[tuple[int, int]], int]]:
-    """Each rule as Moses spells it: source, target, links with those of nonterminals; and its row."""
-    source, target = Spelling(pairs.source_vocab), Spelling(pairs.target_vocab)
-    assert pairs.alignments is not None
-    for row, (s, t, links) in enumerate(zip(pairs.source_ids, pairs.target_ids, pairs.alignments, strict=True)):
-        left, right = pairs.sources[int(s)].tolist(), pairs.targets[int(t)].tolist()
-        inner = {(left.index(symbol), j) for j, symbol in enumerate(right) if symbol < 0}
-        inner |= {(int(link) >> 8, int(link) & 255) for link in links}
-        yield source(left), target(right), frozenset(inner), row
+def spelt(left: list[int], right: list[int], links: NDArray[np.uint16]) -> frozenset[tuple[int, int]]:
+    """Links as Moses writes them, with those of nonterminals."""
+    pairing = {(left.index(symbol), j) for j, symbol in enumerate(right) if symbol < 0}
+    return frozenset(pairing | {(link >> 8, link & 255) for link in links.tolist()})
 
 
 def links_of(text: str) -> frozenset[tuple[int, int]]:
@@ -80,49 +77,58 @@ def links_of(text: str) -> frozenset[tuple[int, int]]:
 
 
 def compare_instances(bitext: Bitext, text: AlignedText, data: Path, pair: str) -> str:
-    """The instances of the first 100 pairs, one table for each sentence pair: six digits each."""
-    ours: Counter[tuple[str, str, frozenset[tuple[int, int]], str]] = Counter()
-    for i in range(100):
-        one = Bitext(bitext.source.take(np.array([i])), bitext.target.take(np.array([i])))
-        sentence = aligned_text(one, text.links.take(np.array([i])))
-        instances = extract_rules(sentence)
-        # One instance after the other, so that each has its own links.
-        for k in range(len(instances)):
-            single = RuleInstances(*(column[k : k + 1] for column in instances.arrays))
-            pairs = score_rules(single, one, sentence, lexical_tables(one, sentence.links))
-            ours.update((*rule, f"{single.counts[0] / ONE:.6g}") for *rule, _ in rows(pairs))
-    theirs: Counter[tuple[str, str, frozenset[tuple[int, int]], str]] = Counter()
+    """The instances of the first 100 pairs, to six digits."""
+    head = np.arange(100)
+    first = AlignedText(text.source.take(head), text.target.take(head), text.links.take(head))
+    instances = extract_rules(first)
+    place = first.arrays, instances.arrays
+    sides = []
+    for target in (False, True):
+        ids, symbols, offsets = kernels.number_rule_sides(*place, target, 1, None)
+        sides.append(Ragged(symbols, offsets).take(ids))
+    links = Ragged(*kernels.rule_links(np.arange(len(instances), dtype=np.uint32), *place))
+    source, target = Spelling(bitext.source.vocab), Spelling(bitext.target.vocab)
+    ours: defaultdict[tuple[object, ...], list[float]] = defaultdict(list)
+    for left, right, inner, count in zip(*sides, links, instances.counts / ONE, strict=True):
+        words = source(left.tolist()), target(right.tolist())
+        ours[(*words, spelt(left.tolist(), right.tolist(), inner))].append(count)
+    theirs: defaultdict[tuple[object, ...], list[float]] = defaultdict(list)
     with gzip.open(data / "hiero" / pair / "extract.first100.gz", "rt", encoding="utf-8") as stream:
         for line in stream:
-            source, target, links, count, *_ = line.split(" ||| ")
-            theirs[source[:-4], target[:-4], links_of(links), count] += 1
-    return f"{theirs.total():,} instances of Moses, {ours.total():,} of ours, {(ours & theirs).total():,} the same"
+            words_left, words_right, moses_links, moses_count, *_ = line.split(" ||| ")
+            theirs[words_left[:-4], words_right[:-4], links_of(moses_links)].append(float(moses_count))
+    same = [key for key in theirs if len(ours[key]) == len(theirs[key])]
+    off = [abs(a / b - 1) for key in same for a, b in zip(sorted(ours[key]), sorted(theirs[key]), strict=True)]
+    return (
+        f"{sum(map(len, theirs.values())):,} instances of Moses, {sum(map(len, ours.values())):,} of ours, "
+        f"{len(off):,} the same; greatest difference of counts {max(off):.1e}"
+    )
 
 
 def compare_tables(pairs: PhrasePairs, data: Path, pair: str) -> str:
     """Rules, links, scores and counts of the filtered table."""
-    of_source: dict[str, list[int]] = {}
-    spelling = Spelling(pairs.source_vocab)
-    for i, side in enumerate(pairs.sources):
-        of_source[spelling(side.tolist())] = [i]
+    spelling, target_spelling = Spelling(pairs.source_vocab), Spelling(pairs.target_vocab)
+    of_source = {spelling(side.tolist()): i for i, side in enumerate(pairs.sources)}
     first = np.searchsorted(pairs.source_ids, np.arange(len(pairs.sources) + 1))
     found: Counter[str] = Counter()
     greatest: dict[str, float] = {}
     twins = 0
     source, ours = None, {}
     assert pairs.counts is not None
+    assert pairs.alignments is not None
     with gzip.open(data / "hiero" / pair / TABLES[pair], "rt", encoding="utf-8") as stream:
         for line in stream:
             left, right, scores, links, counts, *_ = line.split(" ||| ")
             if left != source:
                 found["ours only"] += len(ours)
                 source, ours, by_words = left, {}, Counter[str]()
-                for i in of_source.get(left[:-4], []):
-                    block = pairs.take(np.arange(first[i], first[i + 1]))
-                    for _, target, inner, row in rows(block):
-                        pairing = frozenset(link for link in inner if left.split()[link[0]] == NONTERMINAL)
-                        ours[target, pairing] = (inner, first[i] + row)
-                        by_words[target] += 1
+                i = of_source.get(left[:-4])
+                for row in range(first[i], first[i + 1]) if i is not None else ():
+                    target = pairs.targets[int(pairs.target_ids[row])].tolist()
+                    inner = spelt(pairs.sources[i].tolist(), target, pairs.alignments[row])
+                    pairing = frozenset(link for link in inner if left.split()[link[0]] == NONTERMINAL)
+                    ours[target_spelling(target), pairing] = (inner, row)
+                    by_words[target_spelling(target)] += 1
             symbols = left.split()
             their_links = links_of(links)
             pairing = frozenset(link for link in their_links if symbols[link[0]] == NONTERMINAL)
@@ -181,8 +187,9 @@ def main() -> None:
         lexical = lexical_tables(bitext, text.links).rounded(7)
         instances = extract_rules(text, threads=options.threads)
         exact = score_rules(instances, bitext, text, lexical, threads=options.threads)
-        nonterminals = Counter((side < 0).sum() for side in exact.sources.take(exact.source_ids))
-        print(f"  {len(instances):,} instances; rules {dict(nonterminals)}, Moses {numbers}", flush=True)
+        before = np.concatenate([[0], np.cumsum(exact.sources.values < 0)])[exact.sources.offsets]
+        nonterminals = np.bincount(np.diff(before)[exact.source_ids]).tolist()
+        print(f"  {len(instances):,} instances; rules by nonterminals {nonterminals}, Moses {[*numbers]}", flush=True)
         print(f"  {compare_tables(exact, options.data, pair)}", flush=True)
         del exact
         rounded = score_rules(six_digits(instances), bitext, text, lexical, threads=options.threads)

@@ -2,13 +2,19 @@
 
     python benchmarks/search_cost.py --data ../shared/data --models models --picture docs/images/search-cost.svg
 
+    python benchmarks/search_cost.py --data ../shared/data --models models --long
+
 Sentences of the wanted length are cut from the running text of test_2016_flickr (fr). Processor time of one thread,
-best of several runs.
+best of several runs. `--long` is of very long sentences, once each, in a process of its own that says how much memory
+it took; the text is repeated where it ends.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
+import multiprocessing
+import resource
 import time
 from pathlib import Path
 
@@ -22,6 +28,7 @@ from dragoman.search.phrase.translator import PhraseTranslator
 from search import lines, load
 
 LENGTHS = (5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
+LONG = (1000, 4000, 16_000, 64_000)
 POP_LIMITS = (100, 400, 1000)
 TABLE_LIMITS = (5, 20, 50)
 
@@ -40,6 +47,30 @@ def milliseconds(model: Model, text: list[str], pop_limit: int, table_limit: int
             pass
         times.append(time.process_time() - start)
     return min(times) / len(text) * 1000
+
+
+def long_cost(model: Model, words: list[str], length: int, max_words: int) -> tuple[float, float]:
+    """Processor seconds and the most megabytes of one sentence."""
+    line = " ".join(itertools.islice(itertools.cycle(words), length))
+    limits = SearchLimits(max_words=max_words, max_size=2**31 - 1)
+    start = time.process_time()
+    for _ in PhraseTranslator(model, limits=limits).translate([line]):
+        pass
+    return time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+
+
+def print_long(model: Model, words: list[str]) -> None:
+    """A table of very long sentences, in one piece and in pieces."""
+    print("| processor seconds, most memory | " + " | ".join(f"{n:,} words" for n in LONG) + " |")
+    print("|---" * (len(LONG) + 1) + "|")
+    fork = multiprocessing.get_context("fork")
+    for label, max_words in (("in one piece", 10**9), ("in pieces of 4,000", 4000)):
+        cells = []
+        for length in LONG:
+            with fork.Pool(1) as pool:
+                seconds, megabytes = pool.apply(long_cost, (model, words, length, max_words))
+            cells.append(f"{seconds:.1f} s, {megabytes:,.0f} MB")
+        print(f"| {label} | " + " | ".join(cells) + " |", flush=True)
 
 
 def draw(curves: dict[str, dict[str, list[float]]]) -> Figure:
@@ -63,9 +94,13 @@ def main() -> None:
     parser.add_argument("--models", type=Path, required=True)
     parser.add_argument("--picture", type=Path)
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--long", action="store_true", help="very long sentences only")
     options = parser.parse_args()
     model = load(options.data, options.models, "fr-en")
     words = " ".join(lines(options.data / "multi30k" / "test_2016_flickr.fr.gz")).split()
+    if options.long:
+        print_long(model, words)
+        return
     texts = {length: sentences(words, length, 40) for length in LENGTHS}
 
     def curve(pop_limit: int, table_limit: int) -> list[float]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dragoman.front.example import example
     from dragoman.front.run import TuningRun
     from dragoman.front.scoring import Comparison, Score, compare, score
-    from dragoman.front.system import System, load, load_moses, train
+    from dragoman.front.system import System, load, load_cdec, load_joshua, load_moses, train
 
 __all__ = [
     "Comparison",
@@ -35,6 +35,8 @@ __all__ = [
     "compare",
     "example",
     "load",
+    "load_cdec",
+    "load_joshua",
     "load_moses",
     "mbr",
     "rerank",
@@ -48,7 +50,7 @@ _HOMES = {
     "scoring": ("Comparison", "Score", "compare", "score"),
     "example": ("example",),
     "run": ("TuningRun",),
-    "system": ("System", "load", "load_moses", "train"),
+    "system": ("System", "load", "load_cdec", "load_joshua", "load_moses", "train"),
 }
 
 

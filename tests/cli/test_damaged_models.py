@@ -246,8 +246,8 @@ def test_changed_numbers_are_found_when_a_model_is_loaded_for_the_first_time(dra
 
 def test_what_was_checked_is_not_read_again_until_it_changes(damaged, monkeypatch):
     checks = []
-    check = Model._check
-    monkeypatch.setattr(Model, "_check", lambda model, folder: checks.append(folder) or check(model, folder))
+    check = Model.check
+    monkeypatch.setattr(Model, "check", lambda model, folder: checks.append(folder) or check(model, folder))
     Model.load(damaged)
     settle(damaged)
     for _ in range(3):

@@ -1,6 +1,7 @@
 """`dragoman demo`: the whole story, on the real corpus where its packages are installed."""
 
 import importlib.util
+import re
 import sys
 from html.parser import HTMLParser
 
@@ -57,6 +58,12 @@ def test_the_whole_story_twice(dragoman, tmp_path):
         assert page.tags["table"] == 7
         assert page.tags["svg"] == 3
         assert "it came to pass" in page.text
+        first, second = (page.text.index(title) for title in ("Translations of test verses", "What tuning gained"))
+        assert first < second < min(page.text.index(title) for title in ("Phrase pairs", "What the model holds"))
+        assert set((out / "corpus" / "test.kjv").read_text(encoding="utf-8").splitlines()) & set(
+            page.text[first:second]
+        )
+        assert re.search(r"\d BLEU before tuning, .* after it, on \d+ test verses: [+-]\d", "".join(page.text[second:]))
         compared = Page((out / "experiment" / "report.html").read_text(encoding="utf-8"))
         assert compared.tags["svg"] == 7
         assert Model.load(out / "model").history["sentence_pairs"] == int(sentences)

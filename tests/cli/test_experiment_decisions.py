@@ -7,6 +7,8 @@ import subprocess
 
 import pytest
 
+from dragoman.core.toml import read_toml
+
 PLAN = """
 model = "{model}"
 source = "dev.s"
@@ -103,12 +105,12 @@ def test_every_run_translates_by_every_decision(dragoman, plan, model, done, csv
     chosen = {row["decision"]: row for row in csv_rows(out / "scales.csv") if row["method"] == "mert" and row["chosen"]}
     assert list(chosen) == ["MBR, sampled", "MBR"]
     for name, slug in SLUGS.items():
-        # What the plan asked for, typed by hand.
+        # What the plan asked for; a file of a decision says all of it but the seed.
         arguments = ["--decision", folder / "decisions" / f"{slug}.toml"] if name in chosen else []
         if name == "MBR, sampled":
-            temperature = 1 / float(chosen[name]["scale"])
-            for option in ("samples=20", "chains=1", "burn_in=5", f"temperature={temperature}"):
-                arguments += ["--sampling-option", option]
+            kept = read_toml(arguments[1])["sampling"]
+            assert kept["temperature"] == 1 / float(chosen[name]["scale"]) != 1
+            assert (kept["samples"], kept["chains"], kept["burn_in"]) == (20, 1, 5)
             arguments += ["--seed", 3]
         if name == "consensus":
             arguments = ["--decision", plan.with_name("rule.toml")]

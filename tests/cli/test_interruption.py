@@ -169,3 +169,12 @@ def test_streams_that_the_shell_closed(command, model, stream):
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert ("phrase table tm" in done.stdout) == (stream != ">&-")
+
+
+def test_a_file_that_fails_without_a_sentence_of_its_own_is_named(dragoman, model, monkeypatch):
+    def unreadable(path):
+        raise OSError(errno.EIO, os.strerror(errno.EIO), "/some/where")
+
+    monkeypatch.setattr("dragoman.cli.model.Model.load", unreadable)
+    monkeypatch.setattr("dragoman.cli.main._drop_output", lambda: None)  # these tests have no real standard output
+    assert dragoman("model", "show", model).error == f"/some/where: {os.strerror(errno.EIO)}"

@@ -44,6 +44,23 @@ def test_words_that_pass_through_keep_their_case(dragoman, model, tmp_path):
     assert "McDougal" in dragoman("translate", "--model", model, "--decision", "mbr", tmp_path / "text").out
 
 
+def test_markup_in_raw_text(dragoman, model, texts):
+    """What stands between tags and in them is prepared; tags stay, and names in translations keep their case."""
+    line = (texts / "test.fr").read_text(encoding="utf-8").splitlines()[0]
+    plain = dragoman("translate", "--model", model, stdin=f"{line}\n".encode())
+    first, rest = line.split(" ", 1)
+    marked = f'<x translation="McDougal\'s dog, &quot;Rex&quot;">{first}</x> {rest}\n'
+    result = dragoman("translate", "--model", model, "--markup", stdin=marked.encode())
+    assert result.code == 0, result.err
+    assert result.out.startswith('McDougal\'s dog, "Rex"')
+    assert result.out.split()[-1] == plain.out.split()[-1]
+    words = dragoman("translate", "--model", model, "--markup", "--words", stdin=marked.encode())
+    assert words.out.startswith('mcdougal \'s dog , " rex " ')
+    bad = dragoman("translate", "--model", model, "--markup", stdin=b"<x>Bonjour</x>, Anna !\n")
+    assert bad.code == 1
+    assert "without a translation" in bad.error
+
+
 def test_tuning_compares_with_prepared_references(dragoman, model, texts, tmp_path):
     options = ["--model", model, "--source", texts / "dev.fr", "--reference", texts / "dev.en", "--method", "mira"]
     result = dragoman("tune", *options, "--iterations", 1, "--out", tmp_path / "run")

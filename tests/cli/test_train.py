@@ -258,6 +258,20 @@ def test_a_hierarchical_model(dragoman, toy, tmp_path):
     assert (loaded.target_vocab.id("blue"), -1) in targets
 
 
+def test_rules_on_demand_translate_as_those_of_the_table(dragoman, toy, tmp_path):
+    source = "\n".join(" ".join(pair.source) for pair in toy.pairs[:5]).encode() + b"\n"
+    written = []
+    for name, flags in (("table", []), ("corpus", ["--on-demand"])):
+        out = tmp_path / name
+        shown = dragoman(*toy.train, "--alignment", toy.links, "--hierarchical", *flags, "--out", out)
+        assert shown.code == 0, shown.err
+        assert ("rules on demand" in shown.out) == bool(flags)
+        written.append(dragoman("translate", "--model", out, stdin=source).out)
+    assert (tmp_path / "corpus" / "corpora" / "tm" / "suffixes.npy").exists()
+    assert written[0] == written[1]
+    assert written[0].count("\n") == 5
+
+
 def test_phrases_beside_rules_need_rules(dragoman, toy, tmp_path):
     failed = dragoman(*toy.train, "--with-phrases", "--out", tmp_path / "model")
     assert failed.code == 2

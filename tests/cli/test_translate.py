@@ -77,7 +77,7 @@ def test_everything_on_the_side_agrees(dragoman, model, toy, tmp_path):
     assert "    score " in result.out
 
 
-@pytest.mark.parametrize("name", ["moses", "joshua", "travatar", "jsonl"])
+@pytest.mark.parametrize("name", ["moses", "joshua", "travatar", "jsonl", "csv"])
 def test_nbest_formats_read_back(dragoman, model, toy, tmp_path, name):
     out = tmp_path / "list"
     source = toy.folder / "s"
@@ -125,6 +125,16 @@ def test_forced_translations(dragoman, model, toy, tmp_path):
     result = dragoman("translate", "--model", model, "--force", targets, stdin=source + source)
     assert result.code == 1
     assert "fewer targets" in result.error
+
+
+def test_a_table_of_many_batches_has_one_head(dragoman, model, toy, tmp_path, monkeypatch):
+    monkeypatch.setattr("dragoman.search.translator.BATCH", 7)
+    out = tmp_path / "list"
+    arguments = ["--nbest", 2, "--nbest-out", out, "--nbest-format", "csv"]
+    assert dragoman("translate", "--model", model, toy.source, *arguments).code == 0
+    lines = out.read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if line.startswith("id,")] == lines[:1]
+    assert read_nbest(out).sentence_ids == (*range(250),)
 
 
 def test_markup(dragoman, model):

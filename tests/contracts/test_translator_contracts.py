@@ -15,7 +15,9 @@ from dragoman.sampling.annealing import annealed
 from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Annealing, Sampling
 from dragoman.search.limits import SearchLimits
-from dragoman.search.translator import Searched, Translator
+from dragoman.search.pieces import cut
+from dragoman.search.searched import Searched
+from dragoman.search.translator import Translator
 from oracles import chart_space, phrase_space
 
 #: A small random model of each kind.
@@ -128,6 +130,36 @@ def test_one_string_is_no_iterable_of_lines(model):
 def test_what_is_too_large_is_refused(model, lines):
     with pytest.raises(DataError, match=r"more than 1 (hypotheses|items)"):
         list(Translator.of(model, limits=SearchLimits(max_size=1)).searched([lines[1]], forests=True))
+
+
+def test_long_sentences_are_translated_in_pieces(model, lines):
+    long = " . ".join(lines[1:5])
+    text = [lines[1], long, "", lines[2]]
+    limits = SearchLimits(max_words=10)
+    found = list(Translator.of(model, limits=limits).translate(text, features=True))
+    assert [one.source for one in found] == text
+    whole = found[1]
+    pieces = [" ".join(piece) for piece in cut(long.split(), 10)]
+    assert len(pieces) > 2
+    parts = list(Translator.of(model).translate(pieces))
+    assert whole.text.split() == [word for part in parts for word in part.text.split()]
+    assert whole.score == pytest.approx(sum(part.score for part in parts))
+    assert sum(model.weights[name] * value for name, value in whole.features.items()) == pytest.approx(whole.score)
+    assert [word for phrase in sorted(p.source for p in whole.phrases) for word in range(*phrase)] == [
+        *range(len(long.split()))
+    ]
+    again = Translator.of(model, limits=limits, threads=3).translate(text, features=True)
+    assert shown(again) == shown(found)
+
+
+def test_long_sentences_have_nothing_but_a_translation(model, lines):
+    limits, long = SearchLimits(max_words=10), " ".join(["f0"] * 11)
+    for arguments in ({"forests": True}, {"targets": ["f0"]}):
+        with pytest.raises(DataError, match="' has 11 words, and what is longer than 10 is translated in pieces"):
+            list(Translator.of(model, limits=limits).searched([long], **arguments))
+    with pytest.raises(DataError, match="expected a shorter sentence or a larger max-words"):
+        list(Translator.of(model, limits=limits, markup=True).translate([long]))
+    assert len(list(Translator.of(model, limits=limits).searched([long[3:]], forests=True))) == 1
 
 
 def test_global_features_are_refused_by_searches(model, lines):

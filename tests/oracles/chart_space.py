@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -297,16 +296,18 @@ def derivations(found: Sequence[Match], length: int, *, glue: bool = True) -> It
     return joined(Derivation((), 0, ()), 0)
 
 
-@functools.lru_cache(1000)
-def _log_probability(lm: LanguageModel, text: str) -> float:
-    return lm.score(text) * math.log(10)
+def log_probabilities(lm: LanguageModel, texts: Sequence[str]) -> list[float]:
+    """What a language model says of each text, read word by word from its beginning to its end."""
+    sentences = lm.sentences(Corpus.from_lines(texts))
+    words = iter(lm.logprobs(sentences).tolist())
+    return [math.log(10) * sum(itertools.islice(words, int(n) + 1)) for n in sentences.lengths]
 
 
-def features(model: Model, derivation: Derivation) -> dict[str, float]:
-    """The features of a derivation, by their definitions."""
+def features(model: Model, derivation: Derivation, lm_scores: Mapping[str, float] | None = None) -> dict[str, float]:
+    """The features of a derivation, by their definitions; those of language models may be known."""
     values = dict.fromkeys(model.feature_names, 0.0)
     for name, lm in model.language_models.items():
-        values[name] = _log_probability(lm, " ".join(derivation.words))
+        values[name] = lm_scores[name] if lm_scores else log_probabilities(lm, [" ".join(derivation.words)])[0]
     values["glue"] = derivation.parts
     values["word_penalty"] = -len(derivation.words)
     values["rule_penalty"] = len(derivation.steps)
@@ -339,8 +340,12 @@ class Space:
         """List the derivations of a sentence; for `limits` see `matches`."""
         found = matches(model, sentence, **limits)
         listed = list(derivations(found, len(sentence.split()), glue=model.settings.glue))
-        rows = np.array([[*features(model, derivation).values()] for derivation in listed])
-        rows = rows.reshape(len(listed), len(model.feature_names))
+        texts = list(dict.fromkeys(" ".join(derivation.words) for derivation in listed))
+        scores = {name: log_probabilities(lm, texts) for name, lm in model.language_models.items()}
+        known = {text: {name: row[i] for name, row in scores.items()} for i, text in enumerate(texts)}
+        rows = np.empty((len(listed), len(model.feature_names)))
+        for i, derivation in enumerate(listed):
+            rows[i] = [*features(model, derivation, known[" ".join(derivation.words)]).values()]
         return cls(model, sentence, listed, rows, rows @ model.weights.vector(model.feature_names))
 
     @property

@@ -20,6 +20,7 @@ from dragoman.core.progress import Progress, available_cores
 from dragoman.core.toml import read_toml
 from dragoman.corpora import CORPORA
 from dragoman.evaluation.experiments.experiment import Experiment
+from dragoman.evaluation.experiments.translations import FINAL, translations_folder
 from dragoman.evaluation.experiments.tuned import Tuned
 from dragoman.evaluation.reports.experiment_report import ExperimentReport
 from dragoman.evaluation.statistics.rule_comparison import Candidate, Compared, RuleComparison, TextSet
@@ -100,7 +101,8 @@ def register(app: typer.Typer) -> None:
         corpus = out / "corpus"
         with progress.stage("building the corpus"):
             CORPORA.get(_CORPUS)().build(corpus, seed=1, progress=progress)
-        text = prepare(corpus / "train.kjv", corpus / "train.web", Preparation(), threads=workers, progress=progress)
+        english = Preparation(source_language="en", target_language="en")
+        text = prepare(corpus / "train.kjv", corpus / "train.web", english, threads=workers, progress=progress)
         bitext, settings = text.bitext, text.settings
         if sentences:
             bitext = bitext.take(np.arange(min(sentences, len(bitext))))
@@ -108,13 +110,14 @@ def register(app: typer.Typer) -> None:
         with progress.stage("writing the model"):
             trained.model.save(out / "model")
         texts = _held_out(out, corpus, Tokeniser(lowercase=settings.lowercase), min(1.0, len(bitext) / _ENOUGH))
-        compared, translator = _tune(out, workers, progress)
+        compared, untuned, translator = _tune(out, workers, progress)
         translations = _translate(translator, texts["test.kjv"], progress)
         _write(out / "test.translated", translations)
         rules = _compare_rules(translator, texts, progress)
         test = Corpus.from_lines(texts["test.kjv"]), Corpus.from_lines(texts["test.web"])
+        raw = list(read_lines(corpus / "test.kjv")), list(read_lines(corpus / "test.web"))
         manifest = read_toml(corpus / "manifest.toml")
-        show(Story(out, manifest, trained, translator, test, translations, compared, rules))
+        show(Story(out, manifest, trained, translator, test, raw, untuned, translations, compared, rules))
 
 
 def _held_out(out: Path, corpus: Path, tokenise: Tokeniser, share: float) -> dict[str, list[str]]:
@@ -127,16 +130,21 @@ def _held_out(out: Path, corpus: Path, tokenise: Tokeniser, share: float) -> dic
     return texts
 
 
-def _tune(out: Path, threads: int, progress: Progress) -> tuple[ExperimentReport, Translator]:
-    """Carry out the plan; the translator has the weights of the first method's best run."""
+def _tune(out: Path, threads: int, progress: Progress) -> tuple[ExperimentReport, list[str], Translator]:
+    """Carry out the plan; returns its report, the test verses under the first weights, and a tuned translator.
+
+    That has the weights of the first method's best run.
+    """
     _write(out / "plan.toml", [_PLAN])
     experiment = Experiment.begin(out / "plan.toml", out / "experiment")
     experiment.run(threads=threads, progress=progress)
     report = ExperimentReport(experiment, threads=threads)
     with progress.stage("comparing the methods"):
         report.write()
-    best = Tuned(experiment).best_run(experiment.plan.methods[0])
-    return report, Translator.of(Model.load(out / "model"), best.weights(), threads=threads)
+    plan = experiment.plan
+    untuned = translations_folder(experiment.untuned, plan.tests[0], plan.decisions[0]) / FINAL
+    best = Tuned(experiment).best_run(plan.methods[0])
+    return report, list(read_lines(untuned)), Translator.of(Model.load(out / "model"), best.weights(), threads=threads)
 
 
 def _translate(translator: Translator, lines: Sequence[str], progress: Progress) -> list[Translation]:

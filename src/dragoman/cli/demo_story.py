@@ -38,31 +38,36 @@ _LOOKED_AT = 20
 
 @dataclass(frozen=True, eq=False)
 class Story:
-    """All that the demo made. `test` holds the verses and their references, `translator` the tuned weights."""
+    """All that the demo made. `test` holds the verses and their references, `translator` the tuned weights.
+
+    `raw` are verses and references as they are in the corpus, `untuned` are translations under the first weights.
+    """
 
     out: Path
     manifest: dict[str, object]
     trained: Trained
     translator: Translator
     test: tuple[Corpus, Corpus]
+    raw: tuple[list[str], list[str]]
+    untuned: list[str]
     translations: list[Translation]
     tuning: ExperimentReport
     rules: list[Compared]
 
 
 def show(story: Story) -> None:
-    """Print what was learnt, and write the same as a report with pictures."""
+    """Print what was learnt, and write the same as a report with pictures: translations first, then the insides."""
     teller = _Teller()
-    _tell_model(story, teller)
-    _tell_phrases(story, teller)
-    _tell_perplexity(story, teller)
-    _tell_links(story, teller)
-    _tell_tuning(story, teller)
     examples = [i for i, t in enumerate(story.translations) if 8 <= len(t.source.split()) <= 16][:8]
     _tell_translations(story, teller, examples)
+    _tell_tuning(story, teller)
+    _tell_derivation(teller, max((story.translations[i] for i in examples), key=_jumps))
     _tell_rules(story, teller)
     _tell_posterior(story, teller)
-    _tell_derivation(teller, max((story.translations[i] for i in examples), key=_jumps))
+    _tell_model(story, teller)
+    _tell_phrases(story, teller)
+    _tell_links(story, teller)
+    _tell_perplexity(story, teller)
     teller.page.heading("The corpus")
     facts = [(key, value) for key, value in story.manifest.items() if not isinstance(value, dict)]
     teller.page.table(["", ""], facts)
@@ -146,22 +151,35 @@ def _tell_links(story: Story, teller: _Teller) -> None:
     )
 
 
-def _tell_tuning(story: Story, teller: _Teller) -> None:
+def _tell_translations(story: Story, teller: _Teller, examples: list[int]) -> None:
+    sources, references = story.raw
+    shown = [sources[i] for i in examples]
+    form = story.translator.model.preparation(prepared=False)
+    untuned = form.restore([story.untuned[i] for i in examples], shown)
+    tuned = form.restore([story.translations[i].text for i in examples], shown)
     teller.table(
-        "Tuning",
-        *story.tuning.summary,
-        f"Weights tuned on 200 verses by two methods, with two seeds each, and measured on {len(story.test[0]):,}"
-        f" others. {'; '.join(story.tuning.orders.values())} (> is significantly better, ≥ is better on these verses)."
-        " Pictures and all numbers are in experiment/report.html.",
+        "Translations of test verses",
+        ["King James", "before tuning", "after tuning", "reference (World English Bible)"],
+        list(zip(shown, untuned, tuned, [references[i] for i in examples], strict=True)),
+        "Verses that the model has not seen, in its translation before and after tuning (by MERT), beside what people"
+        f" wrote. All {len(story.translations):,} are in test.translated, in the model's words.",
     )
 
 
-def _tell_translations(story: Story, teller: _Teller, examples: list[int]) -> None:
+def _tell_tuning(story: Story, teller: _Teller) -> None:
+    scorer = Bleu().scorer([story.test[1]])
+    before, after = (
+        float(scorer.score(scorer.statistics(Corpus.from_lines(lines)).sum(axis=0)))
+        for lines in (story.untuned, [found.text for found in story.translations])
+    )
     teller.table(
-        "Translations of test verses",
-        ["King James", "translation", "World English Bible"],
-        [(story.translations[i].source, story.translations[i].text, story.test[1].line(i)) for i in examples],
-        "With MERT's weights; the last column is the reference. All are in test.translated.",
+        "What tuning gained",
+        *story.tuning.summary,
+        f"{before:.2f} BLEU before tuning, {after:.2f} after it, on {len(story.test[0]):,} test verses:"
+        f" {after - before:+.2f}."
+        " Weights were tuned by two methods, with two seeds each."
+        f" {'; '.join(story.tuning.orders.values())} (> is significantly better, ≥ is better on these verses)."
+        " Pictures and all numbers are in experiment/report.html.",
     )
 
 
@@ -202,7 +220,7 @@ def _tell_posterior(story: Story, teller: _Teller) -> None:
 def _tell_derivation(teller: _Teller, shown: Translation) -> None:
     words = shown.source.split(), shown.text.split()
     teller.drawing(
-        "How one of them was made",
+        "How one of the translations was made",
         text_derivation(*words, shown.phrases),
         draw_derivation(*words, shown.phrases),
         "The source above, its translation below, phrase by phrase.",

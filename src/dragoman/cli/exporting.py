@@ -11,6 +11,7 @@ from dragoman.cli.shell.flags import Force, command, command_group, refuse_exist
 from dragoman.core.live import live_progress
 from dragoman.model.bundle import Model
 from dragoman.model.moses import export_moses
+from dragoman.model.scfg import export_cdec, export_joshua
 
 
 def register(app: typer.Typer) -> None:
@@ -23,6 +24,27 @@ def register(app: typer.Typer) -> None:
         out: Annotated[Path, typer.Option(help="The folder to make.")],
         force: Force = False,
     ) -> None:
-        """Write moses.ini, phrase tables, reordering tables and ARPA files, all compressed."""
+        """Write moses.ini, tables and ARPA files, compressed; a hierarchical model is written for moses_chart."""
         refuse_existing(out, force)
         export_moses(Model.load(model), out, progress=live_progress())
+
+    @command(group, "cdec", examples=["dragoman export cdec model --out cdec-model"])
+    def cdec(
+        model: Annotated[Path, typer.Argument(help="The folder of a hierarchical model.")],
+        out: Annotated[Path, typer.Option(help="The folder to make.")],
+        force: Force = False,
+    ) -> None:
+        """Write a hierarchical model for cdec: cdec.ini (to be used in its folder), grammar, weights and ARPA files."""
+        refuse_existing(out, force)
+        export_cdec(Model.load(model), out, progress=live_progress())
+
+    @command(group, "joshua", examples=["dragoman export joshua model --out joshua-model"])
+    def joshua(
+        model: Annotated[Path, typer.Argument(help="The folder of a hierarchical model.")],
+        out: Annotated[Path, typer.Option(help="The folder to make.")],
+        named: Annotated[bool, typer.Option("--named", help="Write NAME=LOGARITHM, not costs in their order.")] = False,
+        force: Force = False,
+    ) -> None:
+        """Write the grammar of a hierarchical model for Joshua, and ARPA files; not its weights."""
+        refuse_existing(out, force)
+        export_joshua(Model.load(model), out, named=named, progress=live_progress())

@@ -9,8 +9,15 @@ import typer
 
 from dragoman.cli.model import print_model
 from dragoman.cli.shell.flags import Force, command, command_group, refuse_existing
+from dragoman.core.errors import UsageError
+from dragoman.core.files import open_output
 from dragoman.core.live import live_progress
+from dragoman.core.progress import Progress
+from dragoman.model.bundle import Model
 from dragoman.model.moses import import_moses
+from dragoman.model.scfg import import_cdec, import_cdec_segments, import_joshua
+
+LanguageModels = Annotated[list[Path] | None, typer.Option("--lm", help="A language model, an ARPA file; repeatable.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -23,10 +30,73 @@ def register(app: typer.Typer) -> None:
         out: Annotated[Path, typer.Option(help="The model folder to make.")],
         force: Force = False,
     ) -> None:
-        """Import a Moses model: its phrase tables, reordering tables, language models and weights."""
+        """Import a Moses model: its phrase or rule tables, reordering tables, language models and weights.
+
+        A model for moses_chart becomes a hierarchical one. Its glue grammar must be the usual one: glue is built in.
+        """
         refuse_existing(out, force)
         progress = live_progress()
-        model = import_moses(ini, progress=progress)
-        with progress.stage(f"writing {out}"):
-            model.save(out)
-        print_model(model, title=str(out))
+        _save(import_moses(ini, progress=progress), out, progress)
+
+    @command(
+        group,
+        "cdec",
+        examples=[
+            "dragoman import cdec grammar.gz --lm lm.arpa --weights weights.final --out model",
+            "dragoman import cdec --segments test.sgm --text test.fr --lm lm.arpa --out model",
+        ],
+    )
+    def cdec(
+        out: Annotated[Path, typer.Option(help="The model folder to make.")],
+        grammar: Annotated[Path | None, typer.Argument(help="A grammar of cdec.")] = None,
+        segments: Annotated[
+            Path | None, typer.Option(help="Input in which each sentence names a grammar, in place of one for all.")
+        ] = None,
+        text: Annotated[Path | None, typer.Option(help="Where to write the sentences of --segments.")] = None,
+        lm: LanguageModels = None,
+        weights: Annotated[Path | None, typer.Option(help="cdec's weights; untuned ones without.")] = None,
+        force: Force = False,
+    ) -> None:
+        """Import a grammar of cdec, or all of a text whose sentences have one each, with ARPA files and weights.
+
+        The grammars of --segments become one, in which a rule has the features that it has in the first of them. Each
+        sentence can then use the rules of all.
+        """
+        refuse_existing(out, force)
+        progress = live_progress()
+        if grammar is not None and segments is None and text is None:
+            model = import_cdec(grammar, language_models=lm or [], weights=weights, progress=progress)
+        elif segments is not None and grammar is None:
+            found, model = import_cdec_segments(segments, language_models=lm or [], weights=weights, progress=progress)
+            if text is not None:
+                with open_output(text) as stream:
+                    stream.write("".join(f"{segment.text}\n" for segment in found).encode())
+        else:
+            raise UsageError("expected either a grammar, or --segments (and --text, if you like)")
+        _save(model, out, progress)
+
+    @command(
+        group,
+        "joshua",
+        examples=["dragoman import joshua grammar.gz --lm lm.arpa --scores bwd,bwd_lex,fwd,fwd_lex --out model"],
+    )
+    def joshua(
+        grammar: Annotated[Path, typer.Argument(help="A grammar of Joshua or Thrax, not packed.")],
+        out: Annotated[Path, typer.Option(help="The model folder to make.")],
+        lm: LanguageModels = None,
+        scores: Annotated[
+            str | None, typer.Option(help="What the features are called, in their order; p(e|f) is fwd.")
+        ] = None,
+        force: Force = False,
+    ) -> None:
+        """Import a grammar of Joshua with ARPA files; weights are untuned ones."""
+        refuse_existing(out, force)
+        progress = live_progress()
+        names = None if scores is None else scores.split(",")
+        _save(import_joshua(grammar, language_models=lm or [], score_names=names, progress=progress), out, progress)
+
+
+def _save(model: Model, out: Path, progress: Progress) -> None:
+    with progress.stage(f"writing {out}"):
+        model.save(out)
+    print_model(model, title=str(out))

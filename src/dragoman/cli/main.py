@@ -90,11 +90,12 @@ def main() -> None:
     except BrokenPipeError:  # whoever read our output has gone, and there is nobody to tell
         _drop_output()
         sys.exit(1)
-    except OSError as error:  # other files have their own sentences
+    except OSError as error:  # files have their own sentences, or at least a name
         from dragoman.core.files import write_error  # which needs all libraries for compressed files
 
         _drop_output()
-        print(f"dragoman: error: {write_error('standard output', error)}", file=sys.stderr)
+        named = f"{error.filename}: {error.strerror}" if error.filename else write_error("standard output", error)
+        print(f"dragoman: error: {named}", file=sys.stderr)
         sys.exit(1)
     except (KeyboardInterrupt, SystemExit) as ended:
         # The command-line library turns Ctrl-C into an exit without a word.

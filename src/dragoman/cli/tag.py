@@ -14,6 +14,7 @@ from dragoman.core.files import open_output, read_lines
 from dragoman.core.live import live_progress
 from dragoman.core.options import options_from
 from dragoman.model.bundle import Model
+from dragoman.text.preparation import DEFAULT_LANGUAGE
 from dragoman.text.tokenise import tokenise_lines
 from dragoman.training.tag import TAGGERS
 
@@ -52,7 +53,7 @@ def register(app: typer.Typer) -> None:
         lines: Iterable[str] = read_lines(text)
         settings = None if for_model is None else Model.load(for_model).settings
         if settings is not None and settings.tokenise:
-            lines = tokenise_lines(list(lines), settings.target_language or "en", progress=live_progress())
+            lines = tokenise_lines(list(lines), settings.target_language or DEFAULT_LANGUAGE, progress=live_progress())
         try:
             with open_output(out) as stream:
                 for pairs in chosen.tag_lines(lines):

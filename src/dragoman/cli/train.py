@@ -16,6 +16,7 @@ from dragoman.core.live import live_progress
 from dragoman.core.options import options_from
 from dragoman.core.progress import Progress, available_cores
 from dragoman.model.settings import Settings
+from dragoman.text.preparation import DEFAULT_LANGUAGE
 from dragoman.text.tokenise import Tokeniser, tokenise_lines
 from dragoman.training.align import ALIGNERS
 from dragoman.training.clean import Cleaning
@@ -108,7 +109,7 @@ def register(app: typer.Typer) -> None:
 def _read_text(path: Path, settings: Settings, threads: int, progress: Progress) -> Corpus:
     if not settings.tokenise:
         return Corpus.read(path)
-    language = settings.target_language or "en"
+    language = settings.target_language or DEFAULT_LANGUAGE
     lines = list(read_lines(path))
     return Corpus.from_lines(
         tokenise_lines(lines, language, Tokeniser(lowercase=settings.lowercase), threads=threads, progress=progress)

@@ -36,8 +36,9 @@ from dragoman.model.bundle import Model
 from dragoman.sampling.annealing import annealed
 from dragoman.sampling.schedule import Annealing
 from dragoman.search.limits import SearchLimits, SpaceLimits
+from dragoman.search.searched import Searched
 from dragoman.search.translation import Translation
-from dragoman.search.translator import Searched, Translator
+from dragoman.search.translator import Translator
 from dragoman.text.preparation import TextPreparation
 
 
@@ -96,7 +97,7 @@ def register(app: typer.Typer) -> None:
         nbest: Annotated[int | None, typer.Option(min=1, help="How many hypotheses a sentence in --nbest-out.")] = None,
         nbest_out: Annotated[Path | None, typer.Option(help="Where the n-best lists go.")] = None,
         nbest_format: Annotated[
-            Literal["moses", "joshua", "travatar", "jsonl"], typer.Option(help="The format of the n-best lists.")
+            Literal["moses", "joshua", "travatar", "jsonl", "csv"], typer.Option(help="The format of the n-best lists.")
         ] = "moses",
         distinct: Annotated[bool, typer.Option("--distinct", help="Only different strings in n-best lists.")] = False,
         hypergraphs: Annotated[Path | None, typer.Option(help="JSONL with all that the search kept.")] = None,
@@ -132,7 +133,7 @@ def register(app: typer.Typer) -> None:
             limits = replace(limits, algorithm="exhaustive")
         progress = live_progress()
         translator = load_translator(model, weights, limits, space, threads, progress, climb=climb, markup=markup)
-        text = SourceText.read(source, documents, translator.model.preparation(prepared=prepared))
+        text = SourceText.read(source, documents, translator.model.preparation(prepared=prepared), markup=markup)
         form = _restoring(translator.model, prepared=prepared, detokenise=detokenise, words=words)
         printer = _Printer(text, form, show)
         if rule is not None:
@@ -210,7 +211,9 @@ def _translate_by_rule(
     """Print the strings that a decision rule chooses."""
     draw = None
     if rule.evidence == "samples":
-        draw = sample_drawer(translator, sampling, seed, live_progress(), documents=text.documents)
+        draw = sample_drawer(
+            translator, sampling, seed, live_progress(), planned=rule.sampling, documents=text.documents
+        )
     # Samples depend on the place of a sentence in the whole text; other evidence need not wait for it.
     groups = [text.lines] if draw is not None else text.blocks
     for batch in (batch for lines in groups for batch in rule.gather(translator, lines, draw=draw)):

@@ -27,6 +27,7 @@ from dragoman.cli.shell.loading import load_translator, sample_drawer
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output
 from dragoman.core.live import live_progress
+from dragoman.core.options import options_from
 from dragoman.core.progress import Progress
 from dragoman.decision import RULES
 from dragoman.decision.evidence import Draw
@@ -35,6 +36,7 @@ from dragoman.decision.rule import Evidence
 from dragoman.decision.settings import Decision
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.texts import ReferencedText
+from dragoman.sampling.schedule import Sampling
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.translator import Translator
 
@@ -88,7 +90,8 @@ def register(app: typer.Typer) -> None:
         scorer = measure.scorer(text.references)
         points = search_grid(rules, parts, scorer, threads=translator.threads, progress=progress)
         best = best_point(points, measure)
-        found = Decision(best.rule, chosen.evidence, chosen.nbest_size)
+        sampling = options_from(Sampling, sampling_option or []) if chosen.evidence == "samples" else None
+        found = Decision(best.rule, chosen.evidence, chosen.nbest_size, sampling)
         tuning = {"metric": metric, "score": round(best.score, 4), "source": str(source), "grid": grid}
         with open_output(out) as stream:
             stream.write(found.format(tuning).encode())

@@ -17,7 +17,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, BinaryIO, cast
 
@@ -50,10 +50,14 @@ def open_input(path: PathLike) -> BinaryIO:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Whole lines of a file, ending in a newline, and the number of the first of them, from 1."""
+    """Whole lines of a file, ending in a newline, and the number of the first of them, from 1.
+
+    If it is not `complete`, the last line has no newline in the file: it may be cut off.
+    """
 
     data: bytes
     first_line: int
+    complete: bool = True
 
 
 def read_chunks(path: PathLike, chunk_bytes: int = _CHUNK_BYTES, *, prompt: bool = False) -> Iterator[Chunk]:
@@ -74,7 +78,7 @@ def read_chunks(path: PathLike, chunk_bytes: int = _CHUNK_BYTES, *, prompt: bool
                 raise DataError(f"cannot be read ({error.strerror or error})", path=path) from None
             if not block:
                 if length:
-                    yield _checked(b"".join([*pieces, b"\n"]), path, line)
+                    yield replace(_checked(b"".join([*pieces, b"\n"]), path, line), complete=False)
                 return
             if not started:
                 block = block.removeprefix(b"\xef\xbb\xbf")
@@ -192,7 +196,7 @@ def output_folder(path: PathLike) -> Iterator[Path]:
             partial.rename(final)
         except OSError:
             if old.exists():
-                old.rename(final)
+                _bring_back(old, final)
             raise
     except OSError as error:
         raise write_error(final, error) from None
@@ -204,6 +208,18 @@ def output_folder(path: PathLike) -> Iterator[Path]:
         shutil.rmtree(partial, ignore_errors=True)
         if final.exists():  # else nothing but the old one is left
             shutil.rmtree(old, ignore_errors=True)
+
+
+def _bring_back(old: Path, final: Path) -> None:
+    try:
+        old.rename(final)
+    except OSError as error:  # the next command that writes there tries again
+        raise DataError(f"could not be written ({error.strerror}); what was there is now {old}", path=final) from None
+
+
+def is_leftover(path: Path) -> bool:
+    """Whether a name is that of a file or folder that was never finished, of a process that may have been killed."""
+    return re.fullmatch(r"\..+\.(partial|old)-[0-9]{1,9}", path.name) is not None
 
 
 def _make_parent(final: Path) -> None:

@@ -38,7 +38,7 @@ class Options:
     """Base of all options; checks values when made."""
 
     def __post_init__(self) -> None:
-        hints = typing.get_type_hints(type(self))
+        hints = _hints(type(self))
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             _check(field, hints[field.name], value)
@@ -61,8 +61,8 @@ class Options:
         return {name: value for name, value in values.items() if value is not None}
 
 
-def options_from(options: type[Chosen], assignments: Sequence[str]) -> Chosen:
-    """Build options from `name=value` strings, converted to the types of the fields.
+def options_from(options: type[Chosen], assignments: Sequence[str], base: Chosen | None = None) -> Chosen:
+    """Build options from `name=value` strings, converted to the types of the fields; others are those of `base`.
 
     >>> @dataclasses.dataclass(frozen=True)
     ... class Diagonal(Options):
@@ -70,7 +70,7 @@ def options_from(options: type[Chosen], assignments: Sequence[str]) -> Chosen:
     >>> options_from(Diagonal, ["iterations=7"])
     Diagonal(iterations=7)
     """
-    hints = typing.get_type_hints(options)
+    hints = _hints(options)
     known = {field.name for field in dataclasses.fields(options)}
     values = {}
     for assignment in assignments:
@@ -79,7 +79,17 @@ def options_from(options: type[Chosen], assignments: Sequence[str]) -> Chosen:
         if not equals or name not in known:
             raise UsageError(f"found '{assignment}'; expected NAME=VALUE with a NAME of {', '.join(sorted(known))}")
         values[name] = _convert(name, hints[name], text.strip())
-    return options(**values)
+    return options(**values) if base is None else dataclasses.replace(base, **values)
+
+
+_HINTS: dict[type, dict[str, Any]] = {}
+
+
+def _hints(options: type) -> dict[str, Any]:
+    """The types of the fields, which take longer to find than all that is done with them: once a class."""
+    if options not in _HINTS:
+        _HINTS[options] = typing.get_type_hints(options)
+    return _HINTS[options]
 
 
 def _kinds(hint: Any) -> tuple[Any, ...]:

@@ -33,7 +33,15 @@ class Registry(Generic[T]):
             members = vars(importlib.import_module(f"{self._package}.{module.name}"))
             found += [m for m in members.values() if isinstance(m, type) and issubclass(m, self._base)]
         found += [entry.load() for entry in entry_points(group=f"dragoman.{self.kind}")]
-        return {cls.name: cls for cls in found if isinstance(cls.__dict__.get("name"), str)}
+        classes: dict[str, type[T]] = {}
+        for cls in found:
+            name = cls.__dict__.get("name")
+            if isinstance(name, str) and classes.setdefault(name, cls) is not cls:
+                ours, theirs = (f"{one.__module__}.{one.__qualname__}" for one in (classes[name], cls))
+                raise UsageError(
+                    f"two {self.kind}s are called '{name}': {ours} and {theirs}; expected a name of its own for each"
+                )
+        return classes
 
     def names(self) -> list[str]:
         """All names, sorted."""

@@ -1,4 +1,4 @@
-"""How tables of ours show themselves: as pandas frames, and as HTML in notebooks."""
+"""How things of ours show themselves: tables as pandas frames and as HTML in notebooks, sentences in messages."""
 
 from __future__ import annotations
 
@@ -31,6 +31,11 @@ def html_table(columns: Sequence[str], rows: Sequence[Sequence[object]], caption
     more = f"<p>and {len(rows) - most:,} more</p>" if len(rows) > most else ""
     title = f"<caption>{escape(caption)}</caption>" if caption else ""
     return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def shortened(line: str) -> str:
+    """Return what a message says of a sentence: all of it, or how it begins."""
+    return line if len(line) <= 60 else f"{line[:57]}..."
 
 
 def _text(value: object) -> str:

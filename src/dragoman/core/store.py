@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -35,16 +36,16 @@ def load_array(path: Path) -> NDArray[np.generic]:
             )
             shape, fortran, dtype = read_header(stream)
             offset = stream.tell()
-        size = math.prod(shape) * dtype.itemsize
-        if dtype.hasobject or fortran or offset % 16:  # numbers must stand where a processor expects them
-            raise ValueError("not an array of ours")
-        found = path.stat().st_size
-        if found != offset + size:
-            raise DataError(f"has {found} bytes", path=path, expected=f"{offset + size}, as its header says")
-        if size == 0:
-            return np.empty(shape, dtype)
-        # A plain view: every slice of a memmap object costs microseconds.
-        return np.asarray(np.memmap(path, dtype, "r", offset, shape))
+            size = math.prod(shape) * dtype.itemsize
+            if dtype.hasobject or fortran or offset % 16:  # numbers must stand where a processor expects them
+                raise ValueError("not an array of ours")
+            found = os.fstat(stream.fileno()).st_size
+            if found != offset + size:
+                raise DataError(f"has {found} bytes", path=path, expected=f"{offset + size}, as its header says")
+            if size == 0:
+                return np.empty(shape, dtype)
+            # A plain view: every slice of a memmap object costs microseconds.
+            return np.asarray(np.memmap(stream, dtype, "r", offset, shape))
     except DataError:
         raise
     except OSError as error:

@@ -50,7 +50,7 @@ class MaxTranslation(LatticeRule):
             words, offsets, sums = kernels.forest_translations(
                 *structure(graph), *texts(graph), graph.root, self.beam, _MOST_STRINGS
             )
-        except ValueError:
+        except kernels.LimitError:
             raise DataError(
                 f"a hypergraph has more than {_MOST_STRINGS:,} strings under a beam of {self.beam:,}",
                 expected="a smaller beam or density, or a shorter sentence",

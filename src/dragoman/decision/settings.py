@@ -13,18 +13,20 @@ from dragoman.core.toml import format_toml, read_toml
 from dragoman.decision import RULES
 from dragoman.decision.evidence import Draw, gather
 from dragoman.decision.rule import Evidence, EvidenceKind, Rule
+from dragoman.sampling.schedule import Sampling
 from dragoman.search.translator import Translator
 
-_KEYS = {"rule", "evidence", "nbest_size", "options", "tuning"}
+_KEYS = {"rule", "evidence", "nbest_size", "options", "sampling", "tuning"}
 
 
 @dataclass(frozen=True)
 class Decision:
-    """A rule, the kind of evidence, and for n-best lists their size."""
+    """A rule, the kind of evidence, and for n-best lists their size; `sampling` is how samples are to be drawn."""
 
     rule: Rule
     evidence: EvidenceKind
     nbest_size: int = 1000
+    sampling: Sampling | None = None
 
     @classmethod
     def of(
@@ -48,12 +50,15 @@ class Decision:
         rule = kind.from_dict({**values.get("options", {}), **ours})
         chosen = evidence or values.get("evidence") or rule.takes[0]
         rule.check_kind(chosen)
-        return cls(rule, chosen, nbest_size or values.get("nbest_size", 1000))
+        sampling = Sampling.from_dict(values["sampling"]) if "sampling" in values and chosen == "samples" else None
+        return cls(rule, chosen, nbest_size or values.get("nbest_size", 1000), sampling)
 
     def format(self, tuning: Mapping[str, Any] | None = None) -> str:
         """Write as TOML that `of` reads, with a table of how it was found if that is known."""
         values: dict[str, Any] = {"rule": self.rule.name, "evidence": self.evidence, "nbest_size": self.nbest_size}
         values["options"] = self.rule.to_dict()
+        if self.sampling is not None:
+            values["sampling"] = {k: v for k, v in self.sampling.to_dict().items() if v is not None}
         return format_toml({**values, **({"tuning": tuning} if tuning else {})})
 
     def gather(
@@ -86,6 +91,7 @@ def _read(path: str) -> dict[str, Any]:
         raise DataError(f"has the evidence {evidence!r}", path=path, expected=f"one of {known}")
     try:
         RULES.get(values["rule"]).from_dict(values.get("options", {}))
+        Sampling.from_dict(values.get("sampling", {}))
     except UsageError as error:
         raise DataError(str(error), path=path) from None
     return values

@@ -14,6 +14,9 @@ from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import common_vocab
 
+#: Nodes, edges and templates are numbered in 32 bits.
+_MOST = 2**31 - 1
+
 
 @dataclass(frozen=True, eq=False)
 class Batch:
@@ -37,6 +40,9 @@ class Batch:
             np.cumsum([0, *counts], dtype=np.int64)
             for counts in zip(*((graph.nodes, graph.edges, len(graph.templates)) for graph in graphs), strict=True)
         )
+        for counted, many in (("nodes", nodes[-1]), ("edges", edges[-1]), ("templates", templates[-1])):
+            if many > _MOST:
+                raise UsageError(f"{len(graphs):,} hypergraphs have {many:,} {counted} together; at most {_MOST:,} fit")
         rows = [graph.features for graph in graphs]
         joined = Hypergraph(
             vocab=vocab,

@@ -35,7 +35,7 @@ def merge(graphs: Sequence[Hypergraph]) -> Hypergraph:
     labels = kernels.forest_labels(*texts(joined), spans, rows.offsets, rows.ids, rows.values)
     try:
         first_edge, tails, edges, root = kernels.forest_merge(*structure(joined), labels, batch.roots)
-    except ValueError:
+    except kernels.CycleError:
         raise DataError("the hypergraphs are not of one search space, so that they cannot be merged") from None
     merged = joined.rebuilt(edges, first_edge, tails, root=root)
     templates, template_ids = np.unique(merged.template_ids, return_inverse=True)

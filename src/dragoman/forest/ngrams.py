@@ -68,7 +68,7 @@ def split_by_context(graph: Hypergraph, order: int = 4, max_edges: int = 20_000_
         first_edge, tails, nodes, edges, ids, offsets, words, bounds = kernels.forest_split(
             *structure(graph), *texts(graph), graph.root, order, max_edges
         )
-    except ValueError:
+    except kernels.LimitError:
         raise DataError(
             f"the hypergraph has more than {max_edges} edges when its nodes are split for {order}-grams",
             expected="a smaller or pruned hypergraph, or a lower order",

@@ -24,6 +24,7 @@ from dragoman.front.run import TuningRun
 from dragoman.front.texts import File, files_of
 from dragoman.model.bundle import Model
 from dragoman.model.moses import import_moses
+from dragoman.model.scfg import import_cdec, import_joshua
 from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling
 from dragoman.search.limits import SearchLimits, SpaceLimits
@@ -155,7 +156,7 @@ class System:
     def _decided(self, chosen: Decision, words: Iterable[str], samples: int, seed: int) -> list[str]:
         draw = None
         if chosen.evidence == "samples":
-            sampler = Sampler.of(self.translator, Sampling(samples=samples))
+            sampler = Sampler.of(self.translator, replace(chosen.sampling or Sampling(), samples=samples))
             draw = partial(sampler.sample, seed=seed, features=False)
         parts = chosen.gather(self.translator, words, draw=draw)
         return [line for part in parts for line in chosen.rule.decide(part, threads=self.threads).lines()]
@@ -269,6 +270,32 @@ def load(folder: File, *, threads: int | None = None) -> System:
 def load_moses(ini: File, *, threads: int | None = None, progress: Progress | bool = True) -> System:
     """Read a model of Moses, with its tables, language models and weights, from its `moses.ini`; save it to tune it."""
     return System(import_moses(ini, progress=watcher_of(progress)), threads=threads)
+
+
+def load_cdec(
+    grammar: File,
+    *,
+    lm: File | Sequence[File] = (),
+    weights: File | None = None,
+    threads: int | None = None,
+    progress: Progress | bool = True,
+) -> System:
+    """Read a grammar of cdec, language models from ARPA files, and cdec's weights; save it to tune it."""
+    model = import_cdec(grammar, language_models=files_of(lm), weights=weights, progress=watcher_of(progress))
+    return System(model, threads=threads)
+
+
+def load_joshua(
+    grammar: File,
+    *,
+    lm: File | Sequence[File] = (),
+    scores: Sequence[str] | None = None,
+    threads: int | None = None,
+    progress: Progress | bool = True,
+) -> System:
+    """Read a grammar of Joshua and language models from ARPA files; save it to tune it. `scores` names its features."""
+    model = import_joshua(grammar, language_models=files_of(lm), score_names=scores, progress=watcher_of(progress))
+    return System(model, threads=threads)
 
 
 def train(

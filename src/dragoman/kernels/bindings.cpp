@@ -1,4 +1,6 @@
 // The one place where kernels meet Python: each file of kernels registers its functions through its bind_* function.
+#include "base/errors.hpp"
+
 #include <nanobind/nanobind.h>
 
 namespace dragoman {
@@ -8,7 +10,8 @@ using Bind = void(nanobind::module_&);
 Bind bind_feature_rows, bind_sequences;
 
 namespace text {
-Bind bind_arpa, bind_lines, bind_links, bind_nbest_numbers, bind_nbest_read, bind_nbest_write, bind_table;
+Bind bind_arpa, bind_grammar, bind_lines, bind_links, bind_nbest_numbers, bind_nbest_read, bind_nbest_write, bind_rules,
+    bind_table;
 }
 
 namespace training {
@@ -57,9 +60,12 @@ Bind bind_edits, bind_expected_gain, bind_meteor, bind_ngram_consensus, bind_ngr
 NB_MODULE(_kernels, m) {
     using namespace dragoman;
     m.doc() = "Inner loops of Dragoman: arrays in, arrays out.";
+    nanobind::exception<LimitError>(m, "LimitError", PyExc_ValueError);
+    nanobind::exception<CycleError>(m, "CycleError", PyExc_ValueError);
+    nanobind::exception<NotFiniteError>(m, "NotFiniteError", PyExc_ValueError);
     for (Bind* bind :
-         {bind_feature_rows, bind_sequences, text::bind_arpa, text::bind_lines, text::bind_links,
-          text::bind_nbest_numbers, text::bind_nbest_read, text::bind_nbest_write, text::bind_table,
+         {bind_feature_rows, bind_sequences, text::bind_arpa, text::bind_grammar, text::bind_lines, text::bind_links,
+          text::bind_nbest_numbers, text::bind_nbest_read, text::bind_nbest_write, text::bind_rules, text::bind_table,
           training::bind_alignment, training::bind_cooccurrence, training::bind_extract, training::bind_hmm,
           training::bind_rule_look_up, training::bind_rules, training::bind_score, training::bind_significance, training::bind_symmetrise, lm::bind_index,
           lm::bind_ngram_counts, lm::bind_query, search::chart::bind_matches, search::chart::bind_search,

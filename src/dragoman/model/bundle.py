@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -36,7 +36,17 @@ from dragoman.model.features import (
 )
 from dragoman.model.grammar import Grammar, rules_for
 from dragoman.model.language_model import LanguageModel
-from dragoman.model.parts import KINDS, PARTS, Kind, in_folder, load_parts, part_rows
+from dragoman.model.parts import (
+    KINDS,
+    PARTS,
+    Kind,
+    Part,
+    check_once,
+    in_folder,
+    load_parts,
+    part_rows,
+    remember_sound,
+)
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.model.settings import Settings
 from dragoman.text.casing import Casing
@@ -303,13 +313,27 @@ class Model:
             raise DataError(str(error), path=file) from None
         mark = fingerprint(checked_files(folder))
         if mark is None or not is_verified(mark):
-            model._check(folder)
+            model.check(folder)
             if mark is not None:
                 remember_verified(mark)
+        for _, part in model._all_parts():
+            remember_sound(part, model.source_vocab, model.target_vocab)
         return model
 
-    def _check(self, folder: Path) -> None:
-        """Refuse arrays that could lead a kernel astray, whatever their checksums, and those that have changed."""
+    def _all_parts(self) -> Iterator[tuple[str, Part]]:
+        for place, _ in PARTS.values():
+            yield from getattr(self, place).items()
+
+    def check_parts(self) -> None:
+        """Refuse parts that were made with arrays that could lead a kernel astray; each is read once, if ever."""
+        for name, part in self._all_parts():
+            check_once(name, part, self.source_vocab, self.target_vocab)
+
+    def check(self, folder: Path) -> None:
+        """Refuse arrays that could lead a kernel astray, whatever their checksums, and those that have changed.
+
+        `folder` is where they are from.
+        """
         for name, vocab in (("source", self.source_vocab), ("target", self.target_vocab)):
             in_folder(folder / "vocab" / name, vocab.check)
         for sort in PARTS.values():

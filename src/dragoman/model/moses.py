@@ -1,10 +1,12 @@
-"""Models of Moses: a moses.ini with its tables becomes a Model, and the other way round."""
+"""Models of Moses: a moses.ini with its tables becomes a Model, and the other way round.
+
+This file is about phrase-based models; what it is given of hierarchical ones goes to `moses_chart`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +19,21 @@ from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 from dragoman.core.weights import Weights
-from dragoman.formats.arpa import read_arpa, write_arpa
 from dragoman.formats.moses.ini import MosesFeature, MosesIni, read_moses_ini, write_moses_ini
 from dragoman.formats.moses.phrase_table import read_phrase_table, write_phrase_table
 from dragoman.formats.moses.reordering import attach_reordering, read_reordering, write_reordering
 from dragoman.model.bundle import Model
 from dragoman.model.features import phrase_features, reordering_features
-from dragoman.model.language_model import LanguageModel
+from dragoman.model.moses_chart import import_hierarchical, write_hierarchical
+from dragoman.model.moses_parts import (
+    file_of,
+    numbered,
+    penalty_weights,
+    read_language_models,
+    table_limit_of,
+    weighted,
+    write_language_models,
+)
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.model.settings import Settings
 
@@ -36,40 +46,37 @@ _PENALTIES = {
 
 
 def import_moses(path: PathLike, *, progress: Progress = SILENT) -> Model:
-    """Read a moses.ini and everything that it names: phrase and reordering tables, ARPA files, and weights."""
+    """Read a moses.ini and everything that it names: tables of phrases or rules, ARPA files, and weights."""
     ini = read_moses_ini(path, progress)
-    weights: dict[str, float] = {}
-    for feature in ini.features:
-        if feature.kind in _PENALTIES and feature.weights:
-            weights[_PENALTIES[feature.kind]] = feature.weights[0]
+    if ini.is_hierarchical:
+        return import_hierarchical(path, ini, progress)
+    weights = penalty_weights(ini, _PENALTIES)
     tables: dict[str, PhrasePairs] = {}
     source_vocab, target_vocab = Vocab.of(), Vocab.of()
     for feature in (f for f in ini.features if f.is_phrase_table):
-        name = _numbered("tm", len(tables))
+        name = numbered("tm", len(tables))
         pairs = read_phrase_table(
-            _file(path, feature), source_vocab=source_vocab, target_vocab=target_vocab, progress=progress
+            file_of(path, feature), source_vocab=source_vocab, target_vocab=target_vocab, progress=progress
         )
         source_vocab, target_vocab = pairs.source_vocab, pairs.target_vocab
         tables[name] = pairs
         names = phrase_features(name, pairs.score_names)
-        weights |= dict(zip(names, feature.weights, strict=False))
-        if len(feature.weights) == len(names) + 1:
+        given = feature.weights
+        if len(given) == len(names) + 1:
             # The fifth weight of old tables, whose fifth score is e for every phrase.
-            weights["phrase_penalty"] = weights.get("phrase_penalty", 0.0) + feature.weights[-1]
+            weights["phrase_penalty"] = weights.get("phrase_penalty", 0.0) + given[-1]
+            given = given[:-1]
+        weights |= weighted(path, feature, names, given)
     for i, feature in enumerate(f for f in ini.features if f.is_reordering):
-        name = _numbered("lr", i)
-        reordering = read_reordering(_file(path, feature), progress=progress)
+        name = numbered("lr", i)
+        reordering = read_reordering(file_of(path, feature), progress=progress)
         if reordering.scores.shape[1] != 6:
             raise DataError(
                 f"has {reordering.scores.shape[1]} scores", path=feature.file, expected="6 (msd-bidirectional-fe)"
             )
         tables = {table: attach_reordering(pairs, reordering, name, progress) for table, pairs in tables.items()}
-        weights |= dict(zip(reordering_features(name), feature.weights, strict=False))
-    language_models = {}
-    for i, feature in enumerate(f for f in ini.features if f.is_language_model):
-        name = _numbered("lm", i)
-        language_models[name] = LanguageModel.from_ngrams(read_arpa(_file(path, feature), progress=progress))
-        weights[name] = feature.weights[0] if feature.weights else 0.5
+        weights |= weighted(path, feature, reordering_features(name), feature.weights)
+    language_models = read_language_models(path, ini, weights, progress)
     if not tables:
         raise DataError("names no phrase table", path=path, expected="a phrase-based model")
     return Model(
@@ -87,21 +94,8 @@ def _settings(ini: MosesIni) -> Settings:
     settings = Settings()
     if ini.distortion_limit is not None:
         settings = replace(settings, reordering_limit=max(-1, ini.distortion_limit))
-    limits = [f.arguments.get("table-limit") for f in ini.features if f.is_phrase_table]
-    limit = next((value for value in limits if value is not None), None)
-    if limit is not None and limit.isdigit():
-        return replace(settings, table_limit=int(limit))
-    return settings if ini.table_limit is None else replace(settings, table_limit=max(0, ini.table_limit))
-
-
-def _numbered(stem: str, i: int) -> str:
-    return stem if i == 0 else f"{stem}{i + 1}"
-
-
-def _file(path: PathLike, feature: MosesFeature) -> Path:
-    if feature.file is None:
-        raise DataError(f"{feature.kind} {feature.name} names no file", path=path, line=feature.line)
-    return feature.file
+    limit = table_limit_of(ini)
+    return settings if limit is None else replace(settings, table_limit=limit)
 
 
 def _with_reordering(model: Model, name: str) -> PhrasePairs:
@@ -139,7 +133,7 @@ def _numbered_together(
 
 
 def export_moses(model: Model, path: PathLike, *, progress: Progress = SILENT) -> None:
-    """Write a model as a folder that Moses reads: moses.ini, tables, reordering tables and ARPA files."""
+    """Write a model as a folder that Moses reads: moses.ini, tables of phrases or rules, and ARPA files."""
     weights = model.weights
     if model.extra_features:
         names = ", ".join(feature.name for feature in model.extra_features)
@@ -147,6 +141,9 @@ def export_moses(model: Model, path: PathLike, *, progress: Progress = SILENT) -
     if model.global_features:
         progress.warn(f"global features cannot be written and are left out: {', '.join(model.global_features)}")
     with output_folder(path) as folder:
+        if model.kind == "chart":
+            write_hierarchical(model, folder, progress)
+            return
         features = [MosesFeature(kind, f"{kind}0", (weights.get(name, 0.0),)) for kind, name in _PENALTIES.items()]
         for i, (name, table) in enumerate(model.tables.items()):
             file = folder / f"phrase-table.{name}.gz"
@@ -186,12 +183,7 @@ def export_moses(model: Model, path: PathLike, *, progress: Progress = SILENT) -
                     file,
                 )
             )
-        for i, (name, language_model) in enumerate(model.language_models.items()):
-            file = folder / f"{name}.arpa.gz"
-            with progress.stage(f"writing {file.name}"):
-                write_arpa(file, language_model.to_ngrams())
-            arguments = {"factor": "0", "path": file.name, "order": str(language_model.order)}
-            features.append(MosesFeature("KENLM", f"LM{i}", (weights.get(name, 0.0),), arguments, file))
+        features += write_language_models(model, folder, weights, progress)
         sections = {
             "input-factors": ("0",),
             "mapping": tuple(f"{i} T {i}" for i in range(len(model.tables))),

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
+from weakref import WeakKeyDictionary
 
 from dragoman.core.errors import DataError
 from dragoman.core.store import Arrays, load_arrays
@@ -65,6 +66,25 @@ PARTS: dict[str, Sort] = {
     "corpus": Sort("corpora", "grammars", CorpusGrammar),
     "language_model": Sort("language_models", "language_models", LanguageModel),
 }
+
+
+#: The parts that have been read from end to end, and for how many words on either side.
+_SOUND: WeakKeyDictionary[Part, tuple[int, int]] = WeakKeyDictionary()
+
+
+def remember_sound(part: Part, source_vocab: Vocab, target_vocab: Vocab) -> None:
+    """Note that a part need not be read again: it has been checked, now or before it was loaded."""
+    _SOUND[part] = (len(source_vocab), len(target_vocab))
+
+
+def check_once(name: str, part: Part, source_vocab: Vocab, target_vocab: Vocab) -> None:
+    """Refuse a part that no kernel may see; it is read from end to end if it has not been before."""
+    if _SOUND.get(part) != (len(source_vocab), len(target_vocab)):
+        try:
+            type(part).restored(part.about(), part.arrays()).check(source_vocab, target_vocab)
+        except DataError as error:
+            raise DataError(f"the model's {name}: {error}") from None
+        remember_sound(part, source_vocab, target_vocab)
 
 
 def load_parts(folder: Path, rows: list[dict[str, Any]], part: type[Part]) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from pkgutil import resolve_name
 from typing import cast
 
 from dragoman.sampling.schedule import Annealing
-from dragoman.search.translator import Searched, Translator
+from dragoman.search.searched import Searched
+from dragoman.search.translator import Translator
 
 #: Where annealing for each kind of model is.
 _ANNEALED = {

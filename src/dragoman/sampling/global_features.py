@@ -92,10 +92,10 @@ class GlobalFunctions:
         matrix = np.stack(columns, axis=1) if columns else np.empty((len(sentences), 0))
         return FeatureRows.from_dense([self.features[i].name for i in chosen], matrix)
 
-    def failure(self, error: ValueError) -> Exception:
+    def failure(self, error: kernels.NotFiniteError) -> Exception:
         """Say what went wrong when a kernel refused a value: what the feature raised, or that it is not finite."""
         names = ", ".join(feature.name for feature in self.features)
-        return self._failure or DataError(f"{error} (of {names})", expected="finite values")
+        return self._failure or DataError(f"{error} (of {names})", expected="a finite value")
 
     def _weight(self, feature: GlobalFeature, weights: Weights) -> float:
         if feature.name not in weights:

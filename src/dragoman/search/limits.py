@@ -21,7 +21,13 @@ class SearchLimits(Options):
         None, "drop hypotheses that score so much less than the best of their stack", minimum=0
     )
     max_size: int = option(
-        20_000_000, "give up on a sentence beyond so many hypotheses and arcs (about 40 bytes each)", minimum=1
+        20_000_000,
+        "give up on a sentence beyond so many hypotheses and arcs (about 40 bytes each)",
+        minimum=1,
+        maximum=2**31 - 1,
+    )
+    max_words: int = option(
+        4000, "cut longer sentences into pieces, after punctuation; refused for n-best lists and the like", minimum=1
     )
 
 

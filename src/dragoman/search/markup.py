@@ -1,7 +1,8 @@
 """Translations given in the input: `<x translation="the dog">der hund</x> bellt` fixes what a span becomes.
 
 As in Moses, several translations are separated by `||`, and `prob` may give each a probability. Other tags are refused;
-`&lt;` and `&amp;` stand for the characters.
+`&lt;` and `&amp;` stand for the characters. Raw text is prepared around the tags, and given translations
+like other text of the target language.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ from __future__ import annotations
 import html
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dragoman.core.errors import DataError
+from dragoman.text.preparation import TextPreparation
 
 _TAG = re.compile(r"<(/?)([A-Za-z][\w-]*)((?:\s+[\w-]+\s*=\s*\"[^\"]*\")*)\s*(/?)>")
 _ATTRIBUTE = re.compile(r"([\w-]+)\s*=\s*\"([^\"]*)\"")
@@ -58,6 +60,42 @@ def parse_markup(line: str) -> tuple[str, list[Given]]:
     if re.search(r"<\s*/?\s*\w[^>]*translation\s*=", line[at:]):
         raise DataError(f"found '{line[at:]}'", expected='<x translation="...">words</x>')
     return " ".join(words), given
+
+
+def prepare_markup(line: str, text: TextPreparation) -> str:
+    """Prepare a marked-up sentence: the words between tags as source text, given translations as target text.
+
+    >>> text = TextPreparation("de", "en", tokenise=True, lowercase=True)
+    >>> prepare_markup('Wo ist <x translation="A dog">ein Hund</x>?', text)
+    'wo ist <x translation="a dog"> ein hund </x> ?'
+    """
+    parse_markup(line)  # which refuses what is wrong with it as it was written
+    parts, at = [], 0
+    for tag in _TAG.finditer(line):
+        parts.append(_prepared_words(line[at : tag.start()], text))
+        parts.append(_ATTRIBUTE.sub(lambda found: _prepared_attribute(found, text), tag.group()))
+        at = tag.end()
+    parts.append(_prepared_words(line[at:], text))
+    return " ".join(part for part in parts if part)
+
+
+def without_markup(line: str, text: TextPreparation) -> str:
+    """A marked-up sentence as it was written, and behind it the words of the given translations, in their case."""
+    words, given = parse_markup(line)
+    cased = replace(text, lowercase=False)
+    return " ".join([words, *cased.target(translation.target for translation in given)])
+
+
+def _prepared_words(words: str, text: TextPreparation) -> str:
+    (prepared,) = text.source([html.unescape(words).strip()])
+    return html.escape(prepared, quote=False)
+
+
+def _prepared_attribute(found: re.Match[str], text: TextPreparation) -> str:
+    if found.group(1) != "translation":
+        return found.group()
+    targets = text.target(html.unescape(target).strip() for target in found.group(2).split("||"))
+    return f'translation="{"||".join(html.escape(target) for target in targets)}"'
 
 
 def _given(begin: int, end: int, attributes: dict[str, str]) -> list[Given]:

@@ -12,13 +12,19 @@ from typing import Self
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
+from dragoman.core.shown import shortened
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
+from dragoman.search.pieces import Pieced, batches, cut, words_of
+from dragoman.search.searched import Searched
 from dragoman.search.translation import Translation
 
 #: Sentences that are searched together, for each thread: enough to keep threads busy, few enough to stream.
 BATCH = 16
+
+#: A batch takes no more sentences when it has so many words for each thread: their options have to fit into memory.
+_WORDS = 4096
 
 #: Where the search for each kind of model is.
 _SEARCHES = {
@@ -34,11 +40,21 @@ class Translator(ABC):
     at a time; results do not depend on their number.
     """
 
-    def __init__(self, model: Model, weights: Weights | None, limits: SearchLimits, space: SpaceLimits, threads: int):
+    def __init__(
+        self,
+        model: Model,
+        weights: Weights | None,
+        *,
+        limits: SearchLimits,
+        space: SpaceLimits,
+        markup: bool,
+        threads: int,
+    ):
         self.model = model
         self.weights = model.weights if weights is None else weights
         self.limits = limits
         self.space = space
+        self.markup = markup
         self.threads = threads
 
     @classmethod
@@ -85,12 +101,23 @@ class Translator(ABC):
         self.refuse_global_features()
         if isinstance(lines, str) or isinstance(targets, str):
             raise TypeError("expected an iterable of lines, found one string")
-        stream, forced = iter(lines), None if targets is None else iter(targets)
-        while part := list(itertools.islice(stream, BATCH * self.threads)):
+        forced, longest = None if targets is None else iter(targets), self.limits.max_words
+        for part in batches(lines, sentences=BATCH * self.threads, words=_WORDS * self.threads, longest=longest):
             wanted = None if forced is None else list(itertools.islice(forced, len(part)))
             if wanted is not None and len(wanted) != len(part):
                 raise DataError("there are fewer targets than source sentences", expected="one for each")
-            yield self.search_together(part, forests=forests, targets=wanted)
+            if len(words := words_of(part[0])) > longest:
+                if forests or targets is not None or self.markup:
+                    raise DataError(
+                        f"'{shortened(part[0])}' has {len(words):,} words, and what is longer than {longest:,} is "
+                        "translated in pieces, without n-best lists, hypergraphs, forced translations or markup",
+                        expected="a shorter sentence or a larger max-words",
+                    )
+                pieces = [" ".join(piece) for piece in cut(words, longest)]
+                starts = range(0, len(pieces), self.threads)
+                yield Pieced(self.search_together(pieces[i : i + self.threads]) for i in starts)
+            else:
+                yield self.search_together(part, forests=forests, targets=wanted)
 
     def refuse_global_features(self) -> None:
         """Refuse weights by which a global feature has a say in what is best: no dynamic program can score it."""
@@ -120,27 +147,3 @@ class Translator(ABC):
         """Return all derivations found of one translation of a sentence, or None where the model cannot reach it."""
         (part,) = self.searched([line], forests=True, targets=[target])
         return part.hypergraph(0) if part.reached(0) else None
-
-
-class Searched(ABC):
-    """A batch of sentences after the search, ready to be looked at in several ways."""
-
-    @abstractmethod
-    def __len__(self) -> int:
-        """How many sentences there are."""
-
-    @abstractmethod
-    def reached(self, i: int) -> bool:
-        """Whether sentence i has a derivation; only a forced target can leave it without."""
-
-    @abstractmethod
-    def translations(self, *, features: bool = False) -> list[Translation]:
-        """Describe the best derivation of each sentence."""
-
-    @abstractmethod
-    def nbest(self, k: int, *, distinct: bool = False) -> NBest:
-        """Return the k best hypotheses of each sentence, after a search with `forests`."""
-
-    @abstractmethod
-    def hypergraph(self, i: int, *, features: bool = True) -> Hypergraph:
-        """Return all that the search kept of sentence i, after a search with `forests`."""

@@ -104,7 +104,8 @@ def train(
         links = links.take(cleaned.rows)
     else:
         directions = aligner.align(bitext, threads=threads, progress=progress)
-        links = symmetrise(directions, phrase_model.symmetrisation, threads=threads)
+        with progress.stage("putting both directions together"):
+            links = symmetrise(directions, phrase_model.symmetrisation, threads=threads)
     used: dict[str, Options] = {}
     tables: dict[str, PhraseTable] = {}
     grammars: dict[str, Grammar | CorpusGrammar] = {}
@@ -114,17 +115,24 @@ def train(
         if on_demand:
             grammars["tm"] = corpus_grammar(bitext, links, rule_model, threads=threads, progress=progress)
         else:
-            grammars["tm"] = Grammar.from_pairs(rules(bitext, links, rule_model, threads=threads, progress=progress))
+            found = rules(bitext, links, rule_model, threads=threads, progress=progress)
+            with progress.stage("indexing the rules"):
+                grammars["tm"] = Grammar.from_pairs(found)
+            del found
     if rule_model is None or with_phrases:
         used["phrase_model"] = phrase_model
         pairs = phrase_pairs(bitext, links, phrase_model, threads=threads, progress=progress)
-        if rule_model is None:
-            tables["tm"] = PhraseTable.from_pairs(pairs)
-        else:
-            grammars["phrases"] = Grammar.from_pairs(pairs)
+        with progress.stage("indexing the phrase table"):
+            if rule_model is None:
+                tables["tm"] = PhraseTable.from_pairs(pairs)
+            else:
+                grammars["phrases"] = Grammar.from_pairs(pairs)
     if not finished:
-        text = _language_model_text([whole.target, *lm_texts])
-        finished = [LanguageModel.from_ngrams(estimate(text, kneser_ney, threads=threads, progress=progress))]
+        with progress.stage("putting the language model's text together"):
+            text = _language_model_text([whole.target, *lm_texts])
+        ngrams = estimate(text, kneser_ney, threads=threads, progress=progress)
+        with progress.stage("indexing the language model"):
+            finished = [LanguageModel.from_ngrams(ngrams)]
     named = {"lm" if i == 0 else f"lm{i + 1}": model for i, model in enumerate(finished)}
     model = Model(
         source_vocab=bitext.source.vocab,
@@ -166,7 +174,8 @@ def phrase_pairs(
     bitext: Bitext, links: Links, options: PhraseModel, *, threads: int = 1, progress: Progress = SILENT
 ) -> PhrasePairs:
     """Extract, score and prune the phrase pairs of an aligned text, with their reordering scores."""
-    lexical = lexical_tables(bitext, links)
+    with progress.stage("counting linked words"):
+        lexical = lexical_tables(bitext, links)
     instances = extract_phrases(bitext, links, max_length=options.max_phrase_length, threads=threads, progress=progress)
     scored = score_phrases(
         instances, bitext, links, lexical, smoothing=options.smoothing, threads=threads, progress=progress
@@ -175,7 +184,8 @@ def phrase_pairs(
     if not len(pairs):
         raise DataError("no phrase pair could be extracted", expected="a parallel text with some word links")
     if options.reordering:
-        pairs = replace(pairs, reordering={"lr": score_reordering(instances, scored)})
+        with progress.stage("scoring reordering"):
+            pairs = replace(pairs, reordering={"lr": score_reordering(instances, scored)})
     if options.prune_score:
         pairs = prune.minimum_score(pairs, "fwd", options.prune_score)
     if options.prune_significance is not None:

@@ -16,6 +16,7 @@ from dragoman.core.options import Options, option
 from dragoman.core.progress import SILENT, Progress
 from dragoman.model.settings import Settings
 from dragoman.text.casing import Casing
+from dragoman.text.preparation import DEFAULT_LANGUAGE
 from dragoman.text.tokenise import tokenise_lines
 
 
@@ -51,16 +52,19 @@ def prepare(
         return Prepared(bitext, Settings(unicode=options.unicode))
     sides, languages, casing = [], [], None
     for path, language in ((source, options.source_language), (target, options.target_language)):
-        languages.append(language or _language_of(path))
-        lines = list(read_lines(path))
-        if options.unicode == "NFC":
-            lines = _composed_lines(lines, path, progress)
+        languages.append(language or _language_of(path, progress))
+        with progress.stage(f"reading {path}"):
+            lines = list(read_lines(path))
+            if options.unicode == "NFC":
+                lines = _composed_lines(lines, path, progress)
         lines = tokenise_lines(lines, languages[-1], threads=threads, progress=progress)
-        if options.lowercase:
-            if options.recase and path is target:
-                casing = Casing.learn(lines)
-            lines = [line.lower() for line in lines]
-        sides.append(Corpus.from_lines(lines))
+        with progress.stage(f"numbering the words of {languages[-1]}") as done:
+            if options.lowercase:
+                if options.recase and path is target:
+                    casing = Casing.learn(lines)
+                    done(0.8)
+                lines = [line.lower() for line in lines]
+            sides.append(Corpus.from_lines(lines))
     if len(sides[0]) != len(sides[1]):
         raise DataError(
             f"has {len(sides[1])} lines, but {source} has {len(sides[0])}",
@@ -96,6 +100,12 @@ def _composed(corpus: Corpus, path: PathLike, progress: Progress) -> Corpus:
     return Corpus.from_lines(_composed_lines(corpus.lines(), path, progress))
 
 
-def _language_of(path: PathLike) -> str:
+def _language_of(path: PathLike, progress: Progress) -> str:
     endings = [ending.lstrip(".") for ending in Path(path).suffixes if ending not in (".gz", ".bz2", ".xz", ".zst")]
-    return endings[-1] if endings and len(endings[-1]) == 2 and endings[-1].isalpha() else "en"
+    if endings and len(endings[-1]) == 2 and endings[-1].isalpha():
+        return endings[-1]
+    progress.warn(
+        f"{path}: the name does not end in a language code such as .fr, so the text is tokenised as English; the"
+        " options source-language and target-language say otherwise"
+    )
+    return DEFAULT_LANGUAGE

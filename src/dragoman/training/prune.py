@@ -47,14 +47,20 @@ def significance(
     A pair stays if -log p of Fisher's exact test reaches `threshold`: a number; "a+e", just above the log N of pairs
     that occur once, each side once; or "a-e", just below it, so that those stay.
     """
-    alpha = math.log(max(len(bitext), 1))
+    least = least_significance(threshold, len(bitext))
+    return pairs.take(np.flatnonzero(negative_log_p(pairs, bitext, threads=threads, progress=progress) >= least))
+
+
+def least_significance(threshold: str | float, sentence_pairs: int) -> float:
+    """Return the least -log p that a threshold stands for in a text of so many sentence pairs."""
+    alpha = math.log(max(sentence_pairs, 1))
     named = {"a+e": alpha + _EPSILON, "a-e": alpha - _EPSILON}
     if isinstance(threshold, str) and threshold not in named:
         raise UsageError(f"the significance threshold is '{threshold}'; expected a+e, a-e or a number")
     least = named[threshold] if isinstance(threshold, str) else float(threshold)
     if math.isnan(least):
         raise UsageError("the significance threshold is not a number; expected a+e, a-e or a number")
-    return pairs.take(np.flatnonzero(negative_log_p(pairs, bitext, threads=threads, progress=progress) >= least))
+    return least
 
 
 def significance_threshold(text: str) -> str | float:

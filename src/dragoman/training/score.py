@@ -53,28 +53,32 @@ def score_phrases(
         )
     if smoothing not in SMOOTHINGS:
         raise UsageError(f"no smoothing is called '{smoothing}'; there are {', '.join(SMOOTHINGS)}")
-    links = check_links(bitext, links)
-    _check_instances(instances, bitext)
+    with progress.stage("looking over the phrases") as share:
+        links = check_links(bitext, links)
+        share(0.3)
+        _check_instances(instances, bitext)
     with progress.stage("numbering source phrases") as share:
         source_ids, sources = _number(bitext.source, instances.source_spans, threads, share)
     with progress.stage("numbering target phrases") as share:
         target_ids, targets = _number(bitext.target, instances.target_spans, threads, share)
     with progress.stage("collecting phrase pairs") as share:
         order, offsets = kernels.group_pairs(source_ids, target_ids, len(sources), threads, share)
-    some = order[offsets[:-1]]
-    pair_sources, pair_targets = source_ids[some], target_ids[some]
-    counts = PairCounts.of(pair_sources, pair_targets, np.diff(offsets))
-
-    first_link = _first_links(bitext, links)
+        some = order[offsets[:-1]]
+        pair_sources, pair_targets = source_ids[some], target_ids[some]
+        counts = PairCounts.of(pair_sources, pair_targets, np.diff(offsets))
+        first_link = _first_links(bitext, links)
     place = (*instances.source_spans, instances.target_begin, bitext.source.sentences.offsets, links.values, first_link)
     with progress.stage("choosing alignments") as share:
         forward, backward = kernels.choose_alignments(order, offsets, *place, threads, share)
 
-    source_weights, target_weights = word_weights(bitext, links, lexical)
-    bwd, fwd = SMOOTHINGS[smoothing](counts, progress)
-    bwd_lex = kernels.span_products(source_weights, bitext.source.sentences.offsets, *instances.source_spans, backward)
-    fwd_lex = kernels.span_products(target_weights, bitext.target.sentences.offsets, *instances.target_spans, forward)
-    scores = np.stack([bwd, bwd_lex, fwd, fwd_lex], axis=1, dtype=np.float32, casting="same_kind")
+    with progress.stage("scoring phrase pairs") as share:
+        source_weights, target_weights = word_weights(bitext, links, lexical)
+        share(0.5)
+        source_side = source_weights, bitext.source.sentences.offsets, *instances.source_spans
+        target_side = target_weights, bitext.target.sentences.offsets, *instances.target_spans
+        bwd, fwd = SMOOTHINGS[smoothing](counts, progress)
+        bwd_lex, fwd_lex = kernels.span_products(*source_side, backward), kernels.span_products(*target_side, forward)
+        scores = np.stack([bwd, bwd_lex, fwd, fwd_lex], axis=1, dtype=np.float32, casting="same_kind")
 
     with progress.stage("sorting phrase pairs") as share:
         rows = kernels.order_pairs(
@@ -87,18 +91,18 @@ def score_phrases(
             threads,
             share,
         )
-    pairs = PhrasePairs(
-        bitext.source.vocab,
-        bitext.target.vocab,
-        sources,
-        targets,
-        pair_sources,
-        pair_targets[rows],
-        scores[rows],
-        PHRASE_SCORES,
-        Ragged(*kernels.inner_links(forward[rows], *place)),
-        np.stack([counts.target, counts.source, counts.joint], axis=1)[rows].astype(np.float32),
-    )
+        pairs = PhrasePairs(
+            bitext.source.vocab,
+            bitext.target.vocab,
+            sources,
+            targets,
+            pair_sources,
+            pair_targets[rows],
+            scores[rows],
+            PHRASE_SCORES,
+            Ragged(*kernels.inner_links(forward[rows], *place)),
+            np.stack([counts.target, counts.source, counts.joint], axis=1)[rows].astype(np.float32),
+        )
     new_row = np.empty(len(rows), np.int32)
     new_row[rows] = np.arange(len(rows), dtype=np.int32)
     pair_of_instance = np.empty(len(instances), np.int32)

@@ -292,9 +292,10 @@ def test_if_even_that_fails_the_old_one_is_not_deleted(tmp_path, monkeypatch):
         return rename(self, target)
 
     monkeypatch.setattr(Path, "rename", failing)
-    with pytest.raises(DataError), output_folder(final):
+    with pytest.raises(DataError, match=r"error\); what was there is now") as caught, output_folder(final):
         pass
     (left,) = tmp_path.iterdir()
+    assert str(caught.value).endswith(str(left))
     assert (left / "old").read_text() == "precious"
 
 

@@ -53,3 +53,13 @@ def test_other_packages_add_theirs_through_entry_points(colours, monkeypatch, tm
     monkeypatch.setattr(registry_module, "entry_points", lambda group: asked.append(group) or [entry])
     assert registry_of_colours().names() == ["blue", "green", "red"]
     assert asked == ["dragoman.colour"]
+
+
+def test_two_classes_of_one_name_are_refused(colours, monkeypatch, tmp_path):
+    (tmp_path / "colours_for_test_red.py").write_text(
+        "from colours_for_test.base import Colour\nclass Crimson(Colour):\n    name = 'red'\n"
+    )
+    entry = EntryPoint("red", "colours_for_test_red:Crimson", "dragoman.colour")
+    monkeypatch.setattr(registry_module, "entry_points", lambda group: [entry])
+    with pytest.raises(UsageError, match=r"two colours are called 'red': colours_for_test\.red\.Red and .*\.Crimson;"):
+        registry_of_colours().names()

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from dragoman import kernels
 from dragoman.core.errors import DataError, UsageError
 from dragoman.decision.consensus import Consensus
 from dragoman.decision.lattice_mbr import LatticeMbr
@@ -114,3 +115,12 @@ def test_too_many_strings_are_one_sentence(monkeypatch):
     monkeypatch.setattr("dragoman.decision.max_translation._MOST_STRINGS", 2)
     with pytest.raises(DataError, match="more than 2 strings under a beam of 100; expected a smaller beam"):
         MaxTranslation().decide(GRAPHS)
+
+
+def test_another_error_of_the_kernel_is_not_taken_for_too_many_strings(monkeypatch):
+    def fails(*arguments):
+        raise ValueError("a bug")
+
+    monkeypatch.setattr(kernels, "forest_translations", fails)
+    with pytest.raises(ValueError, match="a bug"):
+        MaxTranslation().decide(GRAPHS[:1])

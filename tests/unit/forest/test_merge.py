@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dragoman import kernels
 from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
@@ -114,3 +115,15 @@ def test_graphs_that_contradict_each_other_are_refused():
     # The root of one is before the root of the other.
     with pytest.raises(DataError, match="not of one search space"):
         merge([long, short])
+
+
+@pytest.mark.parametrize(("raised", "seen"), [(kernels.CycleError("x"), DataError), (ValueError("a bug"), ValueError)])
+def test_only_what_the_kernel_means_is_called_another_space(monkeypatch, raised, seen):
+    def fails(*arguments):
+        raise raised
+
+    graph = next(iter(random_hypergraphs(1, seed=1)))[0]
+    monkeypatch.setattr(kernels, "forest_merge", fails)
+    with pytest.raises(seen) as caught:
+        merge([graph, graph])
+    assert ("not of one search space" in str(caught.value)) == (seen is DataError)

@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dragoman import kernels
 from dragoman.core.errors import DataError, UsageError
 from dragoman.forest.ngrams import expected_counts, posteriors, split_by_context
 from oracles.forest import derivations, ngram_counts, probabilities, random_hypergraphs
@@ -79,3 +80,14 @@ def test_bad_arguments():
     empty = replace(graph, first_edge=np.where(np.arange(graph.nodes + 1) > graph.root + 1, graph.edges, 0))
     with pytest.raises(DataError, match="no derivation"):
         posteriors(empty)
+
+
+@pytest.mark.parametrize(("raised", "seen"), [(kernels.LimitError("x"), DataError), (ValueError("a bug"), ValueError)])
+def test_only_what_the_kernel_means_is_called_too_large(monkeypatch, raised, seen):
+    def fails(*arguments):
+        raise raised
+
+    monkeypatch.setattr(kernels, "forest_split", fails)
+    with pytest.raises(seen) as caught:
+        expected_counts(CASES[0][0], 2)
+    assert isinstance(caught.value, DataError) == (seen is DataError)

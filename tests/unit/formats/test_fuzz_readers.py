@@ -7,13 +7,18 @@ import pytest
 
 from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.errors import DragomanError
-from dragoman.formats import arpa, pharaoh
+from dragoman.formats import arpa, numbered_grammar, pharaoh
 from dragoman.formats.arpa import read_arpa
+from dragoman.formats.cdec import read_cdec_grammar, read_cdec_weights, read_segment_grammars
+from dragoman.formats.joshua import read_joshua_grammar
 from dragoman.formats.moses import table_lines
+from dragoman.formats.moses.glue_grammar import is_glue_grammar, read_glue_grammar
 from dragoman.formats.moses.ini import read_moses_ini
 from dragoman.formats.moses.phrase_table import read_phrase_table
 from dragoman.formats.moses.reordering import attach_reordering, read_reordering
+from dragoman.formats.moses.rule_table import read_rule_table, write_rule_table
 from dragoman.formats.pharaoh import read_links
+from dragoman.model.grammar import Grammar
 from oracles.fuzzing import QUIET, ReaderFuzzing
 
 LINES = ["a b", "c", "", "a b c d"]
@@ -52,6 +57,47 @@ def phrase_table(path):
     if pairs.counts is not None:
         assert pairs.counts.shape == (len(pairs), 3)
         assert np.isfinite(pairs.counts).all()
+
+
+def check_rules(rules):
+    """A grammar's own check reads everything, so that nothing unsound gets by."""
+    assert np.all(np.diff(rules.source_ids) >= 0)
+    assert len(rules.score_names) == rules.scores.shape[1]
+    assert np.isfinite(rules.scores).all()
+    Grammar.from_pairs(rules).check(rules.source_vocab, rules.target_vocab)
+
+
+def rule_table(path):
+    rules = read_rule_table(path, progress=QUIET)
+    check_rules(rules)
+    assert np.all((rules.scores >= 0) & (rules.scores <= 1))
+    write_rule_table(path.with_name("written"), rules)
+    again = read_rule_table(path.with_name("written"), progress=QUIET)
+    assert len(again) == len(rules)
+
+
+def cdec_grammar(path):
+    check_rules(read_cdec_grammar(path, progress=QUIET))
+
+
+def joshua_grammar(path):
+    check_rules(read_joshua_grammar(path, progress=QUIET))
+
+
+def segments(path):
+    path.with_name("FILE").write_bytes(CDEC)
+    found, rules = read_segment_grammars(path, QUIET)
+    assert len(found) > 0
+    check_rules(rules)
+
+
+def cdec_weights(path):
+    assert np.isfinite([*read_cdec_weights(path).values()]).all()
+
+
+def glue_grammar(path):
+    is_glue_grammar(path)
+    assert 0 < read_glue_grammar(path) < np.inf
 
 
 def reordering(path):
@@ -101,6 +147,25 @@ def configuration(path):
 PHRASES = b"""a b ||| x y ||| 0.5 0.25 1 2.718 ||| 0-0 1-1 ||| 4 3 2 ||| |||
 a b ||| x ||| 0.5 8.44177e-05 1 1e-3 ||| 1-0 ||| 1 1 1 ||| k=v 1 ||| {p}
 c\xc2\xa0d ||| \xc3\xa9 ||| 0 0 0 0 |||  ||| 0.5 1e6 3 ||| |||
+"""
+RULES = b"""[X][X] a [X][X] [X] ||| [X][X] [X][X] x [X] ||| 0.5 0.25 ||| 0-1 1-2 2-0 ||| 4 3 2 ||| |||
+[X][X] a [X][X] [X] ||| [X][X] [X][X] x [X] ||| 0.5 1e-3 ||| 0-0 2-1 ||| 1 1 0.5 ||| |||
+c\xc2\xa0d [X] ||| \xc3\xa9 [X] ||| 0 1 |||  ||| 0.5 1e6 3 ||| |||
+"""
+CDEC = b"""[X] ||| [X,1] a [X,2] ||| [2] x [1] ||| f=0.5 g=-99 ||| 1-1
+[X] ||| b [X,1] ||| [X,1] ||| g=1;h=0 |||
+[X] ||| c\xc2\xa0d ||| \xc3\xa9 ||| f=1e-3 ||| 0-0
+"""
+JOSHUA = b"""[X] ||| [X,1] a [X,2] ||| [X,2] x [X,1] ||| 0.5 99 ||| 1-1
+[X] ||| b [X,1] ||| [X,1] ||| -1 0 f=1 |||
+"""
+SEGMENTS = b"""<seg grammar="FILE" id="0"> a b </seg>
+<seg id=1 grammar=FILE>c</seg> ||| \xc3\xa9
+"""
+WEIGHTS = b"Glue 0.5\n# tuned\nWordPenalty -1e-3\n"
+GLUE = b"""<s> [X] ||| <s> [S] ||| 1 ||| 0-0 ||| 0 ||| |||
+[X][S] </s> [X] ||| [X][S] </s> [S] ||| 1 ||| 0-0 1-1 ||| 0 ||| |||
+[X][S] [X][X] [X] ||| [X][S] [X][X] [S] ||| 2.718 ||| 0-0 1-1 ||| 0 ||| |||
 """
 REORDERING = b"""a b ||| x y ||| 0.6 0.2 0.2 0.714286 0.142857 0.142857
 a b ||| x ||| 0.1 0.2 0.7 0.3 0.3 0.4
@@ -155,6 +220,12 @@ OLD_INI = b"""[ttable-file]
 """
 READERS = {
     "phrases": (phrase_table, PHRASES),
+    "rules": (rule_table, RULES),
+    "cdec": (cdec_grammar, CDEC),
+    "joshua": (joshua_grammar, JOSHUA),
+    "segments": (segments, SEGMENTS),
+    "weights": (cdec_weights, WEIGHTS),
+    "glue": (glue_grammar, GLUE),
     "reordering": (reordering, REORDERING),
     "arpa": (language_model, ARPA),
     "links": (links, LINKS),
@@ -167,6 +238,21 @@ PIECES = [
     *(b"|||", b" ||| ", b"\n", b"\r\n", b" ", b"\t", b"\x00", b"\xff", b"\xef\xbb\xbf", b"\xe2\x80\xa8"),
     *(b"-", b"0-0", b"-1", b"nan", b"-inf", b"1e999", b"1e-999", b"0x1p3", b"99999999999", b"<unk>", b"a " * 300),
     *(b"\\end\\\n", b"\\2-grams:\n", b"ngram 3=1\n", b"[weight]\n", b"=", b"[", b"]", b"#", b"path=", b"name="),
+    *(
+        b"[X]",
+        b"[X][X]",
+        b" [X,1] ",
+        b" [X,2] ",
+        b" [1] ",
+        b"[S]",
+        b"[]",
+        b"f=1",
+        b";",
+        b"<seg ",
+        b"</seg>",
+        b'"',
+        b"1.5",
+    ),
 ]
 
 
@@ -187,4 +273,4 @@ def reader(request, tmp_path, monkeypatch):
 
 class TestReaders(ReaderFuzzing):
     pieces = PIECES
-    chunked = (arpa, pharaoh, table_lines)
+    chunked = (arpa, numbered_grammar, pharaoh, table_lines)

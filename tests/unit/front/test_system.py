@@ -208,3 +208,19 @@ def test_training_options_are_routed_and_unknown_ones_refused(folder, tmp_path):
         dm.train(folder / "train.fr", folder / "train.en", out=tmp_path / "n", order=3)
     assert not (tmp_path / "n").exists()
     assert np.isfinite(list(made.weights.values())).all()
+
+
+def test_grammars_of_cdec_and_joshua_translate(tmp_path):
+    arpa = "\\data\\\nngram 1=4\n\n\\1-grams:\n-3\t<unk>\n-1\t</s>\n-1\tthe\n-1\thouse\n\n\\end\\\n"
+    (tmp_path / "lm").write_text(arpa)
+    (tmp_path / "weights").write_text("fwd 1\nGlue 0.1\nLanguageModel 1\n")
+    rules = [("maison", "house", -0.5), ("maison", "the", -9), ("[X,1] la", "the [X,1]", -0.5)]
+    for name, score in (("cdec", "fwd={}"), ("joshua", "{}")):
+        lines = (f"[X] ||| {s} ||| {t} ||| {score.format(x if name == 'cdec' else -x)}\n" for s, t, x in rules)
+        (tmp_path / name).write_text("".join(lines))
+    lm = tmp_path / "lm"
+    theirs = dm.load_cdec(tmp_path / "cdec", lm=lm, weights=tmp_path / "weights", threads=1, progress=False)
+    assert theirs.translate("maison la") == "the house"
+    assert theirs.weights["tm.fwd"] == 1
+    joshua = dm.load_joshua(tmp_path / "joshua", lm=[lm], scores=["fwd"], threads=1, progress=False)
+    assert joshua.translate("maison la") == "the house"

@@ -1,5 +1,6 @@
 import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -127,9 +128,15 @@ def test_what_cannot_be_had_on_demand() -> None:
     bitext, links, _ = random_bitext(np.random.default_rng(7), 50)
     with pytest.raises(UsageError, match="side by side"):
         corpus_grammar(bitext, links, RuleModel(adjacent_nonterminals=True))
-    for options in (RuleModel(min_count=1), RuleModel(prune_limit=1), RuleModel(prune_score=0.1)):
+    pruning: list[dict[str, Any]] = [
+        {"min_count": 1},
+        {"prune_limit": 1},
+        {"prune_score": 0.1},
+        {"prune_significance": "a+e"},
+    ]
+    for options in pruning:
         with pytest.raises(UsageError, match="pruned"):
-            corpus_grammar(bitext, links, options)
+            corpus_grammar(bitext, links, RuleModel(**options))
     grammar = corpus_grammar(bitext, links)
     empty = replace(grammar.target_counts and grammar, target_counts=TargetCounts(*[np.empty(0, np.uint64)] * 2))
     with pytest.raises(DataError, match="not counted"):

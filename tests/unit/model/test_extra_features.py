@@ -1,5 +1,7 @@
 """What extra features learn when they are added to a model, and what they refuse."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -143,3 +145,16 @@ def test_a_model_with_a_feature_that_nobody_knows_is_refused(tmp_path):
     file.write_text(file.read_text().replace('"phrase-length"', '"phrase-width"'))
     with pytest.raises(DataError, match=r"model\.toml: no feature is called 'phrase-width'"):
         Model.load(tmp_path / "m")
+
+
+def test_more_tags_than_pairs_of_them_have_room_for():
+    feature = EXTRA_FEATURES.get("boundary-tags")()
+    text = tagged(" ".join(f"e0|T{i}" for i in range(999)))
+    with pytest.raises(DataError, match="there are 1,001 tags; expected at most 1,000"):
+        linked_model(1).with_features([feature], tagged=text)
+    made = linked_model(1).with_features([feature], tagged=tagged(" ".join(f"e0|T{i}" for i in range(998))))
+    (learnt,) = made.extra_features.values()
+    # A file can claim millions, each a byte.
+    many = {**learnt, "symbols": np.full(10**6, ord("\n"), np.uint8)}
+    with pytest.raises(DataError, match="the feature boundary-tags of the model: there are 1,000,000 tags"):
+        _ = replace(made, extra_features={feature: many}).boundary_feature

@@ -180,3 +180,22 @@ def test_pairs_of_all_tables_keep_their_reordering(tmp_path):
     assert ours.keys() == theirs.keys()
     for pair, values in ours.items():
         np.testing.assert_allclose(theirs[pair], values, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        ("num-features=4 path=table", "path=table", "found 3 weights for T0; expected 4, one for each score of"),
+        (
+            "[weight]",
+            "KENLM name=LM0 num-features=0 path=words.arpa\n[weight]",
+            "found 0 weights for LM0; expected 1, one for each score of",
+        ),
+    ],
+)
+def test_weights_that_the_ini_lacks_are_not_made_up(folder, old, new, found):
+    (folder / "words.arpa").write_text("\\data\\\nngram 1=3\n\n\\1-grams:\n-1 <unk>\n-1 <s>\n-1 </s>\n\n\\end\\\n")
+    ini = INI.replace(old, new)
+    (folder / "moses.ini").write_text(ini.replace("T0= 1 2 3 4", "T0= 1 2 3") if "T0" in found else ini)
+    with pytest.raises(DataError, match=found):
+        import_moses(folder / "moses.ini")

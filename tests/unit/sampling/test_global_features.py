@@ -168,6 +168,22 @@ def test_what_a_feature_raises_comes_out():
         sampled([NotANumber()])
 
 
+def test_a_document_without_memory_is_refused():
+    begin = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64, *[ctypes.c_void_p] * 4)(lambda *_: None)
+    functions = (ctypes.c_void_p * 4)(ctypes.cast(begin, ctypes.c_void_p).value, None, None, None)
+
+    class Forgetful(GlobalFeature):
+        name = "forgetful"
+        level = "document"
+
+        @property
+        def incremental(self):
+            return ctypes.addressof(functions)
+
+    with pytest.raises(DataError, match=r"no memory for its document \(of forgetful\)"):
+        sampled([Forgetful()])
+
+
 def test_names_and_refusals():
     assert GLOBAL_FEATURES.names() == ["bracket_balance", "length_ratio", "lexical_consistency"]
     with pytest.raises(UsageError, match="the global feature length_ratio has no weight"):

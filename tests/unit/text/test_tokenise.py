@@ -1,9 +1,12 @@
 import random
+import time
 
 import pytest
+from hypothesis import given, strategies as st
 from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
 from dragoman.text import tokenise
+from dragoman.text.moses_tokeniser import normaliser
 from dragoman.text.tokenise import Tokeniser, detokenise_lines, tokenise_lines
 
 PIECES = """
@@ -28,8 +31,8 @@ def test_same_punctuation_as_sacremoses(language):
     pieces = [*PIECES, *'"«»„“”–—´…%:;)(0', "''", "\u2018", "\u2019", "\u00a0", "nº\u00a0", "``"]  # noqa: RUF001
     rng = random.Random(language)
     lines = ["".join(rng.choices(pieces, k=rng.randrange(15))) for _ in range(400)]
-    normaliser, moses = MosesPunctNormalizer(language), MosesTokenizer(language)
-    expected = [" ".join(moses.tokenize(normaliser.normalize(line), escape=False)) for line in lines]
+    punctuation, moses = MosesPunctNormalizer(language), MosesTokenizer(language)
+    expected = [" ".join(moses.tokenize(punctuation.normalize(line), escape=False)) for line in lines]
     assert tokenise_lines(lines, language, Tokeniser(normalise_punctuation=True)) == expected
 
 
@@ -67,3 +70,16 @@ def test_nothing_in_nothing_out():
 def test_detokenising_inverts_tokenising_of_ordinary_text():
     for language, text in [("en", 'Well, Mr. Smith (60) isn\'t "here"; is he?'), ("fr", "L'été n'est pas là, dit-il.")]:
         assert detokenise_lines(tokenise_lines([text], language), language) == [text]
+
+
+@given(st.text('."< a', max_size=14))
+def test_dots_and_quotes_are_normalised_as_sacremoses_does(line):
+    for language in ("fr", "de", "en"):
+        assert normaliser(language).normalise(line) == MosesPunctNormalizer(language).normalize(line)
+
+
+def test_a_sentence_of_dots_takes_no_time():
+    for dots in ("." * 200_000, '."' * 100_000, ". " * 100_000):
+        start = time.process_time()
+        normaliser("fr").normalise(dots)
+        assert time.process_time() - start < 5  # it took minutes

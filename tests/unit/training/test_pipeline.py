@@ -1,3 +1,4 @@
+import contextlib
 import warnings
 from dataclasses import replace
 
@@ -10,10 +11,14 @@ from dragoman.core.links import links_of
 from dragoman.core.progress import DragomanWarning, Progress
 from dragoman.formats.arpa import write_arpa
 from dragoman.model.bundle import Model
+from dragoman.text.casing import Casing
+from dragoman.training import pipeline, prepare as preparation, score
 from dragoman.training.align.hmm import Hmm
 from dragoman.training.clean import Cleaning
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
 from dragoman.training.pipeline import PhraseModel, phrase_pairs, train
+from dragoman.training.prepare import Preparation, prepare
+from dragoman.training.rules import model as rule_training
 from dragoman.training.rules.model import RuleModel, rules
 from oracles.phrase_pairs import as_dict
 from oracles.phrase_table import phrase_table
@@ -200,3 +205,55 @@ def test_inputs_are_not_changed(toy):
     after = [bitext.source.sentences.values, bitext.target.sentences.values, links.values]
     for ours, theirs in zip(before, after, strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+class Stages(Progress):
+    """Knows whether somebody who waits sees a stage."""
+
+    def __init__(self):
+        self.open, self.names = 0, []
+
+    @contextlib.contextmanager
+    def stage(self, name):
+        assert not self.open, f"{name} begins inside {self.names[-1]}, but there is only one bar"
+        self.names.append(name)
+        self.open += 1
+        yield lambda share: None
+        self.open -= 1
+
+    def warn(self, text):
+        pass
+
+
+def test_whatever_takes_long_is_a_stage(toy, tmp_path, monkeypatch):
+    stages, outside = Stages(), []
+
+    def watched(owner, name):
+        function = getattr(owner, name)
+
+        def call(*arguments, **more):
+            if not stages.open:
+                outside.append(name)
+            return function(*arguments, **more)
+
+        monkeypatch.setattr(owner, name, call)
+
+    for name in ("symmetrise", "lexical_tables", "score_reordering", "_language_model_text"):
+        watched(pipeline, name)
+    watched(preparation, "read_lines")
+    watched(rule_training, "lexical_tables")
+    watched(pipeline.Grammar, "from_pairs")
+    for name in ("word_weights", "_check_instances", "_first_links", "PhrasePairs"):
+        watched(score, name)
+    for owner, name in ((Corpus, "from_lines"), (Casing, "learn")):
+        watched(owner, name)
+    for owner, name in ((pipeline.PhraseTable, "from_pairs"), (pipeline.LanguageModel, "from_ngrams")):
+        watched(owner, name)
+    for name, corpus in (("s.fr", toy[0].source), ("t.en", toy[0].target)):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in corpus.lines()), encoding="utf-8")
+    text = prepare(tmp_path / "s.fr", tmp_path / "t.en", Preparation(), progress=stages)
+    train(text.bitext, settings=text.settings, casing=text.casing, progress=stages)
+    train(text.bitext, rule_model=RuleModel(), with_phrases=True, progress=stages)
+    train(text.bitext, rule_model=RuleModel(), on_demand=True, progress=stages)
+    assert outside == []
+    assert stages.names[:3] == [f"reading {tmp_path}/s.fr", "tokenising fr", "numbering the words of fr"]

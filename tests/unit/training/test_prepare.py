@@ -1,6 +1,15 @@
 import pytest
 
+from dragoman.core.progress import Progress
 from dragoman.training.prepare import Preparation, prepare
+
+
+class Listener(Progress):
+    def __init__(self):
+        self.warnings = []
+
+    def warn(self, text):
+        self.warnings.append(text)
 
 
 def test_preparation_of_raw_text(tmp_path):
@@ -48,8 +57,13 @@ def test_letters_are_composed_unless_told_otherwise(tmp_path, tokenised):
 def test_the_language_is_the_ending(tmp_path, name, language):
     (tmp_path / name).write_text("a\n")
     (tmp_path / "other").write_text("a\n")
-    assert prepare(tmp_path / name, tmp_path / "other", Preparation())[1].source_language == language
-    chosen = Preparation(source_language="cs")
+    listener = Listener()
+    settings = prepare(tmp_path / name, tmp_path / "other", Preparation(target_language="de"), progress=listener)[1]
+    assert (settings.source_language, settings.target_language) == (language, "de")
+    # English because nothing says another language is said.
+    assert [warning.startswith(f"{tmp_path / name}: ") for warning in listener.warnings] == [True] * (language == "en")
+    assert all("tokenised as English" in warning for warning in listener.warnings)
+    chosen = Preparation(source_language="cs", target_language="de")
     assert prepare(tmp_path / name, tmp_path / "other", chosen)[1].source_language == "cs"
 
 

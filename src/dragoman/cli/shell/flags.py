@@ -52,7 +52,7 @@ Restart = Annotated[
 ]
 
 #: Files by which folders that may be replaced are known.
-OURS = ("model.toml", "manifest.toml", "moses.ini", "diagnosis.json", "report.html", "run.toml")
+OURS = ("model.toml", "manifest.toml", "moses.ini", "grammar.gz", "diagnosis.json", "report.html", "run.toml")
 
 
 def refuse_existing(out: Path, force: bool) -> None:

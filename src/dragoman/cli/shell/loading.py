@@ -19,6 +19,7 @@ from dragoman.model.bundle import Model
 from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
+from dragoman.search.markup import prepare_markup, without_markup
 from dragoman.search.translator import Translator
 from dragoman.text.preparation import TextPreparation
 
@@ -60,7 +61,9 @@ class SourceText:
     waiting: deque[str] = field(default_factory=deque)
 
     @classmethod
-    def read(cls, path: Path, documents: Path | None, preparation: TextPreparation) -> SourceText:
+    def read(
+        cls, path: Path, documents: Path | None, preparation: TextPreparation, *, markup: bool = False
+    ) -> SourceText:
         """Read a text as it comes; all of it at once only where labels have to be as many."""
         waiting: deque[str] = deque()
         blocks: Iterable[Sequence[str]] = read_blocks(path)
@@ -68,8 +71,12 @@ class SourceText:
         if documents is not None:
             lines = [line for block in blocks for line in block]
             blocks, labels = [lines], read_documents(documents, len(lines))
-        progress = live_progress()
-        return cls((preparation.source(_recorded(block, waiting), progress) for block in blocks), labels, waiting)
+        if markup:
+            prepared = (_prepared_markup(block, preparation, waiting) for block in blocks)
+        else:
+            progress = live_progress()
+            prepared = (preparation.source(_recorded(block, waiting), progress) for block in blocks)
+        return cls(prepared, labels, waiting)
 
     @property
     def lines(self) -> Iterator[str]:
@@ -87,14 +94,24 @@ def _recorded(lines: Iterable[str], waiting: deque[str]) -> Iterator[str]:
         yield line
 
 
+def _prepared_markup(lines: Iterable[str], preparation: TextPreparation, waiting: deque[str]) -> Iterator[str]:
+    for line in lines:
+        waiting.append(without_markup(line, preparation))
+        yield prepare_markup(line, preparation)
+
+
 def sample_drawer(
     translator: Translator,
     options: Sequence[str] | None,
     seed: int,
     progress: Progress,
     *,
+    planned: Sampling | None = None,
     documents: Sequence[str] | None = None,
 ) -> Draw:
-    """What draws samples as evidence for a decision rule; `documents` are labels of the lines."""
-    chains = Sampler.of(translator, options_from(Sampling, options or []))
+    """What draws samples as evidence for a decision rule; `documents` are labels of the lines.
+
+    `planned` is how a file of the decision says that they are drawn; options that are given come before it.
+    """
+    chains = Sampler.of(translator, options_from(Sampling, options or [], planned))
     return partial(chains.sample, seed=seed, documents=documents, features=False, progress=progress)

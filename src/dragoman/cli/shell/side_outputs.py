@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import IO, Protocol
 
 from dragoman.core.errors import UsageError
 from dragoman.core.files import open_output
 from dragoman.core.live import live_progress
+from dragoman.core.nbest import NBest
 from dragoman.formats.hypergraph_jsonl import format_hypergraph
-from dragoman.formats.nbest.format import NBEST_FORMATS
+from dragoman.formats.nbest.format import NBEST_FORMATS, NBestFormat
+from dragoman.search.searched import Searched
 from dragoman.search.translation import Translation
-from dragoman.search.translator import Searched
 
 
 class SideOutput(Protocol):
@@ -63,7 +64,9 @@ class Wanted:
             outputs.append(Hypergraphs(stack.enter_context(open_output(self.hypergraphs))))
         if self.nbest is not None and self.nbest_out is not None:
             stream = stack.enter_context(open_output(self.nbest_out))
-            outputs.append(NBestLists(stream, self.nbest_out, self.nbest_format, self.nbest, self.distinct))
+            written = NBEST_FORMATS.get(self.nbest_format)()
+            lists = NBestLists(stream, self.nbest_out, written, self.nbest, self.distinct)
+            outputs.append(stack.enter_context(lists.until_the_end()))
         if self.picture is not None:
             outputs.append(Picture(self.picture))
         return outputs
@@ -111,18 +114,32 @@ class Hypergraphs:
 
 @dataclass(frozen=True)
 class NBestLists:
-    """N-best lists in one of the formats."""
+    """N-best lists in one of the formats: batch by batch, or together where a file has one head for all."""
 
     stream: IO[bytes]
     path: Path
-    format_name: str
+    format: NBestFormat
     size: int
     distinct: bool
+    waiting: list[NBest] = field(default_factory=list)
 
     def add(self, part: Searched, translations: Sequence[Translation], first: int) -> None:
-        """Write the lists of the batch, with numbers that go on from batch to batch."""
+        """Write the lists of the batch, with numbers that go on from batch to batch, or keep them."""
         lists = replace(part.nbest(self.size, distinct=self.distinct), ids=tuple(range(first, first + len(part))))
-        for block in NBEST_FORMATS.get(self.format_name)().blocks(lists, self.path, live_progress()):
+        if self.format.piecewise:
+            self._write(lists)
+        else:
+            self.waiting.append(lists)
+
+    @contextlib.contextmanager
+    def until_the_end(self) -> Iterator[NBestLists]:
+        """Write what was kept when all batches have come."""
+        yield self
+        if self.waiting:
+            self._write(NBest.concatenate(self.waiting))
+
+    def _write(self, lists: NBest) -> None:
+        for block in self.format.blocks(lists, self.path, live_progress()):
             self.stream.write(block)
 
 

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 
 from dragoman.core.errors import DataError
-from dragoman.core.files import open_output
+from dragoman.core.files import is_leftover, open_output
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.toml import format_toml, read_toml
 from dragoman.evaluation.experiments.plan import Method, Plan
@@ -79,7 +79,8 @@ class Experiment:
             )
         content = plan.content()
         if not kept.exists():
-            if out.exists() and any(out.iterdir()):
+            # An experiment begins when its plan is written; one that ended before that may be begun again.
+            if out.exists() and not all(entry.name == _CONTENT or is_leftover(entry) for entry in out.iterdir()):
                 raise DataError("is not empty and not an experiment's", path=out, expected="a new folder")
             with open_output(out / _CONTENT) as stream:
                 stream.write(format_toml({"content": content}).encode())

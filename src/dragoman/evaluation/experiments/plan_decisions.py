@@ -114,7 +114,7 @@ def _planned(path: Path, row: Mapping[str, Any]) -> PlannedDecision:
         found = PlannedDecision(
             name or decision.rule.name,
             decision,
-            Sampling.from_dict(_table(row, "sampling")),
+            Sampling.from_dict({**(decision.sampling or Sampling()).to_dict(), **_table(row, "sampling")}),
             _scales(row),
             _count(row, "scale_lines"),
         )

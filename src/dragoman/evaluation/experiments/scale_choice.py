@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -49,7 +49,7 @@ def choose_scales(
 
     Evidence is made once for all that see the same: for n-best lists and hypergraphs once for all scales, for samples
     once for each. What is chosen is kept in `decisions/DECISION.toml`, a file that `dragoman translate --decision`
-    takes; for samples it says the temperature.
+    takes; for samples it says how they are drawn, at which temperature.
     """
     missing = [d for d in decisions if d.scales and not _file(folder, d).exists()]
     if missing:
@@ -106,10 +106,10 @@ def _write(job: Job, folder: Path, decision: PlannedDecision, points: dict[float
         "scales": list(decision.scales),
         "scores": [round(points[scale].score, 4) for scale in decision.scales],
         **({"lines": decision.scale_lines} if decision.scale_lines else {}),
-        **({"temperature": chosen.sampling.temperature} if chosen.by_samples else {}),
     }
     with open_output(_file(folder, decision)) as stream:
-        stream.write(chosen.decision.format(tuning).encode())
+        settled = replace(chosen.decision, sampling=chosen.sampling) if chosen.by_samples else chosen.decision
+        stream.write(settled.format(tuning).encode())
 
 
 def _file(folder: Path, decision: PlannedDecision) -> Path:

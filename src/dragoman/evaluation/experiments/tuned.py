@@ -47,9 +47,9 @@ class Tuned:
             [self.sign * max(self.sign * event["score"] for event in run.events()) for run in self.runs(method)]
         )
 
-    def unchanged(self, method: Method) -> int:
-        """How many runs ended with the weights they began with, because they found nothing better."""
-        return sum(run.weights() == run.weights(0) for run in self.runs(method))
+    def unchanged(self, method: Method) -> NDArray[np.bool_]:
+        """Which runs ended with the weights they began with, because they found nothing better."""
+        return np.array([run.weights() == run.weights(0) for run in self.runs(method)], bool)
 
     def best_run(self, method: Method) -> Run:
         """The run with the best score on the tuning set."""

@@ -43,7 +43,7 @@ class ExperimentReport:
         self.summary = summary(sheets, tuned, translated, tests)
         add_scores(sheets, self.summary, tests)
         write_runs(sheets, tuned, tests)
-        add_spread(sheets, tests)
+        add_spread(sheets, tuned, tests)
         self.orders = add_significance(sheets, tests)
         add_scales(sheets, translated)
         add_curves(sheets, tuned, translated)

@@ -29,6 +29,10 @@ _REORDERING = frozenset({"LexicalReordering"})
 _LANGUAGE_MODELS = frozenset({"IRSTLM", "KENLM", "LazyKENLM", "SRILM"})
 _KNOWN = _PENALTIES | _TABLES | _REORDERING | _LANGUAGE_MODELS
 
+# What only models for the chart search have: their sections, and the numbers of its algorithms.
+_CHART_SECTIONS = frozenset({"max-chart-span", "non-terminals"})
+_CHART_SEARCHES = frozenset({"3", "5"})
+
 # What may be added to a path that a line gives: compression, or the main file of a binary table.
 _ENDINGS = ("", ".gz", ".bz2", ".xz", ".zst", ".binphr.idx", ".minphr", ".binlexr.idx", ".minlexr")
 
@@ -49,12 +53,12 @@ class MosesFeature:
 
     @property
     def is_known(self) -> bool:
-        """Whether this is a feature of ordinary phrase-based models."""
+        """Whether this is a feature of ordinary phrase-based or hierarchical models."""
         return self.kind in _KNOWN
 
     @property
     def is_phrase_table(self) -> bool:
-        """Whether this is a phrase table."""
+        """Whether this is a phrase table or, in a hierarchical model, a rule table or glue grammar."""
         return self.kind in _TABLES
 
     @property
@@ -94,6 +98,17 @@ class MosesIni:
         """How many translations of a phrase are considered, if a section of its own says so."""
         return self._integer("ttable-limit")
 
+    @property
+    def is_hierarchical(self) -> bool:
+        """Whether this is a model for Moses' chart search."""
+        search = self.sections.get("search-algorithm", ("",))[0].strip()
+        return search in _CHART_SEARCHES or not _CHART_SECTIONS.isdisjoint(self.sections)
+
+    @property
+    def span_limits(self) -> tuple[int, ...]:
+        """How many words a rule of each table may cover, as far as the file says so."""
+        return tuple(int(line) for line in self.sections.get("max-chart-span", ()))
+
     def _integer(self, section: str) -> int | None:
         values = self.sections.get(section, ())
         return int(values[0].split()[0]) if values else None
@@ -105,7 +120,7 @@ def read_moses_ini(path: PathLike, progress: Progress = SILENT) -> MosesIni:
     Comments are left out. Features of unknown kinds are kept, with a warning.
     """
     sections = _read_sections(path)
-    for name in ("distortion-limit", "ttable-limit"):
+    for name in ("distortion-limit", "max-chart-span", "ttable-limit"):
         for line in sections.get(name, []):
             whole_number(path, line, line.text)
     if ini_v1.is_version_1(sections):

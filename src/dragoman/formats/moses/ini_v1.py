@@ -21,6 +21,7 @@ _TABLE_TYPES = {
     "0": "PhraseDictionaryMemory",
     "1": "PhraseDictionaryBinary",
     "2": "PhraseDictionaryOnDisk",
+    "6": "PhraseDictionaryMemory",  # of rules
     "12": "PhraseDictionaryCompact",
 }
 _MODEL_TYPES = {"0": "SRILM", "1": "IRSTLM", "8": "KENLM", "9": "KENLM"}

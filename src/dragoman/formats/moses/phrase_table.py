@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike
 from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.vocab import Vocab
-from dragoman.formats.moses.table_lines import TableLines, first_of_each_pair, read_table_lines, write_table_lines
+from dragoman.formats.moses.table_lines import TableLines, read_table_lines, write_table_lines
+from dragoman.formats.pair_lines import first_of_each_pair
 
-_PHRASE_PENALTY = 2.718
+#: The score by which tables count what is used of them: e, as old programs wrote it.
+PENALTY_SCORE = 2.718
 
 
 def read_phrase_table(
@@ -30,13 +34,33 @@ def read_phrase_table(
     of 2.718, the phrase penalty of old tables, is dropped: every phrase-based model has that feature anyway.
     """
     table = read_table_lines(path, source_vocab=source_vocab, target_vocab=target_vocab, extras=True, progress=progress)
+    return pairs_of_table(path, table, score_names, what="phrase", progress=progress)
+
+
+def write_phrase_table(path: PathLike, pairs: PhrasePairs, progress: Progress = SILENT) -> None:
+    """Write a phrase table, compressed if its name says so, sorted as Moses' programs want it."""
+    write_table_lines(path, pairs, pairs.scores, extras=True, progress=progress)
+
+
+def pairs_of_table(
+    path: PathLike,
+    table: TableLines,
+    score_names: Sequence[str] | None,
+    *,
+    what: Literal["phrase", "rule"],
+    progress: Progress,
+) -> PhrasePairs:
+    """Make columns of a table's lines: each pair once, scores with names; warn of what is left out."""
     scores = table.scores
     names = None if score_names is None else tuple(score_names)
-    if scores.shape[1] == 5 and (names is None or len(names) == 4) and _is_phrase_penalty(table):
-        scores = np.ascontiguousarray(scores[:, :4])
-        progress.note(f"{path}: dropped the fifth score, a phrase penalty of {_PHRASE_PENALTY} throughout")
+    if _is_penalty_last(scores, names, {5} if what == "phrase" else range(2, scores.shape[1] + 1)):
+        scores = np.ascontiguousarray(scores[:, :-1])
+        which = {"phrase": "fifth", "rule": "last"}[what]
+        progress.note(f"{path}: dropped the {which} score, a {what} penalty of {PENALTY_SCORE} throughout")
+    if what == "rule":
+        _refuse_above_one(path, scores)
     if len(scores) == 0:
-        progress.warn(f"{path}: the phrase table is empty")
+        progress.warn(f"{path}: the {what} table is empty")
         scores = np.empty((0, len(names or PHRASE_SCORES)), np.float32)
     names = names or _default_names(scores.shape[1])
     if len(names) != scores.shape[1]:
@@ -60,17 +84,25 @@ def read_phrase_table(
     )
     rows, repeated = first_of_each_pair(table.source_ids, table.target_ids)
     if repeated:
-        progress.warn(f"{path}: {repeated} phrase pairs are there more than once; the first of each is kept")
+        kind = {"phrase": "phrase pairs", "rule": "rules"}[what]
+        progress.warn(f"{path}: {repeated} {kind} are there more than once; the first of each is kept")
     return pairs if rows is None else pairs.take(rows)
 
 
-def write_phrase_table(path: PathLike, pairs: PhrasePairs, progress: Progress = SILENT) -> None:
-    """Write a phrase table, compressed if its name says so, sorted as Moses' programs want it."""
-    write_table_lines(path, pairs, pairs.scores, extras=True, progress=progress)
+def _is_penalty_last(scores: NDArray[np.float32], names: tuple[str, ...] | None, of: Container[int]) -> bool:
+    columns = scores.shape[1]
+    if columns not in of or not (names is None or len(names) == columns - 1):
+        return False
+    return bool(np.all(np.abs(scores[:, -1] - PENALTY_SCORE) < 1e-3))
 
 
-def _is_phrase_penalty(table: TableLines) -> bool:
-    return bool(np.all(np.abs(table.scores[:, 4] - _PHRASE_PENALTY) < 1e-3))
+def _refuse_above_one(path: PathLike, scores: NDArray[np.float32]) -> None:
+    rows, columns = np.nonzero(scores > 1)
+    if len(rows):
+        found = float(scores[rows[0], columns[0]])
+        raise DataError(
+            f"found {found:g} among the scores", path=path, line=int(rows[0]) + 1, expected="probabilities of at most 1"
+        )
 
 
 def _default_names(columns: int) -> tuple[str, ...]:

@@ -14,7 +14,8 @@ from dragoman.core.phrases import PairColumns, PhrasePairs
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
-from dragoman.formats.moses.table_lines import first_of_each_pair, read_table_lines, write_table_lines
+from dragoman.formats.moses.table_lines import read_table_lines, write_table_lines
+from dragoman.formats.pair_lines import first_of_each_pair
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,14 +10,14 @@ words, or put together to words by the option `pieces`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from dragoman.core.errors import DataError
 from dragoman.core.options import option
 from dragoman.formats.faults import shown
-from dragoman.formats.nbest.json_lists import JsonNBest, Rows, Written
+from dragoman.formats.nbest.json_lists import JsonNBest, Rows, Sentence
 from dragoman.formats.nbest.json_values import beside, first_object, kept
 
 _PARALLEL = ("attention", "logits")
@@ -31,6 +31,7 @@ class CTranslate2NBest(JsonNBest):
     name = "ctranslate2"
     example = '\'{"hypotheses": [["token", …], …], "scores": […]}\''
     places = frozenset({"scores", "ids"})
+    source_key = ""
 
     pieces: Literal["words", "sentencepiece", "bpe"] = option(
         "words", "what tokens are: words, pieces of sentencepiece (▁ begins a word) or of bpe (@@ ends an inner one)"
@@ -43,9 +44,7 @@ class CTranslate2NBest(JsonNBest):
         return depth < 2 and isinstance(fields.get("hypotheses"), list)
 
     def _take(self, fields: dict[str, Any], text: str, rows: Rows) -> None:
-        hypotheses = fields.get("hypotheses")
-        if not isinstance(hypotheses, list):
-            raise DataError(f"found {shown(text)}, without a list 'hypotheses'", expected=self.example)
+        hypotheses = self._list(fields, "hypotheses", text)
         rows.sentence(fields.get("id"), more=kept(fields, _KEYS))
         scores = beside(fields, "scores", len(hypotheses))
         parallel = {key: beside(fields, key, len(hypotheses)) for key in _PARALLEL if fields.get(key)}
@@ -61,20 +60,12 @@ class CTranslate2NBest(JsonNBest):
         text = " ".join(tokens)
         return f"{text} ".replace("@@ ", "").strip(" ") if self.pieces == "bpe" else text
 
-    def _give(
-        self,
-        name: int | str | None,
-        source: str | None,
-        references: Sequence[str],
-        hypotheses: Sequence[Written],
-        more: Mapping[str, Any],
-        style: Mapping[str, int],
-    ) -> Iterator[Any]:
-        fields: dict[str, Any] = {} if name is None else {"id": name}
-        fields["hypotheses"] = [own["text"].split(" ") if own["text"] else [] for own, _ in hypotheses]
-        scores = [own.get("score") for own, _ in hypotheses]
+    def _give(self, sentence: Sentence) -> Iterator[Any]:
+        fields = self._head(sentence)
+        fields["hypotheses"] = [own["text"].split(" ") if own["text"] else [] for own, _ in sentence.hypotheses]
+        scores = [own.get("score") for own, _ in sentence.hypotheses]
         fields["scores"] = scores if any(score is not None for score in scores) else []
         for key in _PARALLEL:
-            if any(key in others for _, others in hypotheses):
-                fields[key] = [others.get(key) for _, others in hypotheses]
-        yield {**fields, **more}
+            if any(key in others for _, others in sentence.hypotheses):
+                fields[key] = [others.get(key) for _, others in sentence.hypotheses]
+        yield {**fields, **sentence.more}

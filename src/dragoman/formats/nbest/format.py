@@ -37,6 +37,8 @@ class NBestFormat(Options, ABC):
     name: ClassVar[str]
     #: What the format has a place for, beside the words.
     places: ClassVar[frozenset[str]] = frozenset({"scores", "logprobs", "features", "ids"})
+    #: Whether lists that are written one after the other are one file; not if it has a head that knows them all.
+    piecewise: ClassVar[bool] = True
 
     @abstractmethod
     def read(

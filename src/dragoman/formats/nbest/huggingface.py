@@ -21,7 +21,7 @@ from typing import Any
 from dragoman.core.errors import DataError
 from dragoman.core.options import option
 from dragoman.formats.faults import shown
-from dragoman.formats.nbest.json_lists import JsonNBest, Rows, Written
+from dragoman.formats.nbest.json_lists import JsonNBest, Rows, Sentence
 from dragoman.formats.nbest.json_values import Found, beside, first_object, kept, strings
 
 _TEXT_KEYS = ("translation_text", "generated_text", "summary_text")
@@ -92,20 +92,12 @@ class HuggingFaceNBest(JsonNBest):
         more = kept(fields, _KEYS)
         rows.hypothesis(fields[key], score=fields.get(_score_key(fields)), logprob=fields.get("logprob"), more=more)
 
-    def _give(
-        self,
-        name: int | str | None,
-        source: str | None,
-        references: Sequence[str],
-        hypotheses: Sequence[Written],
-        more: Mapping[str, Any],
-        style: Mapping[str, int],
-    ) -> Iterator[Any]:
-        key = _TEXT_KEYS[style.get("generated", 0)]
-        if not hypotheses:
-            yield {"id": name, key: []}
-        for own, others in hypotheses:
-            yield {"id": name, **{key if k == "text" else k: value for k, value in own.items()}, **others}
+    def _give(self, sentence: Sentence) -> Iterator[Any]:
+        key = _TEXT_KEYS[sentence.style.get("generated", 0)]
+        if not sentence.hypotheses:
+            yield {"id": sentence.name, key: []}
+        for own, others in sentence.hypotheses:
+            yield {"id": sentence.name, **{key if k == "text" else k: value for k, value in own.items()}, **others}
 
 
 def _text_key(fields: Mapping[str, Any]) -> str:

@@ -37,12 +37,24 @@ Written = tuple[dict[str, Any], dict[str, Any]]
 
 
 @dataclass(frozen=True)
+class Sentence:
+    """A sentence to write; `name` is None if it needs none, `more` are keys that were kept when it was read."""
+
+    name: int | str | None
+    source: str | None
+    references: Sequence[str]
+    hypotheses: Sequence[Written]
+    more: Mapping[str, Any]
+    style: Mapping[str, int]
+
+
+@dataclass(frozen=True)
 class JsonNBest(NBestFormat):
     """JSON: one value a sentence, unless a format says otherwise."""
 
     #: How a value looks, for messages.
     example: ClassVar[str]
-    #: The keys of an id, a source and a text, for messages and for keeping what a text was.
+    #: The keys of an id, a source and a text; empty if there is no place for it.
     id_key: ClassVar[str] = "id"
     source_key: ClassVar[str] = "src"
     text_key: ClassVar[str] = "text"
@@ -92,10 +104,16 @@ class JsonNBest(NBestFormat):
             names = [None] * len(nbest)
         more = _objects(extras.sentences, len(nbest))
         for i, (begin, end) in enumerate(itertools.pairwise(nbest.sentences.tolist())):
-            source = None if nbest.sources is None else nbest.sources[i]
-            references = () if nbest.references is None else nbest.references[i]
+            sentence = Sentence(
+                names[i],
+                None if nbest.sources is None else nbest.sources[i],
+                () if nbest.references is None else nbest.references[i],
+                hypotheses[begin:end],
+                more[i],
+                extras.style,
+            )
             try:
-                for value in self._give(names[i], source, references, hypotheses[begin:end], more[i], extras.style):
+                for value in self._give(sentence):
                     yield f"{encoder.encode(value)}\n".encode()
             except DataError as error:
                 raise DataError(f"list {i} to write {error}", path=path) from None
@@ -117,16 +135,28 @@ class JsonNBest(NBestFormat):
         """Read one value, whose text is for messages."""
 
     @abstractmethod
-    def _give(
-        self,
-        name: int | str | None,
-        source: str | None,
-        references: Sequence[str],
-        hypotheses: Sequence[Written],
-        more: Mapping[str, Any],
-        style: Mapping[str, int],
-    ) -> Iterator[Any]:
+    def _give(self, sentence: Sentence) -> Iterator[Any]:
         """Yield the values of one sentence."""
+
+    def _head(self, sentence: Sentence) -> dict[str, Any]:
+        """What an object begins with: the sentence's id and source, as far as there are some and a place for them."""
+        named = {self.id_key: sentence.name, self.source_key: sentence.source}
+        return {key: value for key, value in named.items() if key and value is not None}
+
+    def _list(self, fields: Any, key: str, text: str) -> list[Any]:
+        """The list that an object must have under a key; `text` is the object's, for messages."""
+        found = fields.get(key) if isinstance(fields, dict) else None
+        if not isinstance(found, list):
+            raise DataError(f"found {shown(text)}, without a list '{key}'", expected=self.example)
+        return found
+
+    def _string(self, fields: Any, called: str) -> str:
+        """The text that an object must have, which is called so in messages."""
+        found = fields.get(self.text_key) if isinstance(fields, dict) else None
+        if not isinstance(found, str):
+            wrong = f"found the {called} {shown(json.dumps(fields))}, without a string '{self.text_key}'"
+            raise DataError(wrong, expected=self.example)
+        return found
 
     def _values(self, path: PathLike, rows: Rows) -> Iterator[Found]:
         for one in Reader(self.example, self.lists, self.constants).values(path):

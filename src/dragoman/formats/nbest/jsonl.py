@@ -10,13 +10,13 @@ after the known ones. Integers are written as integers where the file had them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dragoman.core.errors import DataError
 from dragoman.formats.faults import shown
-from dragoman.formats.nbest.json_lists import JsonNBest, Rows, Written
+from dragoman.formats.nbest.json_lists import JsonNBest, Rows, Sentence
 from dragoman.formats.nbest.json_values import first_object, kept, strings
 
 _SENTENCE_KEYS = ("id", "src", "hyps", "refs")
@@ -36,19 +36,14 @@ class JsonlNBest(JsonNBest):
         return isinstance(first_object(lines)[1].get("hyps"), list)
 
     def _take(self, fields: dict[str, Any], text: str, rows: Rows) -> None:
-        hyps = fields.get("hyps")
-        if not isinstance(hyps, list):
-            raise DataError(f"found {shown(text)}, without a list 'hyps'", expected=self.example)
+        hyps = self._list(fields, "hyps", text)
         references = strings(fields.get("refs", []), "refs")
         rows.sentence(fields.get("id"), fields.get("src"), references, kept(fields, _SENTENCE_KEYS))
         for hypothesis in hyps:
             self._take_hypothesis(hypothesis, rows)
 
     def _take_hypothesis(self, fields: Any, rows: Rows) -> None:
-        text = fields.get("text") if isinstance(fields, dict) else None
-        if not isinstance(text, str):
-            found = f"found the hypothesis {shown(json.dumps(fields))}, without a string 'text'"
-            raise DataError(found, expected=self.example)
+        text = self._string(fields, "hypothesis")
         features = fields.get("features", {})
         if not isinstance(features, dict):
             raise DataError(f"'features' is {shown(json.dumps(features))}", expected="an object of names and numbers")
@@ -60,19 +55,9 @@ class JsonlNBest(JsonNBest):
             more=kept(fields, _HYPOTHESIS_KEYS),
         )
 
-    def _give(
-        self,
-        name: int | str | None,
-        source: str | None,
-        references: Sequence[str],
-        hypotheses: Sequence[Written],
-        more: Mapping[str, Any],
-        style: Mapping[str, int],
-    ) -> Iterator[Any]:
-        fields: dict[str, Any] = {} if name is None else {"id": name}
-        if source is not None:
-            fields["src"] = source
-        fields["hyps"] = [own | others for own, others in hypotheses]
-        if references:
-            fields["refs"] = references
-        yield {**fields, **more}
+    def _give(self, sentence: Sentence) -> Iterator[Any]:
+        fields = self._head(sentence)
+        fields["hyps"] = [own | others for own, others in sentence.hypotheses]
+        if sentence.references:
+            fields["refs"] = sentence.references
+        yield {**fields, **sentence.more}

@@ -23,7 +23,7 @@ from dragoman.core.progress import SILENT, Progress
 from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import shown
 from dragoman.formats.nbest.format import in_order
-from dragoman.formats.nbest.json_lists import JsonNBest, Rows, Written
+from dragoman.formats.nbest.json_lists import JsonNBest, Rows, Sentence
 from dragoman.formats.nbest.json_values import first_object, kept
 
 _KEYS = ("custom_id", "prompt", "choices")
@@ -58,9 +58,7 @@ class OpenAiNBest(JsonNBest):
         name = fields.get("custom_id")
         if isinstance(fields.get("response"), dict):
             fields = fields["response"].get("body")
-        choices = fields.get("choices") if isinstance(fields, dict) else None
-        if not isinstance(choices, list):
-            raise DataError(f"found {shown(text)}, without a list 'choices'", expected=self.example)
+        choices = self._list(fields, "choices", text)
         if isinstance(name, str) and name.isascii() and name.isdigit() and str(int(name)) == name:
             name = int(name)
         rows.sentence(name, fields.get("prompt"), more=kept(fields, _KEYS))
@@ -79,21 +77,13 @@ class OpenAiNBest(JsonNBest):
             more["message"] = kept(fields["message"], ("content",))
         rows.hypothesis(text, logprob=_total(fields.get("logprobs"), rows), more=more)
 
-    def _give(
-        self,
-        name: int | str | None,
-        source: str | None,
-        references: Sequence[str],
-        hypotheses: Sequence[Written],
-        more: Mapping[str, Any],
-        style: Mapping[str, int],
-    ) -> Iterator[Any]:
-        fields: dict[str, Any] = {} if name is None else {"custom_id": str(name)}
-        if source is not None:
-            fields["prompt"] = source
-        chat = bool(style.get("chat", False))
-        fields["choices"] = [_choice(i, own, others, chat) for i, (own, others) in enumerate(hypotheses)]
-        yield {**fields, **more}
+    def _give(self, sentence: Sentence) -> Iterator[Any]:
+        fields = self._head(sentence)
+        if sentence.name is not None:
+            fields[self.id_key] = str(sentence.name)
+        chat = bool(sentence.style.get("chat", False))
+        fields["choices"] = [_choice(i, own, others, chat) for i, (own, others) in enumerate(sentence.hypotheses)]
+        yield {**fields, **sentence.more}
 
 
 def _choice(index: int, own: Mapping[str, Any], others: Mapping[str, Any], chat: bool) -> dict[str, Any]:

@@ -11,13 +11,13 @@ is a log-probability, normalised as the server was told to. It is written as a r
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dragoman.core.errors import DataError
 from dragoman.formats.faults import shown
-from dragoman.formats.nbest.json_lists import JsonNBest, Rows, Written
+from dragoman.formats.nbest.json_lists import JsonNBest, Rows, Sentence
 from dragoman.formats.nbest.json_values import Found, first_object, kept
 
 _KEYS = ("src", "tgt", "n_best", "pred_score")
@@ -30,6 +30,7 @@ class OpenNmtJsonNBest(JsonNBest):
     name = "opennmt-json"
     example = '\'[[{"src": …, "tgt": …, "n_best": …, "pred_score": …}, …], …]\''
     places = frozenset({"scores"})
+    id_key = ""
     text_key = "tgt"
     lists = False
 
@@ -57,21 +58,13 @@ class OpenNmtJsonNBest(JsonNBest):
     def _take(self, fields: dict[str, Any], text: str, rows: Rows) -> None:
         rows.hypothesis(fields["tgt"], score=fields.get("pred_score"), more=kept(fields, _KEYS))
 
-    def _give(
-        self,
-        name: int | str | None,
-        source: str | None,
-        references: Sequence[str],
-        hypotheses: Sequence[Written],
-        more: Mapping[str, Any],
-        style: Mapping[str, int],
-    ) -> Iterator[Any]:
-        if not hypotheses:
+    def _give(self, sentence: Sentence) -> Iterator[Any]:
+        if not sentence.hypotheses:
             raise DataError("has no hypotheses", expected="some, because a response has no place for none")
         response = []
-        for own, others in hypotheses:
-            fields: dict[str, Any] = {} if source is None else {"src": source}
-            fields |= {"tgt": own["text"], "n_best": len(hypotheses)}
+        for own, others in sentence.hypotheses:
+            fields = self._head(sentence)
+            fields |= {"tgt": own["text"], "n_best": len(sentence.hypotheses)}
             if "score" in own:
                 fields["pred_score"] = own["score"]
             response.append([{**fields, **others}])

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from dragoman.core.errors import DataError
 from dragoman.core.options import option
 from dragoman.formats.faults import shown
-from dragoman.formats.nbest.json_lists import JsonNBest, Rows, Written
+from dragoman.formats.nbest.json_lists import JsonNBest, Rows, Sentence
 from dragoman.formats.nbest.json_values import beside, first_object, kept, strings
 
 _KEYS = ("sentence_id", "translation", "translations", "score", "scores", "translations_factors")
@@ -32,6 +32,7 @@ class SockeyeNBest(JsonNBest):
     example = '\'{"sentence_id": …, "translation": …, "score": …, "translations": […], "scores": […]}\''
     places = frozenset({"scores", "ids"})
     id_key = "sentence_id"
+    source_key = ""
     constants = True
     sorted_keys = True
 
@@ -77,22 +78,14 @@ class SockeyeNBest(JsonNBest):
             )
         return sign * value
 
-    def _give(
-        self,
-        name: int | str | None,
-        source: str | None,
-        references: Sequence[str],
-        hypotheses: Sequence[Written],
-        more: Mapping[str, Any],
-        style: Mapping[str, int],
-    ) -> Iterator[Any]:
-        fields: dict[str, Any] = {**more} if name is None else {**more, "sentence_id": name}
+    def _give(self, sentence: Sentence) -> Iterator[Any]:
+        fields = {**sentence.more, **self._head(sentence)}
         sign = -1 if self.scores == "neglogprob" else 1
-        wrong = next((own["score"] for own, _ in hypotheses if own.get("score", 0) > 0), None)
+        wrong = next((own["score"] for own, _ in sentence.hypotheses if own.get("score", 0) > 0), None)
         if wrong is not None:
             raise DataError(f"has the score {wrong:g}, which is no log-probability", expected="a format for any scores")
-        texts = [own["text"] for own, _ in hypotheses]
-        scores = [(sign * own["score"] or 0.0) if "score" in own else None for own, _ in hypotheses]
+        texts = [own["text"] for own, _ in sentence.hypotheses]
+        scores = [(sign * own["score"] or 0.0) if "score" in own else None for own, _ in sentence.hypotheses]
         if texts:
             fields["translation"] = texts[0]
         if scores and scores[0] is not None:
@@ -101,6 +94,6 @@ class SockeyeNBest(JsonNBest):
             fields["translations"] = texts
             if any(score is not None for score in scores):
                 fields["scores"] = scores
-        if any(others for _, others in hypotheses):
-            fields["translations_factors"] = [others.get("translations_factors") for _, others in hypotheses]
+        if any(others for _, others in sentence.hypotheses):
+            fields["translations_factors"] = [others.get("translations_factors") for _, others in sentence.hypotheses]
         yield fields

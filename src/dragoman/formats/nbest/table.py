@@ -54,6 +54,7 @@ class TableNBest(NBestFormat):
     """Comma- or tab-separated values with a header."""
 
     name = "csv"
+    piecewise = False
 
     delimiter: Literal["comma", "tab", "semicolon"] | None = option(
         None, "what separates columns (default: what the header has; a comma when writing)"

@@ -8,14 +8,11 @@ sentence's. Other keys (request_id, token_ids, finish_reason, …) are kept and 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dragoman.core.errors import DataError
-from dragoman.formats.faults import shown
-from dragoman.formats.nbest.json_lists import JsonNBest, Rows, Written
+from dragoman.formats.nbest.json_lists import JsonNBest, Rows, Sentence
 from dragoman.formats.nbest.json_values import first_object, kept
 
 _KEYS = ("id", "prompt", "outputs")
@@ -38,32 +35,16 @@ class VllmNBest(JsonNBest):
         return depth < 2 and isinstance(fields.get("outputs"), list)
 
     def _take(self, fields: dict[str, Any], text: str, rows: Rows) -> None:
-        outputs = fields.get("outputs")
-        if not isinstance(outputs, list):
-            raise DataError(f"found {shown(text)}, without a list 'outputs'", expected=self.example)
+        outputs = self._list(fields, "outputs", text)
         rows.sentence(fields.get("id"), fields.get("prompt"), more=kept(fields, _KEYS))
         for output in outputs:
-            words = output.get("text") if isinstance(output, dict) else None
-            if not isinstance(words, str):
-                raise DataError(
-                    f"found the output {shown(json.dumps(output))}, without a string 'text'", expected=self.example
-                )
+            words = self._string(output, "output")
             rows.hypothesis(words, logprob=output.get("cumulative_logprob"), more=kept(output, _HYPOTHESIS_KEYS))
 
-    def _give(
-        self,
-        name: int | str | None,
-        source: str | None,
-        references: Sequence[str],
-        hypotheses: Sequence[Written],
-        more: Mapping[str, Any],
-        style: Mapping[str, int],
-    ) -> Iterator[Any]:
-        fields: dict[str, Any] = {} if name is None else {"id": name}
-        if source is not None:
-            fields["prompt"] = source
+    def _give(self, sentence: Sentence) -> Iterator[Any]:
+        fields = self._head(sentence)
         fields["outputs"] = [
             {"index": i, "text": own["text"], "cumulative_logprob": own.get("logprob"), **others}
-            for i, (own, others) in enumerate(hypotheses)
+            for i, (own, others) in enumerate(sentence.hypotheses)
         ]
-        yield {**fields, **more}
+        yield {**fields, **sentence.more}

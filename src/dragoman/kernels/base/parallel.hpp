@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <stdexcept>
 #include <type_traits>
 
 namespace dragoman {
@@ -48,5 +49,16 @@ private:
 // while workers run. `progress`, if callable, is called with the share done, about ten times a second. An exception
 // in a worker, in `progress`, or a signal handler stops all workers and is raised here.
 void run_blocks(std::size_t blocks, int threads, nb::handle progress, BlockWork work);
+
+// The same for work that is not cut into blocks: work(stop) runs on one thread.
+template <class Work>
+void run_interruptibly(Work&& work) {
+    run_blocks(1, 1, nb::none(), [&](std::size_t, const std::atomic<bool>& stop) { work(stop); });
+}
+
+// Ends work that somebody has interrupted.
+inline void heed(const std::atomic<bool>& stop) {
+    if (stop.load(std::memory_order_relaxed)) throw std::runtime_error("stopped");
+}
 
 }  // namespace dragoman

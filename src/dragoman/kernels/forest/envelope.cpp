@@ -26,8 +26,9 @@ struct Segment {
 // One hypergraph, whose nodes are `first` to `root` of the forest.
 class ForestEnvelope {
 public:
-    ForestEnvelope(const Forest& forest, std::span<const double> slopes, std::size_t first, std::size_t root)
-        : forest_(forest), slopes_(slopes), first_(first), root_(root), segments_(root - first + 1) {
+    ForestEnvelope(const Forest& forest, std::span<const double> slopes, std::size_t first, std::size_t root,
+                   const std::atomic<bool>& stop)
+        : forest_(forest), slopes_(slopes), stop_(stop), first_(first), root_(root), segments_(root - first + 1) {
         std::vector<bool> needed(segments_.size(), false);
         needed.back() = true;
         for (std::size_t node = root + 1; node-- > first;)
@@ -62,6 +63,7 @@ private:
 
     // The sum of envelopes: both tails' segments in the order in which they are best together.
     void add_edge(std::size_t edge) {
+        heed(stop_);
         static const std::vector<Segment> nothing{{0.0, 0.0, -infinity, -1, {0, 0}}};
         const std::vector<Segment>& one = forest_.tail(edge, 0) < 0 ? nothing : of(forest_.tail(edge, 0));
         const std::vector<Segment>& two = forest_.tail(edge, 1) < 0 ? nothing : of(forest_.tail(edge, 1));
@@ -83,6 +85,7 @@ private:
 
     Forest forest_;
     std::span<const double> slopes_;
+    const std::atomic<bool>& stop_;
     std::size_t first_, root_;
     std::vector<std::vector<Segment>> segments_;
     std::vector<Segment> all_;
@@ -98,10 +101,11 @@ auto forest_envelopes(FirstEdge first_edge, Tails tails, Scores intercepts, Scor
                       int threads, Progress progress) {
     const Forest forest(first_edge, tails, intercepts);
     std::vector<Found> found(roots.shape(0));
-    run_blocks(found.size(), threads, progress, [&](std::size_t g) {
+    run_blocks(found.size(), threads, progress, [&](std::size_t g, const std::atomic<bool>& stop) {
         const auto first = static_cast<std::size_t>(nodes.data()[g]), root = static_cast<std::size_t>(roots.data()[g]);
-        const ForestEnvelope envelope(forest, view(slopes), first, root);
+        const ForestEnvelope envelope(forest, view(slopes), first, root, stop);
         for (std::size_t rank = 0; rank < envelope.segments().size(); ++rank) {
+            heed(stop);
             const std::size_t before = found[g].edges.size();
             envelope.append(rank, found[g].edges);
             found[g].lengths.push_back(static_cast<std::int64_t>(found[g].edges.size() - before));

@@ -1,4 +1,5 @@
 // The k best derivations, found lazily (Huang & Chiang 2005, algorithm 3), with or without repeated strings.
+#include "base/parallel.hpp"
 #include "base/sequence_set.hpp"
 #include "forest/forest.hpp"
 
@@ -34,8 +35,8 @@ class LazyKBest {
 public:
     // With templates, each node keeps only the best derivation of each string; a worse one with the same string cannot
     // be part of the best derivation of a longer string.
-    LazyKBest(const Forest& forest, const Templates* distinct, std::int64_t budget)
-        : forest_(forest), templates_(distinct), budget_(budget), best_(inside_scores<MaxSum>(forest)),
+    LazyKBest(const Forest& forest, const Templates* distinct, std::int64_t budget, const std::atomic<bool>& stop)
+        : forest_(forest), templates_(distinct), budget_(budget), stop_(stop), best_(inside_scores<MaxSum>(forest)),
           choice_(best_edges(forest, best_)), states_(forest.nodes()) {}
 
     std::size_t run(std::size_t root, std::size_t k) {
@@ -77,6 +78,7 @@ private:
     void require(std::size_t node, std::size_t count) {
         std::vector<Frame> stack{{node, count}};
         while (!stack.empty()) {
+            heed(stop_);
             const Frame frame = stack.back();
             NodeState& state = states_[frame.node];
             if (state.found.size() >= frame.count || state.exhausted) {
@@ -169,6 +171,7 @@ private:
     Forest forest_;
     const Templates* templates_;
     std::int64_t budget_;
+    const std::atomic<bool>& stop_;
     std::vector<double> best_;
     std::vector<std::int32_t> choice_;
     std::vector<NodeState> states_;
@@ -181,17 +184,17 @@ auto forest_kbest(FirstEdge first_edge, Tails tails, Scores scores, Ids template
     std::vector<std::int32_t> edges;
     std::vector<std::int64_t> bounds{0};
     std::vector<double> found_scores;
-    {
-        nb::gil_scoped_release release;
+    run_interruptibly([&](const std::atomic<bool>& stop) {
         const Templates templates(template_ids, template_words, template_offsets);
-        LazyKBest search(Forest(first_edge, tails, scores), distinct ? &templates : nullptr, max_derivations);
+        LazyKBest search(Forest(first_edge, tails, scores), distinct ? &templates : nullptr, max_derivations, stop);
         const std::size_t found = search.run(root, k);
         for (std::size_t rank = 0; rank < found; ++rank) {
+            heed(stop);
             search.append(root, rank, edges);
             bounds.push_back(static_cast<std::int64_t>(edges.size()));
             found_scores.push_back(search.score(root, rank));
         }
-    }
+    });
     return together(give(std::move(edges)), give(std::move(bounds)), give(std::move(found_scores)));
 }
 

@@ -1,4 +1,6 @@
 // Several hypergraphs of one search space as one: nodes that the same edges lead to are one node.
+#include "base/errors.hpp"
+#include "base/parallel.hpp"
 #include "base/sequence_set.hpp"
 #include "forest/forest.hpp"
 
@@ -47,10 +49,10 @@ public:
             std::fill(heads_.begin() + forest.first_edge[node], heads_.begin() + forest.first_edge[node + 1], static_cast<std::int32_t>(node));
     }
 
-    Merged merged() {
+    Merged merged(const std::atomic<bool>& stop) {
         for (const std::int64_t root : roots_) classes_.join(static_cast<std::int32_t>(roots_[0]), static_cast<std::int32_t>(root));
-        while (!closed()) {}
-        return sorted();
+        while (!closed(stop)) {}
+        return sorted(stop);
     }
 
 private:
@@ -64,11 +66,12 @@ private:
 
     // Joins the heads of edges with equal keys; returns whether there was nothing to join. Usually the second pass is
     // the last: tails come before heads, so that their classes are known, unless an edge joined two earlier nodes.
-    bool closed() {
+    bool closed(const std::atomic<bool>& stop) {
         SequenceSet keys;
         first_.clear();
         bool same = true;
         for (std::size_t edge = 0; edge < forest_.edges(); ++edge) {
+            heed(stop);
             const auto id = static_cast<std::size_t>(keys.intern(key(edge)));
             if (id == first_.size()) {
                 first_.push_back(static_cast<std::int32_t>(edge));
@@ -81,12 +84,13 @@ private:
     }
 
     // One edge of each key, and their nodes in topological order.
-    Merged sorted() {
+    Merged sorted(const std::atomic<bool>& stop) {
         const std::size_t nodes = forest_.nodes(), edges = first_.size();
         std::vector<std::int32_t> waiting(nodes);         // edges into a class whose tails have no place yet
         std::vector<std::int32_t> missing(edges);         // tails of an edge that have no place yet
         std::vector<std::vector<std::int32_t>> into(nodes), from(nodes);
         for (std::size_t i = 0; i < edges; ++i) {
+            heed(stop);
             const auto edge = static_cast<std::size_t>(first_[i]);
             const auto head = static_cast<std::size_t>(classes_[heads_[edge]]);
             into[head].push_back(static_cast<std::int32_t>(i));
@@ -105,12 +109,15 @@ private:
             if (classes_[static_cast<std::int32_t>(node)] == static_cast<std::int32_t>(node) && into[node].empty()) order.push_back(static_cast<std::int32_t>(node));
         for (std::size_t i = 0; i < edges; ++i)
             if (missing[i] == 0) arrive(i);
-        for (std::size_t at = 0; at < order.size(); ++at)
+        for (std::size_t at = 0; at < order.size(); ++at) {
+            heed(stop);
             for (const std::int32_t i : from[static_cast<std::size_t>(order[at])])
                 if (--missing[static_cast<std::size_t>(i)] == 0) arrive(static_cast<std::size_t>(i));
+        }
         Merged merged;
         merged.first_edge.push_back(0);
         for (std::size_t at = 0; at < order.size(); ++at) {
+            heed(stop);
             place[static_cast<std::size_t>(order[at])] = static_cast<std::int32_t>(at);
             for (const std::int32_t i : into[static_cast<std::size_t>(order[at])]) {
                 const std::int32_t edge = first_[static_cast<std::size_t>(i)];
@@ -122,7 +129,7 @@ private:
             }
             merged.first_edge.push_back(static_cast<std::int64_t>(merged.edges.size()));
         }
-        if (merged.edges.size() < edges) throw std::length_error("a node would come before itself");
+        if (merged.edges.size() < edges) throw CycleError("a node would come before itself");
         merged.root = place[static_cast<std::size_t>(classes_[static_cast<std::int32_t>(roots_[0])])];
         return merged;
     }
@@ -136,10 +143,9 @@ private:
 
 auto forest_merge(FirstEdge first_edge, Tails tails, Scores scores, Ids labels, Offsets roots) {
     Merged merged;
-    {
-        nb::gil_scoped_release release;
-        merged = Merger(Forest(first_edge, tails, scores), view(labels), view(roots)).merged();
-    }
+    run_interruptibly([&](const std::atomic<bool>& stop) {
+        merged = Merger(Forest(first_edge, tails, scores), view(labels), view(roots)).merged(stop);
+    });
     return together(give(std::move(merged.first_edge)), give(std::move(merged.tails), 2), give(std::move(merged.edges)), merged.root);
 }
 
@@ -148,11 +154,11 @@ auto forest_labels(Ids template_ids, Ids template_words, Offsets template_offset
                    Scores values) {
     const Templates templates(template_ids, template_words, template_offsets);
     std::vector<std::int32_t> labels(template_ids.shape(0));
-    {
-        nb::gil_scoped_release release;
+    run_interruptibly([&](const std::atomic<bool>& stop) {
         SequenceSet known;
         std::vector<std::int32_t> key;
         for (std::size_t edge = 0; edge < labels.size(); ++edge) {
+            heed(stop);
             const Words text = templates.of(edge);
             key.assign({spans.data()[2 * edge], spans.data()[2 * edge + 1], static_cast<std::int32_t>(text.size())});
             key.insert(key.end(), text.begin(), text.end());
@@ -162,7 +168,7 @@ auto forest_labels(Ids template_ids, Ids template_words, Offsets template_offset
             }
             labels[edge] = known.intern(key);
         }
-    }
+    });
     return give(std::move(labels));
 }
 

@@ -1,5 +1,6 @@
 // N-grams of translations: nodes split by the words at their borders, so that every edge completes known n-grams, and
 // the probability that a derivation has an n-gram at all.
+#include "base/errors.hpp"
 #include "base/parallel.hpp"
 #include "base/sequence_set.hpp"
 #include "forest/surroundings.hpp"
@@ -26,12 +27,13 @@ struct SplitEdge {
 // can stand to the left of the node, right words likewise; fewer than `width` of them are the node's whole string.
 class Splitter {
 public:
-    Splitter(const Forest& forest, const Templates& templates, std::size_t root, int order, std::size_t max_edges)
+    Splitter(const Forest& forest, const Templates& templates, std::size_t root, int order, std::size_t max_edges,
+             const std::atomic<bool>& stop)
         : forest_(forest), templates_(templates), around_(forest, templates, root), width_(static_cast<std::size_t>(order) - 1),
           max_edges_(max_edges), first_state_(forest.nodes() + 1) {
         for (std::size_t node = 0; node <= root; ++node) {
             first_state_[node] = static_cast<std::int32_t>(states_.size());
-            if (around_.used[node]) split(node);
+            if (around_.used[node]) split(node, stop);
         }
         for (std::size_t node = root + 1; node <= forest.nodes(); ++node) first_state_[node] = static_cast<std::int32_t>(states_.size());
     }
@@ -41,7 +43,7 @@ public:
     SequenceSet ngrams;
 
 private:
-    void split(std::size_t node) {
+    void split(std::size_t node, const std::atomic<bool>& stop) {
         std::vector<SplitEdge> found;
         for (std::size_t edge = forest_.begin(node); edge < forest_.end(node); ++edge) {
             if (!around_.usable(forest_, edge)) continue;
@@ -49,15 +51,17 @@ private:
             const auto [second_begin, second_end] = states_of(edge, 1);
             for (std::int32_t first = first_begin; first < first_end; ++first)
                 for (std::int32_t second = second_begin; second < second_end; ++second) {
+                    heed(stop);
                     SplitEdge split{0, static_cast<std::int32_t>(edge), {first, second}};
                     spell(split);
                     split.state = intern_state(node);
                     found.push_back(split);
-                    if (edges.size() + found.size() > max_edges_) throw std::length_error("more edges than max_edges");
+                    if (edges.size() + found.size() > max_edges_) throw LimitError("more edges than max_edges");
                 }
         }
         std::ranges::stable_sort(found, {}, &SplitEdge::state);
         for (std::size_t i = 0; i < found.size(); ++i) {
+            heed(stop);
             if (i > 0 && found[i].state != found[i - 1].state) end_state(node);
             tails.insert(tails.end(), {found[i].tails[0], found[i].tails[1]});
             edges.push_back(found[i].edge);
@@ -145,11 +149,10 @@ private:
 auto forest_split(FirstEdge first_edge, Tails tails, Scores scores, Ids template_ids, Ids template_words, Offsets template_offsets,
                   std::size_t root, int order, std::size_t max_edges) {
     std::optional<Splitter> split;
-    {
-        nb::gil_scoped_release release;
+    run_interruptibly([&](const std::atomic<bool>& stop) {
         split.emplace(Forest(first_edge, tails, scores), Templates(template_ids, template_words, template_offsets), root, order,
-                      max_edges);
-    }
+                      max_edges, stop);
+    });
     auto& s = *split;
     return together(give(std::move(s.first_edge)), give(std::move(s.tails), 2), give(std::move(s.nodes)), give(std::move(s.edges)),
                     give(std::move(s.occurrences)), give(std::move(s.occurrence_offsets)), give(s.ngrams.take_words()),
@@ -169,21 +172,25 @@ struct Completion {
 auto forest_contains(FirstEdge first_edge, Tails tails, Scores scores, std::size_t root, Ids occurrences, Offsets occurrence_offsets,
                      std::size_t ngrams, int threads, Progress progress) {
     const Forest forest(first_edge, tails, scores);
-    const auto inside = inside_scores<LogSum>(forest);
     std::vector<double> share(forest.edges(), 0.0);
     std::vector<std::int32_t> heads(forest.edges());
     std::vector<std::vector<Completion>> completions((ngrams + lanes - 1) / lanes);
-    for (std::size_t node = 0; node < forest.nodes(); ++node)
-        for (std::size_t edge = forest.begin(node); edge < forest.end(node); ++edge) {
-            share[edge] = std::exp(forest.through(edge, inside) - inside[node]);
-            heads[edge] = static_cast<std::int32_t>(node);
-            for (auto at = occurrence_offsets.data()[edge]; at < occurrence_offsets.data()[edge + 1]; ++at) {
-                const auto ngram = static_cast<std::size_t>(occurrences.data()[at]);
-                completions[ngram / lanes].push_back({static_cast<std::int32_t>(edge), static_cast<std::int32_t>(ngram % lanes)});
+    run_interruptibly([&](const std::atomic<bool>& stop) {
+        const auto inside = inside_scores<LogSum>(forest);
+        for (std::size_t node = 0; node < forest.nodes(); ++node) {
+            heed(stop);
+            for (std::size_t edge = forest.begin(node); edge < forest.end(node); ++edge) {
+                share[edge] = std::exp(forest.through(edge, inside) - inside[node]);
+                heads[edge] = static_cast<std::int32_t>(node);
+                for (auto at = occurrence_offsets.data()[edge]; at < occurrence_offsets.data()[edge + 1]; ++at) {
+                    const auto ngram = static_cast<std::size_t>(occurrences.data()[at]);
+                    completions[ngram / lanes].push_back({static_cast<std::int32_t>(edge), static_cast<std::int32_t>(ngram % lanes)});
+                }
             }
         }
+    });
     std::vector<double> result(ngrams, 0.0);
-    run_blocks(completions.size(), threads, progress, [&](std::size_t block) {
+    run_blocks(completions.size(), threads, progress, [&](std::size_t block, const std::atomic<bool>& stop) {
         const auto& events = completions[block];
         if (events.empty()) return;
         const auto first = static_cast<std::size_t>(heads[static_cast<std::size_t>(events.front().edge)]);
@@ -194,6 +201,7 @@ auto forest_contains(FirstEdge first_edge, Tails tails, Scores scores, std::size
         };
         std::size_t event = 0;
         for (std::size_t node = first; node <= root; ++node) {
+            heed(stop);
             Lanes sum{};
             for (std::size_t edge = forest.begin(node); edge < forest.end(node); ++edge) {
                 Lanes value{};

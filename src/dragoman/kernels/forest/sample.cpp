@@ -36,16 +36,21 @@ std::size_t draw_edge(const Forest& forest, std::span<const double> cumulated, s
 auto forest_sample(FirstEdge first_edge, Tails tails, Scores scores, std::size_t root, std::size_t draws, std::uint64_t seed,
                    int threads, Progress progress) {
     const Forest forest(first_edge, tails, scores);
-    const auto cumulated = cumulate(forest);
+    std::vector<double> cumulated;
+    {
+        nb::gil_scoped_release release;
+        cumulated = cumulate(forest);
+    }
     constexpr std::size_t draws_per_block = 1024;
     struct Block {
         std::vector<std::int32_t> edges;
         std::vector<std::int64_t> ends;
     };
     std::vector<Block> blocks((draws + draws_per_block - 1) / draws_per_block);
-    run_blocks(blocks.size(), threads, progress, [&](std::size_t block) {
+    run_blocks(blocks.size(), threads, progress, [&](std::size_t block, const std::atomic<bool>& stop) {
         Block& result = blocks[block];
         for (std::size_t draw = block * draws_per_block; draw < std::min(draws, (block + 1) * draws_per_block); ++draw) {
+            heed(stop);
             Stream stream(seed, draw);
             unfold(static_cast<std::int32_t>(root), [&](std::int32_t node, std::vector<std::int32_t>& stack) {
                 const std::size_t edge = draw_edge(forest, cumulated, static_cast<std::size_t>(node), stream);
@@ -57,10 +62,13 @@ auto forest_sample(FirstEdge first_edge, Tails tails, Scores scores, std::size_t
     });
     std::vector<std::int32_t> edges;
     std::vector<std::int64_t> bounds{0};
-    for (const Block& block : blocks) {
-        const auto begin = static_cast<std::int64_t>(edges.size());
-        edges.insert(edges.end(), block.edges.begin(), block.edges.end());
-        for (const auto end : block.ends) bounds.push_back(begin + end);
+    {
+        nb::gil_scoped_release release;
+        for (const Block& block : blocks) {
+            const auto begin = static_cast<std::int64_t>(edges.size());
+            edges.insert(edges.end(), block.edges.begin(), block.edges.end());
+            for (const auto end : block.ends) bounds.push_back(begin + end);
+        }
     }
     return together(give(std::move(edges)), give(std::move(bounds)));
 }

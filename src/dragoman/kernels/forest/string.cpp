@@ -1,5 +1,6 @@
 // All derivations that write a given string, and their log-probability mass: the hypergraph intersected with the string,
 // bottom up over the ranges of the string that a node can write.
+#include "base/parallel.hpp"
 #include "forest/surroundings.hpp"
 
 #include <algorithm>
@@ -23,11 +24,11 @@ struct ItemEdge {
 
 class Intersection {
 public:
-    Intersection(const Forest& forest, const Templates& templates, std::size_t root, Words string)
+    Intersection(const Forest& forest, const Templates& templates, std::size_t root, Words string, const std::atomic<bool>& stop)
         : forest_(forest), templates_(templates), around_(forest, templates, root), string_(string), size_(string.size()),
           ranges_(forest.nodes()), sums_((size_ + 1) * (size_ + 1)) {
         for (std::size_t node = 0; node <= root; ++node)
-            if (around_.used[node]) build(node);
+            if (around_.used[node]) build(node, stop);
     }
 
     // The score of the whole string; a node that has nothing on either side writes all of it or nothing.
@@ -42,11 +43,12 @@ public:
     std::vector<std::int32_t> tails, edges;
 
 private:
-    void build(std::size_t node) {
+    void build(std::size_t node, const std::atomic<bool>& stop) {
         std::vector<std::size_t> cells;
         std::vector<ItemEdge> found;
         for (std::size_t edge = forest_.begin(node); edge < forest_.end(node); ++edge) {
             if (!around_.usable(forest_, edge)) continue;
+            heed(stop);
             const Words text = templates_.of(edge);
             const double score = forest_.scores[edge];
             const auto add = [&](std::size_t begin, std::size_t end, double sum, std::int32_t first_tail, std::int32_t second_tail) {
@@ -65,6 +67,7 @@ private:
             const auto rest = text.subspan(first + 1);
             const auto between = static_cast<std::size_t>(std::ranges::find_if(rest, is_tail) - rest.begin());
             for (const Range& a : tail_ranges(edge, text[first])) {
+                heed(stop);
                 const auto begin = static_cast<std::size_t>(a.begin), end = static_cast<std::size_t>(a.end);
                 if (begin < first || !follows(begin - first, text.first(first)) || !follows(end, rest.first(between))) continue;
                 if (between == rest.size()) {
@@ -118,18 +121,21 @@ private:
 
 double forest_string(FirstEdge first_edge, Tails tails, Scores scores, Ids template_ids, Ids template_words, Offsets template_offsets,
                      std::size_t root, Ids string) {
-    nb::gil_scoped_release release;
-    return Intersection(Forest(first_edge, tails, scores), Templates(template_ids, template_words, template_offsets), root, view(string))
-        .total(root);
+    double total = no_score;
+    run_interruptibly([&](const std::atomic<bool>& stop) {
+        const Forest forest(first_edge, tails, scores);
+        total = Intersection(forest, Templates(template_ids, template_words, template_offsets), root, view(string), stop).total(root);
+    });
+    return total;
 }
 
 auto forest_intersection(FirstEdge first_edge, Tails tails, Scores scores, Ids template_ids, Ids template_words, Offsets template_offsets,
                          std::size_t root, Ids string) {
     std::optional<Intersection> found;
-    {
-        nb::gil_scoped_release release;
-        found.emplace(Forest(first_edge, tails, scores), Templates(template_ids, template_words, template_offsets), root, view(string));
-    }
+    run_interruptibly([&](const std::atomic<bool>& stop) {
+        const Forest forest(first_edge, tails, scores);
+        found.emplace(forest, Templates(template_ids, template_words, template_offsets), root, view(string), stop);
+    });
     if (found->total(root) == no_score) return together(give(std::vector<std::int64_t>{0}), give(std::vector<std::int32_t>{}, 2), give(std::vector<std::int32_t>{}));
     return together(give(std::move(found->first_edge)), give(std::move(found->tails), 2), give(std::move(found->edges)));
 }

@@ -1,5 +1,7 @@
 // The most probable strings of a hypergraph: derivations of one string are summed, not maximised over (Blunsom, Cohn &
 // Osborne 2008), under a beam of strings at each node.
+#include "base/errors.hpp"
+#include "base/parallel.hpp"
 #include "base/sequence_set.hpp"
 #include "forest/surroundings.hpp"
 
@@ -16,8 +18,9 @@ struct Written {
 
 class StringBeam {
 public:
-    StringBeam(const Forest& forest, const Templates& templates, std::size_t root, std::size_t beam, std::size_t max_strings)
-        : forest_(forest), templates_(templates), beam_(beam), max_strings_(max_strings), written_(forest.nodes()) {
+    StringBeam(const Forest& forest, const Templates& templates, std::size_t root, std::size_t beam, std::size_t max_strings,
+               const std::atomic<bool>& stop)
+        : forest_(forest), templates_(templates), beam_(beam), max_strings_(max_strings), stop_(stop), written_(forest.nodes()) {
         const Surroundings around(forest, templates, root);
         for (std::size_t node = 0; node <= root; ++node)
             if (around.used[node]) build(node, around);
@@ -55,6 +58,7 @@ private:
     }
 
     void add(std::size_t edge, const Written& first, const Written& second) {
+        heed(stop_);
         key_.clear();
         for (const std::int32_t symbol : templates_.of(edge)) {
             if (symbol >= 0) {
@@ -67,7 +71,7 @@ private:
         const std::int32_t string = strings_.intern(key_);
         const auto at = static_cast<std::size_t>(string);
         if (at == sums_.size()) {
-            if (at == max_strings_) throw std::length_error("more strings than max_strings");
+            if (at == max_strings_) throw LimitError("more strings than max_strings");
             sums_.emplace_back();
         }
         if (sums_[at].peak == no_score) found_.push_back(string);
@@ -77,6 +81,7 @@ private:
     Forest forest_;
     Templates templates_;
     std::size_t beam_, max_strings_;
+    const std::atomic<bool>& stop_;
     const std::vector<Written> no_tail_{{-1, 0.0}};
     std::vector<std::vector<Written>> written_;
     SequenceSet strings_;
@@ -90,17 +95,16 @@ auto forest_translations(FirstEdge first_edge, Tails tails, Scores scores, Ids t
     std::vector<std::int32_t> words;
     std::vector<std::int64_t> offsets{0};
     std::vector<double> sums;
-    {
-        nb::gil_scoped_release release;
+    run_interruptibly([&](const std::atomic<bool>& stop) {
         const StringBeam search(Forest(first_edge, tails, scores), Templates(template_ids, template_words, template_offsets), root, beam,
-                                max_strings);
+                                max_strings, stop);
         for (const Written& written : search.at(root)) {
             const Words string = search.words(written.string);
             words.insert(words.end(), string.begin(), string.end());
             offsets.push_back(static_cast<std::int64_t>(words.size()));
             sums.push_back(written.score);
         }
-    }
+    });
     return together(give(std::move(words)), give(std::move(offsets)), give(std::move(sums)));
 }
 

@@ -5,6 +5,7 @@
 // them ("implied" n-grams), and the suffix of a state is found by search, not taken for granted.
 #include "base/arrays.hpp"
 #include "base/open_addressing.hpp"
+#include "base/parallel.hpp"
 #include "lm/language_model.hpp"
 
 #include <algorithm>
@@ -68,13 +69,14 @@ struct Rows {
 };
 
 // Adds all n-grams to the trie; returns the row of one that was there already, or -1.
-std::int64_t fill(Trie& trie, const Rows& rows) {
+std::int64_t fill(Trie& trie, const Rows& rows, const std::atomic<bool>& stop) {
     const std::int32_t* words = rows.words.data();
     for (int n = 1; n <= rows.order(); ++n) {
         // Rows are mostly sorted: nodes of the prefix shared with the row above need no second look-up.
         std::vector<std::int32_t> path(n, 0);
         const std::int32_t* above = nullptr;
         for (std::int64_t row = rows.bounds[n - 1]; row < rows.bounds[n]; ++row, words += n) {
+            heed(stop);
             int shared = 0;
             while (above && shared < n - 1 && above[shared] == words[shared]) ++shared;
             for (; shared < n - 1; ++shared) path[shared + 1] = trie.add(path[shared], words[shared]);
@@ -94,7 +96,7 @@ struct Automaton {
     std::vector<std::int32_t> implied_words;  // words whose unigram it does not list
 };
 
-Automaton link(const Trie& trie, const Rows& rows, std::size_t words, float unknown) {
+Automaton link(const Trie& trie, const Rows& rows, std::size_t words, float unknown, const std::atomic<bool>& stop) {
     const auto& nodes = trie.nodes;
     const auto backoff = [&](const Trie::Node& node) { return node.row == implied ? 0.0F : rows.backoffs[node.row]; };
     const auto is_state = [&](const Trie::Node& node) {
@@ -119,6 +121,7 @@ Automaton link(const Trie& trie, const Rows& rows, std::size_t words, float unkn
     std::vector<std::int32_t> node_of_state;
     int length = -1;
     for (const std::int32_t id : by_length) {
+        heed(stop);
         const auto& node = nodes[id];
         for (; length < node.length; ++length) made.bounds.push_back(static_cast<std::int64_t>(node_of_state.size()));
         View::Entry suffix{0, 0};
@@ -165,16 +168,14 @@ auto lm_index(In1<std::int32_t> words, In1<float> logprobs, In1<float> backoffs,
     const Rows rows{view(words), view(logprobs), view(backoffs), view(bounds)};
     Automaton made;
     std::int64_t duplicate = -1;
-    {
-        nb::gil_scoped_release release;
+    run_interruptibly([&](const std::atomic<bool>& stop) {
         Trie trie(vocab_size, rows.logprobs.size());
-        duplicate = fill(trie, rows);
-        if (duplicate < 0) {
-            // Words without a unigram are unknown words.
-            const std::int64_t row = trie.nodes[1].row;
-            made = link(trie, rows, vocab_size, row == implied ? missing_unknown : rows.logprobs[row]);
-        }
-    }
+        duplicate = fill(trie, rows, stop);
+        if (duplicate >= 0) return;
+        // Words without a unigram are unknown words.
+        const std::int64_t row = trie.nodes[1].row;
+        made = link(trie, rows, vocab_size, row == implied ? missing_unknown : rows.logprobs[row], stop);
+    });
     return together(give(std::move(made.slots), 2), give(std::move(made.states), 2), give(std::move(made.unigrams)),
                     give(std::move(made.bounds)), give(std::move(made.implied_slots)),
                     give(std::move(made.implied_words)), duplicate);

@@ -11,10 +11,11 @@
 namespace dragoman::metrics {
 namespace {
 
-std::int64_t edit_distance(Words hypothesis, Words reference, std::vector<std::int64_t>& row) {
+std::int64_t edit_distance(Words hypothesis, Words reference, std::vector<std::int64_t>& row, const std::atomic<bool>& stop) {
     row.resize(reference.size() + 1);
     std::iota(row.begin(), row.end(), 0);
     for (std::size_t i = 0; i < hypothesis.size(); ++i) {
+        heed(stop);
         std::int64_t diagonal = row[0]++;
         for (std::size_t j = 0; j < reference.size(); ++j) {
             const std::int64_t substituted = diagonal + (hypothesis[i] != reference[j]);
@@ -33,6 +34,8 @@ constexpr int kLongestShift = 10, kFarthestShift = 50, kBeam = 25, kMostCandidat
 // one hypothesis, so the beam (columns begin[i] to end[i] of row i) is computed once.
 class ShiftSearch {
 public:
+    explicit ShiftSearch(const std::atomic<bool>& stop) : stop_(stop) {}
+
     std::int64_t edits(Words hypothesis, Words reference) {
         if (reference.empty()) return static_cast<std::int64_t>(hypothesis.size());
         words_.assign(hypothesis.begin(), hypothesis.end());
@@ -95,6 +98,7 @@ private:
     // Computes row i from the row before it.
     template <bool kTrace>
     void fill_row(int i, std::int32_t word, const std::int32_t* before, std::int32_t* row, std::uint8_t* operations) {
+        heed(stop_);
         const int low_before = low_[i - 1], low = low_[i];
         std::int32_t left = kInfinity;
         for (int j = begin_[i]; j < end_[i]; ++j) {
@@ -203,6 +207,7 @@ private:
         }
     }
 
+    const std::atomic<bool>& stop_;
     std::vector<std::int32_t> words_, shifted_, base_, scratch_;
     std::vector<std::uint8_t> operations_;
     std::vector<int> begin_, end_, low_, aligned_, wrong_, wrong_reference_;
@@ -218,8 +223,8 @@ auto each(In1<std::int32_t>& words, In1<std::int64_t>& offsets, In1<std::int64_t
     const std::size_t n = sentences.shape(0);
     std::vector<std::int64_t> edits(n);
     constexpr std::size_t kPerBlock = 256;
-    run_blocks((n + kPerBlock - 1) / kPerBlock, threads, progress, [&](std::size_t block) {
-        auto distance = make_distance();
+    run_blocks((n + kPerBlock - 1) / kPerBlock, threads, progress, [&](std::size_t block, const std::atomic<bool>& stop) {
+        auto distance = make_distance(stop);
         const auto offset = view(offsets), reference_offset = view(reference_offsets);
         for (std::size_t i = block * kPerBlock; i < std::min(n, (block + 1) * kPerBlock); ++i) {
             const std::int64_t s = sentences.data()[i];
@@ -234,9 +239,9 @@ auto each(In1<std::int32_t>& words, In1<std::int64_t>& offsets, In1<std::int64_t
 auto edit_distances(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std::int64_t> sentences,
                     In1<std::int32_t> reference_words, In1<std::int64_t> reference_offsets, int threads,
                     Progress progress) {
-    return each(words, offsets, sentences, reference_words, reference_offsets, threads, progress, [] {
-        return [row = std::vector<std::int64_t>()](Words hypothesis, Words reference) mutable {
-            return edit_distance(hypothesis, reference, row);
+    return each(words, offsets, sentences, reference_words, reference_offsets, threads, progress, [](const std::atomic<bool>& stop) {
+        return [&stop, row = std::vector<std::int64_t>()](Words hypothesis, Words reference) mutable {
+            return edit_distance(hypothesis, reference, row, stop);
         };
     });
 }
@@ -244,8 +249,8 @@ auto edit_distances(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std:
 auto translation_edits(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std::int64_t> sentences,
                        In1<std::int32_t> reference_words, In1<std::int64_t> reference_offsets, int threads,
                        Progress progress) {
-    return each(words, offsets, sentences, reference_words, reference_offsets, threads, progress, [] {
-        return [search = ShiftSearch()](Words hypothesis, Words reference) mutable {
+    return each(words, offsets, sentences, reference_words, reference_offsets, threads, progress, [](const std::atomic<bool>& stop) {
+        return [search = ShiftSearch(stop)](Words hypothesis, Words reference) mutable {
             return search.edits(hypothesis, reference);
         };
     });

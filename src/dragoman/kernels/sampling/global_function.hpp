@@ -2,11 +2,11 @@
 // them, that is as symbols that the feature's Python class gives to words.
 #pragma once
 
+#include "base/errors.hpp"
 #include "base/rows.hpp"
 
 #include <cmath>
 #include <cstdint>
-#include <stdexcept>
 
 namespace dragoman::sampling {
 
@@ -28,7 +28,7 @@ struct IncrementalFunctions {
 };
 
 inline double checked(double value) {
-    if (!std::isfinite(value)) throw std::domain_error("a global feature is not a finite number");
+    if (!std::isfinite(value)) throw NotFiniteError("a global feature is not a finite number");
     return value;
 }
 

@@ -56,6 +56,12 @@ inline bool parse_position(Bytes& token, std::uint32_t& value) {
     return true;
 }
 
+// One of many texts that lie one after the other.
+inline Bytes slice(const In1<std::uint8_t>& text, const In1<std::int64_t>& offsets, std::size_t row) {
+    const auto bounds = view(offsets);
+    return view(text).subspan(static_cast<std::size_t>(bounds[row]), static_cast<std::size_t>(bounds[row + 1] - bounds[row]));
+}
+
 // Text that is being written.
 class LineWriter {
 public:
@@ -68,6 +74,17 @@ public:
         char digits[64];
         const auto end = std::to_chars(digits, digits + sizeof digits, format...).ptr;
         out_.insert(out_.end(), digits, end);
+    }
+
+    // The links of one row, each after a space; none if there are no offsets.
+    void points(const In1<std::uint16_t>& points, const In1<std::int64_t>& offsets, std::int64_t row) {
+        if (offsets.shape(0) == 0) return;
+        for (auto at = offsets.data()[row]; at < offsets.data()[row + 1]; ++at) {
+            character(' ');
+            number(points.data()[at] >> 8);
+            character('-');
+            number(points.data()[at] & 255);
+        }
     }
 
     std::vector<std::uint8_t> take() { return std::move(out_); }

@@ -97,8 +97,10 @@ struct Corpus {
     Words words;
     Bounds offsets;
     std::vector<std::int32_t> end;  // of the sentence of each word
+    std::size_t vocabulary;         // more than any word's number
 
-    Corpus(Words all, Bounds bounds) : words(all), offsets(bounds), end(all.size()) {
+    Corpus(Words all, Bounds bounds)
+        : words(all), offsets(bounds), end(all.size()), vocabulary(all.empty() ? 0 : std::ranges::max(all) + 1) {
         for (std::size_t i = 0; i + 1 < offsets.size(); ++i)
             std::fill(end.begin() + offsets[i], end.begin() + offsets[i + 1], static_cast<std::int32_t>(offsets[i + 1]));
     }
@@ -115,7 +117,8 @@ class PatternWalk {
 public:
     PatternWalk(const Corpus& corpus, std::span<const std::int32_t> suffixes, const Corpus& input, const RuleLimits& limits,
                 int span, std::int64_t sample, PlacesFound& out)
-        : corpus_(corpus), suffixes_(suffixes), input_(input), limits_(limits), span_(span), sample_(sample), out_(out) {}
+        : corpus_(corpus), suffixes_(suffixes), input_(input), limits_(limits), span_(span), sample_(sample), out_(out),
+          slots_(corpus.vocabulary, -1) {}
 
     void start(std::int32_t word, bool leading, std::vector<InputPlace> places) {
         Pattern pattern;
@@ -130,6 +133,29 @@ public:
 
 private:
     using Range = std::pair<std::size_t, std::size_t>;
+
+    // A word that comes next, where it does in the input, and where in the corpus.
+    struct NextWord {
+        std::int32_t word;
+        std::vector<InputPlace> places;
+        std::vector<Occurrence> occurrences;
+    };
+    using NextWords = std::vector<NextWord>;
+
+    // While it lives, the words that come next are known by their numbers among them.
+    class Marked {
+    public:
+        Marked(std::vector<std::int32_t>& slots, const NextWords& next) : slots_(slots), next_(next) {
+            for (std::size_t i = 0; i < next.size(); ++i) slots[next[i].word] = static_cast<std::int32_t>(i);
+        }
+        ~Marked() {
+            for (const NextWord& word : next_) slots_[word.word] = -1;
+        }
+
+    private:
+        std::vector<std::int32_t>& slots_;
+        const NextWords& next_;
+    };
 
     // The suffixes of a range that have a word at some depth.
     Range narrowed(Range range, int depth, std::int32_t word) const {
@@ -152,12 +178,12 @@ private:
         emit(pattern, occurrences);
         gap(pattern, occurrences, places);
         if (pattern.symbols() == limits_.max_source_symbols) return;
-        for (auto& [word, next] : by_next_word(places)) {
-            const Range inner = narrowed(range, pattern.lengths[0], word);
+        for (const NextWord& next : by_next_word(places)) {
+            const Range inner = narrowed(range, pattern.lengths[0], next.word);
             if (inner.first == inner.second) continue;
             Pattern longer = pattern;
             ++longer.lengths[0];
-            contiguous(longer, inner, next);
+            contiguous(longer, inner, next.places);
         }
     }
 
@@ -176,24 +202,25 @@ private:
         ended.trailing = true;
         emit(ended, occurrences);
         if (ended.symbols() == limits_.max_source_symbols || pattern.chunks == kMostChunks) return;
-        auto by_word = by_next_word(after);
-        std::map<std::int32_t, std::vector<Occurrence>> found;
         const int chunk = pattern.chunks;
-        for (const Occurrence& occurrence : occurrences) {
-            const auto first = occurrence.starts[0];
-            const auto last = std::min(first + limits_.max_span - (pattern.leading ? limits_.min_hole_source : 0),
-                                       corpus_.end[first]);
-            for (auto at = occurrence.starts[chunk - 1] + pattern.lengths[chunk - 1] + limits_.min_hole_source; at < last; ++at)
-                if (by_word.contains(corpus_.words[at])) {
-                    Occurrence longer = occurrence;
-                    longer.starts[chunk] = at;
-                    found[corpus_.words[at]].push_back(longer);
-                }
+        NextWords next = by_next_word(after);
+        {
+            const Marked marked(slots_, next);
+            for (const Occurrence& occurrence : occurrences) {
+                const auto last = furthest(pattern, occurrence);
+                const auto from = occurrence.starts[chunk - 1] + pattern.lengths[chunk - 1] + limits_.min_hole_source;
+                for (auto at = from; at < last; ++at)
+                    if (const std::int32_t slot = slots_[corpus_.words[at]]; slot >= 0) {
+                        next[slot].occurrences.push_back(occurrence);
+                        next[slot].occurrences.back().starts[chunk] = at;
+                    }
+            }
         }
         Pattern longer = pattern;
         ++longer.chunks;
         longer.lengths[chunk] = 1;
-        for (const auto& [word, places_of_word] : found) gapped(longer, places_of_word, by_word[word]);
+        for (const NextWord& word : next)
+            if (!word.occurrences.empty()) gapped(longer, word.occurrences, word.places);
     }
 
     // A pattern of several chunks.
@@ -201,25 +228,43 @@ private:
         emit(pattern, occurrences);
         gap(pattern, occurrences, places);
         if (pattern.symbols() == limits_.max_source_symbols) return;
-        auto by_word = by_next_word(places);
-        std::map<std::int32_t, std::vector<Occurrence>> found;
         const int chunk = pattern.chunks - 1;
-        for (const Occurrence& occurrence : occurrences) {
-            const auto first = occurrence.starts[0], at = occurrence.starts[chunk] + pattern.lengths[chunk];
-            const auto last = std::min(first + limits_.max_span - (pattern.leading ? limits_.min_hole_source : 0),
-                                       corpus_.end[first]);
-            if (at < last && by_word.contains(corpus_.words[at])) found[corpus_.words[at]].push_back(occurrence);
+        NextWords next = by_next_word(places);
+        {
+            const Marked marked(slots_, next);
+            for (const Occurrence& occurrence : occurrences) {
+                const auto at = occurrence.starts[chunk] + pattern.lengths[chunk];
+                if (at >= furthest(pattern, occurrence)) continue;
+                const std::int32_t slot = slots_[corpus_.words[at]];
+                if (slot >= 0) next[slot].occurrences.push_back(occurrence);
+            }
         }
         Pattern longer = pattern;
         ++longer.lengths[chunk];
-        for (const auto& [word, places_of_word] : found) gapped(longer, places_of_word, by_word[word]);
+        for (const NextWord& word : next)
+            if (!word.occurrences.empty()) gapped(longer, word.occurrences, word.places);
     }
 
-    std::map<std::int32_t, std::vector<InputPlace>> by_next_word(const std::vector<InputPlace>& places) const {
-        std::map<std::int32_t, std::vector<InputPlace>> next;
-        for (const InputPlace& place : places)
-            if (place.at < input_.end[place.begin] && place.at - place.begin < span_)
-                next[input_.words[place.at]].push_back({place.begin, place.at + 1});
+    // The end of what a pattern with this first word can cover in the corpus.
+    std::int32_t furthest(const Pattern& pattern, const Occurrence& occurrence) const {
+        const auto first = occurrence.starts[0];
+        return std::min(first + limits_.max_span - (pattern.leading ? limits_.min_hole_source : 0), corpus_.end[first]);
+    }
+
+    // The words that come next in the input.
+    NextWords by_next_word(const std::vector<InputPlace>& places) {
+        NextWords next;
+        for (const InputPlace& place : places) {
+            if (place.at == input_.end[place.begin] || place.at - place.begin >= span_) continue;
+            const std::int32_t word = input_.words[place.at];
+            if (word < 0 || word >= static_cast<std::int32_t>(slots_.size())) continue;
+            if (slots_[word] < 0) {
+                slots_[word] = static_cast<std::int32_t>(next.size());
+                next.push_back({word, {}, {}});
+            }
+            next[slots_[word]].places.push_back({place.begin, place.at + 1});
+        }
+        for (const NextWord& word : next) slots_[word.word] = -1;
         return next;
     }
 
@@ -242,6 +287,7 @@ private:
     int span_;
     std::int64_t sample_;
     PlacesFound& out_;
+    std::vector<std::int32_t> slots_;  // of words that come next; -1 for others
 };
 
 // A pattern at a place of one sentence.
@@ -258,11 +304,11 @@ public:
         sentence_.read(links, source_length, target_length);
         const auto pairs = sentence_.pairs();
         order_.resize(pairs.size());
-        std::iota(order_.begin(), order_.end(), 0);
-        std::ranges::sort(order_, {}, [&](int i) { return std::tuple(pairs[i].source_begin, pairs[i].source_end, i); });
         first_.assign(source_length + 1, 0);
         for (const SpanPair& pair : pairs) ++first_[pair.source_begin + 1];
         std::partial_sum(first_.begin(), first_.end(), first_.begin());
+        at_ = first_;
+        for (std::size_t i = 0; i < pairs.size(); ++i) order_[at_[pairs[i].source_begin]++] = static_cast<int>(i);
     }
 
     // Calls found(rule, initial pair) for each; `starts` are positions in the sentence.
@@ -312,7 +358,7 @@ private:
 
     RuleSentence sentence_;
     RuleLimits limits_;
-    std::vector<int> order_, first_;  // initial pairs by their source side, and where those of each beginning are
+    std::vector<int> at_, order_, first_;  // initial pairs by their source side, and where those of each beginning are
 };
 
 auto look_up_rules(AnyTuple corpus, In1<std::int64_t> link_offsets, In1<std::int32_t> suffixes, In1<std::uint32_t> rule_counts,

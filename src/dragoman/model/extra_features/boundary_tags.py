@@ -30,6 +30,9 @@ _UNKNOWN = 1
 #: Of a text that shares less than this with the model something must be wrong.
 _FEW_PHRASES = 0.5
 
+#: Scores are kept for every pair of tags: more would fill the memory.
+MOST_TAGS = 1000
+
 
 @dataclass(frozen=True)
 class BoundaryTags(ExtraFeature):
@@ -72,6 +75,7 @@ class BoundaryTags(ExtraFeature):
     def ready(self, parts: ModelParts, learnt: Arrays) -> NeighbourFeature:
         """Return the feature."""
         symbols = tuple(learnt_array(learnt, "symbols", np.uint8).tobytes().decode(errors="replace").split("\n")[:-1])
+        _check_number(len(symbols))
         of_word, left, right = (
             learnt_array(learnt, name, np.int32, below=len(symbols)) for name in ("of_word", "left", "right")
         )
@@ -138,9 +142,15 @@ def _symbols(tagged: TaggedText) -> tuple[list[str], NDArray[np.int32]]:
         raise DataError(f"the tagged text has a tag {SPECIAL[BOS]} or {SPECIAL[EOS]}", expected="other names")
     there = sorted({names[i] for i in np.unique(tags).tolist()} - {SPECIAL[UNK]})
     symbols = [SPECIAL[BOS], SPECIAL[UNK], *there]
+    _check_number(len(symbols))
     number = {name: i for i, name in enumerate(symbols)}
     of_tag = np.array([number.get(name, _UNKNOWN) for name in names], np.int32)
     return symbols, of_tag[tags]
+
+
+def _check_number(symbols: int) -> None:
+    if symbols > MOST_TAGS:
+        raise DataError(f"there are {symbols:,} tags", expected=f"at most {MOST_TAGS:,}")
 
 
 def _tags_of_words(words: NDArray[np.int32], tags: NDArray[np.int32], size: int) -> NDArray[np.int32]:

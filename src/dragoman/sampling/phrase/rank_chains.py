@@ -72,7 +72,7 @@ class PhraseRankChains(RankChains):
                 threads=asked.threads,
                 progress=asked.progress,
             )
-        except ValueError as error:
+        except kernels.NotFiniteError as error:
             if self._functions is None:
                 raise
             raise self._functions.failure(error) from None

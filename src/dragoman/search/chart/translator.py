@@ -13,6 +13,7 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
 from dragoman.core.ragged import Ragged
+from dragoman.core.shown import shortened
 from dragoman.core.weights import Weights
 from dragoman.forest.nbest import nbest
 from dragoman.model.bundle import Model
@@ -24,8 +25,9 @@ from dragoman.search.chart.graph import SentenceGraph, edge_features, hypergraph
 from dragoman.search.chart.rules import ChartRules, RuleCollector
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
 from dragoman.search.markup import Given, parse_markup
+from dragoman.search.searched import Searched
 from dragoman.search.translation import Translation
-from dragoman.search.translator import Searched, Translator
+from dragoman.search.translator import Translator
 
 _TOO_LARGE = 2  # among the outcomes of the kernel
 
@@ -49,7 +51,7 @@ class ChartTranslator(Translator):
         markup: bool = False,
         threads: int = 1,
     ):
-        super().__init__(model, weights, limits, space, threads)
+        super().__init__(model, weights, limits=limits, space=space, markup=markup, threads=threads)
         if climbing is not None:
             raise UsageError("hill-climbing changes phrases and their order: a hierarchical model has neither")
         if space.reordering_limit is not None:
@@ -63,7 +65,7 @@ class ChartTranslator(Translator):
                 f"the feature '{model.boundary_feature.name}' is of neighbours, which no chart can score; "
                 "a hierarchical model goes without"
             )
-        self._markup = markup
+        model.check_parts()
         self._rule_features = (*(_on_words(feature) for feature in model.local_features), *rule_features)
         self._span_features = span_features
         limit = model.settings.table_limit if space.table_limit is None else space.table_limit
@@ -80,7 +82,7 @@ class ChartTranslator(Translator):
     def batch(self, lines: Sequence[str]) -> ChartBatch:
         """Collect and score the rules for some tokenised sentences, which may have markup if that is on."""
         given: list[list[Given]] = []
-        if self._markup:
+        if self.markup:
             parsed = [parse_markup(line) for line in lines]
             lines, given = [words for words, _ in parsed], [row for _, row in parsed]
         rules = self._collector.collect(Corpus.from_lines(lines), given, threads=self.threads)
@@ -106,13 +108,13 @@ class ChartTranslator(Translator):
         for i, outcome in enumerate(found.outcomes.tolist()):
             if outcome == _TOO_LARGE:
                 raise DataError(
-                    f"the search of '{_shortened(part[i])}' ({len(part[i].split())} words) needs more than "
+                    f"the search of '{shortened(part[i])}' ({len(part[i].split())} words) needs more than "
                     f"{self.limits.max_size:,} items and edges",
                     expected="a shorter sentence, tighter limits, or a larger max-size",
                 )
             if outcome and targets is None:
                 raise DataError(
-                    f"the model has no derivation of '{_shortened(part[i])}' ({len(part[i].split())} words): its rules "
+                    f"the model has no derivation of '{shortened(part[i])}' ({len(part[i].split())} words): its rules "
                     f"cover at most {self.model.settings.span_limit} words, and it has no glue to join them",
                     expected="glue = true in its settings",
                 )
@@ -183,10 +185,6 @@ class ChartSearched(Searched):
 
 def _on_words(feature: PairFeature) -> RuleFeature:
     return lambda rules: feature(rules.pairs)
-
-
-def _shortened(line: str) -> str:
-    return line if len(line) <= 60 else f"{line[:57]}..."
 
 
 def _best_of_sides(rules: ChartRules, estimates: NDArray[np.float64], limit: int) -> NDArray[np.int64]:

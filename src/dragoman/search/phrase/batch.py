@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
+from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
+from dragoman.core.sound import check_range
 from dragoman.core.vocab import BOS, EOS, SPECIAL
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
@@ -106,6 +108,26 @@ class PhraseBatch:
         self.boundary_feature = boundary_feature
         none = np.zeros(len(options), np.int32)
         self.left, self.right = boundary_feature(options) if boundary_feature else (none, none)
+        self._check_features()
+
+    def _check_features(self) -> None:
+        """Refuse what features have no right to return: kernels trust it."""
+        for rows in self.sparse:
+            if len(rows) != len(self.options):
+                raise DataError(
+                    f"a local feature has {len(rows)} rows for {len(self.options)} options", expected="one for each"
+                )
+        if self.boundary_feature is None:
+            return
+        for name, symbols in (("left", self.left), ("right", self.right)):
+            if symbols.dtype != np.int32 or symbols.shape != (len(self.options),):
+                raise DataError(
+                    f"the {name} symbols of {self.boundary_feature.name} are {symbols.shape} of {symbols.dtype}",
+                    expected=f"one int32 for each of {len(self.options)} options",
+                )
+            check_range(
+                f"{name} symbols of {self.boundary_feature.name}", symbols, 0, len(self.boundary_feature.symbols)
+            )
 
     def reweighted(self, weights: Weights) -> PhraseBatch:
         """Return the same options scored with other weights."""

@@ -13,6 +13,7 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
 from dragoman.core.ragged import Ragged
+from dragoman.core.shown import shortened
 from dragoman.core.weights import Weights
 from dragoman.forest.nbest import nbest
 from dragoman.model.bundle import Model
@@ -24,8 +25,9 @@ from dragoman.search.phrase.finite import check_scores
 from dragoman.search.phrase.greedy import greedy_search
 from dragoman.search.phrase.lattice import Edges, derivation_features, hypergraph
 from dragoman.search.phrase.options import OptionCollector, PhraseOptions
+from dragoman.search.searched import Searched
 from dragoman.search.translation import Phrase, Translation
-from dragoman.search.translator import Searched, Translator
+from dragoman.search.translator import Translator
 
 _TOO_LARGE = 2  # among the outcomes of the kernel
 
@@ -50,9 +52,8 @@ class PhraseTranslator(Translator):
         markup: bool = False,
         threads: int = 1,
     ):
-        super().__init__(model, weights, limits, space, threads)
+        super().__init__(model, weights, limits=limits, space=space, markup=markup, threads=threads)
         self._climbing = climbing
-        self._markup = markup
         settings = model.settings
         limit = space.reordering_limit
         self.reordering_limit = settings.reordering_limit if limit is None else limit
@@ -62,6 +63,7 @@ class PhraseTranslator(Translator):
         self._boundary_feature: BoundaryFeature | None = boundary_feature or model.boundary_feature
         if not model.tables:
             raise UsageError("the model has no phrase table")
+        model.check_parts()
         if boundary_feature is not None and model.boundary_feature is not None:
             raise UsageError(f"the model has the boundary feature '{model.boundary_feature.name}' already")
         for feature in (*self._local_features, boundary_feature):
@@ -80,7 +82,7 @@ class PhraseTranslator(Translator):
     def batch(self, lines: Sequence[str]) -> PhraseBatch:
         """Collect and score the options of some tokenised sentences, which may have markup if that is on."""
         given: list[list[Given]] = []
-        if self._markup:
+        if self.markup:
             parsed = [parse_markup(line) for line in lines]
             lines, given = [words for words, _ in parsed], [row for _, row in parsed]
         options = self._collector.collect(Corpus.from_lines(lines), given)
@@ -104,7 +106,7 @@ class PhraseTranslator(Translator):
         found = self._search(batch, targets=wanted, lattice=forests)
         for i in np.flatnonzero(found.outcomes == _TOO_LARGE).tolist():
             raise DataError(
-                f"the search of '{_shortened(part[i])}' ({len(part[i].split())} words) needs more than "
+                f"the search of '{shortened(part[i])}' ({len(part[i].split())} words) needs more than "
                 f"{self.limits.max_size:,} hypotheses and arcs",
                 expected="a shorter sentence, tighter limits, or a larger max-size",
             )
@@ -165,10 +167,6 @@ class PhraseSearched(Searched):
 
 def _encoded(batch: PhraseBatch, targets: Sequence[str]) -> Ragged[np.int32]:
     return Ragged(*batch.options.vocab.encode("".join(f"{target}\n" for target in targets).encode()))
-
-
-def _shortened(line: str) -> str:
-    return line if len(line) <= 60 else f"{line[:57]}..."
 
 
 def _best_of_spans(options: PhraseOptions, estimates: NDArray[np.float64], limit: int) -> NDArray[np.int64]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.errors import DragomanError, UsageError
+from dragoman.core.files import write_error
 from dragoman.core.links import Links
 from dragoman.core.options import option
 from dragoman.core.progress import SILENT, Progress
@@ -41,8 +42,11 @@ class Eflomal(Aligner):
         with tempfile.TemporaryDirectory() as folder, progress.stage("align, both ways"):
             source, target, forward, reverse = (str(Path(folder) / name) for name in ("s", "t", "forward", "reverse"))
             for path, corpus in ((source, bitext.source), (target, bitext.target)):
-                with Path(path).open("wb") as stream:
-                    eflomal.write_text(stream, tuple(_sentences(corpus)), len(corpus.vocab))
+                try:
+                    with Path(path).open("wb") as stream:
+                        eflomal.write_text(stream, tuple(_sentences(corpus)), len(corpus.vocab))
+                except OSError as error:
+                    raise write_error(path, error) from None
             eflomal.align(
                 source,
                 target,

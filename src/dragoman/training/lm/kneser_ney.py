@@ -22,6 +22,9 @@ from dragoman.training.lm.counts import NGramCounts, count_ngrams
 
 _IMPOSSIBLE = -100.0
 
+#: In a text of so many words some n-grams occur once, some twice and some three times, unless it repeats itself.
+_MUCH_TEXT = 10_000
+
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -51,7 +54,9 @@ class KneserNey(Options):
     )
     word_list: Path | None = option(None, "file of the words to keep; every other word counts as <unk>")
     discount_fallback: str = option(
-        "0.5,1,1.5", "discounts of counts 1, 2 and 3 or more for orders with too little data to estimate them"
+        "0.5,1,1.5",
+        "discounts of counts 1, 2 and 3 or more for orders where they cannot be estimated: in too little text, or text"
+        " that repeats itself",
     )
 
     def __post_init__(self) -> None:
@@ -145,8 +150,12 @@ def _continuations(table: NGramCounts, longer: NGramCounts) -> Counts:
 
 
 def _discounts(adjusted: Sequence[Counts], options: KneserNey, progress: Progress) -> list[Floats]:
-    """Return for each order D(c) of c = 0, 1, 2 and 3 or more, from how many n-grams have which count."""
-    discounts, poor = [], []
+    """Return for each order D(c) of c = 0, 1, 2 and 3 or more, from how many n-grams have which count.
+
+    Where that gives none, or none above 0, they are those of `discount_fallback`, with a warning that says why.
+    """
+    discounts, poor, repeating = [], [], []
+    much = adjusted[-1].sum() >= _MUCH_TEXT
     for order, counts in enumerate(adjusted, 1):
         n1, n2, n3, n4 = (int((counts == c).sum()) for c in (1, 2, 3, 4))
         estimated = np.zeros(4)
@@ -155,13 +164,20 @@ def _discounts(adjusted: Sequence[Counts], options: KneserNey, progress: Progres
             estimated[1:] = 1 - 2 * y * n2 / n1, 2 - 3 * y * n3 / n2, 3 - 4 * y * n4 / n3
         if (estimated[1:] <= 0).any():
             estimated[1:] = options.fallback_discounts
-            if len(counts):
+            if len(counts) and much:
+                repeating.append(f"of {len(counts):,} {order}-grams {n1:,} / {n2:,} / {n3:,} / {n4:,}")
+            elif len(counts):
                 poor.append(str(order))
         discounts.append(estimated)
     if poor:
         progress.warn(
             f"too little text to estimate the discounts of order {', '.join(poor)}; "
             f"{options.discount_fallback} are used in their place"
+        )
+    if repeating:
+        progress.warn(
+            f"the text repeats itself: {'; '.join(repeating)} count once / twice / three / four times, from which no"
+            f" discounts can be estimated; {options.discount_fallback} are used in their place"
         )
     return discounts
 

@@ -19,6 +19,7 @@ from dragoman.training import prune
 from dragoman.training.lexical import lexical_tables, word_weights
 from dragoman.training.rules.extract import aligned_text, extract_rules
 from dragoman.training.rules.score import score_rules
+from dragoman.training.rules.significance import negative_log_p
 
 
 @dataclass(frozen=True)
@@ -28,10 +29,21 @@ class RuleModel(RuleExtraction):
     min_count: float = option(0.0, "drop rules with a count below", minimum=0)
     prune_limit: int = option(0, "keep so many targets a source side, best p(e|f) first; 0 keeps all", minimum=0)
     prune_score: float = option(0.0, "drop rules with p(e|f) below", minimum=0, maximum=1)
+    prune_significance: str | None = option(None, "drop rules whose -log p-value is below: a+e, a-e or a number")
 
     sample: int = option(
         0, "places of a source side that rules on demand are taken from; 0 takes them from all", minimum=0
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.prune_significance is not None:
+            prune.significance_threshold(self.prune_significance)
+
+    @property
+    def prunes(self) -> bool:
+        """Whether some rules are dropped."""
+        return bool(self.min_count or self.prune_limit or self.prune_score) or self.prune_significance is not None
 
 
 def corpus_grammar(
@@ -43,16 +55,15 @@ def corpus_grammar(
     progress: Progress = SILENT,
 ) -> CorpusGrammar:
     """Index an aligned text for rules on demand. All rules are extracted once, to count their target sides."""
-    if options.min_count or options.prune_score or options.prune_limit:
-        raise UsageError(
-            "rules on demand cannot be pruned beforehand; expected no min-count, prune-score and prune-limit"
-        )
+    if options.prunes:
+        raise UsageError("rules on demand cannot be pruned beforehand; expected neither min-count nor a prune option")
     text = aligned_text(bitext, links)
     instances = extract_rules(text, options, threads=threads, progress=progress)
     if not len(instances):
         raise DataError("no rule could be extracted", expected="a parallel text with some word links")
     counts = TargetCounts.of(instances, text, threads=threads, progress=progress)
-    weights = word_weights(bitext, text.links, lexical_tables(bitext, links))
+    with progress.stage("counting linked words"):
+        weights = word_weights(bitext, text.links, lexical_tables(bitext, links))
     limits = RuleExtraction(**{field.name: getattr(options, field.name) for field in fields(RuleExtraction)})
     return CorpusGrammar.of(text, limits, weights, counts, sample=options.sample, threads=threads, progress=progress)
 
@@ -76,10 +87,16 @@ def rules(
     """
     text = aligned_text(bitext, links)
     instances = extract_rules(text, options, threads=threads, progress=progress)
-    pairs = score_rules(instances, bitext, text, lexical_tables(bitext, links), threads=threads, progress=progress)
-    del instances
+    with progress.stage("counting linked words"):
+        lexical = lexical_tables(bitext, links)
+    pairs = score_rules(instances, bitext, text, lexical, threads=threads, progress=progress)
     if not len(pairs):
         raise DataError("no rule could be extracted", expected="a parallel text with some word links")
+    if options.prune_significance is not None:
+        least = prune.least_significance(prune.significance_threshold(options.prune_significance), len(bitext))
+        significance = negative_log_p(pairs, instances, text, threads=threads, progress=progress)
+        pairs = pairs.take(np.flatnonzero(significance >= least))
+    del instances
     if options.min_count and pairs.counts is not None:
         pairs = pairs.take(np.flatnonzero(pairs.counts[:, 2] >= options.min_count))
     if options.prune_score:

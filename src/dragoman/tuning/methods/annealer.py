@@ -57,16 +57,16 @@ class Annealer(Tuner, ABC):
 
     def anneal(self, risk: Risk, start: NDArray[np.float64], progress: Progress) -> Optimum:
         """Anneal, then quench."""
-        schedule = self.schedule()
+        schedule, limits = self.schedule(), (self.iterations, self.tolerance)
         weights, length, value = start.astype(np.float64), 0.0, 0.0
         with progress.stage("annealing") as share_done:
             for step, (gamma, temperature) in enumerate(schedule):
                 objective = partial(risk, gamma=gamma, temperature=temperature)
                 if gamma == 1:
-                    weights, value = maximise(objective, weights, self.iterations, self.tolerance)
+                    weights, value = maximise(objective, weights, *limits, progress=progress)
                     length = float(np.linalg.norm(weights))
                 elif length > 0:
-                    weights, value = maximise(_on_sphere(objective, length), weights, self.iterations, self.tolerance)
+                    weights, value = maximise(_on_sphere(objective, length), weights, *limits, progress=progress)
                     weights *= length / np.linalg.norm(weights)
                 share_done((step + 1) / len(schedule))
         if length == 0:

@@ -78,7 +78,7 @@ class Likelihood(Tuner):
             [target for target in targets if target is not None], graphs, self.deviation, threads=threads
         )
         with using.progress.stage("maximising the likelihood"):
-            weights, value = maximise(objective, start, self.iterations)
+            weights, value = maximise(objective, start, self.iterations, progress=using.progress)
         return Optimum(weights, value, details)
 
 

@@ -25,7 +25,8 @@ from dragoman.metrics.texts import ReferencedText
 from dragoman.model.bundle import Model, model_digest
 from dragoman.sampling.documents import document_bounds
 from dragoman.search.limits import SearchLimits, SpaceLimits
-from dragoman.search.translator import Searched, Translator
+from dragoman.search.searched import Searched
+from dragoman.search.translator import Translator
 from dragoman.tuning.methods.learner import Learner, Lesson
 from dragoman.tuning.methods.method import TuningMethod
 from dragoman.tuning.methods.tuner import Tuner

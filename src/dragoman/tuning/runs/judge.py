@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from dragoman.core.corpus import Corpus
@@ -49,7 +49,7 @@ class Judge:
             return Corpus.from_lines(texts)
         draw = None
         if self.decision.evidence == "samples":
-            sampler = Sampler.of(translator, Sampling(samples=self.samples))
+            sampler = Sampler.of(translator, replace(self.decision.sampling or Sampling(), samples=self.samples))
             draw = partial(sampler.sample, documents=self.documents, features=False)
         decided = []
         for evidence in self.decision.gather(translator, self.lines, draw=draw):

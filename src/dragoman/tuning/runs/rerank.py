@@ -21,14 +21,14 @@ SCORE, LOGPROB = "score", "logprob"
 def with_features(nbest: NBest, extra: Mapping[str, NDArray[np.float64]]) -> NBest:
     """Add features, one number for each hypothesis, under the given names.
 
-    A list without any features gets its score as one, and log-probabilities always become one, so that there is
-    something to weigh.
+    Log-probabilities always become one, and where a list has neither these nor features, its score does, whatever is
+    added: what the system itself thought of its hypotheses is not lost.
     """
     columns = dict(extra)
     if nbest.logprobs is not None and not np.isnan(nbest.logprobs).any():
         columns.setdefault(LOGPROB, nbest.logprobs)
-    if not nbest.features.names and not columns and not np.isnan(nbest.scores).any():
-        columns[SCORE] = nbest.scores
+    elif not nbest.features.names and not np.isnan(nbest.scores).any():
+        columns.setdefault(SCORE, nbest.scores)
     for name, values in columns.items():
         if name in nbest.features.names:
             raise DataError(f"the lists have a feature '{name}' already", expected="another name for the extra one")

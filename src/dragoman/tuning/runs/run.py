@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError
-from dragoman.core.files import PathLike, open_output
+from dragoman.core.files import PathLike, is_leftover, open_output, write_error
 from dragoman.core.toml import format_toml, read_toml
 from dragoman.core.version import version
 from dragoman.core.weights import Weights
@@ -34,14 +34,16 @@ class Run:
         run = cls(folder)
         if run.folder.exists() and not run.folder.is_dir():
             raise DataError("exists and is not a folder", path=folder, expected="a folder for the run, or a new name")
-        run.folder.mkdir(parents=True, exist_ok=True)
-        if restart and (run.folder / _OPTIONS).exists():
-            shutil.rmtree(run.folder)
-            run.folder.mkdir()
+        try:
+            if restart and (run.folder / _OPTIONS).exists():
+                shutil.rmtree(run.folder)
+            run.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise write_error(folder, error) from None
         wanted = {"dragoman": version(), **options}
         file = run.folder / _OPTIONS
         if not file.exists():
-            if any(run.folder.iterdir()):
+            if not all(map(is_leftover, run.folder.iterdir())):
                 raise DataError("is not empty and not a tuning run's", path=folder, expected="a new folder")
             _write(file, format_toml(wanted))
         begun = read_toml(file)

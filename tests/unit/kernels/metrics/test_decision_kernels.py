@@ -137,5 +137,5 @@ def test_summed_strings_are_all_translations_best_first():
         found = {tuple(row.tolist()): p for row, p in zip(Ragged(words, offsets), np.exp(sums - total), strict=True)}
         assert found == pytest.approx(of_derivations(listed, 1.0), rel=1e-10)
         assert (np.diff(sums) <= 0).all()
-        with pytest.raises(ValueError, match="more strings"):
+        with pytest.raises(kernels.LimitError, match="more strings"):
             kernels.forest_translations(*arguments, 0)

@@ -81,6 +81,132 @@ def test_parse_table(text, columns, extras):
         assert further == sum(any(f.strip(b" \t\r") for f in line.split(b"|||")[5:]) for line in text.split(b"\n"))
 
 
+SYMBOLS = st.sampled_from([b"a", b"b", b"[", b"[X][X]", b"[X][X]"])
+
+
+@st.composite
+def rule_lines(draw, odd=False):
+    sides = [draw(st.lists(SYMBOLS, min_size=1, max_size=4)) for _ in range(2)]
+    at = [[i for i, symbol in enumerate(side) if symbol == b"[X][X]"] for side in sides]
+    links = [*zip(at[0], draw(st.permutations(at[1])), strict=False)]
+    words = [[i for i in range(len(side)) if i not in held] for side, held in zip(sides, at, strict=True)]
+    if all(words):
+        links += draw(st.lists(st.tuples(*map(st.sampled_from, words)), max_size=3))
+    if odd:
+        links = draw(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=3))
+        odd_symbols = st.sampled_from([b"[X]", b"[]", b"[X][S]", b"[X,1]", b"[X][X]", b"c"])
+        sides[draw(st.integers(0, 1))] += draw(st.lists(odd_symbols, max_size=3))
+    points = b" ".join(b"%d-%d" % link for link in links)
+    ends = [b" [X]", draw(st.sampled_from([b" [X]", b"", b" [S]"])) if odd else b" [X]"]
+    fields = [b" ".join(side) + end for side, end in zip(sides, ends, strict=True)]
+    return b" ||| ".join([*fields, b"0.5 1", points, b"1 2 3"][: 5 if not odd else draw(st.integers(2, 5))])
+
+
+@given(st.lists(rule_lines(), max_size=4), st.lists(rule_lines(odd=True), max_size=1))
+def test_parse_rules(lines, odd):
+    text = b"\n".join([*lines, *odd])
+    start = Vocab.of()
+    sources, targets, scores, points, counts, source_list, target_list, _, fault = kernels.parse_rules(
+        array(text), start.blob, start.offsets, start.blob, start.offsets, 0
+    )
+    rows, expected_fault = oracle.parse_rules(text, 0)
+    assert fault[:2] == expected_fault
+    assert 0 <= fault[2] <= fault[3] <= len(text)
+    if fault[0]:
+        return
+    for side, words, column in ((sources, source_list, 0), (targets, target_list, 1)):
+        vocab = [word.encode() for word in Vocab(*words)]
+        assert [[vocab[i] if i >= 0 else i for i in row.tolist()] for row in Ragged(*side)] == [r[column] for r in rows]
+    assert scores.tolist() == [row[2] for row in rows]
+    assert [row.tolist() for row in Ragged(*points)] == [row[3] for row in rows]
+    assert [None if np.isnan(row[0]) else row.tolist() for row in counts] == [row[4] for row in rows]
+
+
+@given(st.lists(rule_lines(), max_size=4))
+def test_rule_links_are_those_of_the_lines(lines):
+    rows, fault = oracle.parse_rules(b"\n".join(lines), 0)
+    numbers = [[[3 if isinstance(s, bytes) else s for s in row[column]] for row in rows] for column in (0, 1)]
+    sources, targets = (Ragged.of(side, np.int32) for side in numbers)
+    ids, points = np.arange(len(rows), dtype=np.int32), Ragged.of([row[3] for row in rows], np.uint16)
+    every = Ragged(
+        *kernels.rule_links(
+            ids, sources.values, sources.offsets, ids, targets.values, targets.offsets, points.values, points.offsets
+        )
+    )
+    written = [{tuple(map(int, p.split(b"-"))) for p in line.split(b"|||")[3].split()} for line in lines[: fault[1]]]
+    assert [row.tolist() for row in every] == [sorted(256 * s + t for s, t in row) for row in written]
+
+
+NUMBERED = st.sampled_from([b"a", b"b", b"]", b"[X,1]", b"[X,2]", b"[X]"])
+FEATURES = st.sampled_from([b"f=0.5", b"g=-1", b"h=0", b"f=1;g=2", b"99", b"-0.25"])
+ODD_FEATURES = st.sampled_from(
+    [b"f=", b"=1", b"f=1 f=2", b"f=nan", b"f=1e9", b"-101", b"101", b"x", b"f=1=2", b"f=g", b";"]
+)
+
+
+@st.composite
+def grammar_lines(draw, odd=False):
+    source = draw(st.lists(NUMBERED if odd else st.sampled_from([b"a", b"b", b"]"]), min_size=1, max_size=3))
+    target = draw(st.lists(NUMBERED if odd else st.sampled_from([b"x", b"y"]), min_size=1, max_size=3))
+    for index in (1, 2)[: draw(st.integers(0, 2))]:
+        source.append(draw(st.sampled_from([b"[X,%d]" % index, b"[X]"])))
+        target.insert(draw(st.integers(0, len(target))), draw(st.sampled_from([b"[X,%d]", b"[%d]"])) % index)
+    links = draw(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=2)) if odd else [(0, 0)] * (
+        not target[0].startswith(b"[")
+    )  # fmt: skip
+    fields = [
+        draw(st.sampled_from([b"[X]", b"[S]", b"", b"[X] a"])) if odd else b"[X]",
+        b" ".join(source),
+        b" ".join(target),
+        b" ".join(draw(st.lists(FEATURES | ODD_FEATURES if odd else st.just(b"f=0.5 -0.25"), min_size=1, max_size=1))),
+        b" ".join(b"%d-%d" % link for link in links),
+    ]
+    return b" ||| ".join(fields[: draw(st.integers(3, 5)) if odd else 5])
+
+
+@given(st.lists(grammar_lines(), max_size=4), st.lists(grammar_lines(odd=True), max_size=1), st.booleans())
+def test_parse_grammar(lines, odd, costs):
+    text = b"\n".join([*lines, *odd])
+    start = Vocab.of()
+    words = (start.blob, start.offsets)
+    sources, targets, (ids, values, offsets), points, source_list, target_list, name_list, _, _, fault = (
+        kernels.parse_grammar(array(text), *words, *words, *words, 0, costs)
+    )
+    rows, expected_fault = oracle.parse_grammar(text, costs)
+    assert fault[:2] == expected_fault
+    assert 0 <= fault[2] <= fault[3] <= len(text)
+    if fault[0]:
+        return
+    for side, found, column in ((sources, source_list, 0), (targets, target_list, 1)):
+        vocab = [word.encode() for word in Vocab(*found)]
+        assert [[vocab[i] if i >= 0 else i for i in row.tolist()] for row in Ragged(*side)] == [r[column] for r in rows]
+    names = [name.encode() for name in Vocab(*name_list)]
+    for i, row in enumerate(rows):
+        part = slice(offsets[i], offsets[i + 1])
+        found = [names[j] if j >= 0 else j for j in ids[part].tolist()]
+        assert dict(zip(found, values[part].tolist(), strict=True)) == row[2]
+    assert [row.tolist() for row in Ragged(*points)] == [row[3] for row in rows]
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_format_grammar(links):
+    labels, points = [b"f=", b""], Ragged.of([[0, 257], [], [2]], np.uint16)
+    values = np.array([[0.5, -1], [1 / 3, 0], [-100, 1e-7]], np.float32)
+    ids = np.array([0, 1, 0], np.int32)
+    sources, targets = [b"a", b"b [X,1]"], [b"x", b"[X,1] y"]
+    text = kernels.format_grammar(
+        np.array([2, 0, 1]), ids, *phrase_texts(sources), ids, *phrase_texts(targets), values, *phrase_texts(labels),
+        points.values if links else points.values[:0], points.offsets if links else points.offsets[:0],
+    )  # fmt: skip
+    expected = [
+        "[X] ||| a ||| x ||| f=-100 1e-07",
+        "[X] ||| a ||| x ||| f=0.5 -1",
+        "[X] ||| b [X,1] ||| [X,1] y ||| f=0.33333334 0",
+    ]
+    ends = [" ||| 0-2", " ||| 0-0 1-1", " |||"] if links else [""] * 3
+    assert text.tobytes().decode().splitlines() == [line + end for line, end in zip(expected, ends, strict=True)]
+
+
 def phrase_texts(phrases):
     return array(b"".join(phrases)), np.cumsum([0, *map(len, phrases)], dtype=np.int64)
 
@@ -88,8 +214,8 @@ def phrase_texts(phrases):
 @given(st.lists(st.lists(st.sampled_from([b"a", b"b", b"ab", b"|", b"}", b"\x01", b"z"]), min_size=1).map(b" ".join)))
 def test_table_ranks_are_those_of_sorted_lines(phrases):
     ranks = kernels.table_ranks(*phrase_texts(phrases))
-    order = sorted(range(len(phrases)), key=lambda i: phrases[i] + b" |||")
-    assert ranks[order].tolist() == list(range(len(phrases)))
+    in_order = sorted(phrase + b" |||" for phrase in phrases)
+    assert ranks.tolist() == [in_order.index(phrase + b" |||") for phrase in phrases]
 
 
 @pytest.mark.parametrize("extras", [False, True])

@@ -66,7 +66,7 @@ def assert_same(graph, space):
         np.testing.assert_allclose(np.array(found[key]), np.array(rows), rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("first", range(0, 200, 20))
+@pytest.mark.parametrize("first", range(0, 160, 20))
 def test_the_exhaustive_chart_has_every_derivation_with_its_features(first):
     for space in random_spaces(first, 20, most=100):
         graph = ChartTranslator(space.model, limits=EVERYTHING).search(space.sentence)
@@ -75,7 +75,7 @@ def test_the_exhaustive_chart_has_every_derivation_with_its_features(first):
         assert_same(graph, space)
 
 
-@pytest.mark.parametrize("first", range(1000, 1200, 20))
+@pytest.mark.parametrize("first", range(1000, 1160, 20))
 def test_sums_and_lists_are_those_of_enumeration(first):
     for space in random_spaces(first, 20):
         translator = ChartTranslator(space.model, limits=EVERYTHING)
@@ -102,7 +102,7 @@ def test_sums_and_lists_are_those_of_enumeration(first):
             assert min(abs(scores[i] - score) for i in space.texts[text]) < 1e-9
 
 
-@pytest.mark.parametrize("first", range(2000, 2100, 20))
+@pytest.mark.parametrize("first", range(2000, 2080, 20))
 def test_forced_targets_keep_all_their_derivations_and_no_other(first):
     for space in random_spaces(first, 20, most=100):
         rng = np.random.default_rng(first)
@@ -125,7 +125,7 @@ def test_forced_targets_keep_all_their_derivations_and_no_other(first):
             assert reached == (text in texts)
 
 
-@pytest.mark.parametrize("first", range(3000, 3200, 20))
+@pytest.mark.parametrize("first", range(3000, 3120, 20))
 def test_cubes_that_never_prune_find_everything_and_others_nothing_better(first):
     for space in random_spaces(first, 20):
         huge = ChartTranslator(space.model, limits=SearchLimits(pop_limit=1_000_000)).search(space.sentence)
@@ -143,7 +143,7 @@ def test_cubes_that_never_prune_find_everything_and_others_nothing_better(first)
 
 def test_what_has_no_derivation_is_refused():
     refused = 0
-    for seed in range(100):
+    for seed in range(60):
         space = chart_space.random_space(np.random.default_rng(seed), glue=False)
         if not space.derivations:
             refused += 1
@@ -151,7 +151,7 @@ def test_what_has_no_derivation_is_refused():
                 with pytest.raises(DataError, match=rf"no derivation of '{space.sentence}'.*glue = true in its"):
                     list(ChartTranslator(space.model, limits=limits).translate([space.sentence]))
             assert ChartTranslator(space.model).force(space.sentence, "e0") is None
-    assert refused > 10
+    assert refused > 5
 
 
 @pytest.mark.parametrize("first", range(4000, 4060, 20))

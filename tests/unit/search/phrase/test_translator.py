@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -99,8 +102,10 @@ def test_unknown_words_are_copied_or_dropped():
 
 @pytest.mark.parametrize("algorithm", ["cube", "stack"])
 @pytest.mark.parametrize("limit", [0, 3, 70, -1])
-def test_long_sentences(algorithm, limit):
+@pytest.mark.parametrize("distortion", [0.3, -0.5])  # the second has gaps everywhere
+def test_long_sentences(algorithm, limit, distortion):
     model = model_of(4)
+    model = replace(model, weights=model.weights.updated({"distortion": distortion}))
     sentence = " ".join(np.random.default_rng(0).choice(phrase_space.SOURCE, 300 if limit != -1 else 80).tolist())
     limits = SearchLimits(algorithm=algorithm, pop_limit=20, stack_size=10)
     (found,) = PhraseTranslator(model, limits=limits, space=SpaceLimits(reordering_limit=limit)).translate(
@@ -181,6 +186,18 @@ def test_a_search_that_would_grow_too_large_is_refused():
         PhraseTranslator(model_of(9), limits=limits, space=SpaceLimits(reordering_limit=-1)).search(
             " ".join(["f0", "f1"] * 8)
         )
+
+
+def test_time_is_linear_in_the_length():
+    limits = SearchLimits(pop_limit=5, max_words=10**6)
+    translator = PhraseTranslator(model_of(4), limits=limits)
+    times = []
+    for length in (6_000, 24_000):
+        sentence = " ".join(np.random.default_rng(4).choice(phrase_space.SOURCE, length))
+        start = time.process_time()
+        assert len(list(translator.translate([sentence]))) == 1
+        times.append(time.process_time() - start)
+    assert times[1] < 8 * times[0]  # it would be sixteen times as long if it were quadratic
 
 
 def word_length(options):

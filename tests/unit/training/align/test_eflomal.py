@@ -1,3 +1,4 @@
+import errno
 import sys
 import types
 from pathlib import Path
@@ -6,7 +7,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.corpus import Bitext, Corpus
-from dragoman.core.errors import DragomanError, UsageError
+from dragoman.core.errors import DataError, DragomanError, UsageError
 from dragoman.training.align.eflomal import Eflomal
 
 
@@ -59,3 +60,13 @@ def test_sentences_that_eflomal_skips_are_counted(monkeypatch):
     install(monkeypatch, "\n", "\n")
     with pytest.warns(UserWarning, match="1 sentence pairs are longer than 1023 words"):
         Eflomal().align(Bitext(Corpus.from_lines(["a " * 1024]), Corpus.from_lines(["b"])))
+
+
+def test_a_full_disk_for_temporary_files(monkeypatch):
+    def no_space(stream, sentences, words):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    install(monkeypatch, "", "")
+    monkeypatch.setattr(sys.modules["eflomal"], "write_text", no_space)
+    with pytest.raises(DataError, match="/s: could not be written: the disk is full"):
+        Eflomal().align(bitext())

@@ -140,6 +140,21 @@ def test_warns_through_python_by_default():
         estimate(Corpus.from_lines(["a"]))
 
 
+def test_much_text_that_repeats_itself_is_not_called_too_little():
+    """Every n-gram of the highest order occurs twice or more: there is none that occurs once."""
+    words = np.random.default_rng(1).integers(300, size=(1500, 10))
+    corpus = Corpus.from_lines([" ".join(map(str, row)) for row in words] * 2)
+    heard = Heard()
+    ngrams = estimate(corpus, KneserNey(order=3), progress=heard)
+    (warning,) = heard.warnings
+    assert warning.startswith("the text repeats itself: of 303 1-grams 0 / 0 / 0 / 0; ")
+    assert f"of {len(ngrams.orders[2]):,} 3-grams 0 / " in warning
+    assert "too little" not in warning
+    assert "0.5,1,1.5 are used in their place" in warning
+    other = estimate(corpus, KneserNey(order=3, discount_fallback="0.5,0.9,1.5"), progress=heard)
+    assert not np.array_equal(ngrams.orders[2].logprobs, other.orders[2].logprobs)
+
+
 @pytest.mark.parametrize("lines", [[], ["", ""]])
 def test_empty_corpus_is_refused(lines):
     with pytest.raises(DataError, match="no words"):

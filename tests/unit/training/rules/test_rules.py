@@ -14,8 +14,10 @@ from dragoman.training.lexical import lexical_tables
 from dragoman.training.rules.extract import aligned_text, extract_rules
 from dragoman.training.rules.model import RuleModel, rules
 from dragoman.training.rules.score import score_rules
+from dragoman.training.rules.significance import negative_log_p
+from oracles.fisher import negative_log_p as exact_negative_log_p
 from oracles.phrase_table import random_bitext
-from oracles.rules import rule_table, rules_of
+from oracles.rule_table import rule_table, rules_of, unpaired
 
 CHIANG = RuleExtraction(tight=True, min_hole_source=1, max_span=4)
 OPTIONS = [
@@ -142,6 +144,25 @@ def test_pruning() -> None:
     assert len(best) == len(whole.sources)
     with pytest.raises(UsageError, match="prune less"):
         rules(bitext, links, RuleModel(min_count=1e9))
+
+
+def test_significance_is_that_of_what_was_extracted() -> None:
+    options = RuleModel(min_hole_source=1, max_span=4)
+    bitext, links, lists = random_bitext(np.random.default_rng(9), 60, words=3, longest=5)
+    pairs = rules(bitext, links, options)
+    text = aligned_text(bitext, links)
+    found = negative_log_p(pairs, extract_rules(text, options), text)
+    held = [{rule[:2] for rule in rules_of(*sentence, options)} for sentence in zip(*lists, strict=True)]
+    for row in range(0, len(pairs), 7):
+        source, target = spelt(pairs, row)
+        joint = sum((source, target) in rules for rules in held)
+        left = sum(any(rule[0] == source for rule in rules) for rules in held)
+        right = sum(any(unpaired(rule[1]) == unpaired(target) for rule in rules) for rules in held)
+        assert found[row] == pytest.approx(exact_negative_log_p(joint, left, right, len(bitext)), rel=1e-9, abs=1e-12)
+    kept = rules(bitext, links, replace(options, prune_significance="a-e"))
+    assert 0 < len(kept) == np.count_nonzero(found >= np.log(60) - 1e-6) < len(pairs)
+    with pytest.raises(UsageError, match="prune-significance"):
+        RuleModel(prune_significance="often")
 
 
 def test_without_links_there_is_no_rule() -> None:

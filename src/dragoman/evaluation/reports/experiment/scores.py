@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dragoman.evaluation.experiments.measured import Measured, Translated
-from dragoman.evaluation.experiments.plan import Method, Plan
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.evaluation.experiments.measured import Measured, Translated, Vector
+from dragoman.evaluation.experiments.plan import Plan
 from dragoman.evaluation.experiments.systems import System, systems_of
 from dragoman.evaluation.experiments.tuned import Tuned
 from dragoman.evaluation.figures.decision_figures import system_chart
@@ -27,20 +30,31 @@ def summary(sheets: Sheets, tuned: Tuned, translated: Translated, tests: Tests) 
     for system in systems_of(plan):
         # What belongs to a method stands in the row of its first decision.
         method = system.method if system.decision == plan.decisions[0] else None
-        row: list[object] = [*sheets.named(system), _counted(tuned, system.method, len(plan.seeds))]
-        row += [mean_sd(tuned.scores(method) if method else None)]
-        row += [mean_sd(found.scores(system)) for found in tests.values()]
+        changed = _changed(tuned, system)
+        row: list[object] = [*sheets.named(system), _counted(changed)]
+        row += [_means(tuned.scores(method), changed) if method else ""]
+        row += [_means(found.scores(system), changed) for found in tests.values()]
         row += [geometric_mean([chosen.scale for chosen in translated.scales(system)])] if scaled else []
         row += [mean_sd(tuned.iterations(method), 1), mean_sd(tuned.seconds(method), 1)] if method else ["", ""]
         rows.append(tuple(row))
     return columns, rows
 
 
-def _counted(tuned: Tuned, method: Method | None, runs: int) -> int | str:
-    if method is None:
-        return 1
-    unchanged = tuned.unchanged(method)
-    return f"{runs} ({unchanged} {_UNCHANGED})" if unchanged else runs
+def _changed(tuned: Tuned, system: System) -> NDArray[np.bool_]:
+    """Which runs of a system ended with weights of their own; the untuned weights are their own."""
+    return np.ones(1, bool) if system.method is None else ~tuned.unchanged(system.method)
+
+
+def _counted(changed: NDArray[np.bool_]) -> int | str:
+    unchanged = int(np.count_nonzero(~changed))
+    return f"{len(changed)} ({unchanged} {_UNCHANGED})" if unchanged else len(changed)
+
+
+def _means(scores: Vector, changed: NDArray[np.bool_]) -> str:
+    """The mean of all runs, and if some found nothing, that of the others beside it."""
+    if changed.all() or not changed.any():
+        return mean_sd(scores)
+    return f"{mean_sd(scores)} (without those {mean_sd(scores[changed])})"
 
 
 def add_scores(sheets: Sheets, table: Table, tests: Tests) -> None:
@@ -69,7 +83,8 @@ def add_scores(sheets: Sheets, table: Table, tests: Tests) -> None:
     if any(_UNCHANGED in str(cell) for row in table[1] for cell in row):
         page.paragraph(
             f"Runs “{_UNCHANGED}” found nothing that scores better on the tuning set: they ended with the weights that"
-            " they began with. They are part of the means, but no result of tuning."
+            " they began with. They are part of the means, but no result of tuning; beside each mean, in brackets, is"
+            " the one without those runs, if there are others."
         )
 
 
@@ -92,16 +107,20 @@ def _runs(plan: Plan, system: System, tuned: Tuned, found: Measured) -> list[tup
     return list(zip(plan.seeds, scores, tuned.scores(system.method).tolist(), strict=True))
 
 
-def add_spread(sheets: Sheets, tests: Tests) -> None:
-    """Mean, deviation, worst and best run of every system."""
+def add_spread(sheets: Sheets, tuned: Tuned, tests: Tests) -> None:
+    """Mean, deviation, worst and best run of every system, and the mean of runs that found weights of their own."""
     rows: Rows = []
     for (test, name), found in tests.items():
         for system in systems_of(sheets.plan):
             scores = found.scores(system)
             deviation = float(scores.std(ddof=1)) if len(scores) > 1 else ""
             numbers = float(scores.mean()), deviation, float(scores.min()), float(scores.max())
-            rows.append((*sheets.named(system), test, name, len(scores), *numbers))
+            changed = _changed(tuned, system)
+            without = float(scores[changed].mean()) if changed.any() else ""
+            own = int(np.count_nonzero(~changed)), without
+            rows.append((*sheets.named(system), test, name, len(scores), *numbers, *own))
     columns = [*sheets.naming, "test set", "metric", "runs", "mean", "sd", "min", "max"]
+    columns += [_UNCHANGED, "mean without those"]
     sheets.csv("systems.csv", columns, rows)
     if len(sheets.plan.seeds) > 1:
         sheets.page.heading("How runs differ")

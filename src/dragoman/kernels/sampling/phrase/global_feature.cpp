@@ -24,6 +24,8 @@ void GlobalState::evaluate() {
         memory_ = {feature_.incremental->begin(static_cast<std::int64_t>(targets_.size()), source_.data(), source_offsets_.data(),
                                                document_.data(), document_offsets_.data()),
                    feature_.incremental->end};
+        // Without memory there is nothing to ask, and no plain function either.
+        if (!memory_) throw std::domain_error("a global feature has no memory for its document");
     }
     const std::size_t count = feature_.document ? 1 : targets_.size();
     values_.resize(count);

@@ -20,7 +20,7 @@ void ChartSearch::Slack::add(double excess) {
 double ChartSearch::Slack::value() const {
     if (count < 30) return std::numeric_limits<double>::infinity();
     const double mean = sum / count;
-    return mean + 2 * std::sqrt(std::max(0.0, squares / count - mean * mean));
+    return mean + std::sqrt(std::max(0.0, squares / count - mean * mean));
 }
 
 ChartSearch::ChartSearch(const ChartBatch& batch, const RuleOrder& order, std::size_t sentence, const ChartLimits& limits, Workspace& workspace,
@@ -96,69 +96,84 @@ void ChartSearch::fill(std::int32_t begin, std::int32_t end, Range& range) {
     range.last = static_cast<std::int32_t>(sorted_.size());
 }
 
-ChartSearch::Candidate ChartSearch::estimated(std::int32_t number, std::int32_t rule, std::int32_t first, std::int32_t second) const {
+void ChartSearch::queue(std::int32_t number, std::int32_t rule, std::int32_t first, std::int32_t second) {
     const Cube& cube = cubes_[number];
-    double score;
-    int parts = 0;
-    if (cube.match >= 0) {
-        score = order_.estimate(cube.rules[rule]) + batch_.match_score(first_match_ + cube.match);
-    } else {
-        score = batch_.glue_weight;
-        ++parts;
-    }
-    if (!cube.tails[0].empty()) score += items[cube.tails[0][first]].score, ++parts;
-    if (!cube.tails[1].empty()) score += items[cube.tails[1][second]].score, ++parts;
-    // Without holes there is nothing to learn from the context.
-    const double slack = parts == 0 ? 0.0 : slack_[parts - 1].value();
-    return {score + slack, score, number, {rule, first, second}, parts == 0};
+    double estimate = cube.match >= 0 ? order_.estimate(cube.rules[rule]) + batch_.match_score(first_match_ + cube.match) : batch_.glue_weight;
+    int parts = cube.match < 0;
+    if (!cube.tails[0].empty()) estimate += items[cube.tails[0][first]].score, ++parts;
+    if (!cube.tails[1].empty()) estimate += items[cube.tails[1][second]].score, ++parts;
+    // A rule without holes scores what it is estimated to.
+    heap_.push_back({parts == 0 ? estimate : estimate + slack_[parts - 1].value(), static_cast<std::int32_t>(candidates_.size())});
+    candidates_.push_back({estimate, 0.0, number, {rule, first, second}, -1});
 }
 
 void ChartSearch::fill_by_cubes(std::int32_t begin, std::int32_t end) {
-    const auto worse = [](const Candidate& x, const Candidate& y) { return x.score < y.score; };
+    candidates_.clear();
     heap_.clear();
-    for (std::size_t c = 0; c < cubes_.size(); ++c) heap_.push_back(estimated(static_cast<std::int32_t>(c), 0, 0, 0));
-    std::make_heap(heap_.begin(), heap_.end(), worse);
-    const auto push = [&](const Candidate& candidate) {
-        heap_.push_back(candidate);
-        std::push_heap(heap_.begin(), heap_.end(), worse);
-    };
+    scored_states_.clear();
+    scored_log10s_.clear();
+    for (std::size_t c = 0; c < cubes_.size(); ++c) queue(static_cast<std::int32_t>(c), 0, 0, 0);
+    std::make_heap(heap_.begin(), heap_.end());
+    reached_.restart(256);
     double best = -std::numeric_limits<double>::infinity();
     // A candidate that recombines counts a half: it adds no item.
     const std::int64_t limit = 2 * std::int64_t(limits_.pop_limit);
     for (std::int64_t popped = 0; popped < limit && !heap_.empty() && !stop_;) {
-        std::pop_heap(heap_.begin(), heap_.end(), worse);
-        Candidate candidate = heap_.back();
+        std::pop_heap(heap_.begin(), heap_.end());
+        Queued queued = heap_.back();
         heap_.pop_back();
+        Candidate& candidate = candidates_[queued.candidate];
         const Cube& cube = cubes_[candidate.cube];
         const auto [rule, first, second] = candidate.at;
         const std::int32_t chosen = cube.rules[rule];
         const std::int32_t left = cube.tails[0].empty() ? -1 : cube.tails[0][first];
         const std::int32_t right = cube.tails[1].empty() ? -1 : cube.tails[1][second];
-        double edge = 0;
-        evaluate(cube, chosen, left, right, edge);
-        if (!candidate.exact) {
-            const double score = edge + (left < 0 ? 0.0 : items[left].score) + (right < 0 ? 0.0 : items[right].score);
+        if (candidate.scored < 0) {
+            evaluate(cube, chosen, left, right, candidate.edge);
+            const double score = candidate.edge + (left < 0 ? 0.0 : items[left].score) + (right < 0 ? 0.0 : items[right].score);
             const int parts = (cube.match < 0) + (left >= 0) + (right >= 0);
-            slack_[parts - 1].add(score - candidate.estimate);
-            candidate.score = score;
-            candidate.exact = true;
+            if (parts > 0) slack_[parts - 1].add(score - candidate.estimate);
+            queued.score = score;
             if (!heap_.empty() && heap_.front().score > score) {
-                push(candidate);
+                candidate.scored = static_cast<std::int32_t>(scored_states_.size() / std::max<std::size_t>(state_.size(), 1));
+                scored_states_.insert(scored_states_.end(), state_.begin(), state_.end());
+                scored_log10s_.insert(scored_log10s_.end(), log10s_.begin(), log10s_.end());
+                heap_.push_back(queued);
+                std::push_heap(heap_.begin(), heap_.end());
                 continue;
             }
+        } else {
+            std::copy_n(scored_states_.begin() + candidate.scored * static_cast<std::ptrdiff_t>(state_.size()), state_.size(), state_.begin());
+            std::copy_n(scored_log10s_.begin() + candidate.scored * static_cast<std::ptrdiff_t>(lms()), lms(), log10s_.begin());
         }
-        if (candidate.score < best - limits_.threshold) break;
-        best = std::max(best, candidate.score);
+        if (queued.score < best - limits_.threshold) break;
+        best = std::max(best, queued.score);
         const std::size_t before = items.size();
-        add(cube, chosen, left, right, edge, begin, end);
+        add(cube, chosen, left, right, candidate.edge, begin, end);
         popped += items.size() > before ? 2 : 1;
-        // Every candidate has one way to it: the last place that is not 0 was the last to be raised.
-        if (second == 0) {
-            if (first == 0 && rule + 1 < static_cast<std::int32_t>(cube.rules.size())) push(estimated(candidate.cube, rule + 1, 0, 0));
-            if (first + 1 < static_cast<std::int32_t>(cube.tails[0].size())) push(estimated(candidate.cube, rule, first + 1, 0));
+        const std::int32_t number = candidate.cube;
+        const std::int32_t limits[3] = {static_cast<std::int32_t>(cube.rules.size()), static_cast<std::int32_t>(cube.tails[0].size()),
+                                        static_cast<std::int32_t>(cube.tails[1].size())};
+        for (int axis = 0; axis < 3; ++axis) {
+            std::int32_t at[3] = {rule, first, second};
+            if (++at[axis] >= limits[axis] || !reach(number, at)) continue;
+            queue(number, at[0], at[1], at[2]);
+            std::push_heap(heap_.begin(), heap_.end());
         }
-        if (second + 1 < static_cast<std::int32_t>(cube.tails[1].size())) push(estimated(candidate.cube, rule, first, second + 1));
     }
+}
+
+// Whether a place is reached for the first time: up to three lead to it.
+bool ChartSearch::reach(std::int32_t cube, const std::int32_t at[3]) {
+    const int ways = (at[0] > 0) + (at[1] > 0) + (at[2] > 0);
+    if (ways == 1) return true;
+    // Far places may share a key: then one of them is left out.
+    const std::uint64_t key = mix(std::uint64_t(static_cast<std::uint32_t>(cube)) << 42 ^ std::uint64_t(static_cast<std::uint32_t>(at[0])) << 28 ^
+                                  std::uint64_t(static_cast<std::uint32_t>(at[1])) << 14 ^ static_cast<std::uint32_t>(at[2]));
+    KeyTable::Slot& slot = reached_.slot(key);
+    if (slot.number >= 0) return false;
+    reached_.put(slot, key, 0);
+    return true;
 }
 
 void ChartSearch::fill_exhaustively(std::int32_t begin, std::int32_t end) {

@@ -66,11 +66,16 @@ private:
     };
 
     struct Candidate {
-        double score;     // estimated or true, tails included
-        double estimate;
+        double estimate;     // tails included
+        double edge;         // the true score, without tails
         std::int32_t cube;
         std::int32_t at[3];  // rule and tails
-        bool exact;
+        std::int32_t scored;  // where what came of it is kept, -1: it has not been scored yet
+    };
+    struct Queued {
+        double score;  // true, or as much as it may be
+        std::int32_t candidate;
+        bool operator<(const Queued& other) const { return score < other.score; }
     };
 
     struct Range {
@@ -90,7 +95,8 @@ private:
     void add_cube(std::int32_t match);
     void finish();
 
-    Candidate estimated(std::int32_t cube, std::int32_t rule, std::int32_t first, std::int32_t second) const;
+    bool reach(std::int32_t cube, const std::int32_t at[3]);
+    void queue(std::int32_t cube, std::int32_t rule, std::int32_t first, std::int32_t second);
     // Scores a candidate in full: `state_` and `log10s_` are what comes of it. False if the target forbids it.
     bool evaluate(const Cube& cube, std::int32_t rule, std::int32_t first, std::int32_t second, double& score);
     bool place(const Cube& cube, std::int32_t rule, std::int32_t first, std::int32_t second);
@@ -114,12 +120,16 @@ private:
     std::vector<std::int32_t> states_;  // of items: left and right for each language model
 
     std::vector<Cube> cubes_;
-    std::vector<Candidate> heap_;
+    std::vector<Candidate> candidates_;
+    std::vector<Queued> heap_;
+    std::vector<std::int32_t> scored_states_;  // of candidates that have been scored
+    std::vector<double> scored_log10s_;
     std::vector<std::int32_t> state_;  // of the candidate that was evaluated last
     std::vector<double> log10s_;
     std::int32_t from_ = -1, to_ = -1, occurrence_ = 0;
     std::int32_t first_item_ = 0;  // of the cell
     NumberTable recombined_{64};
+    KeyTable reached_;
     struct Slack {
         double count = 0, sum = 0, squares = 0;
         void add(double excess);

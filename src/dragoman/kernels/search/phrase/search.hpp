@@ -4,6 +4,7 @@
 // differ in which expansions they look at and which nodes they keep.
 #pragma once
 
+#include "base/parallel.hpp"
 #include "search/phrase/space.hpp"
 
 #include <atomic>
@@ -105,7 +106,10 @@ private:
         }
     };
 
-    bool too_large() const { return static_cast<std::int64_t>(nodes.size() + arcs.size()) > limits_.max_size; }
+    bool too_large() const {
+        // Places among allowed_ are kept in 32 bits; one stack adds far less than the half that is left.
+        return static_cast<std::int64_t>(nodes.size() + arcs.size()) > limits_.max_size || allowed_.size() > std::size_t{1} << 30;
+    }
     bool pruning() const { return limits_.algorithm != Algorithm::EXHAUSTIVE; }
 
     // Calls visit(first, last, begin, end, coverage) for every coverage of a stack (its nodes are members[first:last])
@@ -129,7 +133,7 @@ private:
                     // A beam keeps away from dead ends: the first gap must stay in reach of the span's end.
                     if (pruning() && begin != gap && limit >= 0 && end - gap > limit) break;
                     if (space_.on_span(begin, end).empty()) continue;
-                    if (stop_.load(std::memory_order_relaxed)) throw std::runtime_error("stopped");
+                    heed(stop_);
                     visit(first, last, begin, end, space_.coverages.with(coverage, begin, end));
                 }
             }
@@ -246,6 +250,7 @@ private:
         std::vector<Candidate> heap;
         std::size_t next = 0;
         for (std::int64_t budget = 4 * std::int64_t(limits_.pop_limit); budget > 0;) {
+            heed(stop_);
             while (next < waiting.size() && (heap.empty() || waiting[next].first + slack_.value() >= heap.front().total)) {
                 const double total = propose(heap, waiting[next].second, 0, 0);
                 slack_.add(total - waiting[next].first);
@@ -286,7 +291,7 @@ private:
         return total;
     }
 
-    // How far totals exceed their predictions: mean and three standard deviations of those seen so far.
+    // How far totals exceed their predictions: mean and two standard deviations of those seen so far.
     class Slack {
     public:
         void add(double excess) {

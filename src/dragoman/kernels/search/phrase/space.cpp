@@ -38,7 +38,14 @@ double PhraseSpace::finish(std::int32_t lm) {
 PhraseSpace::Step PhraseSpace::remember(std::int32_t lm, std::int32_t option, std::uint64_t key, std::size_t at) {
     const Step step = read_words(lm, option);
     cache_[at] = {key, step};
-    if (++cached_ * 2 > cache_.size()) grow_cache();
+    if (++cached_ * 2 > cache_.size()) {
+        if (cache_.size() < kMostCached) {
+            grow_cache();
+        } else {
+            std::fill(cache_.begin(), cache_.end(), Cached{});
+            cached_ = 0;
+        }
+    }
     return step;
 }
 
@@ -106,8 +113,9 @@ void PhraseSpace::prepare_future() {
         double& best = span(options.begin[i], options.end[i]);
         best = std::max(best, estimates[i]);
     }
-    for (std::int32_t size = 2; size <= width_; ++size)
-        for (std::int32_t begin = 0; begin + size <= n; ++begin) {
+    // From the last word on, so that what is read is still in the processor's cache however long the sentence is.
+    for (std::int32_t begin = n - 1; begin >= 0; --begin)
+        for (std::int32_t size = 2; size <= std::min(width_, n - begin); ++size) {
             double best = span(begin, begin + size);
             for (std::int32_t split = begin + 1; split < begin + size; ++split)
                 best = std::max(best, span(begin, split) + span(split, begin + size));
@@ -183,17 +191,18 @@ void PhraseSpace::grow_span_slots() {
 
 double PhraseSpace::future_anew(std::int32_t coverage) {
     double value = 0;
-    for (std::int32_t p = coverages.first_gap(coverage); p < length();) {
+    const std::int32_t reach = coverages.reach(coverage);
+    for (std::int32_t p = coverages.first_gap(coverage); p < reach;) {
         if (coverages.covers(coverage, p)) {
             ++p;
             continue;
         }
         std::int32_t end = p;
-        while (end < length() && !coverages.covers(coverage, end)) ++end;
+        while (!coverages.covers(coverage, end)) ++end;
         value += gap(p, end);
         p = end;
     }
-    return value;
+    return value + gap(reach, length());
 }
 
 }  // namespace dragoman::search::phrase

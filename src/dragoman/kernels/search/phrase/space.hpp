@@ -193,6 +193,9 @@ private:
         Step step{0, 0};
     };
 
+    // 48 MB; when half of them are taken, all are forgotten.
+    static constexpr std::size_t kMostCached = std::size_t{1} << 21;
+
     struct SpanSlot {
         std::uint64_t key = 0;
         std::size_t first = 0;

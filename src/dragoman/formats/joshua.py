@@ -1,0 +1,45 @@
+"""Joshua's grammars: `[X] ||| la [X,1] ||| the [X,1] ||| 0.5 1.25 0 ||| 0-0`, one rule a line.
+
+Numbers without a name are costs, negative logarithms by their place; numbers with a name are taken as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dragoman.core.files import PathLike
+from dragoman.core.phrases import PhrasePairs
+from dragoman.core.progress import SILENT, Progress
+from dragoman.core.vocab import Vocab
+from dragoman.formats.numbered_grammar import read_numbered_grammar, write_numbered_grammar
+
+
+def read_joshua_grammar(
+    path: PathLike,
+    *,
+    source_vocab: Vocab | None = None,
+    target_vocab: Vocab | None = None,
+    score_names: Sequence[str] | None = None,
+    progress: Progress = SILENT,
+) -> PhrasePairs:
+    """Read a grammar of Joshua (or Thrax), compressed or not.
+
+    Scores are exponentials of features. Those without a name are called s0, s1 and so on, unless `score_names` says
+    what all are called; say which is p(e|f), `fwd`, if rules are to be limited by it.
+    """
+    return read_numbered_grammar(
+        path,
+        unnamed="s{}".format,
+        costs=True,
+        source_vocab=source_vocab,
+        target_vocab=target_vocab,
+        score_names=score_names,
+        progress=progress,
+    )
+
+
+def write_joshua_grammar(
+    path: PathLike, rules: PhrasePairs, *, named: bool = False, progress: Progress = SILENT
+) -> None:
+    """Write a grammar for Joshua: negative logarithms of the scores in their order or, if `named`, NAME=LOGARITHM."""
+    write_numbered_grammar(path, rules, named=named, costs=not named, progress=progress)

@@ -1,0 +1,169 @@
+"""Grammars with numbered nonterminals, as cdec and Joshua have them, one rule a line.
+
+    [X] ||| la [X,1] ||| the [X,1] ||| fwd=-0.5 bwd=-1.25 ||| 0-0
+
+On the target side `[X,1]` can be `[1]`. Features are logarithms or whatever else adds up, with names or without; a
+named one that a line does not mention is 0. Links are those of words; in their positions a nonterminal counts as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman import kernels
+from dragoman.core.errors import DataError
+from dragoman.core.files import PathLike, read_chunks
+from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
+from dragoman.core.progress import Progress
+from dragoman.core.ragged import Ragged
+from dragoman.core.vocab import Vocab
+from dragoman.formats.faults import check_fault
+from dragoman.formats.pair_lines import Ends, Phrases, Sides, first_of_each_pair, write_pair_lines
+from dragoman.formats.rule_sides import spelled
+from dragoman.formats.table_faults import FAULTS
+
+# More are no features of rules, but words of a sparse model; there is a column for each.
+_MOST_FEATURES = 256
+
+_NONTERMINALS = ("[X,1]", "[X,2]")
+
+# What separates features, or a name from its value.
+_NOT_IN_NAMES = frozenset(" \t\r\n\f\v=;|")
+
+
+def read_numbered_grammar(
+    path: PathLike,
+    *,
+    unnamed: Callable[[int], str],
+    costs: bool,
+    source_vocab: Vocab | None,
+    target_vocab: Vocab | None,
+    score_names: Sequence[str] | None,
+    progress: Progress,
+) -> PhrasePairs:
+    """Read a grammar, compressed or not; its words are added to the vocabularies (new ones by default).
+
+    `unnamed` names the features that have no name in the file, counted from 0; if these are `costs`, they are negated.
+    Scores are exponentials of features, in double precision, for these may be beyond what a float can hold.
+    """
+    source_vocab, target_vocab, names = source_vocab or Vocab.of(), target_vocab or Vocab.of(), Vocab.of()
+    sources, targets, ends = Phrases(), Phrases(), Ends(path)
+    nameless = further_lines = 0
+    ids, values = [np.empty(0, np.int32)], [np.empty(0, np.float32)]
+    lengths, points = [np.empty(0, np.int64)], [Ragged(np.empty(0, np.uint16), np.zeros(1, np.int64))]
+    with progress.stage(f"reading {path}"):
+        for chunk in read_chunks(path):
+            side, other_side, features, links, source_words, target_words, all_names, nameless, further, fault = (
+                kernels.parse_grammar(
+                    np.frombuffer(chunk.data, np.uint8),
+                    source_vocab.blob,
+                    source_vocab.offsets,
+                    target_vocab.blob,
+                    target_vocab.offsets,
+                    names.blob,
+                    names.offsets,
+                    nameless,
+                    costs,
+                )
+            )
+            check_fault(fault, chunk.data, FAULTS, path, chunk.first_line)
+            ends.add(chunk)
+            source_vocab, target_vocab, names = Vocab(*source_words), Vocab(*target_words), Vocab(*all_names)
+            sources.add(*side)
+            targets.add(*other_side)
+            ids.append(features[0])
+            values.append(features[1])
+            lengths.append(np.diff(features[2]))
+            points.append(Ragged(*links))
+            further_lines += further
+    if further_lines:
+        progress.warn(f"{path}: left out what follows the links on {further_lines} lines")
+    distinct_sources, source_ids = sources.finish()
+    distinct_targets, target_ids = targets.finish()
+    columns, logs = _dense(path, np.concatenate(ids), np.concatenate(values), np.concatenate(lengths))
+    found = [unnamed(-1 - column) if column < 0 else names[column] for column in columns]
+    if not len(logs):
+        progress.warn(f"{path}: the grammar is empty")
+        found, logs = [*(score_names or PHRASE_SCORES)], np.empty((0, len(score_names or PHRASE_SCORES)))
+    alignments = Ragged.concatenate(points)
+    rules = PhrasePairs(
+        source_vocab,
+        target_vocab,
+        distinct_sources,
+        distinct_targets,
+        source_ids,
+        target_ids,
+        np.exp(logs),
+        _score_names(path, found, score_names),
+        alignments=alignments if len(alignments.values) else None,
+    )
+    rows, repeated = first_of_each_pair(source_ids, target_ids)
+    if repeated:
+        progress.warn(f"{path}: {repeated} rules are there more than once; the first of each is kept")
+    return rules if rows is None else rules.take(rows)
+
+
+def _dense(
+    path: PathLike, ids: NDArray[np.int32], values: NDArray[np.float32], lengths: NDArray[np.int64]
+) -> tuple[list[int], NDArray[np.float64]]:
+    """Give each feature a column: first those without a name, then the others in order of first occurrence."""
+    distinct = np.unique(ids)
+    if len(distinct) > _MOST_FEATURES:
+        raise DataError(f"has {len(distinct)} different features", path=path, expected=f"at most {_MOST_FEATURES}")
+    columns = np.concatenate([distinct[distinct < 0][::-1], distinct[distinct >= 0]])
+    place = np.empty(len(distinct), np.int64)
+    place[np.searchsorted(distinct, columns)] = np.arange(len(columns))
+    logs = np.zeros((len(lengths), len(columns)))
+    logs[np.repeat(np.arange(len(lengths)), lengths), place[np.searchsorted(distinct, ids)]] = values
+    return columns.tolist(), logs
+
+
+def _score_names(path: PathLike, found: Sequence[str], wanted: Sequence[str] | None) -> tuple[str, ...]:
+    if not found:
+        raise DataError("has no features", path=path, expected="at least one, between the third and the fourth |||")
+    if wanted is not None and len(wanted) != len(found):
+        raise DataError(f"has {len(found)} features", path=path, expected=f"{len(wanted)}")
+    names = tuple(found if wanted is None else wanted)
+    if len(set(names)) < len(names):
+        raise DataError(
+            f"has features of the same name among {', '.join(names)}", path=path, expected="names that differ"
+        )
+    return names
+
+
+def write_numbered_grammar(
+    path: PathLike, rules: PhrasePairs, *, named: bool, costs: bool = False, progress: Progress
+) -> None:
+    """Write a grammar, compressed if its name says so, sorted by bytes; if features are `costs`, they are negated."""
+    with np.errstate(divide="ignore"):
+        logs = np.maximum(np.log(rules.scores.astype(np.float64)), -100.0)
+    if not np.isfinite(logs).all():
+        raise DataError("the scores to write hold a number that is not finite or negative", path=path)
+    # What `exp` and `log` add to a number is far behind the twelfth digit.
+    values = np.round(-logs if costs else logs, 12).astype(np.float32) + np.float32(0)
+    if named and any(not name or not _NOT_IN_NAMES.isdisjoint(name) for name in rules.score_names):
+        raise DataError(
+            f"the scores to write are called {', '.join(rules.score_names)}",
+            path=path,
+            expected="names without spaces, =, ; and |",
+        )
+    labels = [f"{name}=".encode() if named else b"" for name in rules.score_names]
+    label_text = np.frombuffer(b"".join(labels), np.uint8)
+    label_offsets = np.cumsum([0, *map(len, labels)], dtype=np.int64)
+    links = rules.alignments
+
+    def lines(rows: NDArray[np.int64], sides: Sides) -> NDArray[np.uint8]:
+        return kernels.format_grammar(
+            rows,
+            *sides,
+            values,
+            label_text,
+            label_offsets,
+            np.empty(0, np.uint16) if links is None else links.values,
+            np.empty(0, np.int64) if links is None else links.offsets,
+        )
+
+    write_pair_lines(path, spelled(path, rules, _NONTERMINALS), lines, progress)

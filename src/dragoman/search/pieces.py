@@ -1,0 +1,131 @@
+"""Sentences beyond a limit: they are cut after punctuation, and the translations of the pieces are joined."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from dragoman.core.errors import UsageError
+from dragoman.core.hypergraph import Hypergraph
+from dragoman.core.nbest import NBest
+from dragoman.search.searched import Searched
+from dragoman.search.translation import Phrase, Translation
+
+_WORD = re.compile(r"[^ \t-\r]+")  # ASCII white space separates words, nothing else
+_PAUSE = re.compile(r"[^\w]+")
+_END = re.compile("[.!?…。\uff01\uff1f]+")
+
+
+def words_of(line: str) -> list[str]:
+    """Split a tokenised sentence into its words.
+
+    >>> words_of("la  maison\\u00a0bleue")
+    ['la', 'maison\\xa0bleue']
+    """
+    return _WORD.findall(line)
+
+
+def cut(words: Sequence[str], most: int) -> list[Sequence[str]]:
+    """Cut a sentence into pieces of at most so many words.
+
+    A piece ends with the last end of a sentence in its second half, or else with the last punctuation there.
+
+    >>> cut("a b . c d , e f".split(), 4)
+    [['a', 'b', '.'], ['c', 'd', ','], ['e', 'f']]
+    """
+    pieces, begin = [], 0
+    while len(words) - begin > most:
+        end = begin + _length(words[begin : begin + most])
+        pieces.append(words[begin:end])
+        begin = end
+    return [*pieces, words[begin:]]
+
+
+def _length(window: Sequence[str]) -> int:
+    for mark in (_END, _PAUSE):
+        for end in range(len(window), len(window) // 2, -1):
+            if mark.fullmatch(window[end - 1]):
+                return end
+    return len(window)
+
+
+def joined(parts: Sequence[Translation]) -> Translation:
+    """Make one translation of those of a sentence's pieces; scores and features are sums."""
+    phrases: list[Phrase] = []
+    features: defaultdict[str, float] = defaultdict(float)
+    source = target = 0
+    for part in parts:
+        phrases += (_moved(phrase, source, target) for phrase in part.phrases)
+        source += len(words_of(part.source))
+        target += len(words_of(part.text))
+        for name, value in part.features.items():
+            features[name] += value
+    return Translation(
+        source=" ".join(part.source for part in parts),
+        text=" ".join(part.text for part in parts if part.text),
+        score=sum(part.score for part in parts),
+        phrases=tuple(phrases),
+        features=dict(features),
+    )
+
+
+def _moved(phrase: Phrase, source: int, target: int) -> Phrase:
+    return replace(
+        phrase,
+        source=(phrase.source[0] + source, phrase.source[1] + source),
+        target=(phrase.target[0] + target, phrase.target[1] + target),
+        links=tuple((i + source, j + target) for i, j in phrase.links),
+    )
+
+
+class Pieced(Searched):
+    """One sentence whose pieces were searched one after another; only its translation is left of them."""
+
+    def __init__(self, parts: Iterable[Searched]):
+        # Each part is dropped before the next is searched: memory does not grow with the sentence.
+        self._whole = joined([found for part in parts for found in part.translations(features=True)])
+
+    def __len__(self) -> int:
+        return 1
+
+    def reached(self, i: int) -> bool:
+        """Whether there is a translation: always, because none is forced."""
+        return True
+
+    def translations(self, *, features: bool = False) -> list[Translation]:
+        """Describe the derivations of the pieces as one."""
+        return [self._whole if features else replace(self._whole, features={})]
+
+    def nbest(self, k: int, *, distinct: bool = False) -> NBest:
+        """Refuse: lists of pieces are no list of the whole."""
+        raise UsageError("a sentence that was searched in pieces has no n-best list")
+
+    def hypergraph(self, i: int, *, features: bool = True) -> Hypergraph:
+        """Refuse: a piece knows nothing of the others."""
+        raise UsageError("a sentence that was searched in pieces has no hypergraph")
+
+
+def batches(lines: Iterable[str], *, sentences: int, words: int, longest: int) -> Iterator[list[str]]:
+    """Group lines so that a group has at most so many of them, and no more once it has so many words.
+
+    A line of more than `longest` words is a group by itself.
+
+    >>> list(batches(["a b", "c", "d e f g", "h", "i", "j"], sentences=2, words=100, longest=3))
+    [['a b', 'c'], ['d e f g'], ['h', 'i'], ['j']]
+    """
+    group: list[str] = []
+    size = 0
+    for line in lines:
+        length = len(words_of(line))
+        if length > longest and group:
+            yield group
+            group, size = [], 0
+        group.append(line)
+        size += length
+        if length > longest or len(group) == sentences or size >= words:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group

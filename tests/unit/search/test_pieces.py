@@ -1,0 +1,74 @@
+"""Sentences in pieces: where they are cut, what is joined, and how lines become batches."""
+
+import pytest
+from hypothesis import given, strategies as st
+
+from dragoman.core.errors import UsageError
+from dragoman.search.pieces import Pieced, batches, cut, joined, words_of
+from dragoman.search.translation import Phrase, Translation
+
+WORDS = st.lists(st.sampled_from(["la", "maison", ",", ".", "?!", "x.y", "。"]), max_size=60)
+
+
+@given(WORDS, st.integers(1, 9))
+def test_pieces_are_the_sentence_and_never_too_long(words, most):
+    pieces = cut(words, most)
+    assert [word for piece in pieces for word in piece] == words
+    assert all(0 < len(piece) <= most for piece in pieces) or not words
+    # Which is what makes the work linear.
+    assert all(len(piece) > most // 2 for piece in pieces[:-1])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a b . c , d e f g", "a b .|c , d e f|g"),  # the end of a sentence before a comma that comes later
+        ("a b c , d e f g", "a b c ,|d e f g"),
+        ("a . b c d e f g", "a . b c d|e f g"),  # in the first half is too early
+        ("a b c d e f g h", "a b c d e|f g h"),
+        ("a b c d e", "a b c d e"),
+    ],
+)
+def test_pieces_end_with_punctuation(text, expected):
+    assert "|".join(" ".join(piece) for piece in cut(text.split(), 5)) == expected
+
+
+def test_only_ascii_white_space_separates_words():
+    assert words_of(" a\tb\u00a0c  d\u3000\x1c ") == ["a", "b\u00a0c", "d\u3000\x1c"]
+
+
+def piece(source, text, links=((0, 0),), **features):
+    phrase = Phrase((0, len(source.split())), (0, len(text.split())), links, unknown=False)
+    return Translation(source, text, sum(features.values()), (phrase,), features)
+
+
+def test_translations_are_joined_with_their_phrases_and_features():
+    whole = joined([piece("a b", "x", lm=1.0), piece("c", "", links=(), tm=2.0), piece("d", "y z", lm=0.5)])
+    assert (whole.source, whole.text, whole.score) == ("a b c d", "x y z", 3.5)
+    assert [(p.source, p.target, p.links) for p in whole.phrases] == [
+        ((0, 2), (0, 1), ((0, 0),)),
+        ((2, 3), (1, 1), ()),
+        ((3, 4), (1, 3), ((3, 1),)),
+    ]
+    assert whole.features == {"lm": 1.5, "tm": 2.0}
+
+
+def test_what_pieces_do_not_have_is_refused():
+    searched = Pieced([])
+    assert (len(searched), searched.reached(0)) == (1, True)
+    with pytest.raises(UsageError, match="no n-best list"):
+        searched.nbest(3)
+    with pytest.raises(UsageError, match="no hypergraph"):
+        searched.hypergraph(0)
+
+
+@given(st.lists(st.integers(0, 12)), st.integers(1, 5), st.integers(1, 20))
+def test_batches_are_the_lines_in_order(lengths, sentences, words):
+    lines = [" ".join(["w"] * length) for length in lengths]
+    found = list(batches(iter(lines), sentences=sentences, words=words, longest=10))
+    assert [line for batch in found for line in batch] == lines
+    for batch in found:
+        sizes = [len(line.split()) for line in batch]
+        assert 0 < len(batch) <= sentences
+        assert sum(sizes[:-1]) < words
+        assert max(sizes) <= 10 or len(batch) == 1
