@@ -321,8 +321,17 @@ class Model:
         return model
 
     def _all_parts(self) -> Iterator[tuple[str, Part]]:
-        for place, _ in PARTS.values():
-            yield from getattr(self, place).items()
+        for sort in PARTS.values():
+            yield from sort.among(self).items()
+
+    def tables_of_rules(self) -> dict[str, Grammar]:
+        """The grammars by name, for tools that take tables; those that are a corpus are refused."""
+        tables = {}
+        for name, grammar in self.grammars.items():
+            if not isinstance(grammar, Grammar):
+                raise UsageError(f"the grammar '{name}' is a corpus, which has no table to write; train one without it")
+            tables[name] = grammar
+        return tables
 
     def check_parts(self) -> None:
         """Refuse parts that were made with arrays that could lead a kernel astray; each is read once, if ever."""

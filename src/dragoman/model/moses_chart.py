@@ -136,7 +136,7 @@ def write_hierarchical(model: Model, folder: Path, progress: Progress) -> None:
     """Write a hierarchical model into a folder: moses.ini, rule tables, a glue grammar and ARPA files."""
     weights = model.weights
     features = [MosesFeature(kind, f"{kind}0", (weights.get(name, 0.0),)) for kind, name in _PENALTIES.items()]
-    for i, (name, grammar) in enumerate(model.grammars.items()):
+    for i, (name, grammar) in enumerate(model.tables_of_rules().items()):
         file = folder / f"rule-table.{name}.gz"
         rules = grammar.to_pairs(model.source_vocab, model.target_vocab)
         values = weights.vector(phrase_features(name, grammar.score_names)).tolist()
