@@ -112,7 +112,13 @@ class Moves:
 
     def __init__(self, case: Case, temperature: float, broken: str | None = None):
         self._case, self._temperature, self._broken = case, temperature, broken
-        estimates = case.batch.estimates()
+        runs = [
+            sum(not hole for hole, _ in itertools.groupby(words, lambda word: word < 0))
+            for words in (row.tolist() for row in case.batch.rules.words)
+        ]
+        models = case.model.language_models
+        gain = sum(case.translator.weights.get(name, 0.0) for name, model in models.items() if model.order > 1)
+        estimates = case.batch.estimates() + math.log(10) * gain * np.array(runs)
         self._weights = (estimates[case._rule] / temperature).tolist()
         self._glue = case.translator.weights.get("glue", 0.0) / temperature
         self._number = {row: i for i, row in enumerate(case.scores)}

@@ -86,17 +86,19 @@ def test_the_kernel_moves_as_the_definition_says(kind):
 
 @pytest.mark.parametrize(("kind", "broken"), [("subtree", "nodes"), ("glue", "parts"), ("jump", "proposal")])
 def test_what_is_left_out_of_a_ratio_is_noticed(kind, broken):
-    found, wrong = [], 0
-    for seed, case in enumerate(itertools.islice(cases(33_000, least=8), 5)):
+    found = []
+    for seed, case in enumerate(cases(33_000, least=5)):
         matrix = np.linalg.matrix_power(Moves(case, 1.5, broken).matrix(kind), 1 if kind == "jump" else case.length)
-        expected = exact(case, 1.5)
-        wrong += np.abs(expected @ matrix - expected).max() > 1e-3
-        rows = list(case.scores)
+        expected, rows = exact(case, 1.5), list(case.scores)
+        if np.abs(expected @ matrix - expected).max() < 0.02:
+            continue
         starts = [rows[i] for i in np.random.default_rng(seed).choice(len(rows), 10 * COPIES, p=expected)]
         counts = ends_of_scans(case, only(kind), starts, 1.5, seed=seed)
-        found.append(p_value(counts, expected @ matrix * len(starts)) or 1.0)
-    assert wrong >= 2
-    assert min(found) < 1e-6
+        assert p_value(counts, expected * len(starts)) > 1e-4
+        found.append(p_value(counts, expected @ matrix * len(starts)))
+        if len(found) == 2:
+            break
+    assert max(found) < 1e-6
 
 
 def test_scans_leave_the_distribution_as_it_is():

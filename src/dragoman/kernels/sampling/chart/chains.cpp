@@ -121,7 +121,7 @@ public:
     ChartSampler(const ChartBatch& target, const ChartBatch& proposal, int threads, const ChainSchedule& schedule,
                  const std::vector<SentenceFeature>& features, std::span<const std::int32_t> starts, std::span<const std::int64_t> start_offsets,
                  std::uint64_t seed, std::uint64_t first_number)
-        : target_(target), proposal_(proposal), order_(proposal, threads), schedule_(schedule), features_(features), starts_(starts),
+        : target_(target), proposal_(proposal), estimates_(proposal, threads), schedule_(schedule), features_(features), starts_(starts),
           start_offsets_(start_offsets), seed_(seed), first_number_(first_number), workspaces_(target), places_(target.sentences()),
           first_words_(target.sentences() + 1, 0) {
         for (std::size_t s = 0; s < target.sentences(); ++s) first_words_[s + 1] = first_words_[s] + static_cast<std::size_t>(target.length(s));
@@ -133,7 +133,7 @@ public:
         // Made when they are first asked for, for all chains of the sentence.
         std::call_once(place.once, [&] {
             place.chart = std::make_unique<SentenceChart>(target_, sentence);
-            place.proposal = std::make_unique<ForestProposal>(proposal_, order_, *place.chart, 1 / schedule_.temperature);
+            place.proposal = std::make_unique<ForestProposal>(proposal_, estimates_, *place.chart, 1 / schedule_.temperature);
         });
         const SentenceChart& chart = *place.chart;
         Stream stream(seed_, first_number_ + sentence, number);
@@ -141,7 +141,7 @@ public:
         for (auto i = start_offsets_[sentence]; i < start_offsets_[sentence + 1]; ++i) start.push_back(chart.edge(starts_[static_cast<std::size_t>(i)]));
         if (start.empty() && chart.length() > 0) {
             DrawSpace space;
-            if (!ForestProposal(proposal_, order_, chart, 0.0).draw_parts(stream, space, 0, chart.length(), start)) return;
+            if (!ForestProposal(proposal_, estimates_, chart, 0.0).draw_parts(stream, space, 0, chart.length(), start)) return;
         }
         auto workspace = workspaces_.take();
         {
@@ -166,7 +166,7 @@ private:
         bool more = true;
         for (std::size_t b = 0; more && b < schedule_.burn_in.size(); ++b) {
             const double temperature = schedule_.burn_in[b];
-            more = run.scan(temperature, temperature == schedule_.temperature ? proposal : ForestProposal(proposal_, order_, chart, 1 / temperature), watch);
+            more = run.scan(temperature, temperature == schedule_.temperature ? proposal : ForestProposal(proposal_, estimates_, chart, 1 / temperature), watch);
         }
         while (more && !run.done()) {
             more = run.scan(schedule_.temperature, proposal, watch);
@@ -177,7 +177,7 @@ private:
 
     const ChartBatch& target_;
     const ChartBatch& proposal_;
-    const RuleOrder order_;
+    const JoinedEstimates estimates_;
     const ChainSchedule& schedule_;
     const std::vector<SentenceFeature>& features_;
     std::span<const std::int32_t> starts_;

@@ -1,4 +1,4 @@
-// Exact draws from the forest of a sentence without language models, in which an edge scores what its rule does alone.
+// Exact draws from the forest of a sentence without language models.
 //
 // All rules of a source side are summed once, whatever the number of its matches: inside scores take O(matches + rules),
 // a draw two binary searches for each edge.
@@ -9,11 +9,40 @@
 #include "sampling/chart/sentence_chart.hpp"
 
 #include <cmath>
+#include <numbers>
 
 namespace dragoman::sampling::chart {
 
 using forest::LogSum;
 using forest::no_score;
+
+// What rules score in the forest: what they do alone, and for every run of words between holes what its first words are
+// likely to gain when something stands before them. Alone, small rules look far worse than they are, the more so the lower
+// the temperature. That a word is ten times as likely after the right words as without any is about what language models of
+// English say; on a model of Multi30k, the gain of a run by least squares was 0.8 to 1.2 of their units of log10.
+class JoinedEstimates {
+public:
+    JoinedEstimates(const ChartBatch& batch, int threads) : estimates_(batch.rules()) {
+        const RuleOrder order(batch, threads);
+        double gain = 0;
+        for (const auto& model : batch.models)
+            if (model.order > 1) gain += model.weight * std::numbers::ln10;
+        for (std::size_t rule = 0; rule < estimates_.size(); ++rule) {
+            int runs = 0;
+            bool hole = true;
+            for (const std::int32_t word : batch.words(static_cast<std::int32_t>(rule))) {
+                runs += hole && word >= 0;
+                hole = word < 0;
+            }
+            estimates_[rule] = order.estimate(static_cast<std::int32_t>(rule)) + gain * runs;
+        }
+    }
+
+    double operator[](std::int32_t rule) const { return estimates_[static_cast<std::size_t>(rule)]; }
+
+private:
+    std::vector<double> estimates_;
+};
 
 // What draws need while they last; chains of a sentence share its proposal.
 struct DrawSpace {
@@ -26,8 +55,8 @@ class ForestProposal {
 public:
     // A derivation has probability exp(sharpness * score) / Z, where the score is the sum of those of its edges and of its
     // glue; with sharpness 0, all are as likely.
-    ForestProposal(const ChartBatch& batch, const RuleOrder& order, const SentenceChart& chart, double sharpness)
-        : batch_(batch), order_(order), chart_(chart), sharpness_(sharpness), inside_(chart.cells(), no_score),
+    ForestProposal(const ChartBatch& batch, const JoinedEstimates& estimates, const SentenceChart& chart, double sharpness)
+        : batch_(batch), estimates_(estimates), chart_(chart), sharpness_(sharpness), inside_(chart.cells(), no_score),
           by_match_(chart.matches()), glue_(sharpness * batch.glue_weight) {
         const auto sides = chart.sides();
         std::vector<double> totals(sides.size());
@@ -36,7 +65,7 @@ public:
             const std::int32_t first = chart.first_rule_of(sides[s]);
             const auto place = static_cast<std::size_t>(chart.first_rule(s));
             totals[s] = cumulate(std::span(by_rule_).subspan(place, static_cast<std::size_t>(chart.first_rule(s + 1)) - place),
-                                 [&](std::size_t i) { return sharpness * order.estimate(first + static_cast<std::int32_t>(i)); });
+                                 [&](std::size_t i) { return sharpness * estimates[first + static_cast<std::int32_t>(i)]; });
         }
         for (std::int32_t match = 0; match < static_cast<std::int32_t>(chart.matches());) {
             const MatchRow& row = chart.match(match);
@@ -55,7 +84,7 @@ public:
     }
 
     // What an edge, and the glue before a part, add to the logarithm of a draw's weight.
-    double weight(Edge edge) const { return sharpness_ * (order_.estimate(edge.rule) + batch_.match_score(chart_.first_match() + edge.match)); }
+    double weight(Edge edge) const { return sharpness_ * (estimates_[edge.rule] + batch_.match_score(chart_.first_match() + edge.match)); }
     double glue() const { return glue_; }
 
     // Draws what fills a span, and appends it.
@@ -139,7 +168,7 @@ private:
     }
 
     const ChartBatch& batch_;
-    const RuleOrder& order_;
+    const JoinedEstimates& estimates_;
     const SentenceChart& chart_;
     double sharpness_;
     std::vector<double> inside_;             // of cells
