@@ -66,7 +66,7 @@ class ChartSampler(Sampler):
                 tried=visited.tried,
                 accepted=visited.changed,
                 collected=visited.collected,
-                # Any part can be cut into single words, and anything can come of them; without glue the root can change.
+                # Any part can be cut into words, and anything can come of them; without glue the root can change.
                 components=np.ones(len(part), np.int64),
             )
             number += len(part)
