@@ -25,8 +25,6 @@ MODELS = {
     "phrase": lambda rng: phrase_space.random_model(rng, tables=2, language_models=2),
     "chart": lambda rng: chart_space.random_model(rng, grammars=2, language_models=2, span_limit=5),
 }
-#: The kinds that can be sampled.
-SAMPLED = ("phrase",)
 EVERYTHING = SearchLimits(algorithm="exhaustive")
 
 
@@ -36,11 +34,6 @@ def test_there_is_a_model_for_each_kind():
 
 @pytest.fixture(params=sorted(MODELS))
 def model(request) -> Model:
-    return MODELS[request.param](np.random.default_rng(5))
-
-
-@pytest.fixture(params=SAMPLED)
-def sampled(request) -> Model:
     return MODELS[request.param](np.random.default_rng(5))
 
 
@@ -60,8 +53,8 @@ def test_a_model_says_which_search_it_is_for(model):
     assert type(translator).__module__.startswith(f"dragoman.search.{model.kind}.")
 
 
-def test_a_model_says_which_sampler_it_is_for(sampled):
-    assert type(Sampler.of(Translator.of(sampled))).__module__.startswith(f"dragoman.sampling.{sampled.kind}.")
+def test_a_model_says_which_sampler_it_is_for(model):
+    assert type(Sampler.of(Translator.of(model))).__module__.startswith(f"dragoman.sampling.{model.kind}.")
 
 
 def test_translations_are_one_a_line_whatever_the_threads(model, lines):
@@ -176,8 +169,8 @@ def test_global_features_are_refused_by_searches(model, lines):
         list(translator.searched(lines))
 
 
-def test_global_features_are_taken_by_samplers(sampled, lines):
-    model = sampled.with_global_features({"length_ratio": {}})
+def test_global_features_are_taken_by_samplers(model, lines):
+    model = model.with_global_features({"length_ratio": {}})
     translator = Translator.of(model, model.weights.updated({"length_ratio": 0.5}))
     (samples,) = Sampler.of(translator, Sampling(samples=5, burn_in=1)).sample(lines[:3])
     assert "length_ratio" in samples.features.names
@@ -185,14 +178,14 @@ def test_global_features_are_taken_by_samplers(sampled, lines):
     assert any("length_ratio" in found.features for part in parts for found in part.translations(features=True))
 
 
-def test_samples_are_of_the_same_space(sampled, lines):
-    translator = Translator.of(sampled, limits=EVERYTHING)
+def test_samples_are_of_the_same_space(model, lines):
+    translator = Translator.of(model, limits=EVERYTHING)
     sampler = Sampler.of(translator, Sampling(samples=30, burn_in=2))
     part = next(sampler.batches(lines[1:3], trace=True))
     samples = part.samples
     assert isinstance(samples, Samples)
     assert samples.counts.sum() == 2 * 2 * 30
-    assert samples.scores == pytest.approx(samples.features.dot(sampled.weights), abs=1e-9)
+    assert samples.scores == pytest.approx(samples.features.dot(model.weights), abs=1e-9)
     assert part.tried.shape == part.accepted.shape == (2, 2, len(part.moves))
     assert (part.accepted <= part.tried).all()
     forest = sampler.forest(lines[1], EVERYTHING)
@@ -203,8 +196,8 @@ def test_samples_are_of_the_same_space(sampled, lines):
     assert (shares <= 1e-9).all()
 
 
-def test_annealing_is_never_worse_than_the_search(sampled, lines):
-    translator = Translator.of(sampled, limits=SearchLimits(pop_limit=1))
+def test_annealing_is_never_worse_than_the_search(model, lines):
+    translator = Translator.of(model, limits=SearchLimits(pop_limit=1))
     before = [t.score for t in translator.translate(lines)]
     after = [t.score for part in annealed(translator, lines, Annealing(scans=20)) for t in part.translations()]
     assert all(b >= a - 1e-9 for a, b in zip(before, after, strict=True))

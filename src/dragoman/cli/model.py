@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, TypeVar
 
 import numpy as np
 import typer
+from numpy.typing import NDArray
 
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import Force, Threads, command, command_group, refuse_existing
@@ -15,14 +16,21 @@ from dragoman.core.errors import UsageError
 from dragoman.core.live import live_progress
 from dragoman.core.options import Options, options_from
 from dragoman.core.progress import available_cores
+from dragoman.core.ragged import Ragged
 from dragoman.core.registry import Registry
+from dragoman.core.vocab import UNK
 from dragoman.formats.tagged_text import TaggedText, read_factored, read_tags
 from dragoman.model.bundle import Model, verify
 from dragoman.model.corpus_grammar import CorpusGrammar
 from dragoman.model.extra_features import EXTRA_FEATURES
+from dragoman.model.grammar import Grammar
+from dragoman.model.phrase_table import PhraseTable
 from dragoman.sampling.global_features import GLOBAL_FEATURES
 
 Feature = TypeVar("Feature", bound=Options)
+
+#: A nonterminal in a source side.
+_HOLE = "[X]"
 
 ModelFolder = Annotated[Path, typer.Argument(help="A model folder.")]
 
@@ -31,13 +39,23 @@ def register(app: typer.Typer) -> None:
     """Add the commands."""
     group = command_group(app, "model")
 
-    @command(group, "show", examples=["dragoman model show model", "dragoman model show model 'la maison' --most 5"])
+    @command(
+        group,
+        "show",
+        examples=[
+            "dragoman model show model",
+            "dragoman model show model 'la maison' --most 5",
+            "dragoman model show hierarchical-model 'ne [X] pas'",
+        ],
+    )
     def show(
         model: ModelFolder,
-        phrase: Annotated[str | None, typer.Argument(help="A source phrase, as the model sees it.")] = None,
+        phrase: Annotated[
+            str | None, typer.Argument(help="A source phrase, as the model sees it; [X] is a hole in a rule.")
+        ] = None,
         most: Annotated[int, typer.Option(min=1, help="How many translations at the most.")] = 20,
     ) -> None:
-        """Show what a model holds, or the translations of one source phrase."""
+        """Show what a model holds, or the translations of one source phrase or source side of rules."""
         loaded = Model.load(model)
         if phrase is None:
             print_model(loaded, title=str(model))
@@ -59,7 +77,7 @@ def register(app: typer.Typer) -> None:
         threads: Threads = None,
         force: Force = False,
     ) -> None:
-        """Keep only the phrase pairs that a given text can use; everything else stays."""
+        """Keep only the phrase pairs or rules that a given text can use; everything else stays."""
         refuse_existing(out, force)
         loaded = Model.load(model)
         progress = live_progress()
@@ -172,14 +190,16 @@ def _shown(options: Mapping[str, object]) -> str:
 
 
 def print_phrase(model: Model, phrase: str, most: int) -> None:
-    """Print the translations of a source phrase with their scores."""
-    ids = [model.source_vocab.id(word) for word in phrase.split()]
+    """Print the translations of a source phrase, or side of a rule, with their scores."""
+    ids = [-1 if word == _HOLE and model.grammars else model.source_vocab.id(word) for word in phrase.split()]
     console = terminal.output()
-    for name, table in model.tables.items():
+    grammars = {name: _rules_of(grammar, ids) for name, grammar in model.grammars.items()}
+    parts: dict[str, PhraseTable | Grammar] = {**model.tables, **grammars}
+    for name, table in parts.items():
         found = table.lookup(ids)
         rows = []
         for row in found[:most]:
-            target = model.target_vocab.text(table.targets[int(table.target_ids[row])])
+            target = _spelt(model, table.targets[row if isinstance(table, Grammar) else int(table.target_ids[row])])
             links = (
                 ""
                 if table.alignments is None
@@ -189,3 +209,18 @@ def print_phrase(model: Model, phrase: str, most: int) -> None:
             rows.append((target, *scores, links))
         title = f"{name}: {len(found)} translations of '{phrase}'"
         console.print(terminal.table(title, ["target", *table.score_names, "links"], rows))
+
+
+def _rules_of(grammar: Grammar | CorpusGrammar, side: Sequence[int]) -> Grammar:
+    """The rules with a source side, perhaps among others; those on demand are looked up for words around holes."""
+    if isinstance(grammar, Grammar):
+        return grammar
+    hole = [UNK] * grammar.options.min_hole_source
+    words = [word for symbol in side for word in (hole if symbol < 0 else [symbol])]
+    return grammar.for_sentences(Ragged.of([words], np.int32))
+
+
+def _spelt(model: Model, side: NDArray[np.int32]) -> str:
+    """A target side in words; what fills the first hole of the source is [X1]."""
+    words = model.target_vocab.text(np.maximum(side, 0)).split(" ") if len(side) else []
+    return " ".join(word if symbol >= 0 else f"[X{-symbol}]" for word, symbol in zip(words, side, strict=True))

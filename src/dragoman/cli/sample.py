@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from dragoman.cli.shell import terminal
@@ -114,8 +114,8 @@ class _Report:
     derivations: int = 0
     translations: int = 0
     disconnected: int = 0
-    jumps: int = 0
-    accepted: int = 0
+    tried: Counter[str] = field(default_factory=Counter)
+    accepted: Counter[str] = field(default_factory=Counter)
 
     def add(self, part: Sampled) -> None:
         """Add up a batch."""
@@ -127,19 +127,26 @@ class _Report:
             for first, last in zip(samples.sentences[:-1].tolist(), samples.sentences[1:].tolist(), strict=True)
         )
         self.disconnected += int((part.components > 1).sum())
-        tried, accepted = part.counts("jump")
-        self.jumps += tried
-        self.accepted += accepted
+        for move in part.moves:
+            tried, accepted = part.counts(move)
+            self.tried[move] += tried
+            self.accepted[move] += accepted
 
     def show(self, *, jumps: bool) -> None:
         """Print the table."""
-        share = self.accepted / self.jumps if self.jumps else np.nan
         rows: list[tuple[str, str]] = [
             ("sentences", f"{self.sentences:,}"),
             ("with a disconnected segmentation graph", f"{self.disconnected:,}"),
             ("distinct derivations", f"{self.derivations:,}"),
             ("distinct translations", f"{self.translations:,}"),
-            *([("jumps accepted", f"{self.accepted:,} of {self.jumps:,} ({100 * share:.1f} %)")] if self.jumps else []),
+            *(
+                (
+                    f"{move.replace('_', ' ')}s accepted",
+                    f"{self.accepted[move]:,} of {tried:,} ({self.accepted[move] / tried:.1%})",
+                )
+                for move, tried in self.tried.items()
+                if tried
+            ),
             ("seconds", f"{time.monotonic() - self.start:.1f}"),
         ]
         terminal.diagnostics().print(terminal.table("Samples", ["", ""], rows))

@@ -189,10 +189,10 @@ class _Printer:
         if not self.show:
             self.texts([translation.text for translation in translations])
             return
-        from dragoman.evaluation.figures.derivation_plot import text_derivation
+        from dragoman.evaluation.figures.derivation_plot import text_translation
 
         for text, found in zip(self._joined([found.text for found in translations]), translations, strict=True):
-            drawn = text_derivation(found.source.split(), found.text.split(), found.phrases)
+            drawn = text_translation(found)
             print(text, *(f"    {line}" for line in [*drawn.splitlines(), f"score {found.score:.4f}"]), sep="\n")
         sys.stdout.flush()
 

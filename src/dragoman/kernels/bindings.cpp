@@ -34,6 +34,10 @@ namespace sampling {
 Bind bind_global_features;
 }
 
+namespace sampling::chart {
+Bind bind_chains, bind_derivations;
+}
+
 namespace sampling::phrase {
 Bind bind_gibbs, bind_segmentations;
 }
@@ -66,7 +70,8 @@ NB_MODULE(_kernels, m) {
           training::bind_rule_look_up, training::bind_rules, training::bind_score, training::bind_significance, training::bind_symmetrise, lm::bind_index,
           lm::bind_ngram_counts, lm::bind_query, search::chart::bind_matches, search::chart::bind_search,
           search::phrase::bind_greedy, search::phrase::bind_search,
-          sampling::bind_global_features, sampling::phrase::bind_gibbs, sampling::phrase::bind_segmentations,
+          sampling::bind_global_features, sampling::chart::bind_chains, sampling::chart::bind_derivations,
+          sampling::phrase::bind_gibbs, sampling::phrase::bind_segmentations,
           forest::bind_derivations, forest::bind_envelope, forest::bind_gradient, forest::bind_inside,
           forest::bind_kbest, forest::bind_merge, forest::bind_ngrams, forest::bind_sample, forest::bind_string,
           forest::bind_translations, tuning::bind_evaluate, tuning::bind_mert, tuning::bind_mira,

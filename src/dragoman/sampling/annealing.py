@@ -11,7 +11,10 @@ from dragoman.search.searched import Searched
 from dragoman.search.translator import Translator
 
 #: Where annealing for each kind of model is.
-_ANNEALED = {"phrase": "dragoman.sampling.phrase.annealing:annealed"}
+_ANNEALED = {
+    "phrase": "dragoman.sampling.phrase.annealing:annealed",
+    "chart": "dragoman.sampling.chart.annealing:annealed",
+}
 
 
 def annealed(

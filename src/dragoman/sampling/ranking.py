@@ -109,6 +109,11 @@ class RankChains(ABC):
         """Return the chains for the kind of a translator's model."""
         check_steps(steps, translator.space)
         translator.weights.check_finite()
+        if translator.model.kind not in _CHAINS:
+            raise UsageError(
+                "samplerank learns from neighbours that differ in one or two phrases, and chains of a hierarchical "
+                "model draw whole subtrees; tune it with another method"
+            )
         chains: RankChains = resolve_name(_CHAINS[translator.model.kind])(steps, translator, sentences)
         return chains
 

@@ -23,7 +23,10 @@ from dragoman.search.limits import SearchLimits
 from dragoman.search.translator import Translator
 
 #: Where the sampler for each kind of model is.
-_SAMPLERS = {"phrase": "dragoman.sampling.phrase.sampler:PhraseSampler"}
+_SAMPLERS = {
+    "phrase": "dragoman.sampling.phrase.sampler:PhraseSampler",
+    "chart": "dragoman.sampling.chart.sampler:ChartSampler",
+}
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from typing import Literal
 
 import numpy as np
@@ -24,8 +25,14 @@ class Schedule(Options):
     )
     reorder: float = option(1.0, "exchange two phrases; likewise", minimum=0)
     retranslate: float = option(1.0, "translate a phrase anew; likewise", minimum=0)
+    subtree: float = option(1.0, "hierarchical models: draw what is below a rule anew; likewise", minimum=0)
+    rule: float = option(1.0, "hierarchical models: draw another rule with the same source side; likewise", minimum=0)
+    glue: float = option(1.0, "hierarchical models: cut a stretch into other parts; likewise", minimum=0)
     jump_every: int = option(
-        10, "after so many scans propose a derivation from the decoder's lattice; 0 is never", minimum=0
+        10,
+        "after so many scans propose a derivation from the decoder's lattice, or from the forest without language "
+        "models; 0 is never",
+        minimum=0,
     )
     forward_share: float = option(
         0.1, "share of the jumps that may lead anywhere, not just into the lattice", minimum=0, maximum=1
@@ -34,8 +41,21 @@ class Schedule(Options):
 
     @property
     def rates(self) -> tuple[float, float, float]:
-        """How often each operator is used, in the kernel's order."""
+        """How often each operator on phrases is used, in the kernel's order."""
         return self.merge_split, self.reorder, self.retranslate
+
+    @property
+    def chart_rates(self) -> tuple[float, float, float]:
+        """How often each move in a chart is used, in the kernel's order."""
+        return self.subtree, self.rule, self.glue
+
+    def refuse(self, names: Sequence[str], model: str) -> None:
+        """Refuse other values than the default of options that have no meaning for a model."""
+        defaults = {field.name: field.default for field in fields(self)}
+        for name in names:
+            value = getattr(self, name, defaults.get(name))
+            if value != defaults.get(name):
+                raise UsageError(f"{name.replace('_', '-')} is {value}, which chains of a {model} model do not know")
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
+from dragoman.core.vocab import Vocab
 from dragoman.forest.derivation import derivation_features, derivation_scores, segmentations, yields
 from dragoman.forest.viterbi import best_derivation
 from oracles.forest import chain, doubling, random_hypergraphs
@@ -28,16 +30,68 @@ def test_yields_scores_and_features_of_all_derivations():
             assert (np.diff(features.ids[begin:end]) > 0).all()
 
 
+def owners(graph, edges):
+    """For each edge of a derivation in pre-order the one around it whose words are its own, by the definition."""
+    owner = list(range(len(edges)))
+    spans = graph.spans[list(edges)].tolist()
+
+    def visit(place):
+        edge, after, tails = edges[place], place + 1, []
+        for tail in graph.tails[edge].tolist():
+            if tail >= 0:
+                tails.append(after)
+                after = size(after)
+        (begin, end), inside = spans[place], [spans[tail] for tail in tails]
+        joints = [begin, *(at for span in inside for at in span), end]
+        silent = not any(symbol >= 0 for symbol in graph.templates[int(graph.template_ids[edge])].tolist())
+        joins = silent and joints[::2] == joints[1::2] and owner[place] == place
+        for tail, (first, last) in zip(tails, inside, strict=True):
+            if not joins and begin <= first < last <= end:
+                owner[tail] = owner[place]
+            visit(tail)
+
+    def size(place):
+        after = place + 1
+        for tail in graph.tails[edges[place]].tolist():
+            after = size(after) if tail >= 0 else after
+        return after
+
+    visit(0)
+    return owner
+
+
 def test_segmentations_give_the_source_span_and_target_range_of_edges_with_words():
+    whole = 0
     for graph, listed in CASES:
         found = segmentations(graph, as_rows(listed))
         for matrix, d in zip(found, listed, strict=True):
+            owner = owners(graph, d.edges)
+            words = {
+                place: sorted(w for p, row in enumerate(d.places) if owner[p] == place for w in row)
+                for place in set(owner)
+            }
             expected = [
-                [*graph.spans[edge].tolist(), places[0], places[-1] + 1]
-                for edge, places in zip(d.edges, d.places, strict=True)
-                if places
+                [*graph.spans[d.edges[place]].tolist(), row[0], row[-1] + 1] for place, row in words.items() if row
             ]
             assert matrix.tolist() == sorted(expected, key=lambda row: row[2])
+            whole += owner != list(range(len(owner)))
+    assert whole > 100
+
+
+def test_a_rule_with_what_fills_its_holes_is_one_row_and_glue_has_none():
+    words, rules = Vocab.of(["a", "b", "c"]), Ragged.of([[3], [-1, 4], [5], [-1, -2], [-2, -1]], np.int32)
+    for last, expected in ((3, [[0, 2, 0, 2], [2, 3, 2, 3]]), (4, [[2, 3, 0, 1], [0, 2, 1, 3]])):
+        graph = Hypergraph(
+            vocab=words,
+            root=3,
+            first_edge=np.arange(5),
+            tails=np.array([[-1, -1], [0, -1], [-1, -1], [1, 2]], np.int32),
+            template_ids=np.array([0, 1, 2, last], np.int32),
+            templates=rules,
+            spans=np.array([[0, 1], [0, 2], [2, 3], [0, 3]], np.int32),
+            scores=np.zeros(4),
+        )
+        assert segmentations(graph, best_derivation(graph).as_row())[0].tolist() == expected
 
 
 def test_the_best_derivation_has_the_best_score():

@@ -152,8 +152,7 @@ class Picture:
     def add(self, part: Searched, translations: Sequence[Translation], first: int) -> None:
         """Draw the very first sentence."""
         if first == 0:
-            from dragoman.evaluation.figures.derivation_plot import draw_derivation
+            from dragoman.evaluation.figures.derivation_plot import draw_translation
             from dragoman.evaluation.figures.svg import write_svg
 
-            shown = translations[0]
-            write_svg(self.path, draw_derivation(shown.source.split(), shown.text.split(), shown.phrases))
+            write_svg(self.path, draw_translation(translations[0]))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dragoman.search.translation import Phrase
+from dragoman.evaluation.figures.tree_plot import draw_tree, text_tree
+from dragoman.search.translation import COLOURS, Phrase, Translation
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_COLOURS = ("#dbe9f1", "#f6e3cf", "#dff0d8", "#eadff0", "#f7f0c8", "#f3d9dc")
 _CHARACTER = 0.105  # inches
 _GAP = 0.18
 
@@ -30,7 +30,7 @@ def draw_derivation(source: Sequence[str], target: Sequence[str], phrases: Seque
     axes.axis("off")
     order = sorted(range(len(phrases)), key=lambda i: phrases[i].source)
     for place, i in enumerate(order):
-        colour = _COLOURS[i % len(_COLOURS)]
+        colour = COLOURS[i % len(COLOURS)]
         top, bottom = above[place], below[i]
         edge = "#b03030" if phrases[i].unknown else "#607080"
         axes.plot([(top[0] + top[1]) / 2, (bottom[0] + bottom[1]) / 2], [1.25, 0.65], color=edge, linewidth=1.2)
@@ -39,7 +39,7 @@ def draw_derivation(source: Sequence[str], target: Sequence[str], phrases: Seque
             axes.add_patch(
                 FancyBboxPatch((left, y), right - left, 0.4, boxstyle=style, facecolor=colour, edgecolor=edge)
             )
-            axes.text((left + right) / 2, y + 0.2, text or "∅", ha="center", va="center", fontsize=9)
+            axes.text((left + right) / 2, y + 0.2, text or "∅", ha="center", va="center", fontsize=9, parse_math=False)
     return figure
 
 
@@ -70,3 +70,19 @@ def text_derivation(source: Sequence[str], target: Sequence[str], phrases: Seque
     ]
     widths = [max((len(row[i]) for row in rows), default=0) for i in range(2)]
     return "\n".join(f"{span.ljust(widths[0])}  {f.ljust(widths[1])}  {e}" for span, f, e in rows)
+
+
+def draw_translation(translation: Translation) -> Figure:
+    """Draw the derivation of a translation: phrases, or the trees of a hierarchical one."""
+    words = translation.source.split(), translation.text.split()
+    if translation.tree is not None:
+        return draw_tree(*words, translation.tree)
+    return draw_derivation(*words, translation.phrases)
+
+
+def text_translation(translation: Translation) -> str:
+    """Write the derivation of a translation for a terminal: phrases, or rules."""
+    words = translation.source.split(), translation.text.split()
+    if translation.tree is not None:
+        return text_tree(*words, translation.tree)
+    return text_derivation(*words, translation.phrases)

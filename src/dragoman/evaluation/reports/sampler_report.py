@@ -78,14 +78,15 @@ def chain_table(summary: Summary) -> Table:
             run.initial,
             f"{run.effective_share:.1%}",
             _number(run.r_hat, 3),
-            "-" if run.accepted_jumps is None else f"{run.accepted_jumps:.1%}",
+            *("-" if share is None else f"{share:.1%}" for share in run.accepted.values()),
             *_missed(run.by_lattice),
             *_missed(run.by_nbest),
         ]
         for run in summary.runs
     ]
     missed = [f"{kind} outside {of}" for of in ("lattice", "n-best") for kind in ("samples", "derivations", "p")]
-    return Table("Chains", ["initial", "effective samples", "largest R-hat", "accepted jumps", *missed], rows)
+    moves = [f"accepted {move.replace('_', ' ')}" for move in (summary.runs[0].accepted if summary.runs else ())]
+    return Table("Chains", ["initial", "effective samples", "largest R-hat", *moves, *missed], rows)
 
 
 def expectation_table(summary: Summary) -> Table:

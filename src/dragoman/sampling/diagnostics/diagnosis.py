@@ -209,7 +209,7 @@ class _Sentence:
             )
             for there, mass in zip(inside, covered, strict=True)
         )
-        tried, accepted = part.counts("jump")
+        counted = {move: part.counts(move) for move in part.moves}
         return RunDiagnostics(
             initial=initial,
             curves=curves,
@@ -218,7 +218,7 @@ class _Sentence:
             autocorrelation=autocorrelation(scores)[:_LAGS].tolist(),
             by_lattice=by_lattice,
             by_nbest=by_nbest,
-            accepted_jumps=accepted / tried if tried else None,
+            accepted={move: accepted / tried if tried else None for move, (tried, accepted) in counted.items()},
         )
 
     def _expectations(self) -> list[Expectation]:

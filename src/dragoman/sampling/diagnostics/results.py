@@ -68,7 +68,8 @@ class RunDiagnostics:
     """How the chains that began in one way did.
 
     `effective_samples`, `r_hat` (split and rank-normalised) and `autocorrelation` are those of the score.
-    `by_nbest` is about the list of as many derivations as there are different ones among the samples.
+    `by_nbest` is about the list of as many derivations as there are different ones among the samples. `accepted` has
+    the share of each kind of move that led to another derivation, None where it was never tried.
     """
 
     initial: str
@@ -78,7 +79,7 @@ class RunDiagnostics:
     autocorrelation: list[float]
     by_lattice: Missed
     by_nbest: Missed
-    accepted_jumps: float | None
+    accepted: dict[str, float | None]
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,7 +36,7 @@ class MeanRun:
     initial: str
     effective_share: float
     r_hat: float
-    accepted_jumps: float | None
+    accepted: dict[str, float | None]
     by_lattice: Missed
     by_nbest: Missed
 
@@ -130,7 +130,7 @@ def _mean_run(runs: Sequence[RunDiagnostics], sentences: Sequence[SentenceDiagno
         initial=runs[0].initial,
         effective_share=float(np.mean(shares)),
         r_hat=max(run.r_hat for run in runs),
-        accepted_jumps=_mean([run.accepted_jumps for run in runs]),
+        accepted={move: _mean([run.accepted[move] for run in runs]) for move in runs[0].accepted},
         by_lattice=_mean_missed([run.by_lattice for run in runs]),
         by_nbest=_mean_missed([run.by_nbest for run in runs]),
     )

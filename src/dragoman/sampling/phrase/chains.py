@@ -145,6 +145,7 @@ def run_chains(
 
 
 def _check_schedule(schedule: Schedule, per_pass: bool, temperature: float, burn_in: NDArray[np.float64]) -> None:
+    schedule.refuse(("subtree", "rule", "glue"), "phrase-based")
     if not any(schedule.rates) and not schedule.jump_every:
         raise UsageError("the chain has no operator and no jumps; expected merge-split, reorder, retranslate or jumps")
     if not any(schedule.rates) and per_pass:

@@ -105,8 +105,13 @@ class ChartBatch:
         self.weights = weights
         self.rules = rules
         self._lm_ids = lm_ids
+        self._features = rule_features, span_features
         self.rule_rows = [feature(rules) for feature in rule_features]
         self.span_rows = [feature(rules) for feature in span_features]
+
+    def reweighted(self, weights: Weights) -> ChartBatch:
+        """Return the same rules scored with other weights."""
+        return ChartBatch(self.model, weights, self.rules, self._lm_ids, *self._features)
 
     @cached_property
     def local(self) -> NDArray[np.float64]:

@@ -2,23 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+
 import numpy as np
 
-from dragoman.search.chart.batch import GOAL, ChartBatch
+from dragoman.core.feature_rows import FeatureRows
+from dragoman.search.chart.batch import ChartBatch
 from dragoman.search.chart.graph import SentenceGraph
 from dragoman.search.translation import Phrase, Subtree, Translation
 
 
 def describe(
-    batch: ChartBatch, graph: SentenceGraph, source: str, score: float, features: dict[str, float]
+    batch: ChartBatch,
+    graph: SentenceGraph,
+    source: str,
+    score: float,
+    features: dict[str, float],
+    of_edges: FeatureRows | None = None,
 ) -> Translation:
-    """Describe the one derivation of a graph: text, phrases that glue joined, and the tree."""
-    layout = _Layout(batch, graph)
+    """Describe the one derivation of a graph: text, phrases that glue joined, and the tree; of none, nothing.
+
+    `features` are those of the whole, `of_edges` those of each edge, if rules are to tell theirs.
+    """
+    if not len(graph.spans):
+        return Translation(source, "", score, (), {})
+    rows = [{}] * len(graph.rules) if of_edges is None else [of_edges.row(i) for i in range(len(graph.rules))]
+    layout = _Layout(batch, graph, rows)
     parts = layout.parts()
     phrases = tuple(Phrase(part.source, part.target, part.all_links(), part.unknown) for part in parts)
-    whole = (0, int(graph.spans[-1, 1])), (0, len(layout.words))
-    tree = parts[0] if len(parts) == 1 else Subtree(*whole, tuple(parts), (), unknown=False, glue=True)
+    tree = Subtree(
+        source=(0, int(graph.spans[-1, 1])),
+        target=(0, len(layout.words)),
+        children=tuple(parts),
+        links=(),
+        unknown=False,
+        glue=True,
+        features=_sum(row for row, rule in zip(rows, graph.rules.tolist(), strict=True) if rule < 0),
+    )
     return Translation(source, batch.rules.vocab.text(layout.words), score, phrases, features, tree)
+
+
+def _sum(rows: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    total: dict[str, float] = {}
+    for row in rows:
+        for name, value in row.items():
+            total[name] = total.get(name, 0.0) + value
+    return total
 
 
 class _Layout:
@@ -27,9 +56,10 @@ class _Layout:
     Nothing here is recursive: a derivation is as deep as a sentence is long.
     """
 
-    def __init__(self, batch: ChartBatch, graph: SentenceGraph):
+    def __init__(self, batch: ChartBatch, graph: SentenceGraph, features: Sequence[Mapping[str, float]]):
         self._batch = batch
         self._graph = graph
+        self._features = features
         self._tails = [[tail for tail in row if tail >= 0] for row in graph.tails.tolist()]
         self._lengths: list[int] = []
         self._starts: list[list[int]] = []  # of the symbols of each rule, from its first word on
@@ -63,8 +93,8 @@ class _Layout:
             tails = [trees[tail] for tail in self._tails[edge]]
             if rule >= 0:
                 tree = self._subtree(edge, rule, tuple(tail for tail in tails if tail is not None))
-            elif rule != GOAL:
-                # The last tail of glue is a part; what may come before has been joined already.
+            else:
+                # The last tail of glue, or of a goal without it, is a part; what comes before has been joined already.
                 parts += [tail for tail in tails[-1:] if tail is not None]
             trees.append(tree)
         return parts
@@ -78,6 +108,7 @@ class _Layout:
             children=children,
             links=self._links(edge, rule),
             unknown=bool(self._batch.rules.unknown[rule]),
+            features=self._features[edge],
         )
 
     def _links(self, edge: int, rule: int) -> tuple[tuple[int, int], ...]:

@@ -17,6 +17,7 @@ from dragoman.core.shown import shortened
 from dragoman.core.weights import Weights
 from dragoman.forest.nbest import nbest
 from dragoman.model.bundle import Model
+from dragoman.model.extra_features.feature import PairFeature
 from dragoman.search.chart.batch import ChartBatch, Found, Graphs, RuleFeature, SpanFeature
 from dragoman.search.chart.derivation import describe
 from dragoman.search.chart.finite import check_scores
@@ -59,8 +60,13 @@ class ChartTranslator(Translator):
             raise UsageError(
                 f"there is no {limits.algorithm} decoding with a hierarchical model; expected cube pruning"
             )
+        if model.boundary_feature is not None:
+            raise UsageError(
+                f"the feature '{model.boundary_feature.name}' is of neighbours, which no chart can score; "
+                "a hierarchical model goes without"
+            )
         model.check_parts()
-        self._rule_features = rule_features
+        self._rule_features = (*(_on_words(feature) for feature in model.local_features), *rule_features)
         self._span_features = span_features
         limit = model.settings.table_limit if space.table_limit is None else space.table_limit
         self._table_limit = limit
@@ -116,11 +122,12 @@ class ChartTranslator(Translator):
 
 
 class ChartSearched(Searched):
-    """A batch of sentences after the search."""
+    """A batch of sentences after the search; `global_values` are of features that a search cannot see."""
 
-    def __init__(self, batch: ChartBatch, found: Found, *, threads: int = 1):
+    def __init__(self, batch: ChartBatch, found: Found, *, global_values: FeatureRows | None = None, threads: int = 1):
         self.batch = batch
         self.found = found
+        self._global_values = global_values
         self._threads = threads
 
     def __len__(self) -> int:
@@ -134,13 +141,19 @@ class ChartSearched(Searched):
         """Describe the best derivation of each sentence."""
         graphs = [SentenceGraph.of(self.batch, self.found.best, i) for i in range(len(self))]
         rows: list[dict[str, float]] = [{}] * len(self)
+        of_edges: list[FeatureRows | None] = [None] * len(self)
         if features:
             offsets = np.concatenate([[0], np.cumsum([len(graph.rules) for graph in graphs])]).astype(np.int64)
             edges = self._features(graphs, [np.arange(len(graph.rules)) for graph in graphs])
             every = edges.sum_over(Ragged(np.arange(offsets[-1], dtype=np.int32), offsets))
+            every = every if self._global_values is None else FeatureRows.join([every, self._global_values])
             rows = [every.row(i) for i in range(len(self))]
+            of_edges = [edges.take(part) for part in np.split(np.arange(len(edges)), offsets[1:-1])]
         source, scores = self.batch.rules.source, self.found.scores.tolist()
-        return [describe(self.batch, graph, source.line(i), scores[i], rows[i]) for i, graph in enumerate(graphs)]
+        return [
+            describe(self.batch, graph, source.line(i), scores[i], rows[i], of_edges[i])
+            for i, graph in enumerate(graphs)
+        ]
 
     def nbest(self, k: int, *, distinct: bool = False) -> NBest:
         """Return the k best hypotheses of each sentence; only their edges' features are computed."""
@@ -168,6 +181,10 @@ class ChartSearched(Searched):
             np.concatenate([graph.matches[used] for graph, used in pairs]),
             np.concatenate([graph.lm_scores[used] for graph, used in pairs]),
         )
+
+
+def _on_words(feature: PairFeature) -> RuleFeature:
+    return lambda rules: feature(rules.pairs)
 
 
 def _best_of_sides(rules: ChartRules, estimates: NDArray[np.float64], limit: int) -> NDArray[np.int64]:

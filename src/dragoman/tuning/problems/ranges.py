@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.model.features import GRAMMAR_PENALTY
+
 #: The least and the largest weight of a random start, by name.
 Ranges = Mapping[str, tuple[float, float]]
 
@@ -14,7 +16,7 @@ Ranges = Mapping[str, tuple[float, float]]
 FIXED = ("unknown_word",)
 
 # Logarithms of probabilities, where more is better; under our names and under those of Moses' lists.
-_OURS = ("distortion", "lm", "tm", "lr", "logprob")
+_OURS = ("distortion", "lm", "tm", "phrases", "lr", "logprob")
 _THEIRS = ("Distortion", "LM", "TranslationModel", "LexicalReordering")
 _BY_STEM = dict.fromkeys((*_OURS, *_THEIRS), (0.0, 1.0))
 _OTHER = (-1.0, 1.0)
@@ -28,10 +30,15 @@ def tuned_names(names: Sequence[str]) -> list[str]:
 def weight_ranges(names: Sequence[str]) -> dict[str, tuple[float, float]]:
     """The least and the largest weight that a random start gives each feature.
 
-    >>> weight_ranges(["lm2", "word_penalty"])
-    {'lm2': (0.0, 1.0), 'word_penalty': (-1.0, 1.0)}
+    >>> weight_ranges(["lm2", "word_penalty", "tm2.penalty"])
+    {'lm2': (0.0, 1.0), 'word_penalty': (-1.0, 1.0), 'tm2.penalty': (-1.0, 1.0)}
     """
-    return {name: _BY_STEM.get(name.split(".")[0].rstrip("0123456789"), _OTHER) for name in names}
+    return {name: _range(name) for name in names}
+
+
+def _range(name: str) -> tuple[float, float]:
+    stem, _, rest = name.partition(".")
+    return _OTHER if rest == GRAMMAR_PENALTY else _BY_STEM.get(stem.rstrip("0123456789"), _OTHER)
 
 
 def boxes(names: Sequence[str], ranges: Ranges) -> NDArray[np.float64]:

@@ -96,7 +96,8 @@ def test_chains(diagnosed):
         assert run.r_hat < 1.02
         assert run.autocorrelation[0] == pytest.approx(1)
         assert abs(run.autocorrelation[150]) < 0.1
-        assert 0 < run.accepted_jumps <= 1
+        assert list(run.accepted) == ["merge_split", "reorder", "retranslate", "jump"]
+        assert all(0 < share <= 1 for share in run.accepted.values())
     assert diagnosed.r_hat < 1.02
 
 

@@ -27,6 +27,11 @@ from oracles.phrase_chains import NARROW, NO_BURN_IN, run
 NO_JUMPS = Schedule(jump_every=0)
 
 
+def test_moves_in_charts_are_refused():
+    with pytest.raises(UsageError, match="subtree is 0, which chains of a phrase-based model do not know"):
+        sampled(random_batch(1), Schedule(subtree=0))
+
+
 def random_batch(seed, sentences=12, limit=3):
     rng = np.random.default_rng(seed)
     model = phrase_space.random_model(rng, tables=2, language_models=2)

@@ -3,6 +3,7 @@
 #include "base/parallel.hpp"
 #include "sampling/phrase/global_feature.hpp"
 #include "sampling/phrase/schedule.hpp"
+#include "sampling/visited.hpp"
 #include "search/phrase/batch.hpp"
 
 #include <nanobind/stl/optional.h>
@@ -17,6 +18,7 @@ namespace {
 
 using search::phrase::PhraseArrays;
 using search::phrase::PhraseBatch;
+using Visited = sampling::Visited<KINDS>;
 
 // A lattice for each sentence, as the search has made them; empty where it has not.
 class Lattices {
@@ -55,17 +57,6 @@ private:
     std::vector<LatticeView> views_;
     std::vector<std::once_flag> once_;
     std::vector<std::unique_ptr<LatticeProposal>> proposals_;
-};
-
-// What one chain leaves of one sentence.
-struct Visited {
-    bool found = false;
-    double seconds = 0;
-    Collector derivations;
-    std::vector<std::int32_t> trace;
-    Statistics<KINDS> statistics;
-    double best_score = 0;
-    std::vector<std::int32_t> best;
 };
 
 // What one chain leaves of the sentences of a group together.
@@ -201,63 +192,6 @@ private:
     std::uint64_t seed_, first_number_;
     std::vector<std::int64_t> source_offsets_;
 };
-
-// The chains of all sentences put together: distinct derivations of a sentence, whichever chain found them.
-nb::dict collect(std::vector<Visited>& visited, std::size_t sentences, std::size_t chains, std::int64_t samples, bool keep_trace) {
-    std::vector<std::int64_t> rows{0}, offsets{0}, counts, best_offsets{0}, statistics;
-    std::vector<std::int32_t> derivations, best, trace;
-    std::vector<double> scores, best_scores, seconds;
-    std::vector<std::uint8_t> found;
-    if (keep_trace) trace.assign(sentences * chains * static_cast<std::size_t>(samples), -1);
-    for (std::size_t s = 0; s < sentences; ++s) {
-        Collector all;
-        const std::size_t first_count = counts.size();
-        bool every = true;
-        for (std::size_t c = 0; c < chains; ++c) {
-            Visited& one = visited[s * chains + c];
-            every = every && one.found;
-            std::vector<std::int32_t> number(one.derivations.size());
-            for (std::size_t row = 0; row < number.size(); ++row) {
-                number[row] = all.add(one.derivations.derivation(row), one.derivations.score(row));
-                counts.resize(first_count + all.size() * chains, 0);
-                counts[first_count + static_cast<std::size_t>(number[row]) * chains + c] = one.derivations.count(row);
-            }
-            for (std::size_t i = 0; i < one.trace.size(); ++i)
-                trace[(s * chains + c) * static_cast<std::size_t>(samples) + i] = number[static_cast<std::size_t>(one.trace[i])];
-            best.insert(best.end(), one.best.begin(), one.best.end());
-            best_offsets.push_back(static_cast<std::int64_t>(best.size()));
-            best_scores.push_back(one.best_score);
-            seconds.push_back(one.seconds);
-            const auto& counted = one.statistics;
-            statistics.insert(statistics.end(), counted.steps.begin(), counted.steps.end());
-            statistics.insert(statistics.end(), counted.changes.begin(), counted.changes.end());
-            statistics.insert(statistics.end(), {counted.jumps, counted.accepted, counted.collected});
-            one.derivations = {};
-        }
-        for (std::size_t row = 0; row < all.size(); ++row) {
-            const auto derivation = all.derivation(row);
-            derivations.insert(derivations.end(), derivation.begin(), derivation.end());
-            offsets.push_back(static_cast<std::int64_t>(derivations.size()));
-            scores.push_back(all.score(row));
-        }
-        rows.push_back(rows.back() + static_cast<std::int64_t>(all.size()));
-        found.push_back(every);
-    }
-    nb::dict out;
-    out["found"] = give(std::move(found));
-    out["rows"] = give(std::move(rows));
-    out["derivations"] = give(std::move(derivations));
-    out["offsets"] = give(std::move(offsets));
-    out["scores"] = give(std::move(scores));
-    out["counts"] = give(std::move(counts), chains);
-    out["trace"] = give(std::move(trace));
-    out["best"] = give(std::move(best));
-    out["best_offsets"] = give(std::move(best_offsets));
-    out["best_scores"] = give(std::move(best_scores));
-    out["seconds"] = give(std::move(seconds));
-    out["statistics"] = give(std::move(statistics), 2 * KINDS + 3);
-    return out;
-}
 
 ArrayDict gibbs_sample(PhraseArrays arrays, std::optional<PhraseArrays> proposal_arrays, std::optional<ArrayTuple> lattices,
                        std::vector<GlobalArrays> features, In1<std::int32_t> starts, In1<std::int64_t> start_offsets,

@@ -46,6 +46,8 @@ public:
     std::size_t sides() const { return first_rule_.shape(0) - 1; }
     double local(std::int32_t rule) const { return local_.data()[rule]; }
     std::span<const std::int64_t> first_rule() const { return view(first_rule_); }
+    // The place of a rule's first symbol among those of all.
+    std::int64_t first_word(std::int32_t rule) const { return word_offsets_.data()[rule]; }
     // The symbols of the target side: words, or -1 - k for what fills hole k.
     std::span<const std::int32_t> words(std::int32_t rule) const { return symbols(words_.data(), rule); }
     std::span<const std::int32_t> words(std::int32_t rule, std::size_t model) const {

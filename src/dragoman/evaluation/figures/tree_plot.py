@@ -1,0 +1,134 @@
+"""A picture of a hierarchical derivation: the trees of both sides, one above and one below, and the words between."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from dragoman.search.translation import COLOURS, Side, Subtree
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_CHARACTER = 0.095  # inches, as all lengths here
+_GAP = 0.12
+_ROW = 0.34  # from a rule to the one around it
+_BAR = 0.24
+_LINKS = 0.75  # between the words of both sides
+_EDGE, _UNKNOWN = "#607080", "#b03030"
+
+
+def draw_tree(source: Sequence[str], target: Sequence[str], tree: Subtree) -> Figure:
+    """Draw each rule as a bar along the words that it covers, above the source and below the target.
+
+    A bar has a rule's words where they stand in the sentence, and in place of its holes the colours of the rules that
+    fill them; these lie between it and the words. A rule without holes is a bar around its words. A rule has one colour
+    on both sides.
+    """
+    from matplotlib.figure import Figure
+
+    rows = max((height(rule) for _, rule in tree.rules()), default=0)
+    columns = {"source": _columns(source), "target": _columns(target)}
+    ends = {side: places[-1][1] + 0.02 if places else 0.0 for side, places in columns.items()}
+    width = max(1.0, *ends.values())
+    for side, end in ends.items():
+        columns[side] = [(left + (width - end) / 2, right + (width - end) / 2) for left, right in columns[side]]
+    above = _LINKS / 2 + _BAR + rows * _ROW + 0.05
+    figure = Figure(figsize=(width + 0.3, 2 * above))
+    axes = figure.add_axes((0.15 / (width + 0.3), 0, width / (width + 0.3), 1))
+    axes.set_xlim(0, width)
+    axes.set_ylim(-above, above)
+    axes.axis("off")
+    colours = {id(rule): COLOURS[i % len(COLOURS)] for i, (_, rule) in enumerate(tree.rules())}
+    for _, rule in tree.rules():
+        for begin, end in rule.links:
+            ends_at = [sum(columns[side][at]) / 2 for side, at in (("source", begin), ("target", end))]
+            axes.plot(ends_at, [_LINKS / 2, -_LINKS / 2], color=_edge(rule), linewidth=0.9)
+        _draw_side(axes, rule, "source", source, columns["source"], colours)
+        _draw_side(axes, rule, "target", target, columns["target"], colours)
+    return figure
+
+
+def height(rule: Subtree) -> int:
+    """How many rules there are below this one, on the longest way."""
+    return max((1 + height(child) for child in rule.children), default=0)
+
+
+def _draw_side(
+    axes: Any,
+    rule: Subtree,
+    side: Side,
+    words: Sequence[str],
+    columns: Sequence[tuple[float, float]],
+    colours: dict[int, str],
+) -> None:
+    """Draw one side of a rule: its words in their row, and its bar."""
+    from matplotlib.patches import Rectangle
+
+    begin, end = getattr(rule, side)
+    if begin == end:
+        return
+    sign = 1 if side == "source" else -1
+    middle = sign * (_LINKS / 2 + _BAR / 2)  # of the words
+    bar = middle + sign * height(rule) * _ROW
+
+    def box(left: float, right: float, y: float, colour: str, edge: str | None) -> None:
+        corner, line = (left, y - _BAR / 2), 0.8 if edge else 0
+        axes.add_patch(
+            Rectangle(corner, right - left, _BAR, facecolor=colour, edgecolor=edge or "none", linewidth=line)
+        )
+
+    def text(x: float, y: float, word: str, size: int, colour: str) -> None:
+        # Words may have dollars, which are no mathematics.
+        axes.text(x, y, word, ha="center", va="center_baseline", fontsize=size, color=colour, parse_math=False)
+
+    colour = colours[id(rule)]
+    for symbol in rule.symbols(side):
+        first, last = (symbol, symbol + 1) if symbol >= 0 else getattr(rule.children[-1 - symbol], side)
+        if first == last:
+            continue
+        left, right = columns[first][0], columns[last - 1][1]
+        centre = (left + right) / 2
+        if symbol < 0:
+            box(left, right, bar, colours[id(rule.children[-1 - symbol])], None)
+            text(centre, bar, f"X{-symbol}", 7, _EDGE)
+            continue
+        axes.plot([centre, centre], [middle, bar], color=_edge(rule), linewidth=0.6, zorder=0.5)
+        box(left, right, middle, colour, None)
+        text(centre, middle, words[symbol], 9, "#000000")
+        if rule.children:
+            box(left, right, bar, colour, None)
+            text(centre, bar, words[symbol], 7, _EDGE)
+    box(columns[begin][0], columns[end - 1][1], bar, "none", _edge(rule))
+
+
+def _edge(rule: Subtree) -> str:
+    return _UNKNOWN if rule.unknown else _EDGE
+
+
+def _columns(words: Sequence[str]) -> list[tuple[float, float]]:
+    """Where the words stand, from left to right."""
+    columns, left = [], 0.02
+    for word in words:
+        right = left + _CHARACTER * max(len(word), 2) + 0.1
+        columns.append((left, right))
+        left = right + _GAP
+    return columns
+
+
+def text_tree(source: Sequence[str], target: Sequence[str], tree: Subtree) -> str:
+    """Write a derivation for a terminal: one line a rule, further right what fills its holes, with its span.
+
+    >>> rule = Subtree((1, 2), (2, 3), (), (), False)
+    >>> around = Subtree((0, 3), (0, 3), (rule,), (), False)
+    >>> print(text_tree("ne dort pas".split(), "does not sleep".split(), around))
+    0-2  ne [X1] pas  does not [X1]
+    1-1    dort         sleep
+    """
+    rows = []
+    for depth, rule in tree.rules():
+        unknown = "  (unknown)" if rule.unknown else ""
+        sides = [f"{'  ' * depth}{rule.spelt(*side)}" for side in (("source", source), ("target", target))]
+        rows.append((f"{rule.source[0]}-{rule.source[1] - 1}", sides[0], (sides[1] + unknown).rstrip()))
+    widths = [max((len(row[i]) for row in rows), default=0) for i in range(2)]
+    return "\n".join(f"{span.ljust(widths[0])}  {f.ljust(widths[1])}  {e}".rstrip() for span, f, e in rows)

@@ -1,0 +1,1 @@
+"""Markov chains over the derivations of synchronous grammars. Only `sampling` enters here."""

@@ -1,0 +1,160 @@
+"""Markov chains over the derivations of a batch of sentences, in the kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman import kernels
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.progress import ShareDone
+from dragoman.core.ragged import Ragged
+from dragoman.sampling.global_features import GlobalFunctions
+from dragoman.sampling.schedule import Schedule, checked_seed
+from dragoman.search.chart.batch import ChartBatch
+from dragoman.search.chart.finite import check_scores
+
+#: What chains do, in the kernel's order; a jump draws a whole derivation.
+MOVES = ("subtree", "rule", "glue", "jump")
+
+#: Options of chains over phrases, which have no meaning here.
+_OF_PHRASES = ("merge_split", "reorder", "retranslate", "forward_share", "collect")
+
+
+@dataclass(frozen=True, eq=False)
+class Visited:
+    """Where chains have been: distinct derivations of each sentence, with counts, and the best that each chain saw.
+
+    The derivations (edges in pre-order, see `edges.py`) of sentence `s` are rows `sentences[s]` to `sentences[s + 1]`;
+    their `scores` are without global features, the `best_scores` with them. Columns of `tried` and `changed` are
+    `MOVES`. Arrays by sentence and chain have these as their first axes.
+    """
+
+    sentences: NDArray[np.int64]
+    derivations: Ragged[np.int32]
+    scores: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    trace: NDArray[np.int32] | None
+    best: Ragged[np.int32]
+    best_scores: NDArray[np.float64]
+    tried: NDArray[np.int64]
+    changed: NDArray[np.int64]
+    collected: NDArray[np.int64]
+    seconds: NDArray[np.float64]
+
+
+def run_chains(
+    batch: ChartBatch,
+    schedule: Schedule,
+    *,
+    seed: int,
+    samples: int,
+    chains: int = 1,
+    burn_in: NDArray[np.float64],
+    temperature: float = 1.0,
+    thin: int = 1,
+    trace: bool = False,
+    starts: Ragged[np.int32] | None = None,
+    proposal: ChartBatch | None = None,
+    functions: GlobalFunctions | None = None,
+    first_number: int = 0,
+    threads: int = 1,
+    progress: ShareDone | None = None,
+) -> Visited:
+    """Run chains from one derivation of each sentence, or from random ones where `starts` has none.
+
+    A scan has as many moves of each kind as the sentence has words: a derivation has at most so many rules, each with a
+    word of its own. A systematic scan makes them kind by kind, a random one in any order, by their rates; the rule or
+    part that a move changes is always drawn. `burn_in` are the temperatures of the scans before the first sample. Draws
+    come from the forest without language models of the `proposal`, the same rules under other weights, by default from
+    that of `batch`. Sentence `s` has random numbers of its own that depend on the seed, on `first_number + s` and on
+    the chain only.
+    """
+    source, count = batch.rules.source, len(batch.rules.match_offsets) - 1
+    _check_schedule(schedule, temperature, burn_in)
+    check_scores(batch, first_number)
+    if starts is None:
+        starts = Ragged(np.empty(0, np.int32), np.zeros(count + 1, np.int64))
+    if len(starts) != count:
+        raise ValueError(f"{len(starts)} derivations to start from for {count} sentences")
+    if proposal is not None:
+        check_scores(proposal, first_number)
+    try:
+        out = kernels.chart_sample(
+            batch.arrays,
+            None if proposal is None else proposal.arrays,
+            [] if functions is None else _feature_arrays(batch, functions),
+            starts.values,
+            starts.offsets,
+            chains=chains,
+            seed=checked_seed(seed),
+            first_number=first_number,
+            rates=schedule.chart_rates,
+            random=schedule.scan == "random",
+            samples=samples,
+            thin=thin,
+            burn_in=burn_in,
+            temperature=temperature,
+            jump_every=schedule.jump_every,
+            max_seconds=np.inf if schedule.max_seconds is None else schedule.max_seconds,
+            trace=trace,
+            threads=threads,
+            progress=progress,
+        )
+    except kernels.NotFiniteError as error:
+        if functions is None:
+            raise
+        raise functions.failure(error) from None
+    for sentence in np.flatnonzero(out["found"] == 0).tolist():
+        raise DataError(
+            f"sentence {first_number + sentence + 1} ('{source.line(sentence)}') has no derivation",
+            expected="rules that cover it, or glue = true in the model's settings",
+        )
+    statistics = out["statistics"].reshape(count, chains, -1)
+    return Visited(
+        sentences=out["rows"],
+        derivations=Ragged(out["derivations"], out["offsets"]),
+        scores=out["scores"],
+        counts=out["counts"].reshape(-1, chains),
+        trace=out["trace"].reshape(count, chains, samples) if trace else None,
+        best=Ragged(out["best"], out["best_offsets"]),
+        best_scores=out["best_scores"].reshape(count, chains),
+        tried=statistics[:, :, [0, 1, 2, 6]],
+        changed=statistics[:, :, [3, 4, 5, 7]],
+        collected=statistics[:, :, 8],
+        seconds=out["seconds"].reshape(count, chains),
+    )
+
+
+def gloss(batch: ChartBatch, *, threads: int = 1) -> Ragged[np.int32]:
+    """The derivation of each sentence that is best without a look at context; an empty row where there is none."""
+    return Ragged(*kernels.chart_glosses(batch.arrays, threads))
+
+
+def refuse_document_features(functions: GlobalFunctions | None) -> None:
+    """Refuse features that see several sentences: chains in charts are one sentence each."""
+    for name in () if functions is None else functions.of_documents:
+        raise UsageError(
+            f"the global feature {name} sees documents, and chains of a hierarchical model see one sentence at a time: "
+            "give it no weight, or use a phrase-based model"
+        )
+
+
+def _feature_arrays(
+    batch: ChartBatch, functions: GlobalFunctions
+) -> list[tuple[int, float, NDArray[np.int32], NDArray[np.int32]]]:
+    refuse_document_features(functions)
+    words = np.maximum(batch.rules.words.values, 0)  # what stands for a hole is not looked at
+    arrays = functions.arrays(batch.rules.source, batch.rules.vocab, words)
+    return [(address, weight, source, target) for address, _, weight, _, source, target in arrays]
+
+
+def _check_schedule(schedule: Schedule, temperature: float, burn_in: NDArray[np.float64]) -> None:
+    schedule.refuse(_OF_PHRASES, "hierarchical")
+    if not any(schedule.chart_rates) and not schedule.jump_every:
+        raise UsageError("the chain has no moves and no jumps; expected subtree, rule, glue or jumps")
+    for value in (temperature, *burn_in.tolist()):
+        if not (np.isfinite(value) and value > 0):
+            raise UsageError(f"the temperature is {value}; expected a finite number above 0")
