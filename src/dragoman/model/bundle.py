@@ -306,8 +306,8 @@ class Model:
         return model
 
     def _all_parts(self) -> Iterator[tuple[str, Part]]:
-        for place, _ in PARTS.values():
-            yield from getattr(self, place).items()
+        for sort in PARTS.values():
+            yield from sort.among(self).items()
 
     def check_parts(self) -> None:
         """Refuse parts that were made with arrays that could lead a kernel astray; each is read once, if ever."""

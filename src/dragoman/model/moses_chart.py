@@ -138,7 +138,7 @@ def write_hierarchical(model: Model, folder: Path, progress: Progress) -> None:
     features = [MosesFeature(kind, f"{kind}0", (weights.get(name, 0.0),)) for kind, name in _PENALTIES.items()]
     for i, (name, grammar) in enumerate(model.grammars.items()):
         file = folder / f"rule-table.{name}.gz"
-        rules = grammar.to_pairs(model.source_vocab, model.target_vocab)
+        rules = grammar.whole(progress=progress).to_pairs(model.source_vocab, model.target_vocab)
         values = weights.vector(phrase_features(name, grammar.score_names)).tolist()
         penalty = weights.get(f"{name}.{GRAMMAR_PENALTY}", 0.0) if i else 0.0
         if penalty:
