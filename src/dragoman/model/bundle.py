@@ -324,15 +324,6 @@ class Model:
         for sort in PARTS.values():
             yield from sort.among(self).items()
 
-    def tables_of_rules(self) -> dict[str, Grammar]:
-        """The grammars by name, for tools that take tables; those that are a corpus are refused."""
-        tables = {}
-        for name, grammar in self.grammars.items():
-            if not isinstance(grammar, Grammar):
-                raise UsageError(f"the grammar '{name}' is a corpus, which has no table to write; train one without it")
-            tables[name] = grammar
-        return tables
-
     def check_parts(self) -> None:
         """Refuse parts that were made with arrays that could lead a kernel astray; each is read once, if ever."""
         for name, part in self._all_parts():

@@ -107,6 +107,19 @@ class CorpusGrammar:
                     share,
                 )
             )
+        return self._indexed(instances, self.target_counts, threads, progress)
+
+    def whole(self, *, threads: int = 1, progress: Progress = SILENT) -> Grammar:
+        """Extract all rules of the corpus, from all places: the table that it stands for."""
+        with progress.stage("extracting rules") as share:
+            instances = RuleInstances(
+                *kernels.extract_rules(self.text.arrays, self.text.links.offsets, self.options.limits, threads, share)
+            )
+        return self._indexed(instances, None, threads, progress)
+
+    def _indexed(
+        self, instances: RuleInstances, target_counts: TargetCounts | None, threads: int, progress: Progress
+    ) -> Grammar:
         # Indexing asks for no word by name.
         nameless = Vocab.of(())
         return Grammar.from_pairs(
@@ -115,7 +128,7 @@ class CorpusGrammar:
                 self.text,
                 (nameless, nameless),
                 (self.source_weights, self.target_weights),
-                target_counts=self.target_counts,
+                target_counts=target_counts,
                 threads=threads,
                 progress=progress,
             )

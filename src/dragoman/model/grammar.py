@@ -119,6 +119,10 @@ class Grammar:
         """Return a grammar with all rules that some sentences can use: this one."""
         return self
 
+    def whole(self, *, threads: int = 1, progress: Progress = SILENT) -> Grammar:
+        """Return the grammar with all rules: this one."""
+        return self
+
     @property
     def levels(self) -> list[slice]:
         """The nodes of each depth, the root first."""

@@ -136,9 +136,9 @@ def write_hierarchical(model: Model, folder: Path, progress: Progress) -> None:
     """Write a hierarchical model into a folder: moses.ini, rule tables, a glue grammar and ARPA files."""
     weights = model.weights
     features = [MosesFeature(kind, f"{kind}0", (weights.get(name, 0.0),)) for kind, name in _PENALTIES.items()]
-    for i, (name, grammar) in enumerate(model.tables_of_rules().items()):
+    for i, (name, grammar) in enumerate(model.grammars.items()):
         file = folder / f"rule-table.{name}.gz"
-        rules = grammar.to_pairs(model.source_vocab, model.target_vocab)
+        rules = grammar.whole(progress=progress).to_pairs(model.source_vocab, model.target_vocab)
         values = weights.vector(phrase_features(name, grammar.score_names)).tolist()
         penalty = weights.get(f"{name}.{GRAMMAR_PENALTY}", 0.0) if i else 0.0
         if penalty:

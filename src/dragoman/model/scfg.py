@@ -99,7 +99,7 @@ def _cdec_model(
     if weights is None:
         costs = [
             name
-            for name, column in zip(rules.score_names, model.tables_of_rules()[_GRAMMAR].log_scores.T, strict=True)
+            for name, column in zip(rules.score_names, model.grammars[_GRAMMAR].whole().log_scores.T, strict=True)
             if column.min(initial=0) >= 0 and column.max(initial=0) > 0
         ]
         if costs:
@@ -199,6 +199,7 @@ def _rules(model: Model, toolkit: str, progress: Progress) -> PhrasePairs:
     for what, features in (("sparse", [f.name for f in model.extra_features]), ("global", [*model.global_features])):
         if features:
             progress.warn(f"{what} features cannot be written and are left out: {', '.join(features)}")
-    (grammar,) = model.tables_of_rules().values()
-    rules = grammar.to_pairs(model.source_vocab, model.target_vocab)
-    return replace(rules, scores=np.exp(grammar.log_scores.astype(np.float64)))
+    (grammar,) = model.grammars.values()
+    table = grammar.whole(progress=progress)
+    rules = table.to_pairs(model.source_vocab, model.target_vocab)
+    return replace(rules, scores=np.exp(table.log_scores.astype(np.float64)))

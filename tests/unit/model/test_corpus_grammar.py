@@ -57,6 +57,7 @@ def test_rules_are_those_of_the_table_that_fit(number: int) -> None:
     bitext, links, _ = random_bitext(rng, 60, words=4, longest=9, links=0.9)
     table = listed(Grammar.from_pairs(rules(bitext, links, options)))
     grammar = corpus_grammar(bitext, links, options)
+    assert listed(grammar.whole()) == table
     sentences = [rng.integers(3, 8, size=rng.integers(9)).tolist() for _ in range(4)]
     for batch, span in ((sentences, None), (sentences[:1], None), (sentences, 3)):
         found = grammar.for_sentences(Ragged.of(batch, np.int32), span_limit=span)
@@ -147,3 +148,4 @@ def test_a_table_of_rules_is_all_that_sentences_need() -> None:
     bitext, links, _ = random_bitext(np.random.default_rng(8), 20)
     grammar = Grammar.from_pairs(rules(bitext, links))
     assert grammar.for_sentences(bitext.source.sentences) is grammar
+    assert grammar.whole() is grammar
