@@ -8,6 +8,7 @@ from typing import Annotated, TypeVar
 
 import numpy as np
 import typer
+from numpy.typing import NDArray
 
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import Force, Threads, command, command_group, refuse_existing
@@ -19,9 +20,13 @@ from dragoman.core.registry import Registry
 from dragoman.formats.tagged_text import TaggedText, read_factored, read_tags
 from dragoman.model.bundle import Model, verify
 from dragoman.model.extra_features import EXTRA_FEATURES
+from dragoman.model.grammar import Grammar
 from dragoman.sampling.global_features import GLOBAL_FEATURES
 
 Feature = TypeVar("Feature", bound=Options)
+
+#: A nonterminal in a source side.
+_HOLE = "[X]"
 
 ModelFolder = Annotated[Path, typer.Argument(help="A model folder.")]
 
@@ -30,13 +35,23 @@ def register(app: typer.Typer) -> None:
     """Add the commands."""
     group = command_group(app, "model")
 
-    @command(group, "show", examples=["dragoman model show model", "dragoman model show model 'la maison' --most 5"])
+    @command(
+        group,
+        "show",
+        examples=[
+            "dragoman model show model",
+            "dragoman model show model 'la maison' --most 5",
+            "dragoman model show hierarchical-model 'ne [X] pas'",
+        ],
+    )
     def show(
         model: ModelFolder,
-        phrase: Annotated[str | None, typer.Argument(help="A source phrase, as the model sees it.")] = None,
+        phrase: Annotated[
+            str | None, typer.Argument(help="A source phrase, as the model sees it; [X] is a hole in a rule.")
+        ] = None,
         most: Annotated[int, typer.Option(min=1, help="How many translations at the most.")] = 20,
     ) -> None:
-        """Show what a model holds, or the translations of one source phrase."""
+        """Show what a model holds, or the translations of one source phrase or source side of rules."""
         loaded = Model.load(model)
         if phrase is None:
             print_model(loaded, title=str(model))
@@ -58,7 +73,7 @@ def register(app: typer.Typer) -> None:
         threads: Threads = None,
         force: Force = False,
     ) -> None:
-        """Keep only the phrase pairs that a given text can use; everything else stays."""
+        """Keep only the phrase pairs or rules that a given text can use; everything else stays."""
         refuse_existing(out, force)
         loaded = Model.load(model)
         progress = live_progress()
@@ -145,6 +160,10 @@ def print_model(model: Model, title: str) -> None:
     for name, table in model.tables.items():
         details = f"{len(table.sources):,} source phrases; scores {', '.join(table.score_names)}"
         rows.append((f"phrase table {name}", len(table), details))
+    for name, grammar in model.grammars.items():
+        sides = np.count_nonzero(np.diff(grammar.first_rule))
+        details = f"{sides:,} source sides; scores {', '.join(grammar.score_names)}"
+        rows.append((f"grammar {name}", len(grammar), details))
     rows += [(f"reordering {name}", 6, "msd-bidirectional-fe") for name in model.reorderings]
     for name, language_model in model.language_models.items():
         rows.append(
@@ -161,14 +180,14 @@ def _shown(options: Mapping[str, object]) -> str:
 
 
 def print_phrase(model: Model, phrase: str, most: int) -> None:
-    """Print the translations of a source phrase with their scores."""
-    ids = [model.source_vocab.id(word) for word in phrase.split()]
+    """Print the translations of a source phrase, or side of a rule, with their scores."""
+    ids = [-1 if word == _HOLE and model.grammars else model.source_vocab.id(word) for word in phrase.split()]
     console = terminal.output()
-    for name, table in model.tables.items():
+    for name, table in {**model.tables, **model.grammars}.items():
         found = table.lookup(ids)
         rows = []
         for row in found[:most]:
-            target = model.target_vocab.text(table.targets[int(table.target_ids[row])])
+            target = _spelt(model, table.targets[row if isinstance(table, Grammar) else int(table.target_ids[row])])
             links = (
                 ""
                 if table.alignments is None
@@ -178,3 +197,9 @@ def print_phrase(model: Model, phrase: str, most: int) -> None:
             rows.append((target, *scores, links))
         title = f"{name}: {len(found)} translations of '{phrase}'"
         console.print(terminal.table(title, ["target", *table.score_names, "links"], rows))
+
+
+def _spelt(model: Model, side: NDArray[np.int32]) -> str:
+    """A target side in words; what fills the first hole of the source is [X1]."""
+    words = model.target_vocab.text(np.maximum(side, 0)).split(" ") if len(side) else []
+    return " ".join(word if symbol >= 0 else f"[X{-symbol}]" for word, symbol in zip(words, side, strict=True))

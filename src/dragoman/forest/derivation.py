@@ -39,10 +39,13 @@ def yields(graph: Hypergraph, derivations: Ragged[np.int32]) -> Ragged[np.int32]
 def segmentations(graph: Hypergraph, derivations: Ragged[np.int32]) -> Ragged[np.int32]:
     """How each derivation covers source and target: a matrix for each, a row for each edge that writes words.
 
-    The columns are source begin and end, target begin and end, and rows are in target order. The target range goes
-    from the edge's first word to its last, around what its tails write between them.
+    The columns are source begin and end, target begin and end, and rows are in target order. What tails write inside
+    the span of an edge is part of its row, so that a rule with all that fills its holes is one; edges that only join
+    their tails, as glue does, have none.
     """
-    edges, offsets = kernels.forest_ranges(*structure(graph), *texts(graph), derivations.values, derivations.offsets)
+    edges, offsets = kernels.forest_ranges(
+        *structure(graph), *texts(graph), graph.spans, derivations.values, derivations.offsets
+    )
     return Ragged(np.hstack([graph.spans[edges[:, 0]], edges[:, 1:]]), offsets)
 
 

@@ -33,7 +33,7 @@ from dragoman.model.features import (
     phrase_features,
     reordering_features,
 )
-from dragoman.model.grammar import Grammar
+from dragoman.model.grammar import Grammar, rules_for
 from dragoman.model.language_model import LanguageModel
 from dragoman.model.parts import KINDS, PARTS, Kind, in_folder, load_parts, part_rows
 from dragoman.model.phrase_table import PhraseTable
@@ -147,7 +147,7 @@ class Model:
         return ready
 
     def _parts(self, tagged: TaggedText | None = None) -> ModelParts:
-        return ModelParts(self.source_vocab, self.target_vocab, self.tables, tagged)
+        return ModelParts(self.source_vocab, self.target_vocab, self.tables, tagged, self.grammars)
 
     def with_features(
         self, features: Sequence[ExtraFeature], *, tagged: TaggedText | None = None, progress: Progress = SILENT
@@ -157,6 +157,8 @@ class Model:
         for feature in features:
             if any(feature.name == other.name for other in extra):
                 raise UsageError(f"the model has the feature {feature.name} already")
+            if feature.of_neighbours and self.kind == "chart":
+                raise UsageError(f"{feature.name} is about neighbours, and the rules of a hierarchical model have none")
             extra[feature] = feature.learn(self._parts(tagged), progress)
         model = replace(self, extra_features=extra)
         if sum(isinstance(feature, NeighbourFeature) for feature in model._ready.values()) > 1:
@@ -208,12 +210,19 @@ class Model:
         return prefix in self._ready and self._ready[prefix].has(rest)
 
     def filtered(self, corpus: Corpus, *, threads: int = 1, progress: Progress = SILENT) -> Model:
-        """Keep only the phrase pairs whose source phrase occurs in a text (in the words of `source_vocab`)."""
+        """Keep only the phrase pairs and rules whose source side fits on a text (in the words of `source_vocab`)."""
         tables = {}
         for name, table in self.tables.items():
             rows = table.rows_for(corpus, threads=threads, progress=progress)
             tables[name] = PhraseTable.from_pairs(table.to_pairs(self.source_vocab, self.target_vocab).take(rows))
-        return replace(self, tables=tables)
+        rules = rules_for(
+            [*self.grammars.values()], corpus, self.settings.span_limit, threads=threads, progress=progress
+        )
+        grammars = {
+            name: Grammar.from_pairs(grammar.to_pairs(self.source_vocab, self.target_vocab).take(rows))
+            for (name, grammar), rows in zip(self.grammars.items(), rules, strict=True)
+        }
+        return replace(self, tables=tables, grammars=grammars)
 
     def encode(self, path: PathLike) -> Corpus:
         """Read a prepared source text in the words of the model; unknown words become `<unk>`."""

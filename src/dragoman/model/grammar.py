@@ -15,8 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman import kernels
+from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.phrases import PhrasePairs
+from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
 from dragoman.core.sound import check_numbers, check_offsets, check_range, ragged_array, typed_array
 from dragoman.core.store import Arrays
@@ -33,6 +36,9 @@ MOST_NONTERMINALS = 2
 LONGEST_SIDE = 255
 
 _PART, _ROOT = "a grammar", -2
+
+#: How many sentences are looked at together: places where rules fit take a lot of room.
+_SENTENCES = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,6 +243,33 @@ class Grammar:
         outside = (links.values >> 8 >= sources[rule]) | (links.values & 255 >= self.targets.lengths[rule])
         if np.any(outside):
             raise DataError("the array 'alignments' links words that are not there", expected=_PART)
+
+
+def rules_for(
+    grammars: Sequence[Grammar], corpus: Corpus, span_limit: int, *, threads: int = 1, progress: Progress = SILENT
+) -> list[NDArray[np.int64]]:
+    """The rules of each grammar whose source side fits on a span of a text, their holes filled by rules of all."""
+    used = [np.zeros(len(grammar.symbols), bool) for grammar in grammars]
+    tries = [(grammar.first_child, grammar.symbols, grammar.first_rule) for grammar in grammars]
+    lines, words = corpus.sentences.offsets, corpus.sentences.values
+    if not grammars:
+        return []
+    with progress.stage("finding rules in the text") as share:
+        for first in range(0, len(lines) - 1, _SENTENCES):
+            bounds = lines[first : first + _SENTENCES + 1]
+            found, _ = kernels.chart_matches(
+                tries,
+                words[bounds[0] : bounds[-1]],
+                bounds - bounds[0],
+                np.zeros(bounds[-1] - bounds[0], np.uint8),
+                np.empty((0, 3), np.int32),
+                span_limit,
+                threads,
+            )
+            for i, nodes in enumerate(used):
+                nodes[found[found[:, 0] == i, 1]] = True
+            share((first + len(bounds) - 1) / (len(lines) - 1))
+    return [np.flatnonzero(np.repeat(nodes, np.diff(g.first_rule))) for nodes, g in zip(used, grammars, strict=True)]
 
 
 def _refuse_sides(pairs: PhrasePairs) -> None:

@@ -20,8 +20,8 @@ class Phrase:
 class Subtree:
     """One rule of a hierarchical derivation: the words that it covers on both sides, and what fills its holes.
 
-    `children` come in the order of the source; those of glue are all that it joins. `links` join words of the rule
-    itself; glue has none.
+    `children` come in the order of the source. `links` join words of the rule itself. `glue` is what joins the parts of
+    a sentence, from left to right: all of them are its children, and it has no words of its own.
     """
 
     source: tuple[int, int]
@@ -31,10 +31,14 @@ class Subtree:
     unknown: bool
     glue: bool = False
 
+    def parts(self) -> tuple[Subtree, ...]:
+        """What glue joined, from left to right; a tree without glue is one part."""
+        return self.children if self.glue else (self,)
+
     def all_links(self) -> tuple[tuple[int, int], ...]:
         """The links of all words below, by source."""
         found: list[tuple[int, int]] = []
-        below = [self]
+        below = [self]  # no recursion: a tree may be as deep as its sentence is long
         while below:
             tree = below.pop()
             found += tree.links

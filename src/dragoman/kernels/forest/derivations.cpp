@@ -60,7 +60,39 @@ public:
         }
     }
 
+    // For each place of a row the place whose words these are: its own, or that of an edge around it.
+    void owners(Words row, const std::int32_t* spans, std::vector<std::size_t>& owner) {
+        measure(row);
+        owner.resize(row.size());
+        for (std::size_t place = 0; place < row.size(); ++place) owner[place] = place;
+        for (std::size_t place = 0; place < row.size(); ++place) {
+            const auto edge = static_cast<std::size_t>(row[place]);
+            const std::int32_t* around = spans + 2 * edge;
+            const bool joins = owner[place] == place && only_joins(row, place, spans);
+            std::size_t tail = place + 1;
+            for (int k = 0; k < forest_.arity(edge); ++k, tail += sizes_[tail]) {
+                const std::int32_t* span = spans + 2 * static_cast<std::size_t>(row[tail]);
+                if (!joins && around[0] <= span[0] && span[0] < span[1] && span[1] <= around[1]) owner[tail] = owner[place];
+            }
+        }
+    }
+
 private:
+    // Whether an edge has no words, and its tails cover its span one after the other.
+    bool only_joins(Words row, std::size_t place, const std::int32_t* spans) const {
+        const auto edge = static_cast<std::size_t>(row[place]);
+        const Words text = templates_.of(edge);
+        if (std::any_of(text.begin(), text.end(), [](std::int32_t symbol) { return symbol >= 0; })) return false;
+        std::int32_t at = spans[2 * edge];
+        std::size_t tail = place + 1;
+        for (int k = 0; k < forest_.arity(edge); ++k, tail += sizes_[tail]) {
+            const std::int32_t* span = spans + 2 * static_cast<std::size_t>(row[tail]);
+            if (span[0] != at) return false;
+            at = span[1];
+        }
+        return at == spans[2 * edge + 1];
+    }
+
     // The number of edges of the derivation that begins at each place of the row.
     void measure(Words row) {
         sizes_.assign(row.size(), 1);
@@ -102,22 +134,25 @@ auto forest_yields(FirstEdge first_edge, Tails tails, Scores scores, Ids templat
     return together(give(std::move(words)), give(std::move(bounds)));
 }
 
-// For each edge that writes words: its place in the row and the range from its first to its last word, in the order of
-// first words.
+// For each edge that has words: its number and the range from its first to its last word, in the order of first words.
+// What is inside the span of an edge is its own, unless that edge only joins its tails.
 auto forest_ranges(FirstEdge first_edge, Tails tails, Scores scores, Ids template_ids, Ids template_words,
-                   Offsets template_offsets, Ids edges, Offsets offsets) {
+                   Offsets template_offsets, In2<std::int32_t> spans, Ids edges, Offsets offsets) {
     std::vector<std::int32_t> rows;
     std::vector<std::int64_t> bounds{0};
     {
         nb::gil_scoped_release release;
         Reader reader(Forest(first_edge, tails, scores), Templates(template_ids, template_words, template_offsets));
         std::vector<std::int32_t> entry;
+        std::vector<std::size_t> owner;
         for (std::size_t i = 0; i + 1 < offsets.shape(0); ++i) {
             const Words row(edges.data() + offsets.data()[i], edges.data() + offsets.data()[i + 1]);
             const auto begin = static_cast<std::size_t>(bounds.back());
             std::int32_t position = 0;
             entry.assign(row.size(), -1);
-            reader.walk(row, [&](std::size_t place, std::int32_t) {
+            reader.owners(row, spans.data(), owner);
+            reader.walk(row, [&](std::size_t word_place, std::int32_t) {
+                const std::size_t place = owner[word_place];
                 if (entry[place] < 0) {
                     entry[place] = static_cast<std::int32_t>(rows.size() / 3 - begin);
                     rows.insert(rows.end(), {row[place], position, position});
@@ -140,10 +175,10 @@ void bind_derivations(nb::module_& m) {
           nb::arg("offsets"),
           "The words that each derivation writes; ValueError if a row is no derivation.");
     m.def("forest_ranges", &forest_ranges, nb::arg("first_edge"), nb::arg("tails"), nb::arg("scores"),
-          nb::arg("template_ids"), nb::arg("template_words"), nb::arg("template_offsets"), nb::arg("edges"),
-          nb::arg("offsets"),
+          nb::arg("template_ids"), nb::arg("template_words"), nb::arg("template_offsets"), nb::arg("spans"),
+          nb::arg("edges"), nb::arg("offsets"),
           "For each edge with words (edge, first word, end of its last word), in the order of first words; row\n"
-          "offsets.");
+          "offsets. Words of tails inside an edge's span are its own, unless it has no words and its tails fill it.");
 }
 
 }  // namespace dragoman::forest

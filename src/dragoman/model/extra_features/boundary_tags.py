@@ -42,6 +42,7 @@ class BoundaryTags(ExtraFeature):
 
     name = "boundary-tags"
     prefix = "pb"
+    of_neighbours = True
 
     tags_of: Literal["phrases", "words"] = option(
         "phrases", "where tags come from: a phrase as a whole, or its first and last words by themselves"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Protocol, TypeVar, cast
 
 import numpy as np
@@ -22,13 +22,15 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.store import Arrays
 from dragoman.core.vocab import BOS, EOS, SPECIAL, Vocab
 from dragoman.formats.tagged_text import TaggedText
+from dragoman.model.grammar import Grammar
 from dragoman.model.phrase_table import PhraseTable
 
 T = TypeVar("T", bound=np.integer)
 
 
 class PairsInUse(Protocol):
-    """Phrase pairs on spans of sentences, one row each: what a feature may look at. The options of a search are such.
+    """Phrase pairs on spans of sentences, one row each: what a feature may look at. The options of a search are such,
+    and the words that rules have themselves.
 
     Target words that the model does not know have ids beyond its vocabulary, such source words are UNK.
     """
@@ -81,12 +83,13 @@ class NeighbourFeature(ABC):
 
 @dataclass(frozen=True, eq=False)
 class ModelParts:
-    """What a feature can learn from: the words and tables of its model, and a tagged target text if there is one."""
+    """What a feature can learn from: words, tables and grammars of its model, and a tagged target text if there is one."""
 
     source_vocab: Vocab
     target_vocab: Vocab
     tables: Mapping[str, PhraseTable]
     tagged: TaggedText | None = None
+    grammars: Mapping[str, Grammar] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,8 @@ class ExtraFeature(Options, ABC):
     name: ClassVar[str]
     #: What the names of its values begin with, before a dot.
     prefix: ClassVar[str]
+    #: Whether it looks at two neighbours; a chart has no such thing.
+    of_neighbours: ClassVar[bool] = False
 
     @abstractmethod
     def learn(self, parts: ModelParts, progress: Progress = SILENT) -> Arrays:
@@ -122,11 +127,12 @@ def named_rows(pairs: int, row: NDArray[np.integer], ids: NDArray[np.int32], nam
     return FeatureRows(tuple(names), offsets, ids, np.ones(len(ids)))
 
 
-def need_links(feature: str, tables: Mapping[str, PhraseTable]) -> None:
-    """Refuse tables without word links."""
-    for name, table in tables.items():
-        if table.alignments is None:
-            raise UsageError(f"{feature} needs word links, which the phrase table '{name}' has not")
+def need_links(feature: str, parts: ModelParts) -> None:
+    """Refuse tables and grammars without word links."""
+    for kind, tables in (("phrase table", parts.tables), ("grammar", parts.grammars)):
+        for name, table in tables.items():
+            if table.alignments is None:
+                raise UsageError(f"{feature} needs word links, which the {kind} '{name}' has not")
 
 
 def learnt_array(learnt: Arrays, name: str, dtype: type[T], *, below: int | None = None) -> NDArray[T]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dragoman.core.store import Arrays
 from dragoman.core.vocab import UNK, Vocab
 from dragoman.model.extra_features.feature import ModelParts, learnt_array
+from dragoman.model.grammar import Grammar
 from dragoman.model.phrase_table import PhraseTable
 
 Side = Literal["source", "target"]
@@ -55,14 +56,16 @@ class WordClasses:
 
 
 def frequent_words(parts: ModelParts, side: Side, limit: int) -> NDArray[np.int32]:
-    """The ids of the `limit` words that occur most often in phrase pairs, most frequent first; 0 is no limit.
+    """The ids of the `limit` words that occur most often in phrase pairs or rules, most frequent first; 0 is no limit.
 
-    Each pair counts as often as it was extracted, if its table knows.
+    Each of them counts as often as it was extracted, if its table knows.
     """
     vocab = _vocab(parts, side)
     frequency = np.zeros(len(vocab))
     for table in parts.tables.values():
         frequency += _frequencies(table, side, len(vocab))
+    for grammar in parts.grammars.values():
+        frequency += _rule_frequencies(grammar, side, len(vocab))
     frequency[UNK] = 0
     order = np.lexsort((np.arange(len(vocab)), -frequency))
     there = int(np.count_nonzero(frequency))
@@ -74,11 +77,29 @@ def _vocab(parts: ModelParts, side: Side) -> Vocab:
 
 
 def _frequencies(table: PhraseTable, side: Side, words: int) -> NDArray[np.float64]:
-    weights = np.ones(len(table)) if table.counts is None else np.nan_to_num(table.counts[:, 2], nan=1.0)
+    weights = _times(table)
     source_ids = np.repeat(np.arange(len(table.sources)), np.diff(table.first_pair))
     phrases, ids = (table.sources, source_ids) if side == "source" else (table.targets, table.target_ids)
     of_phrase = np.bincount(ids, weights, minlength=len(phrases))
     return np.bincount(phrases.values, np.repeat(of_phrase, phrases.lengths), minlength=words).astype(np.float64)
+
+
+def _rule_frequencies(grammar: Grammar, side: Side, words: int) -> NDArray[np.float64]:
+    weights, sides = _times(grammar), grammar.targets
+    if side == "source":
+        used = np.flatnonzero(np.diff(grammar.first_rule))
+        weights, sides = (
+            np.add.reduceat(weights, grammar.first_rule[used]) if len(used) else weights,
+            grammar.sides(used),
+        )
+    is_word = sides.values >= 0
+    running = np.repeat(weights, sides.lengths)[is_word]
+    return np.bincount(sides.values[is_word], running, minlength=words).astype(np.float64)
+
+
+def _times(table: PhraseTable | Grammar) -> NDArray[np.float64]:
+    """How often each pair or rule was extracted."""
+    return np.ones(len(table)) if table.counts is None else np.nan_to_num(table.counts[:, 2].astype(float), nan=1.0)
 
 
 def distinct(classes: NDArray[np.int32], size: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

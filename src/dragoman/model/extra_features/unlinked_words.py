@@ -34,7 +34,7 @@ class UnlinkedWordFeature(ExtraFeature):
 
     def learn(self, parts: ModelParts, progress: Progress = SILENT) -> Arrays:
         """Find the frequent words."""
-        need_links(self.name, parts.tables)
+        need_links(self.name, parts)
         return {self.side: frequent_words(parts, self.side, getattr(self, f"{self.side}_words"))}
 
     def ready(self, parts: ModelParts, learnt: Arrays) -> PairFeature:

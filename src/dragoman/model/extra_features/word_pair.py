@@ -35,7 +35,7 @@ class WordPair(ExtraFeature):
 
     def learn(self, parts: ModelParts, progress: Progress = SILENT) -> Arrays:
         """Find the frequent words of both sides."""
-        need_links(self.name, parts.tables)
+        need_links(self.name, parts)
         return {
             "source": frequent_words(parts, "source", self.source_words),
             "target": frequent_words(parts, "target", self.target_words),

@@ -17,6 +17,7 @@ from dragoman.core.vocab import Vocab
 from dragoman.model.bundle import Model
 from dragoman.model.features import GRAMMAR_PENALTY
 from dragoman.model.grammar import Grammar
+from dragoman.search.chart.pairs import RulePairs
 from dragoman.search.markup import Given
 
 #: What an untranslated word costs in the feature `unknown_word`, as in Moses.
@@ -34,7 +35,8 @@ class ChartRules:
     sentence `i` are `match_offsets[i]` to `match_offsets[i + 1]`, by rising end and falling begin. Side `s` has the
     rules `first_rule[s]` to `first_rule[s + 1]`. Target sides are words of `vocab`, which holds the target words
     of the model and unknown source words, or -1 and -2 for what fills the holes. `grammar` and `row` say where a rule
-    is from, -1 for unknown and given words. `dense` has a column for each feature of the model.
+    is from, -1 for unknown and given words. `dense` has a column for each feature of the model. `source_ids` are the
+    running words of `source` in ids of the model.
     """
 
     source: Corpus
@@ -48,6 +50,7 @@ class ChartRules:
     unknown: NDArray[np.bool_]
     dense: NDArray[np.float64]
     grammars: tuple[Grammar, ...]
+    source_ids: NDArray[np.int32]
 
     def __len__(self) -> int:
         return len(self.row)
@@ -56,6 +59,11 @@ class ChartRules:
     def side(self) -> NDArray[np.int64]:
         """The source side of each rule."""
         return np.repeat(np.arange(len(self.first_rule) - 1), np.diff(self.first_rule))
+
+    @cached_property
+    def pairs(self) -> RulePairs:
+        """The rules as features of phrase pairs see them."""
+        return RulePairs.of(self)
 
     def take(self, picked: NDArray[np.integer]) -> ChartRules:
         """Return some of the rules; `picked` must be ascending."""
@@ -73,6 +81,7 @@ class ChartRules:
             self.unknown[picked],
             self.dense[picked],
             self.grammars,
+            self.source_ids,
         )
 
 
@@ -134,6 +143,7 @@ class RuleCollector:
             unknown=np.repeat([*[False] * len(grammars), True, False], rules),
             dense=np.concatenate([part.dense for part in parts]),
             grammars=grammars,
+            source_ids=tokens,
         )
 
     def _from_grammar(self, number: int, grammar: Grammar, nodes: NDArray[np.int64]) -> _Part:

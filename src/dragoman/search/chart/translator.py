@@ -16,6 +16,7 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.weights import Weights
 from dragoman.forest.nbest import nbest
 from dragoman.model.bundle import Model
+from dragoman.model.extra_features.feature import PairFeature
 from dragoman.search.chart.batch import ChartBatch, Found, Graphs, RuleFeature, SpanFeature
 from dragoman.search.chart.derivation import describe
 from dragoman.search.chart.finite import check_scores
@@ -57,8 +58,13 @@ class ChartTranslator(Translator):
             raise UsageError(
                 f"there is no {limits.algorithm} decoding with a hierarchical model; expected cube pruning"
             )
+        if model.boundary_feature is not None:
+            raise UsageError(
+                f"the feature '{model.boundary_feature.name}' is of neighbours, which no chart can score; "
+                "a hierarchical model goes without"
+            )
         self._markup = markup
-        self._rule_features = rule_features
+        self._rule_features = (*(_on_words(feature) for feature in model.local_features), *rule_features)
         self._span_features = span_features
         limit = model.settings.table_limit if space.table_limit is None else space.table_limit
         self._table_limit = limit
@@ -166,6 +172,10 @@ class ChartSearched(Searched):
             np.concatenate([graph.matches[used] for graph, used in pairs]),
             np.concatenate([graph.lm_scores[used] for graph, used in pairs]),
         )
+
+
+def _on_words(feature: PairFeature) -> RuleFeature:
+    return lambda rules: feature(rules.pairs)
 
 
 def _shortened(line: str) -> str:

@@ -105,7 +105,7 @@ def test_deep_derivations_are_described():
     (found,) = ChartTranslator(model).translate([" ".join(["f0"] * 1100)], features=True)
     assert found.features["rule_penalty"] == 1100
     assert found.phrases[0].links == tuple((word, 1099 - word) for word in range(1100))
-    depth, tree = 0, found.tree
+    depth, (tree,) = 0, found.tree.parts()
     while tree.children:
         (tree,) = tree.children
         depth += 1
