@@ -214,11 +214,6 @@ def test_features_of_rules_and_spans_take_part(seed):
     space = chart_space.random_space(rng, glue=True)
     weights = space.model.weights.updated({"square": 0.7, "width": -1.1})
     settings = {"rule_features": [number_of_words], "span_features": [widths]}
-    found = chart_space.matches(space.model, space.sentence)
-    holes = {}
-    for match in found:
-        for rule in match.rules:
-            holes.setdefault((match.span, rule), []).append(match.holes)
     graph = ChartTranslator(space.model, weights, limits=EVERYTHING, **settings).search(space.sentence)
     by_square = {}
     for derivation in forest.derivations(graph):
