@@ -103,9 +103,9 @@ def test_what_is_left_out_of_a_ratio_is_noticed(kind, broken):
 
 def test_scans_leave_the_distribution_as_it_is():
     found = []
-    for seed, case in enumerate(itertools.islice(cases(34_000, least=2), 100)):
+    for seed, case in enumerate(itertools.islice(cases(34_000), 100)):
         rng = np.random.default_rng(seed)
-        found.append(stationary_p_value(case, random_schedule(rng), float(rng.uniform(0.5, 3)), COPIES, 7 * seed))
+        found.append(stationary_p_value(case, random_schedule(rng), float(rng.uniform(0.5, 3)), COPIES, 11 * seed))
     assert_uniform(found, 90)
 
 
