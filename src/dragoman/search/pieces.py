@@ -6,12 +6,15 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from dragoman.core.errors import UsageError
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
 from dragoman.search.searched import Searched
-from dragoman.search.translation import Phrase, Translation
+from dragoman.search.translation import Phrase, Subtree, Translation
+
+Step = TypeVar("Step", Phrase, Subtree)
 
 _WORD = re.compile(r"[^ \t-\r]+")  # ASCII white space separates words, nothing else
 _PAUSE = re.compile(r"[^\w]+")
@@ -54,10 +57,12 @@ def _length(window: Sequence[str]) -> int:
 def joined(parts: Sequence[Translation]) -> Translation:
     """Make one translation of those of a sentence's pieces; scores and features are sums."""
     phrases: list[Phrase] = []
+    trees: list[Subtree] = []
     features: defaultdict[str, float] = defaultdict(float)
     source = target = 0
     for part in parts:
         phrases += (_moved(phrase, source, target) for phrase in part.phrases)
+        trees += () if part.tree is None else (_moved_tree(tree, source, target) for tree in part.tree.children)
         source += len(words_of(part.source))
         target += len(words_of(part.text))
         for name, value in part.features.items():
@@ -68,10 +73,28 @@ def joined(parts: Sequence[Translation]) -> Translation:
         score=sum(part.score for part in parts),
         phrases=tuple(phrases),
         features=dict(features),
+        tree=_root(parts, trees, source, target) if any(part.tree is not None for part in parts) else None,
     )
 
 
-def _moved(phrase: Phrase, source: int, target: int) -> Phrase:
+def _root(parts: Sequence[Translation], trees: Sequence[Subtree], source: int, target: int) -> Subtree:
+    """Glue that joins the parts of all pieces."""
+    features: defaultdict[str, float] = defaultdict(float)
+    for name, value in (row for part in parts if part.tree is not None for row in part.tree.features.items()):
+        features[name] += value
+    return Subtree((0, source), (0, target), tuple(trees), (), unknown=False, glue=True, features=dict(features))
+
+
+def _moved_tree(tree: Subtree, source: int, target: int) -> Subtree:
+    """Move a tree and all that is in it; trees may be deeper than calls can be."""
+    moved: dict[int, Subtree] = {}
+    for _, rule in reversed([*tree.rules()]):
+        children = tuple(moved.pop(id(child)) for child in rule.children)
+        moved[id(rule)] = replace(_moved(rule, source, target), children=children)
+    return moved[id(tree)]
+
+
+def _moved(phrase: Step, source: int, target: int) -> Step:
     return replace(
         phrase,
         source=(phrase.source[0] + source, phrase.source[1] + source),

@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from dragoman.search.limits import SearchLimits
 from dragoman.search.translator import Translator
 from oracles import chart_space, linked_rules
 
@@ -108,3 +109,21 @@ def test_notebooks_show_boxes_in_boxes():
         shown = sum((r.source[0] < r.source[1]) + (r.target[0] < r.target[1]) for _, r in translation.tree.rules())
         assert html.count("<span") == html.count("</span>") == shown
     assert nested
+
+
+def test_trees_of_pieces_are_joined():
+    model, _ = found(4)
+    line = " ".join(np.random.default_rng(4).choice(chart_space.SOURCE, 40).tolist())
+    translator = Translator.of(model, limits=SearchLimits(max_words=7))
+    (translation,) = translator.translate([line], features=True)
+    tree, words = translation.tree, (translation.source.split(), translation.text.split())
+    assert (tree.source, tree.target) == ((0, len(words[0])), (0, len(words[1])))
+    rules = [rule for _, rule in tree.rules()]
+    assert any(rule.children for rule in rules)
+    for side, length in zip(("source", "target"), map(len, words), strict=True):
+        assert sorted(s for rule in rules for s in rule.symbols(side) if s >= 0) == list(range(length))
+    assert sorted(link for phrase in translation.phrases for link in phrase.links) == [*tree.all_links()]
+    sums = {}
+    for name, value in (row for node in [tree, *rules] for row in node.features.items()):
+        sums[name] = sums.get(name, 0.0) + value
+    assert sums == pytest.approx(translation.features, abs=1e-9)
