@@ -170,15 +170,17 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--only-cost", action="store_true")
     options = parser.parse_args()
+    # First, because a process is said to have had the memory of the one that started it.
     for pair in options.pairs:
-        seconds, numbers = MOSES[pair]
         with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
             costs = [pool.apply(cost, (options.data, pair, options.threads)) for _ in range(options.runs)]
         wall, cpu, memory = (min(column) for column in zip(*costs, strict=True))
+        times = f"{MOSES[pair][0] / cpu:.0f} times"
         print(
-            f"{pair}: {wall:.1f} s wall, {cpu:.1f} s CPU (Moses {seconds}: {seconds / cpu:.0f} times), {memory:.0f} MB",
-            flush=True,
+            f"{pair}: {wall:.1f} s wall, {cpu:.1f} s CPU (Moses {MOSES[pair][0]}: {times}), {memory:.0f} MB", flush=True
         )
+    for pair in options.pairs:
+        numbers = MOSES[pair][1]
         if options.only_cost:
             continue
         bitext, text = read(options.data, pair)
