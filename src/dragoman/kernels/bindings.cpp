@@ -62,7 +62,7 @@ NB_MODULE(_kernels, m) {
     m.doc() = "Inner loops of Dragoman: arrays in, arrays out.";
     nanobind::exception<LimitError>(m, "LimitError", PyExc_ValueError);
     nanobind::exception<CycleError>(m, "CycleError", PyExc_ValueError);
-    nanobind::exception<NotFiniteError>(m, "NotFiniteError", PyExc_ValueError);
+    nanobind::exception<FunctionError>(m, "FunctionError", PyExc_ValueError);
     for (Bind* bind :
          {bind_feature_rows, bind_sequences, text::bind_arpa, text::bind_grammar, text::bind_lines, text::bind_links,
           text::bind_nbest_numbers, text::bind_nbest_read, text::bind_nbest_write, text::bind_rules, text::bind_table,

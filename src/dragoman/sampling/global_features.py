@@ -92,7 +92,7 @@ class GlobalFunctions:
         matrix = np.stack(columns, axis=1) if columns else np.empty((len(sentences), 0))
         return FeatureRows.from_dense([self.features[i].name for i in chosen], matrix)
 
-    def failure(self, error: kernels.NotFiniteError) -> Exception:
+    def failure(self, error: kernels.FunctionError) -> Exception:
         """Say what went wrong when a kernel refused a value: what the feature raised, or that it is not finite."""
         names = ", ".join(feature.name for feature in self.features)
         return self._failure or DataError(f"{error} (of {names})", expected="a finite value")

@@ -16,8 +16,8 @@ struct CycleError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// A function that the caller gave has a value that is not a finite number.
-struct NotFiniteError : std::runtime_error {
+// A function that the caller gave breaks its promises: a value that is not a finite number, or no memory.
+struct FunctionError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 

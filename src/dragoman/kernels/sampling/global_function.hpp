@@ -28,7 +28,7 @@ struct IncrementalFunctions {
 };
 
 inline double checked(double value) {
-    if (!std::isfinite(value)) throw NotFiniteError("a global feature is not a finite number");
+    if (!std::isfinite(value)) throw FunctionError("a global feature is not a finite number");
     return value;
 }
 

@@ -114,7 +114,7 @@ def run_chains(
             threads=threads,
             progress=progress,
         )
-    except kernels.NotFiniteError as error:
+    except kernels.FunctionError as error:
         if functions is None:
             raise
         raise functions.failure(error) from None

@@ -72,7 +72,7 @@ class PhraseRankChains(RankChains):
                 threads=asked.threads,
                 progress=asked.progress,
             )
-        except kernels.NotFiniteError as error:
+        except kernels.FunctionError as error:
             if self._functions is None:
                 raise
             raise self._functions.failure(error) from None

@@ -29,7 +29,7 @@ def extract_rules(
     >>> text = aligned_text(bitext, links_of([[(0, 0), (1, 2), (2, 1)]]))
     >>> found = extract_rules(text, RuleExtraction(min_hole_source=1))
     >>> len(found), (found.counts.sum() / ONE).round().item()
-    (9, 5.0)
+    (12, 5.0)
     """
     with progress.stage("extracting rules") as share:
         return RuleInstances(*kernels.extract_rules(text.arrays, text.links.offsets, options.limits, threads, share))

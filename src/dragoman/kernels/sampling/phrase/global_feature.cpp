@@ -1,5 +1,7 @@
 #include "sampling/phrase/global_feature.hpp"
 
+#include "base/errors.hpp"
+
 namespace dragoman::sampling::phrase {
 
 std::vector<GlobalFeatureView> views_of(const std::vector<GlobalArrays>& features) {
@@ -25,7 +27,7 @@ void GlobalState::evaluate() {
                                                document_.data(), document_offsets_.data()),
                    feature_.incremental->end};
         // Without memory there is nothing to ask, and no plain function either.
-        if (!memory_) throw std::domain_error("a global feature has no memory for its document");
+        if (!memory_) throw FunctionError("a global feature has no memory for its document");
     }
     const std::size_t count = feature_.document ? 1 : targets_.size();
     values_.resize(count);
