@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from dragoman.cli.demo_story import Story, show
@@ -102,10 +102,9 @@ def register(app: typer.Typer) -> None:
         with progress.stage("building the corpus"):
             CORPORA.get(_CORPUS)().build(corpus, seed=1, progress=progress)
         english = Preparation(source_language="en", target_language="en")
-        text = prepare(corpus / "train.kjv", corpus / "train.web", english, threads=workers, progress=progress)
+        training = corpus / "train.kjv", corpus / "train.web"
+        text = prepare(*training, english, first=sentences, threads=workers, progress=progress)
         bitext, settings = text.bitext, text.settings
-        if sentences:
-            bitext = bitext.take(np.arange(min(sentences, len(bitext))))
         trained = train(bitext, settings=settings, casing=text.casing, threads=workers, progress=progress)
         with progress.stage("writing the model"):
             trained.model.save(out / "model")
@@ -124,8 +123,8 @@ def _held_out(out: Path, corpus: Path, tokenise: Tokeniser, share: float) -> dic
     """Prepare a share of the verses to tune and to test on."""
     texts = {}
     for name, verses in _HELD_OUT.items():
-        lines = tokenise_lines(list(read_lines(corpus / name)), "en", tokenise)
-        texts[name] = lines[: max(20, int(share * verses))]
+        lines = list(itertools.islice(read_lines(corpus / name), max(20, int(share * verses))))
+        texts[name] = tokenise_lines(lines, "en", tokenise)
         _write(out / "prepared" / name, texts[name])
     return texts
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,9 +42,18 @@ class Prepared(NamedTuple):
 
 
 def prepare(
-    source: PathLike, target: PathLike, options: Preparation, *, threads: int = 1, progress: Progress = SILENT
+    source: PathLike,
+    target: PathLike,
+    options: Preparation,
+    *,
+    first: int | None = None,
+    threads: int = 1,
+    progress: Progress = SILENT,
 ) -> Prepared:
-    """Read, tokenise and lower-case a parallel text, and learn how its target words are written."""
+    """Read, tokenise and lower-case a parallel text, and learn how its target words are written.
+
+    Of raw text, only so many of the `first` lines are taken.
+    """
     if options.tokenised:
         with progress.stage("reading"):
             bitext = Bitext.read(source, target)
@@ -54,7 +64,7 @@ def prepare(
     for path, language in ((source, options.source_language), (target, options.target_language)):
         languages.append(language or _language_of(path, progress))
         with progress.stage(f"reading {path}"):
-            lines = list(read_lines(path))
+            lines = list(itertools.islice(read_lines(path), first))
             if options.unicode == "NFC":
                 lines = _composed_lines(lines, path, progress)
         lines = tokenise_lines(lines, languages[-1], threads=threads, progress=progress)
