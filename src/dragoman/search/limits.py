@@ -15,8 +15,10 @@ class SearchLimits(Options):
     algorithm: Literal["cube", "stack", "exhaustive", "incremental"] = option(
         "cube", "cube pruning; stack decoding (phrases); incremental search (charts); everything (short sentences only)"
     )
-    pop_limit: int = option(
-        400, "candidates of a stack, or of a span in charts; those that recombine count less", minimum=1
+    pop_limit: int | None = option(
+        None,
+        "candidates of a stack (by default 400) or of a chart's span (200); those that recombine count less",
+        minimum=1,
     )
     stack_size: int = option(200, "stack decoding: hypotheses a stack; 0 is no limit", minimum=0)
     beam_threshold: float | None = option(

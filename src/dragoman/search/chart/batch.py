@@ -21,6 +21,9 @@ from dragoman.search.limits import SearchLimits
 #: The numbers by which the kernel knows the algorithms.
 ALGORITHMS = {"cube": 1, "exhaustive": 2, "incremental": 3}
 
+#: How many candidates of a span are looked at, if nobody says.
+POP_LIMIT = 200
+
 
 class RuleFeature(Protocol):
     """A feature of rules: computed for all rules of a batch at once, before the search."""
@@ -160,7 +163,7 @@ class ChartBatch:
             targets=forced.values,
             target_offsets=forced.offsets,
             algorithm=ALGORITHMS[limits.algorithm if targets is None else "exhaustive"],
-            pop_limit=limits.pop_limit,
+            pop_limit=limits.pop_limit or POP_LIMIT,
             threshold=np.inf if limits.beam_threshold is None else limits.beam_threshold,
             max_size=limits.max_size,
             keep_edges=forests,

@@ -26,6 +26,9 @@ from dragoman.search.phrase.options import PhraseOptions, exit_classes
 #: The numbers by which the kernel knows the algorithms.
 ALGORITHMS = {"stack": 0, "cube": 1, "exhaustive": 2}
 
+#: How many candidates of a stack are looked at, if nobody says.
+POP_LIMIT = 400
+
 
 class LocalFeature(Protocol):
     """A feature of one option in its sentence: computed for all options of a batch at once, before the search."""
@@ -206,7 +209,7 @@ class PhraseBatch:
             reordering_limit=reordering_limit,
             stack_size=limits.stack_size,
             threshold=np.inf if limits.beam_threshold is None else limits.beam_threshold,
-            pop_limit=limits.pop_limit,
+            pop_limit=limits.pop_limit or POP_LIMIT,
             max_size=limits.max_size,
             keep_lattice=lattice,
             threads=threads,
