@@ -110,6 +110,8 @@ protected:
         std::size_t found = 0;
         bool more = false;
         Bytes rest = line;
+        // What is not there is empty, at the line's end: faults have a place.
+        fields.fill(line.last(0));
         for (bool last = false; !last; ++found) {
             const std::size_t length = separator(rest);
             last = length == rest.size();

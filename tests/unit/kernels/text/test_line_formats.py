@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from dragoman import kernels
 from dragoman.core.ragged import Ragged
@@ -103,6 +103,7 @@ def rule_lines(draw, odd=False):
 
 
 @given(st.lists(rule_lines(), max_size=4), st.lists(rule_lines(odd=True), max_size=1))
+@example([], [b"a [X][X] [X] ||| a [X][X] [X] ||| 0.5 1"])  # without the field of the fault
 def test_parse_rules(lines, odd):
     text = b"\n".join([*lines, *odd])
     start = Vocab.of()
