@@ -18,30 +18,6 @@ namespace {
 constexpr std::size_t kSentencesPerBlock = 64;
 constexpr int kMostChunks = 3;
 
-// The suffixes of sentences by their first words, those that are the same so far by position; a sentence's end comes first.
-std::vector<std::int32_t> sorted_suffixes(Words words, Bounds offsets, int depth) {
-    std::vector<std::int32_t> suffixes(words.size()), end(words.size());
-    for (std::size_t i = 0; i + 1 < offsets.size(); ++i)
-        std::fill(end.begin() + offsets[i], end.begin() + offsets[i + 1], static_cast<std::int32_t>(offsets[i + 1]));
-    std::iota(suffixes.begin(), suffixes.end(), 0);
-    std::sort(suffixes.begin(), suffixes.end(), [&](std::int32_t a, std::int32_t b) {
-        const int left = std::min(depth, end[a] - a), right = std::min(depth, end[b] - b);
-        for (int k = 0; k < std::min(left, right); ++k)
-            if (words[a + k] != words[b + k]) return words[a + k] < words[b + k];
-        return left != right ? left < right : a < b;
-    });
-    return suffixes;
-}
-
-auto suffix_array(In1<std::int32_t> words, In1<std::int64_t> offsets, int depth) {
-    std::vector<std::int32_t> suffixes;
-    {
-        nb::gil_scoped_release release;
-        suffixes = sorted_suffixes(view(words), view(offsets), depth);
-    }
-    return give(std::move(suffixes));
-}
-
 // How many rules each initial pair has, which is what each of them counts less of, sentence by sentence.
 auto count_rules(In1<std::int64_t> source_offsets, In1<std::int64_t> target_offsets, In1<std::uint32_t> links,
                  In1<std::int64_t> link_offsets, In1<std::int32_t> limits, int threads, Progress progress) {
@@ -437,8 +413,6 @@ auto look_up_rules(AnyTuple corpus, In1<std::int64_t> link_offsets, In1<std::int
 }  // namespace
 
 void bind_rule_look_up(nb::module_& m) {
-    m.def("suffix_array", &suffix_array, nb::arg("words"), nb::arg("offsets"), nb::arg("depth"),
-          "The positions of all words by what is there: so many words of the sentence, then the position.");
     m.def("count_rules", &count_rules, nb::arg("source_offsets"), nb::arg("target_offsets"), nb::arg("links"),
           nb::arg("link_offsets"), nb::arg("limits"), nb::arg("threads"), nb::arg("progress").none(),
           "The number of rules of each initial pair, and the offsets of the sentences among them.");
