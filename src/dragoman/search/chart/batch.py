@@ -17,6 +17,7 @@ from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
 from dragoman.search.chart.rules import ChartRules
 from dragoman.search.limits import SearchLimits
+from dragoman.search.target_words import lm_words
 
 #: The numbers by which the kernel knows the algorithms.
 ALGORITHMS = {"cube": 1, "exhaustive": 2, "incremental": 3}
@@ -143,7 +144,7 @@ class ChartBatch:
             local=self.local,
             word_offsets=rules.words.offsets,
             words=rules.words.values,
-            lm_words=self._lm_words(),
+            lm_words=lm_words(self.model, rules.vocab, rules.words.values, self._lm_ids),
             automata=[self._automaton(name) for name in self.model.language_models],
             glue_weight=self.weights.get("glue", 0.0),
             glue=self.model.settings.glue,
@@ -188,14 +189,3 @@ class ChartBatch:
         extended, closed = model.left_extensions
         weight = self.weights.get(name, 0.0)
         return (*model.automaton, model.order, model.begin_state, weight, extended, model.bounds, closed)
-
-    def _lm_words(self) -> NDArray[np.int32]:
-        known, rules = len(self.model.target_vocab), self.rules
-        rows = np.empty((len(self._lm_ids), len(rules.words.values)), np.int32)
-        for k, (ids, model) in enumerate(zip(self._lm_ids, self.model.language_models.values(), strict=True)):
-            if len(rules.vocab) > known:
-                new = np.arange(known, len(rules.vocab), dtype=np.int32)
-                found = model.vocab.encode(rules.vocab.decode(new, np.arange(len(new) + 1)))[0]
-                ids = np.concatenate([ids, model.ids_of(model.vocab)[found]])
-            rows[k] = np.where(rules.words.values < 0, rules.words.values, ids[rules.words.values])
-        return rows

@@ -19,9 +19,7 @@ from dragoman.model.features import GRAMMAR_PENALTY
 from dragoman.model.grammar import Grammar
 from dragoman.search.chart.pairs import RulePairs
 from dragoman.search.markup import Given
-
-#: What an untranslated word costs in the feature `unknown_word`, as in Moses.
-UNKNOWN_WORD = -100.0
+from dragoman.search.target_words import UNKNOWN_WORD, unknown_words
 
 #: In place of a grammar, in what the kernel found.
 _UNKNOWN, _GIVEN = -1, -2
@@ -126,7 +124,9 @@ class RuleCollector:
         here = kind == _GIVEN
         sides[here] = count + len(unknown) + node[here]
         sentence = np.searchsorted(match_offsets, unknown, side="right") - 1
-        vocab, words = self._unknown_words(source, source.sentences.offsets[sentence] + found[unknown, 2])
+        vocab, words = unknown_words(
+            self._model, source, source.sentences.offsets[sentence] + found[unknown, 2], drop=self._drop_unknown
+        )
         parts.append(self._alone(words, np.ones(len(unknown), np.int64), UNKNOWN_WORD))
         every = [one for row in spans.values() for one in row]
         vocab, ids, lines = vocab.extend("".join(f"{one.target}\n" for one in every).encode())
@@ -179,14 +179,6 @@ class RuleCollector:
         dense[:, self._columns["word_penalty"]] = -np.diff(before[words.offsets])
         dense[:, self._columns["rule_penalty"]] = 1
         return dense
-
-    def _unknown_words(self, source: Corpus, positions: NDArray[np.int64]) -> tuple[Vocab, Ragged[np.int32]]:
-        vocab = self._model.target_vocab
-        if self._drop_unknown or not len(positions):
-            return vocab, Ragged(np.empty(0, np.int32), np.zeros(len(positions) + 1, np.int64))
-        ids = source.sentences.values[positions]
-        vocab, words, lines = vocab.extend(source.vocab.decode(ids, np.arange(len(ids) + 1)))
-        return vocab, Ragged(words, lines)
 
 
 @dataclass(frozen=True, eq=False)

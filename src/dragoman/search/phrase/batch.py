@@ -22,6 +22,7 @@ from dragoman.model.bundle import Model
 from dragoman.model.features import reordering_features
 from dragoman.search.limits import SearchLimits
 from dragoman.search.phrase.options import PhraseOptions, exit_classes
+from dragoman.search.target_words import lm_words
 
 #: The numbers by which the kernel knows the algorithms.
 ALGORITHMS = {"stack": 0, "cube": 1, "exhaustive": 2}
@@ -106,7 +107,7 @@ class PhraseBatch:
         self._lm_ids = lm_ids
         self._local_features = local_features
         self._lm_names = list(model.language_models)
-        self._lm_words = _lm_words(model, options, lm_ids)
+        self._lm_words = lm_words(model, options.vocab, options.words.values, lm_ids)
         self.sparse = [feature(options) for feature in local_features]
         self.boundary_feature = boundary_feature
         none = np.zeros(len(options), np.int32)
@@ -254,17 +255,3 @@ def boundary_names(feature: BoundaryFeature) -> tuple[str, ...]:
 def _boundary_names(name: str, symbols: tuple[str, ...]) -> tuple[str, ...]:
     lefts = (SPECIAL[EOS], *symbols)
     return tuple(f"{name}.{right}:{left}" for right in (SPECIAL[BOS], *symbols) for left in lefts)
-
-
-def _lm_words(model: Model, options: PhraseOptions, lm_ids: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
-    """Words of all options as ids of each language model, one row a model."""
-    known = len(model.target_vocab)
-    rows = np.empty((len(lm_ids), len(options.words.values)), np.int32)
-    for k, (ids, language_model) in enumerate(zip(lm_ids, model.language_models.values(), strict=True)):
-        if len(options.vocab) > known:
-            new = np.arange(known, len(options.vocab), dtype=np.int32)
-            text = options.vocab.decode(new, np.arange(len(new) + 1))
-            found = language_model.vocab.encode(text)[0]
-            ids = np.concatenate([ids, language_model.ids_of(language_model.vocab)[found]])
-        rows[k] = ids[options.words.values]
-    return rows

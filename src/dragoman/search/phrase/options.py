@@ -16,9 +16,7 @@ from dragoman.core.vocab import Vocab
 from dragoman.model.bundle import Model
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.search.markup import Given
-
-#: What an untranslated word costs in the feature `unknown_word`, as in Moses.
-UNKNOWN_WORD = -100.0
+from dragoman.search.target_words import UNKNOWN_WORD, unknown_words
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,13 +181,13 @@ class OptionCollector:
         covered = np.zeros(len(tokens), bool)
         covered[position[length == 1]] = True
         unknown = np.flatnonzero(~covered)
-        vocab, unknown_words = self._unknown_words(source, unknown)
+        vocab, passed = unknown_words(self._model, source, unknown, drop=self._drop_unknown)
 
         position = np.concatenate([position, unknown])
         length = np.concatenate([length, np.ones(len(unknown), np.int64)])
         order = np.argsort(position * (len(tokens) + 1) + length, kind="stable")
         rows = np.concatenate([rows, np.full((len(unknown), len(self._tables)), -1)])[order]
-        words = Ragged.concatenate([self._targets.take(targets), unknown_words]).take(order)
+        words = Ragged.concatenate([self._targets.take(targets), passed]).take(order)
         is_unknown = (np.arange(len(order)) >= len(targets))[order]
         position, length = position[order], length[order]
         sentence = np.searchsorted(sentences.offsets, position, side="right") - 1
@@ -236,15 +234,6 @@ class OptionCollector:
         if len(self._tables) == 1:
             return spans[0], rows[0], targets[0]
         return _merged(np.concatenate(spans), np.concatenate(rows), np.concatenate(targets))
-
-    def _unknown_words(self, source: Corpus, positions: NDArray[np.int64]) -> tuple[Vocab, Ragged[np.int32]]:
-        vocab = self._model.target_vocab
-        if self._drop_unknown or not len(positions):
-            return vocab, Ragged(np.empty(0, np.int32), np.zeros(len(positions) + 1, np.int64))
-        ids = source.sentences.values[positions]
-        text = source.vocab.decode(ids, np.arange(len(ids) + 1))
-        vocab, words, lines = vocab.extend(text)
-        return vocab, Ragged(words, lines)
 
     def _dense(
         self, rows: NDArray[np.int64], words: Ragged[np.int32], unknown: NDArray[np.bool_]
