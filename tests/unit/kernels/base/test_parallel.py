@@ -36,7 +36,6 @@ finally:
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the limit is one of Linux")
 @pytest.mark.parametrize("threads", [1, 8])
 @pytest.mark.parametrize("there_are", [0, 2])
 def test_threads_that_cannot_be_had(there_are, threads):
