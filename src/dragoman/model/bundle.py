@@ -26,7 +26,7 @@ from dragoman.formats.tagged_text import TaggedText
 from dragoman.model.checksums import CHECKSUMS, checked_files, compare_checksums, write_checksums
 from dragoman.model.corpus_grammar import CorpusGrammar
 from dragoman.model.extra_features import EXTRA_FEATURES
-from dragoman.model.extra_features.feature import ExtraFeature, ModelParts, NeighbourFeature, PairFeature
+from dragoman.model.extra_features.feature import ExtraFeature, ModelParts, NeighbourFeature, PairFeature, SpanFeature
 from dragoman.model.features import (
     CHART_FEATURES,
     CORE_FEATURES,
@@ -142,12 +142,17 @@ class Model:
         return tuple(feature for feature in self._ready.values() if isinstance(feature, PairFeature))
 
     @property
+    def span_features(self) -> tuple[SpanFeature, ...]:
+        """The extra features of spans, which look at the trees of source sentences."""
+        return tuple(feature for feature in self._ready.values() if isinstance(feature, SpanFeature))
+
+    @property
     def boundary_feature(self) -> NeighbourFeature | None:
         """The extra feature of two neighbours, if there is one."""
         return next((feature for feature in self._ready.values() if isinstance(feature, NeighbourFeature)), None)
 
     @cached_property
-    def _ready(self) -> dict[str, PairFeature | NeighbourFeature]:
+    def _ready(self) -> dict[str, PairFeature | SpanFeature | NeighbourFeature]:
         """The extra features, ready for use, by prefix."""
         ready = {}
         for feature, learnt in self.extra_features.items():

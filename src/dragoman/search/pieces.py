@@ -13,21 +13,13 @@ from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
 from dragoman.search.searched import Searched
 from dragoman.search.translation import Phrase, Subtree, Translation
+from dragoman.text.parsed import ParsedLine
+from dragoman.text.words import words_of
 
 Step = TypeVar("Step", Phrase, Subtree)
 
-_WORD = re.compile(r"[^ \t-\r]+")  # ASCII white space separates words, nothing else
 _PAUSE = re.compile(r"[^\w]+")
 _END = re.compile("[.!?…。\uff01\uff1f]+")
-
-
-def words_of(line: str) -> list[str]:
-    """Split a tokenised sentence into its words.
-
-    >>> words_of("la  maison\\u00a0bleue")
-    ['la', 'maison\\xa0bleue']
-    """
-    return _WORD.findall(line)
 
 
 def cut(words: Sequence[str], most: int) -> list[Sequence[str]]:
@@ -44,6 +36,21 @@ def cut(words: Sequence[str], most: int) -> list[Sequence[str]]:
         pieces.append(words[begin:end])
         begin = end
     return [*pieces, words[begin:]]
+
+
+def pieces_of(line: str, most: int) -> list[str]:
+    """Cut a tokenised sentence into pieces of at most so many words; those of a sentence with a tree have their part.
+
+    A constituent that is cut is lost.
+    """
+    words = words_of(line)
+    pieces, begin = [], 0
+    for piece in cut(words, most):
+        end = begin + len(piece)
+        text = " ".join(piece)
+        pieces.append(ParsedLine(text, line.tree.part(begin, end)) if isinstance(line, ParsedLine) else text)
+        begin = end
+    return pieces
 
 
 def _length(window: Sequence[str]) -> int:

@@ -16,9 +16,10 @@ from dragoman.core.shown import shortened
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
-from dragoman.search.pieces import Pieced, batches, cut, words_of
+from dragoman.search.pieces import Pieced, batches, pieces_of
 from dragoman.search.searched import Searched
 from dragoman.search.translation import Translation
+from dragoman.text.words import words_of
 
 #: Sentences that are searched together, for each thread: enough to keep threads busy, few enough to stream.
 BATCH = 16
@@ -106,14 +107,14 @@ class Translator(ABC):
             wanted = None if forced is None else list(itertools.islice(forced, len(part)))
             if wanted is not None and len(wanted) != len(part):
                 raise DataError("there are fewer targets than source sentences", expected="one for each")
-            if len(words := words_of(part[0])) > longest:
+            if len(pieces := pieces_of(part[0], longest)) > 1:
                 if forests or targets is not None or self.markup:
+                    words = len(words_of(part[0]))
                     raise DataError(
-                        f"'{shortened(part[0])}' has {len(words):,} words, and what is longer than {longest:,} is "
+                        f"'{shortened(part[0])}' has {words:,} words, and what is longer than {longest:,} is "
                         "translated in pieces, without n-best lists, hypergraphs, forced translations or markup",
                         expected="a shorter sentence or a larger max-words",
                     )
-                pieces = [" ".join(piece) for piece in cut(words, longest)]
                 starts = range(0, len(pieces), self.threads)
                 yield Pieced(self.search_together(pieces[i : i + self.threads]) for i in starts)
             else:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from dragoman.core.errors import UsageError
-from dragoman.search.pieces import Pieced, batches, cut, joined, words_of
+from dragoman.search.pieces import Pieced, batches, cut, joined
 from dragoman.search.translation import Phrase, Translation
 
 WORDS = st.lists(st.sampled_from(["la", "maison", ",", ".", "?!", "x.y", "。"]), max_size=60)
@@ -31,10 +31,6 @@ def test_pieces_are_the_sentence_and_never_too_long(words, most):
 )
 def test_pieces_end_with_punctuation(text, expected):
     assert "|".join(" ".join(piece) for piece in cut(text.split(), 5)) == expected
-
-
-def test_only_ascii_white_space_separates_words():
-    assert words_of(" a\tb\u00a0c  d\u3000\x1c ") == ["a", "b\u00a0c", "d\u3000\x1c"]
 
 
 def piece(source, text, links=((0, 0),), **features):

@@ -1,7 +1,7 @@
-"""What an extra feature is: options, what it learnt when it was added to a model, and a function of phrase pairs.
+"""What an extra feature is: options, what it learnt when added to a model, and a function of phrase pairs or spans.
 
-A feature looks at all the pairs of a batch at once. Its values are named as they occur, `prefix.something`, and
-weighted by name, so that there may be any number of them; a name without a weight weighs 0.
+A feature looks at all the pairs or spans of a batch at once. Its values are named as they occur, `prefix.something`,
+and weighted by name, so that there may be any number of them; a name without a weight weighs 0.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from dragoman.formats.tagged_text import TaggedText
 from dragoman.model.corpus_grammar import CorpusGrammar
 from dragoman.model.grammar import Grammar
 from dragoman.model.phrase_table import PhraseTable
+from dragoman.text.parsed import SourceTree
 
 T = TypeVar("T", bound=np.integer)
 
@@ -59,6 +60,28 @@ class PairFeature(ABC):
     @abstractmethod
     def __call__(self, pairs: PairsInUse, /) -> FeatureRows:
         """Return a row for each pair."""
+
+    @abstractmethod
+    def has(self, rest: str) -> bool:
+        """Whether there can be a value whose name is `rest` after the prefix and the dot."""
+
+
+@dataclass(frozen=True, eq=False)
+class SpansInUse:
+    """Spans of source sentences on which phrases or rules are used, one row each, and the trees of the sentences."""
+
+    sentence: NDArray[np.int64]
+    begin: NDArray[np.int32]
+    end: NDArray[np.int32]
+    trees: Sequence[SourceTree]
+
+
+class SpanFeature(ABC):
+    """A feature of the span that a phrase or rule covers, by the tree of its sentence, ready for use."""
+
+    @abstractmethod
+    def __call__(self, spans: SpansInUse, /) -> FeatureRows:
+        """Return a row for each span."""
 
     @abstractmethod
     def has(self, rest: str) -> bool:
@@ -102,13 +125,15 @@ class ExtraFeature(Options, ABC):
     prefix: ClassVar[str]
     #: Whether it looks at two neighbours; a chart has no such thing.
     of_neighbours: ClassVar[bool] = False
+    #: Whether it is of spans and looks at the trees of source sentences, which must then be given.
+    of_trees: ClassVar[bool] = False
 
     @abstractmethod
     def learn(self, parts: ModelParts, progress: Progress = SILENT) -> Arrays:
         """Find out what is to be kept with the model."""
 
     @abstractmethod
-    def ready(self, parts: ModelParts, learnt: Arrays) -> PairFeature | NeighbourFeature:
+    def ready(self, parts: ModelParts, learnt: Arrays) -> PairFeature | SpanFeature | NeighbourFeature:
         """Return the feature itself, after a check that `learnt` can be what `learn` gave."""
 
 

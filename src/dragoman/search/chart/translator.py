@@ -26,6 +26,7 @@ from dragoman.search.chart.rules import ChartRules, RuleCollector
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
 from dragoman.search.markup import Given, parse_markup
 from dragoman.search.searched import Searched
+from dragoman.search.spans import Spans, features_of_spans
 from dragoman.search.translation import Translation
 from dragoman.search.translator import Translator
 
@@ -67,7 +68,7 @@ class ChartTranslator(Translator):
             )
         model.check_parts()
         self._rule_features = (*(_on_words(feature) for feature in model.local_features), *rule_features)
-        self._span_features = span_features
+        self._span_features = tuple(span_features)
         limit = model.settings.table_limit if space.table_limit is None else space.table_limit
         self._table_limit = limit
         self._by_score = space.table_limit_by == "score"
@@ -82,18 +83,20 @@ class ChartTranslator(Translator):
     def batch(self, lines: Sequence[str]) -> ChartBatch:
         """Collect and score the rules for some tokenised sentences, which may have markup if that is on."""
         given: list[list[Given]] = []
+        of_trees = features_of_spans(self.model, lines, _spans)
         if self.markup:
             parsed = [parse_markup(line) for line in lines]
             lines, given = [words for words, _ in parsed], [row for _, row in parsed]
         rules = self._collector.collect(Corpus.from_lines(lines), given, threads=self.threads)
-        batch = self._scored(rules)
+        batch = self._scored(rules, of_trees)
         if self._by_score and self._table_limit:
             estimates = batch.estimates(self.threads)
-            batch = self._scored(rules.take(_best_of_sides(rules, estimates, self._table_limit)))
+            batch = self._scored(rules.take(_best_of_sides(rules, estimates, self._table_limit)), of_trees)
         return batch
 
-    def _scored(self, rules: ChartRules) -> ChartBatch:
-        return ChartBatch(self.model, self.weights, rules, self._lm_ids, self._rule_features, self._span_features)
+    def _scored(self, rules: ChartRules, of_trees: Sequence[SpanFeature]) -> ChartBatch:
+        features = (*of_trees, *self._span_features)
+        return ChartBatch(self.model, self.weights, rules, self._lm_ids, self._rule_features, features)
 
     def search_together(
         self, part: Sequence[str], *, forests: bool = False, targets: Sequence[str] | None = None
@@ -185,6 +188,11 @@ class ChartSearched(Searched):
 
 def _on_words(feature: PairFeature) -> RuleFeature:
     return lambda rules: feature(rules.pairs)
+
+
+def _spans(rules: ChartRules) -> Spans:
+    sentence = np.repeat(np.arange(len(rules.match_offsets) - 1), np.diff(rules.match_offsets))
+    return sentence, rules.matches[:, 1], rules.matches[:, 2]
 
 
 def _best_of_sides(rules: ChartRules, estimates: NDArray[np.float64], limit: int) -> NDArray[np.int64]:

@@ -26,6 +26,7 @@ from dragoman.search.phrase.greedy import greedy_search
 from dragoman.search.phrase.lattice import Edges, derivation_features, hypergraph
 from dragoman.search.phrase.options import OptionCollector, PhraseOptions
 from dragoman.search.searched import Searched
+from dragoman.search.spans import Spans, features_of_spans
 from dragoman.search.translation import Phrase, Translation
 from dragoman.search.translator import Translator
 
@@ -84,19 +85,20 @@ class PhraseTranslator(Translator):
     def batch(self, lines: Sequence[str]) -> PhraseBatch:
         """Collect and score the options of some tokenised sentences, which may have markup if that is on."""
         given: list[list[Given]] = []
+        of_trees = features_of_spans(self.model, lines, _spans)
         if self.markup:
             parsed = [parse_markup(line) for line in lines]
             lines, given = [words for words, _ in parsed], [row for _, row in parsed]
         options = self._collector.collect(Corpus.from_lines(lines), given)
-        batch = self._scored(options)
+        batch = self._scored(options, of_trees)
         if self._by_score and self._table_limit:
-            batch = self._scored(options.take(_best_of_spans(options, batch.estimates, self._table_limit)))
+            kept = options.take(_best_of_spans(options, batch.estimates, self._table_limit))
+            batch = self._scored(kept, of_trees)
         return batch
 
-    def _scored(self, options: PhraseOptions) -> PhraseBatch:
-        return PhraseBatch(
-            self.model, self.weights, options, self._lm_ids, self._local_features, self._boundary_feature
-        )
+    def _scored(self, options: PhraseOptions, of_trees: Sequence[LocalFeature]) -> PhraseBatch:
+        features = (*self._local_features, *of_trees)
+        return PhraseBatch(self.model, self.weights, options, self._lm_ids, features, self._boundary_feature)
 
     def search_together(
         self, part: Sequence[str], *, forests: bool = False, targets: Sequence[str] | None = None
@@ -169,6 +171,10 @@ class PhraseSearched(Searched):
 
 def _encoded(batch: PhraseBatch, targets: Sequence[str]) -> Ragged[np.int32]:
     return Ragged(*batch.options.vocab.encode("".join(f"{target}\n" for target in targets).encode()))
+
+
+def _spans(options: PhraseOptions) -> Spans:
+    return options.sentence, options.begin, options.end
 
 
 def _best_of_spans(options: PhraseOptions, estimates: NDArray[np.float64], limit: int) -> NDArray[np.int64]:

@@ -1,0 +1,42 @@
+"""Which models look at trees of source sentences, and what to say if there are none, or no use for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dragoman.core.errors import UsageError
+from dragoman.core.files import PathLike
+from dragoman.core.progress import SILENT, Progress
+from dragoman.formats.penn_trees import TreeFile
+from dragoman.model.bundle import Model
+
+
+def features_of_trees(model: Model) -> list[str]:
+    """The names of the model's features that look at trees."""
+    return [feature.name for feature in model.extra_features if feature.of_trees]
+
+
+def no_trees(model: Model, flag: str = "--trees") -> UsageError:
+    """What to say if such a model is to translate sentences without trees."""
+    names = " and ".join(features_of_trees(model))
+    return UsageError(
+        f"the model's {names} looks at trees of the source sentences: give a file of them with {flag}, or trees= in "
+        "Python"
+    )
+
+
+def trees_for(
+    model: Model,
+    trees: PathLike | Iterable[str] | None,
+    progress: Progress = SILENT,
+    *,
+    flag: str = "--trees",
+) -> TreeFile | None:
+    """Open trees, a file or lines, if the model looks at them; says so if it does not, and refuses to go without."""
+    if not features_of_trees(model):
+        if trees is not None:
+            progress.warn(f"trees are not used: the model has no feature that looks at them ({flag})")
+        return None
+    if trees is None:
+        raise no_trees(model, flag)
+    return TreeFile.read(trees) if isinstance(trees, PathLike) else TreeFile(trees)
