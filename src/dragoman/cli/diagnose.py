@@ -18,15 +18,17 @@ from dragoman.cli.shell.flags import (
     Prepared,
     SourceFile,
     Threads,
+    Trees,
     WeightsFile,
     command,
     refuse_existing,
 )
-from dragoman.cli.shell.loading import load_translator
+from dragoman.cli.shell.loading import SourceText, load_translator
 from dragoman.core.errors import DataError
-from dragoman.core.files import open_output, output_folder, read_lines
+from dragoman.core.files import open_output, output_folder
 from dragoman.core.live import live_progress
 from dragoman.core.progress import Progress
+from dragoman.model.source_trees import trees_for
 from dragoman.sampling.diagnostics.diagnosis import Diagnosis, diagnose as diagnoses
 from dragoman.sampling.diagnostics.results import SentenceDiagnostics
 from dragoman.sampling.diagnostics.summary import Summary, summarise
@@ -57,6 +59,7 @@ def register(app: typer.Typer) -> None:
         limit_words: Annotated[int, typer.Option(min=1, help="Leave out longer sentences.")] = 10,
         sentences: Annotated[int | None, typer.Option(min=1, help="Look at so many sentences, the first.")] = None,
         weights: WeightsFile = None,
+        trees: Trees = None,
         prepared: Prepared = False,
         seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 1,
         force: Force = False,
@@ -72,8 +75,9 @@ def register(app: typer.Typer) -> None:
         refuse_existing(out, force)
         progress = live_progress()
         translator = load_translator(model, weights, limits, space, threads, progress)
-        text = translator.model.preparation(prepared=prepared)
-        lines = _chosen(text.source(read_lines(source)), limit_words, sentences, source, progress)
+        parses = trees_for(translator.model, trees, progress)
+        text = SourceText.read(source, None, translator.model.preparation(prepared=prepared), trees=parses)
+        lines = _chosen(text.lines, limit_words, sentences, source, progress)
         setting = {
             "model": str(model),
             "source": str(source),

@@ -33,7 +33,8 @@ def register(app: typer.Typer) -> None:
         and `reference`. Also: `metrics` (the first is tuned to), `prepared`, `start`, `fixed`, `curves = false` (no
         test scores of each iteration, which halves the work), `correction = "holm"` (p-values corrected for the number
         of pairs), and tables `[loop]`, `[decoding]`, `[search]`, `[space]`,
-        `[ranges]` with the options of `dragoman tune`.
+        `[ranges]` with the options of `dragoman tune`. If the model looks at trees of the source, give `trees` beside
+        each `source`.
 
         To compare decision rules as well, add tables such as `[[decision]]` with `name = "MBR"`, `use = "mbr"` (a rule,
         or a file of `tune-decision`), `evidence = "samples"`, `options = { hypotheses = 500 }`, `sampling = { samples =

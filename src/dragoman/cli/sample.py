@@ -19,6 +19,7 @@ from dragoman.cli.shell.flags import (
     Prepared,
     SourceFile,
     Threads,
+    Trees,
     WeightsFile,
     command,
 )
@@ -27,6 +28,7 @@ from dragoman.core.errors import UsageError
 from dragoman.core.files import open_output
 from dragoman.core.live import live_progress
 from dragoman.formats.samples_jsonl import format_samples
+from dragoman.model.source_trees import trees_for
 from dragoman.sampling.global_features import GLOBAL_FEATURES
 from dragoman.sampling.sampler import Sampled, Sampler
 from dragoman.sampling.schedule import Sampling
@@ -62,6 +64,7 @@ def register(app: typer.Typer) -> None:
             list[str] | None, typer.Option(metavar="NAME=WEIGHT", help="A global feature to try, with its weight.")
         ] = None,
         documents: Documents = None,
+        trees: Trees = None,
         features: Annotated[bool, typer.Option("--features/--no-features", help="Write feature values.")] = True,
         prepared: Prepared = False,
         threads: Threads = None,
@@ -82,7 +85,8 @@ def register(app: typer.Typer) -> None:
             proposal_weights=None if proposal_weights is None else loaded.read_weights(proposal_weights, progress),
             global_features=[GLOBAL_FEATURES.get(name)() for name in named if name not in loaded.global_features],
         )
-        text = SourceText.read(source, documents, loaded.preparation(prepared=prepared))
+        parses = trees_for(loaded, trees, progress)
+        text = SourceText.read(source, documents, loaded.preparation(prepared=prepared), trees=parses)
         parts = sampler.batches(text.lines, seed=seed, documents=text.documents, features=features, progress=progress)
         report = _Report()
         with open_output(out) as stream:

@@ -21,6 +21,7 @@ from dragoman.cli.shell.flags import (
     Prepared,
     SamplingOptions,
     Threads,
+    Trees,
     WeightsFile,
     command,
 )
@@ -33,6 +34,7 @@ from dragoman.core.options import options_from
 from dragoman.decision import RULES
 from dragoman.decision.settings import Decision
 from dragoman.model.bundle import Model
+from dragoman.model.source_trees import trees_for
 from dragoman.sampling.annealing import annealed
 from dragoman.sampling.schedule import Annealing
 from dragoman.search.limits import SearchLimits, SpaceLimits
@@ -55,6 +57,7 @@ def register(app: typer.Typer) -> None:
             "echo 'la maison bleue' | dragoman translate --model model --show",
             "dragoman translate --model model --force test.en test.fr",
             "dragoman translate --model model --decision mbr --decision-option scale=2 test.fr > test.out",
+            "dragoman translate --model model --trees test.trees.gz test.en > test.out",
             "dragoman translate --model model --anneal --documents test.docs test.fr > test.out",
         ],
     )
@@ -77,6 +80,7 @@ def register(app: typer.Typer) -> None:
             list[str] | None, typer.Option(help="NAME=VALUE for --anneal, such as scans=500; repeatable.")
         ] = None,
         weights: WeightsFile = None,
+        trees: Trees = None,
         prepared: Prepared = False,
         words: Annotated[
             bool, typer.Option("--words", help="Print the model's own words: tokenised, and in its case.")
@@ -133,7 +137,10 @@ def register(app: typer.Typer) -> None:
             limits = replace(limits, algorithm="exhaustive")
         progress = live_progress()
         translator = load_translator(model, weights, limits, space, threads, progress, climb=climb, markup=markup)
-        text = SourceText.read(source, documents, translator.model.preparation(prepared=prepared), markup=markup)
+        parses = trees_for(translator.model, trees, progress)
+        text = SourceText.read(
+            source, documents, translator.model.preparation(prepared=prepared), markup=markup, trees=parses
+        )
         form = _restoring(translator.model, prepared=prepared, detokenise=detokenise, words=words)
         printer = _Printer(text, form, show)
         if rule is not None:

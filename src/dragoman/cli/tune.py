@@ -11,7 +11,7 @@ import typer
 
 from dragoman.cli.score import ReferenceFiles
 from dragoman.cli.shell import terminal
-from dragoman.cli.shell.flags import Flags, ModelFolder, Prepared, Restart, Threads, command
+from dragoman.cli.shell.flags import Flags, ModelFolder, Prepared, Restart, Threads, Trees, command
 from dragoman.core.errors import UsageError
 from dragoman.core.live import live_progress
 from dragoman.core.options import options_from
@@ -39,6 +39,7 @@ def register(app: typer.Typer) -> None:
             "dragoman tune --model m --source dev.fr --reference ref --method lus --method-option samples=9999 --out r",
             "dragoman tune --model model --source dev.fr --reference dev.en --evidence hypergraph --out run4",
             "dragoman tune --model m --source dev.fr --reference ref --fix 'lr.*' --range lm=0.2,1 --out run5",
+            "dragoman tune --model m --source dev.en --trees dev.trees --reference dev.fr --method mira --out run6",
             "dragoman translate --model model --weights run < test.fr",
         ],
     )
@@ -73,6 +74,8 @@ def register(app: typer.Typer) -> None:
             Path | None, typer.Option(help="A label for each line of the source, for features of documents.")
         ] = None,
         held_out_documents: Annotated[Path | None, typer.Option(help="The same for the held-out source.")] = None,
+        trees: Trees = None,
+        held_out_trees: Annotated[Path | None, typer.Option(help="The same for the held-out source.")] = None,
         prepared: Prepared = False,
         restart: Restart = False,
         seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 1,
@@ -91,8 +94,9 @@ def register(app: typer.Typer) -> None:
             metric=metric,
             loop=loop,
             course=course,
-            held_out=_held_out(held_out_source, held_out_reference, held_out_documents),
+            held_out=_held_out(held_out_source, held_out_reference, held_out_documents, held_out_trees),
             documents=documents,
+            trees=trees,
             decoding=decoding,
             limits=limits,
             space=space,
@@ -106,12 +110,16 @@ def register(app: typer.Typer) -> None:
         _print(run, model, metric)
 
 
-def _held_out(source: Path | None, references: Sequence[Path] | None, documents: Path | None) -> HeldOut | None:
+def _held_out(
+    source: Path | None, references: Sequence[Path] | None, documents: Path | None, trees: Path | None
+) -> HeldOut | None:
     if (source is None) != (not references):
         raise UsageError("--held-out-source and --held-out-reference go together")
     if documents is not None and source is None:
         raise UsageError("--held-out-documents goes with --held-out-source")
-    return None if source is None else HeldOut(source, tuple(references or ()), documents)
+    if trees is not None and source is None:
+        raise UsageError("--held-out-trees goes with --held-out-source")
+    return None if source is None else HeldOut(source, tuple(references or ()), documents, trees)
 
 
 def _print(run: Run, model: Path, metric: str) -> None:

@@ -20,6 +20,7 @@ from dragoman.cli.shell.flags import (
     SamplingOptions,
     SourceFile,
     Threads,
+    Trees,
     WeightsFile,
     command,
 )
@@ -36,6 +37,7 @@ from dragoman.decision.rule import Evidence
 from dragoman.decision.settings import Decision
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.texts import ReferencedText
+from dragoman.model.source_trees import trees_for
 from dragoman.sampling.schedule import Sampling
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.translator import Translator
@@ -63,6 +65,7 @@ def register(app: typer.Typer) -> None:
         limits: Annotated[SearchLimits, Flags("Search")],
         space: Annotated[SpaceLimits, Flags("Space (the model's own by default)")],
         weights: WeightsFile = None,
+        trees: Trees = None,
         decision_option: DecisionOptions = None,
         evidence: EvidenceChoice = None,
         nbest_size: NBestSize = None,
@@ -82,7 +85,8 @@ def register(app: typer.Typer) -> None:
         chosen = Decision.of(decision, decision_option or [], evidence, nbest_size)
         measure = parse_metric(metric)
         translator = load_translator(model, weights, limits, space, threads, progress)
-        text = ReferencedText.read(source, reference, translator.model.preparation(prepared=prepared))
+        parses = trees_for(translator.model, trees, progress)
+        text = ReferencedText.read(source, reference, translator.model.preparation(prepared=prepared), trees=parses)
         if not text.lines:
             raise DataError("has no sentences", path=source, expected="some to decide about")
         draw = sample_drawer(translator, sampling_option, seed, progress) if chosen.evidence == "samples" else None

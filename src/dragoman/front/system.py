@@ -20,11 +20,13 @@ from dragoman.core.samples import Samples
 from dragoman.core.shown import html_table
 from dragoman.core.weights import Weights
 from dragoman.decision.settings import Decision
+from dragoman.formats.penn_trees import with_trees
 from dragoman.front.run import TuningRun
 from dragoman.front.texts import File, files_of
 from dragoman.model.bundle import Model
 from dragoman.model.moses import import_moses
 from dragoman.model.scfg import import_cdec, import_joshua
+from dragoman.model.source_trees import trees_for
 from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling
 from dragoman.search.limits import SearchLimits, SpaceLimits
@@ -131,6 +133,7 @@ class System:
         evidence: str | None = None,
         samples: int = 1000,
         seed: int = 1,
+        trees: str | PathLike[str] | Iterable[str] | None = None,
         prepared: bool = False,
         **options: Any,
     ) -> str | list[str]:
@@ -138,14 +141,14 @@ class System:
 
         `decision` is the name of a rule (or the file of `tune-decision`) that chooses the translation, such as "mbr"
         or "consensus"; by default the best derivation does. `evidence` is what the rule sees ("nbest", "hypergraph" or
-        "samples", of which there are `samples` a chain), and `options` are those of the rule.
+        "samples", of which there are `samples` a chain), and `options` are those of the rule. `trees` are those of the
+        sentences in Penn brackets, given like the text, if the model looks at them.
         """
         if decision is None and (evidence or options):
             raise UsageError("evidence and options go with a decision")
         preparation = self.model.preparation(prepared=prepared)
-        lines = text.split("\n") if isinstance(text, str) else read_lines(text) if isinstance(text, PathLike) else text
-        lines = list(lines)
-        words = preparation.source(lines)
+        lines = list(_lines(text))
+        words = self._parsed(preparation.source(lines), trees)
         if decision is None:
             found = [translation.text for translation in self.translator.translate(words)]
         else:
@@ -161,22 +164,31 @@ class System:
         parts = chosen.gather(self.translator, words, draw=draw)
         return [line for part in parts for line in chosen.rule.decide(part, threads=self.threads).lines()]
 
-    def explain(self, line: str, *, prepared: bool = False) -> Translation:
+    def explain(self, line: str, *, tree: str | None = None, prepared: bool = False) -> Translation:
         """Translate one sentence and say how: phrases, word links, score and features; shows itself in notebooks."""
-        (translation,) = self.translator.translate([self._words(line, prepared)], features=True)
+        (translation,) = self.translator.translate([self._words(line, tree, prepared)], features=True)
         return translation
 
-    def nbest(self, line: str, size: int = 100, *, distinct: bool = True, prepared: bool = False) -> NBest:
+    def nbest(
+        self, line: str, size: int = 100, *, distinct: bool = True, tree: str | None = None, prepared: bool = False
+    ) -> NBest:
         """Return the best hypotheses of a sentence, with features; of different strings unless `distinct` is False."""
-        (found,) = self.translator.nbest([self._words(line, prepared)], size, distinct=distinct)
+        (found,) = self.translator.nbest([self._words(line, tree, prepared)], size, distinct=distinct)
         return found
 
-    def hypergraph(self, line: str, *, prepared: bool = False) -> Hypergraph:
+    def hypergraph(self, line: str, *, tree: str | None = None, prepared: bool = False) -> Hypergraph:
         """Return all that the search kept of a sentence."""
-        return self.translator.search(self._words(line, prepared))
+        return self.translator.search(self._words(line, tree, prepared))
 
     def sample(
-        self, line: str, samples: int = 1000, *, seed: int = 1, prepared: bool = False, **options: Any
+        self,
+        line: str,
+        samples: int = 1000,
+        *,
+        seed: int = 1,
+        tree: str | None = None,
+        prepared: bool = False,
+        **options: Any,
     ) -> Samples:
         """Draw derivations of a sentence from the model's distribution; `options` are those of `Sampling`.
 
@@ -186,14 +198,23 @@ class System:
         200
         """
         sampler = Sampler.of(self.translator, Sampling.from_dict({"samples": samples, **options}))
-        (found,) = sampler.sample([self._words(line, prepared)], seed=seed)
+        (found,) = sampler.sample([self._words(line, tree, prepared)], seed=seed)
         return found
 
-    def _words(self, line: str, prepared: bool) -> str:
+    def _parsed(
+        self, words: Iterable[str], trees: str | PathLike[str] | Iterable[str] | None, name: str = "trees="
+    ) -> Iterable[str]:
+        """Prepared lines, with their trees if the model looks at these."""
+        given = trees if trees is None or isinstance(trees, PathLike) else _lines(trees)
+        found = trees_for(self.model, given, flag=name)
+        return words if found is None else with_trees(words, found)
+
+    def _words(self, line: str, tree: str | None, prepared: bool) -> str:
         if not isinstance(line, str):
             raise TypeError(f"expected one sentence as a string, found {type(line).__name__}")
-        (words,) = self.model.preparation(prepared=prepared).source([line.replace("\n", " ")])
-        return words
+        words = self.model.preparation(prepared=prepared).source([line.replace("\n", " ")])
+        (found,) = self._parsed(words, None if tree is None else [tree], "tree=")
+        return found
 
     def tune(
         self,
@@ -205,6 +226,8 @@ class System:
         metric: str = "bleu",
         options: Mapping[str, Any] | None = None,
         held_out: tuple[File, File | Sequence[File]] | None = None,
+        trees: File | None = None,
+        held_out_trees: File | None = None,
         seed: int = 1,
         prepared: bool = False,
         progress: Progress | bool = True,
@@ -214,7 +237,8 @@ class System:
 
         `options` are those of the method; `settings` say how long and on what (`iterations`, `nbest`, `evidence`,
         `max_minutes`, ...), see the reference of `dragoman tune`. Learners are judged on the `held_out` source and
-        references. The model must be on disk, because the run remembers where it is.
+        references. `trees` and `held_out_trees` are files of the sources' trees, if the model looks at them. It must
+        be on disk, because the run remembers where it is.
 
         >>> import dragoman as dm, tempfile
         >>> folder = tempfile.mkdtemp()
@@ -237,7 +261,8 @@ class System:
             loop=Loop.from_dict(loop),
             decoding=Decoding.from_dict(decoding),
             course=Course.from_dict(course),
-            held_out=None if held_out is None else HeldOut(Path(held_out[0]), files_of(held_out[1])),
+            held_out=_held_out(held_out, held_out_trees),
+            trees=None if trees is None else Path(trees),
             limits=self.limits,
             space=self.space,
             start=start,
@@ -344,6 +369,17 @@ def train(
     )
     trained.model.save(out)
     return load(out, threads=threads)
+
+
+def _held_out(files: tuple[File, File | Sequence[File]] | None, trees: File | None) -> HeldOut | None:
+    if files is None:
+        return None
+    return HeldOut(Path(files[0]), files_of(files[1]), trees=None if trees is None else Path(trees))
+
+
+def _lines(text: str | PathLike[str] | Iterable[str]) -> Iterable[str]:
+    """The lines of a string, of a file, or those that are given."""
+    return text.split("\n") if isinstance(text, str) else read_lines(text) if isinstance(text, PathLike) else text
 
 
 def _decision(decision: str | Decision, evidence: str | None, options: Mapping[str, Any]) -> Decision:

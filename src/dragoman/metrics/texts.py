@@ -10,6 +10,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
 from dragoman.core.files import read_lines
 from dragoman.core.progress import Progress
+from dragoman.formats.penn_trees import TreeFile, with_trees
 from dragoman.metrics.references import read_references
 from dragoman.text.preparation import TextPreparation
 
@@ -26,10 +27,17 @@ class ReferencedText:
 
     @classmethod
     def read(
-        cls, source: Path, references: Sequence[Path], text: TextPreparation, progress: Progress | None = None
+        cls,
+        source: Path,
+        references: Sequence[Path],
+        text: TextPreparation,
+        progress: Progress | None = None,
+        *,
+        trees: TreeFile | None = None,
     ) -> ReferencedText:
-        """Read a source text and its references; if somebody listens, says what looks odd."""
-        lines = list(text.source(read_lines(source)))
+        """Read a source text and its references, and trees if these matter; if somebody listens, says what is odd."""
+        prepared = text.source(read_lines(source))
+        lines: list[str] = list(prepared) if trees is None else [*with_trees(prepared, trees)]
         found = read_references(references, progress, text)
         if len(found[0]) != len(lines):
             raise DataError(

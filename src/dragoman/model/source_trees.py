@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 
 from dragoman.core.errors import UsageError
@@ -20,8 +21,7 @@ def no_trees(model: Model, flag: str = "--trees") -> UsageError:
     """What to say if such a model is to translate sentences without trees."""
     names = " and ".join(features_of_trees(model))
     return UsageError(
-        f"the model's {names} looks at trees of the source sentences: give a file of them with {flag}, or trees= in "
-        "Python"
+        f"the model has the feature {names}, which looks at trees of the source sentences: give them with {flag}"
     )
 
 
@@ -39,4 +39,4 @@ def trees_for(
         return None
     if trees is None:
         raise no_trees(model, flag)
-    return TreeFile.read(trees) if isinstance(trees, PathLike) else TreeFile(trees)
+    return TreeFile.read(trees) if isinstance(trees, str | os.PathLike) else TreeFile(trees)

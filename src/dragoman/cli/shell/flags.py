@@ -31,6 +31,10 @@ Documents = Annotated[
     Path | None,
     typer.Option("--documents", help="A label for each line; equal ones in a row are a document. By default all are."),
 ]
+Trees = Annotated[
+    Path | None,
+    typer.Option("--trees", help="A tree for each line in Penn brackets, for models whose features look at trees."),
+]
 DecisionOptions = Annotated[
     list[str] | None, typer.Option("--decision-option", help="NAME=VALUE of one of the rule's options; repeatable.")
 ]

@@ -15,11 +15,12 @@ from dragoman.core.options import options_from
 from dragoman.core.progress import Progress, available_cores
 from dragoman.decision.evidence import Draw
 from dragoman.formats.documents import read_documents
+from dragoman.formats.penn_trees import TreeFile
 from dragoman.model.bundle import Model
 from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
-from dragoman.search.markup import prepare_markup, without_markup
+from dragoman.search.markup import parse_markup, prepare_markup, without_markup
 from dragoman.search.translator import Translator
 from dragoman.text.preparation import TextPreparation
 
@@ -62,21 +63,28 @@ class SourceText:
 
     @classmethod
     def read(
-        cls, path: Path, documents: Path | None, preparation: TextPreparation, *, markup: bool = False
+        cls,
+        path: Path,
+        documents: Path | None,
+        preparation: TextPreparation,
+        *,
+        markup: bool = False,
+        trees: TreeFile | None = None,
     ) -> SourceText:
-        """Read a text as it comes; all of it at once only where labels have to be as many."""
+        """Read a text as it comes, and trees in step; all of it at once only where labels have to be as many."""
         waiting: deque[str] = deque()
         blocks: Iterable[Sequence[str]] = read_blocks(path)
-        labels = None
+        labels, progress = None, live_progress()
         if documents is not None:
             lines = [line for block in blocks for line in block]
             blocks, labels = [lines], read_documents(documents, len(lines))
-        if markup:
-            prepared = (_prepared_markup(block, preparation, waiting) for block in blocks)
-        else:
-            progress = live_progress()
-            prepared = (preparation.source(_recorded(block, waiting), progress) for block in blocks)
-        return cls(prepared, labels, waiting)
+        prepared: Iterable[Iterator[str]] = (
+            _prepared_markup(block, preparation, waiting)
+            if markup
+            else preparation.source(_recorded(block, waiting), progress)
+            for block in blocks
+        )
+        return cls(prepared if trees is None else _with_trees(prepared, trees, markup), labels, waiting)
 
     @property
     def lines(self) -> Iterator[str]:
@@ -98,6 +106,12 @@ def _prepared_markup(lines: Iterable[str], preparation: TextPreparation, waiting
     for line in lines:
         waiting.append(without_markup(line, preparation))
         yield prepare_markup(line, preparation)
+
+
+def _with_trees(blocks: Iterable[Iterable[str]], trees: TreeFile, markup: bool) -> Iterator[Iterator[str]]:
+    for block in blocks:
+        yield (trees.attached(line, parse_markup(line)[0] if markup else None) for line in block)
+    trees.finish()
 
 
 def sample_drawer(

@@ -27,6 +27,7 @@ from dragoman.evaluation.experiments.translations import Translations
 from dragoman.evaluation.experiments.workers import run_all
 from dragoman.metrics.references import read_references
 from dragoman.model.bundle import Model
+from dragoman.model.source_trees import features_of_trees
 from dragoman.tuning.runs.job import Job
 from dragoman.tuning.runs.run import Run, check_unchanged
 
@@ -69,6 +70,7 @@ class Experiment:
         plan = Plan.read(path)
         for test in plan.tests:
             read_references(test.references)
+        _check_trees(plan, path)
         text = path.read_text(encoding="utf-8")
         kept = out / _PLAN
         if restart and kept.exists():
@@ -153,3 +155,18 @@ def _translate_untuned(translations: Translations) -> None:
     job = translations.job
     model = Model.load(job.model)
     translations.write(job.start_weights(model), {})
+
+
+def _check_trees(plan: Plan, path: Path) -> None:
+    """Refuse a plan that lacks trees: runs would find out only when they come to a text without."""
+    if not features_of_trees(Model.load(plan.job.model)):
+        return
+    texts: dict[str, Path | None] = {"the tuning set": plan.job.trees}
+    if plan.job.held_out is not None:
+        texts["[held_out]"] = plan.job.held_out.trees
+    texts |= {f"the test set '{test.name}'": test.trees for test in plan.tests}
+    for name, trees in texts.items():
+        if trees is None:
+            raise DataError(
+                f"has no trees for {name}, and the model looks at them", path=path, expected='trees = "FILE"'
+            )

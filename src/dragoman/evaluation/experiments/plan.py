@@ -27,6 +27,9 @@ Methods that learn from samples also look at
     source = "dev2.fr"
     reference = ["dev2.en"]
 
+A model with features of source trees needs `trees = "dev.trees"` beside every `source`: the plan's own, that of
+`[held_out]` and those of the test sets.
+
 Paths are relative to the file. `correction = "holm"` corrects p-values for the number of pairs. Tables `[[decision]]`
 say by which rules to translate, see `plan_decisions.py`.
 """
@@ -55,9 +58,10 @@ from dragoman.tuning.runs.job import HeldOut, Job
 from dragoman.tuning.runs.learning import Course
 from dragoman.tuning.runs.loop import Loop
 
-_TEXTS = ("title", "model", "source", "reference", "documents", "metric", "metrics", "start", "fixed", "prepared")
+_FILES = ("model", "source", "reference", "documents", "trees", "start")
+_TEXTS = ("title", "metric", "metrics", "fixed", "prepared")
 _TABLES = ("loop", "decoding", "course", "held_out", "search", "space", "ranges", "method", "decision", "test")
-_KEYS = frozenset({*_TEXTS, *_TABLES, "runs", "seeds", "curves", "correction"})
+_KEYS = frozenset({*_FILES, *_TEXTS, *_TABLES, "runs", "seeds", "curves", "correction"})
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,7 @@ class TestSet:
     name: str
     source: Path
     references: tuple[Path, ...]
+    trees: Path | None = None
 
     @property
     def folder(self) -> str:
@@ -116,7 +121,8 @@ class Plan:
         """What the model and the texts hold, in a few letters each."""
         found = self.job.content()
         for test in self.tests:
-            found[f"test {test.name}"] = digest([test.source, *reference_files(test.references)])
+            trees = [] if test.trees is None else [test.trees]
+            found[f"test {test.name}"] = digest([test.source, *reference_files(test.references), *trees])
         return found
 
     @classmethod
@@ -164,9 +170,10 @@ def _plan(path: Path, values: Mapping[str, Any]) -> Plan:
         held_out=_held_out(path, values["held_out"]) if "held_out" in values else None,
         limits=SearchLimits.from_dict(values.get("search", {})),
         space=SpaceLimits.from_dict(values.get("space", {})),
-        start=_file(path, values, "start") if "start" in values else None,
+        start=_perhaps(path, values, "start"),
         fixed=tuple(_texts(path, values, "fixed")),
-        documents=_file(path, values, "documents") if "documents" in values else None,
+        documents=_perhaps(path, values, "documents"),
+        trees=_perhaps(path, values, "trees"),
         ranges={name: _bounds(path, name, bounds) for name, bounds in values.get("ranges", {}).items()},
         prepared=_flag(path, values, "prepared", False),
     )
@@ -194,15 +201,16 @@ def _method(path: Path, row: Mapping[str, Any]) -> Method:
 
 
 def _test(path: Path, row: Mapping[str, Any]) -> TestSet:
-    _check_keys(path, row, "test", {"name", "source", "reference"})
+    _check_keys(path, row, "test", {"name", "source", "reference", "trees"})
     source = _file(path, row, "source")
-    return TestSet(str(row.get("name", source.name)), source, _files(path, row, "reference"))
+    trees = _perhaps(path, row, "trees")
+    return TestSet(str(row.get("name", source.name)), source, _files(path, row, "reference"), trees)
 
 
 def _held_out(path: Path, row: Mapping[str, Any]) -> HeldOut:
-    _check_keys(path, row, "held_out", {"source", "reference", "documents"})
-    documents = _file(path, row, "documents") if "documents" in row else None
-    return HeldOut(_file(path, row, "source"), _files(path, row, "reference"), documents)
+    _check_keys(path, row, "held_out", {"source", "reference", "documents", "trees"})
+    documents, trees = (_perhaps(path, row, key) for key in ("documents", "trees"))
+    return HeldOut(_file(path, row, "source"), _files(path, row, "reference"), documents, trees)
 
 
 def _check_keys(path: Path, row: Mapping[str, Any], kind: str, known: set[str]) -> None:
@@ -225,6 +233,10 @@ def _file(path: Path, values: Mapping[str, Any], key: str) -> Path:
     if not file.exists():
         raise DataError(f"says that {key} is '{values[key]}', which is not there", path=path, expected="a path from it")
     return file
+
+
+def _perhaps(path: Path, values: Mapping[str, Any], key: str) -> Path | None:
+    return _file(path, values, key) if key in values else None
 
 
 def _files(path: Path, values: Mapping[str, Any], key: str) -> tuple[Path, ...]:

@@ -21,7 +21,6 @@ from dragoman.decision.rule import Rule
 from dragoman.evaluation.experiments.plan_decisions import PlannedDecision
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.metric import Metric
-from dragoman.metrics.texts import ReferencedText
 from dragoman.model.bundle import Model
 from dragoman.tuning.runs.job import Job
 
@@ -63,7 +62,7 @@ def _points(
     job: Job, decisions: Sequence[PlannedDecision], weights: Weights, threads: int
 ) -> dict[PlannedDecision, dict[float, GridPoint]]:
     model = Model.load(job.model)
-    text = ReferencedText.read(job.source, job.references, model.preparation(prepared=job.prepared))
+    text = job.text(model)
     lines, references = text.lines, text.references
     translator = job.translator(model, weights, threads=threads)
     groups: dict[tuple[int, tuple[object, ...]], list[tuple[PlannedDecision, float]]] = {}

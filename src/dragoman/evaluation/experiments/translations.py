@@ -12,7 +12,9 @@ from dragoman.core.weights import Weights
 from dragoman.evaluation.experiments.plan import TestSet
 from dragoman.evaluation.experiments.plan_decisions import PlannedDecision
 from dragoman.evaluation.experiments.scale_choice import choose_scales
+from dragoman.formats.penn_trees import with_trees
 from dragoman.model.bundle import Model
+from dragoman.model.source_trees import trees_for
 from dragoman.tuning.runs.job import Job
 
 FINAL = "final.txt"
@@ -96,4 +98,6 @@ class Translations:
         return Model.load(self.job.model)
 
     def _lines(self, test: TestSet) -> list[str]:
-        return list(self._model.preparation(prepared=self.job.prepared).source(read_lines(test.source)))
+        lines = self._model.preparation(prepared=self.job.prepared).source(read_lines(test.source))
+        trees = trees_for(self._model, test.trees)
+        return list(lines) if trees is None else [*with_trees(lines, trees)]

@@ -23,6 +23,7 @@ from dragoman.metrics.metric import Scorer
 from dragoman.metrics.references import read_references, reference_files
 from dragoman.metrics.texts import ReferencedText
 from dragoman.model.bundle import Model, model_digest
+from dragoman.model.source_trees import trees_for
 from dragoman.sampling.documents import document_bounds
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.searched import Searched
@@ -44,11 +45,12 @@ from dragoman.tuning.runs.run import Run
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Texts on which learners are judged, with a file of labels of documents if the model looks at these."""
+    """Texts on which learners are judged, with files of labels of documents and of trees if the model looks at them."""
 
     source: Path
     references: tuple[Path, ...]
     documents: Path | None = None
+    trees: Path | None = None
 
     def description(self) -> dict[str, Any]:
         """The paths, for a run's folder."""
@@ -56,6 +58,7 @@ class HeldOut:
             "source": str(self.source),
             "reference": [str(path) for path in self.references],
             "documents": "" if self.documents is None else str(self.documents),
+            **({} if self.trees is None else {"trees": str(self.trees)}),
         }
 
 
@@ -65,7 +68,7 @@ class Job:
 
     `loop` and `decoding` are for methods that optimise what is decoded, `course` and `held_out` for those that learn
     from samples (`loop.keep` for both); without held-out text these are judged on the tuning set. `documents` is a file
-    of labels, for features of documents.
+    of labels, for features of documents, `trees` one of the trees of the source, for features that look at these.
     `fixed` are patterns (`lr.*`) of features whose weights stay as they are; `ranges` are patterns with the least and
     the largest weight for random starts, in place of the usual ones.
     """
@@ -80,6 +83,7 @@ class Job:
     course: Course = Course()
     held_out: HeldOut | None = None
     documents: Path | None = None
+    trees: Path | None = None
     limits: SearchLimits = SearchLimits()
     space: SpaceLimits = SpaceLimits()
     start: Path | Weights | None = None
@@ -114,6 +118,7 @@ class Job:
             "decoding": self._decoding.to_dict(),
             "search": self.limits.to_dict(),
             "space": self.space.to_dict(),
+            **({} if self.trees is None else {"trees": str(self.trees)}),
         }
         if isinstance(self.tuner, Learner):
             del values["decoding"]
@@ -128,11 +133,12 @@ class Job:
         if isinstance(self.start, Path):
             start = self.start / "weights.txt" if self.start.is_dir() else self.start
             files["start"] = [start]
-        if self.documents is not None:
-            files["documents"] = [self.documents]
+        files |= {} if self.documents is None else {"documents": [self.documents]}
+        files |= {} if self.trees is None else {"trees": [self.trees]}
         if held is not None:
             files |= {"held_out_source": [held.source], "held_out_reference": reference_files(held.references)}
             files |= {} if held.documents is None else {"held_out_documents": [held.documents]}
+            files |= {} if held.trees is None else {"held_out_trees": [held.trees]}
         return {"model": model_digest(self.model)} | {name: digest(paths) for name, paths in files.items()}
 
     def run(self, out: Path, *, restart: bool = False, threads: int = 1, progress: Progress = SILENT) -> Run:
@@ -162,7 +168,7 @@ class Job:
         hypergraphs = self._decoding.evidence == "hypergraph"
         if not (tuner.takes_hypergraphs if hypergraphs else tuner.takes_lists):
             raise UsageError(f"{tuner.name} works on {'n-best lists' if hypergraphs else 'hypergraphs'} only")
-        text = self._text(model, self.source, self.references, progress)
+        text = self.text(model, progress)
         # Global features are in no evidence of a search, so that their weights stay as they are.
         names = [name for name in self.tuned(model) if name not in model.global_features]
         if not (names or model.sparse_prefixes):
@@ -180,7 +186,7 @@ class Job:
 
     def _lesson(self, model: Model, threads: int, progress: Progress) -> tuple[Lesson, Judge]:
         """What a learner needs, and who judges it."""
-        text = self._text(model, self.source, self.references, progress)
+        text = self.text(model, progress)
         labels = None if self.documents is None else read_documents(self.documents, len(text))
         translator = self.translator(model, threads=threads)
         lesson = Lesson(
@@ -196,7 +202,7 @@ class Job:
         if self.held_out is None:
             progress.note("without held-out text, weights are judged on the tuning set itself")
         else:
-            judged = self._text(model, self.held_out.source, self.held_out.references, progress)
+            judged = self._text(model, self.held_out, progress, "--held-out-trees")
             file = self.held_out.documents
             labels = None if file is None else read_documents(file, len(judged))
             both = len(set(judged.lines) & set(text.lines))
@@ -237,9 +243,14 @@ class Job:
     def _evidence(self) -> type[Decoded]:
         return DecodedGraphs if self._decoding.evidence == "hypergraph" else DecodedLists
 
-    def _text(self, model: Model, source: Path, references: Sequence[Path], progress: Progress) -> ReferencedText:
-        """Sentences as the model wants them, with their references."""
-        return ReferencedText.read(source, references, model.preparation(prepared=self.prepared), progress)
+    def text(self, model: Model, progress: Progress | None = None) -> ReferencedText:
+        """The tuning set as the model wants it, with its references."""
+        return self._text(model, self, progress, "--trees")
+
+    def _text(self, model: Model, files: Job | HeldOut, progress: Progress | None, flag: str) -> ReferencedText:
+        preparation = model.preparation(prepared=self.prepared)
+        trees = trees_for(model, files.trees, progress or SILENT, flag=flag)
+        return ReferencedText.read(files.source, files.references, preparation, progress, trees=trees)
 
     def _scorer(self, text: ReferencedText) -> Scorer:
         return parse_metric(self.metric).scorer(text.references)
