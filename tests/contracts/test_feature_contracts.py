@@ -5,10 +5,10 @@ import pytest
 
 from dragoman.model.bundle import Model
 from dragoman.model.extra_features import EXTRA_FEATURES
-from dragoman.model.extra_features.feature import PairFeature
+from dragoman.model.extra_features.feature import PairFeature, SpanFeature, SpansInUse
 from dragoman.search.phrase.batch import boundary_names
 from dragoman.search.phrase.translator import PhraseTranslator
-from oracles import extra_features, phrase_space
+from oracles import extra_features, phrase_space, trees as random_trees
 
 pytestmark = pytest.mark.filterwarnings("ignore:only .* target phrases occur")
 
@@ -42,7 +42,16 @@ def test_values_are_named_after_the_feature_and_do_not_depend_on_the_batch(name,
     lines = [*(phrase_space.random_sentence(rng, 5) for _ in range(4)), ""]
     together, alone = options_of(model, lines), [options_of(model, [line]) for line in lines]
     (feature,) = model._ready.values()
-    if isinstance(feature, PairFeature):
+    if isinstance(feature, SpanFeature):
+        trees = [random_trees.parsed(rng, line).tree for line in lines]
+
+        def spans(options, first):
+            return SpansInUse(options.sentence, options.begin, options.end, trees[first:])
+
+        rows = feature(spans(together, 0))
+        assert _rows(rows) == [row for i, one in enumerate(alone) for row in _rows(feature(spans(one, i)))]
+        names = rows.names
+    elif isinstance(feature, PairFeature):
         rows, single = feature(together), [row for one in alone for row in _rows(feature(one))]
         assert _rows(rows) == single
         names = rows.names
@@ -69,3 +78,9 @@ def test_the_same_model_learns_the_same(name):
         assert ours.keys() == theirs.keys()
         for key in ours:
             np.testing.assert_array_equal(ours[key], theirs[key])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_features_of_spans_say_that_they_look_at_trees(name):
+    (feature,) = model_with(name, 1)._ready.values()
+    assert EXTRA_FEATURES.get(name).of_trees == isinstance(feature, SpanFeature)

@@ -11,6 +11,7 @@ import dragoman as dm
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import Progress
 from dragoman.core.weights import Weights
+from dragoman.model.extra_features import EXTRA_FEATURES
 
 
 @pytest.fixture(scope="module")
@@ -224,3 +225,34 @@ def test_grammars_of_cdec_and_joshua_translate(tmp_path):
     assert theirs.weights["tm.fwd"] == 1
     joshua = dm.load_joshua(tmp_path / "joshua", lm=[lm], scores=["fwd"], threads=1, progress=False)
     assert joshua.translate("maison la") == "the house"
+
+
+def test_trees_come_with_the_text(model, folder):
+    rich = dm.System(model.model.with_features([EXTRA_FEATURES.get("syntax")()])).save(folder / "syntactic")
+    rich = rich.with_weights({"syntax.NP.equal": 0.5, "syntax.NP.cross": -0.5})
+    line, tree = "Un homme dort.", "(S (NP (DT Un) (NN homme)) (VP (VBZ dort)) (. .))"
+    assert rich.explain(line, tree=tree).features["syntax.NP.equal"] > 0
+    assert rich.translate(line, trees=tree) == rich.translate([line], trees=[tree])[0] == "A man sleeps."
+    file = folder / "trees"
+    file.write_text(f"{tree}\n()\n", encoding="utf-8")
+    assert rich.translate([line, line], trees=file, decision="mbr") == ["A man sleeps."] * 2
+    for found in (rich.nbest(line, 2, tree=tree), rich.sample(line, 20, tree=tree), rich.hypergraph(line, tree=tree)):
+        assert "syntax.NP.equal" in found.features.names
+    with pytest.raises(UsageError, match="give them with trees="):
+        rich.translate(line)
+    with pytest.raises(UsageError, match="give them with tree="):
+        rich.explain(line)
+    with pytest.raises(DataError, match=r"trees: there are more trees than sentences"):
+        rich.translate([line], trees=file)
+
+
+def test_tuning_takes_trees(model, folder):
+    rich = dm.System(model.model.with_features([EXTRA_FEATURES.get("syntax")(grain="coarse")])).save(folder / "coarse")
+    texts = folder / "dev.fr", folder / "dev.en"
+    count = len(texts[0].read_text(encoding="utf-8").splitlines())
+    (folder / "none").write_text("()\n" * count, encoding="utf-8")
+    settings = {"iterations": 1, "progress": Progress(), "trees": folder / "none"}
+    run = rich.tune(*texts, out=folder / "with-trees", options={"restarts": 1}, **settings)
+    assert run.options["trees"] == str(folder / "none")
+    with pytest.raises(UsageError, match="give them with --held-out-trees"):
+        rich.tune(*texts, out=folder / "other", method="risk-sentence", held_out=texts, **settings)

@@ -1,0 +1,26 @@
+"""Who needs trees, and what is said to those who give none or too many."""
+
+import numpy as np
+import pytest
+
+from dragoman.core.errors import UsageError
+from dragoman.core.progress import DragomanWarning
+from dragoman.model.extra_features import EXTRA_FEATURES
+from dragoman.model.source_trees import trees_for
+from oracles import phrase_space
+
+
+def test_trees_are_opened_where_a_feature_looks_at_them(tmp_path):
+    plain = phrase_space.random_model(np.random.default_rng(1))
+    model = plain.with_features([EXTRA_FEATURES.get("syntax")(), EXTRA_FEATURES.get("phrase-length")()])
+    file = tmp_path / "trees"
+    file.write_text("(NP (NN f0))\n", encoding="utf-8")
+    for given in (file, str(file), ["(NP (NN f0))"]):
+        assert trees_for(model, given).attached("f0").tree.labels == ("NP",)
+    with pytest.raises(
+        UsageError, match=r"the feature syntax, which looks at trees .*: give them with --held-out-trees"
+    ):
+        trees_for(model, None, flag="--held-out-trees")
+    assert trees_for(plain, None) is None
+    with pytest.warns(DragomanWarning, match="trees are not used: the model has no feature that looks at them"):
+        assert trees_for(plain, file) is None
