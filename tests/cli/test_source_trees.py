@@ -68,7 +68,7 @@ def test_every_command_takes_trees(dragoman, translate, syntactic):
     done = dragoman("sample", *model, *source, "--samples", 5, "--burn-in", 1, "--out", syntactic / "samples")
     assert done.code == 0, done.err
     assert "syntax.cross" in (syntactic / "samples").read_text(encoding="utf-8")
-    flags = ["--samples", 20, "--burn-in", 2, "--sentences", 2, "--limit-words", 30, "--out", syntactic / "diagnosis"]
+    flags = ["--samples", 5, "--burn-in", 1, "--sentences", 1, "--limit-words", 30, "--out", syntactic / "diagnosis"]
     done = dragoman("diagnose", *model, *source, *flags, "--table-limit", 1, "--reordering-limit", 0)
     assert done.code == 0, done.err
     flags = ["--decision", "mbr", "--grid", "scale=1,2", "--out", syntactic / "decision"]
@@ -84,18 +84,21 @@ def test_tuning_weighs_the_features(dragoman, syntactic):
     dev = ["--source", syntactic / "dev.s", "--reference", syntactic / "dev.t", "--trees", syntactic / "dev.trees.gz"]
     start = syntactic / "start"
     weights = Weights.read(syntactic / "m" / "weights.txt")
-    Weights(dict.fromkeys(weights, -0.2)).write(start)
+    begun = Weights(dict.fromkeys(weights, -0.1)).updated({"phrase_penalty": 0.0, **SYNTAX})
+    begun.write(start)
     flags = ["--model", syntactic / "m", "--prepared", "--threads", 1, "--iterations", 2, "--start", start]
     for method in ("mert", "pro", "mira"):
         run = syntactic / method
         done = dragoman("tune", *flags, *dev, "--method", method, "--out", run)
         assert done.code == 0, done.err
         found = Weights.read(run / "weights" / "001.txt")
-        assert any(found.get(name, 0.0) for name in SYNTAX), method
+        assert any(found[name] != begun[name] for name in SYNTAX), method
     fixed = ["--method", "mira", "--fix", "syntax.*"]
     done = dragoman("tune", *flags, *dev, *fixed, "--range", "syntax.cross=-1,0", "--out", syntactic / "fixed")
     assert done.code == 0, done.err
-    assert not [name for name in Weights.read(syntactic / "fixed" / "weights.txt") if name.startswith("syntax.")]
+    found = Weights.read(syntactic / "fixed" / "weights" / "001.txt")
+    assert {name: found[name] for name in SYNTAX} == SYNTAX
+    assert found["lm"] != begun["lm"]
     # Other trees under the same name are other text.
     (syntactic / "dev.trees.gz").write_bytes(b"()\n" * 12)
     done = dragoman("tune", *flags, *dev, "--method", "mira", "--out", syntactic / "mira")
