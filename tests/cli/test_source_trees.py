@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 
 import numpy as np
 import pytest
@@ -78,6 +79,14 @@ def test_every_command_takes_trees(dragoman, translate, syntactic):
     for others in (["--decision", syntactic / "decision"], ["--anneal"], ["--force", syntactic / "test.t"]):
         done = translate(*given, *others)
         assert (done.code, len(done.out.splitlines())) == (0, 6), done.err
+
+
+def test_trees_are_of_the_words_between_tags(translate, syntactic):
+    lines = (syntactic / "test.s").read_text(encoding="utf-8").splitlines()
+    marked = [re.sub(r"^(\S+)", r'<x translation="given">\1</x>', line) for line in lines]
+    done = translate("--markup", "--trees", syntactic / "test.trees", stdin="".join(f"{m}\n" for m in marked).encode())
+    assert done.code == 0, done.err
+    assert all("given" in line.split() for line in done.out.splitlines())
 
 
 def test_tuning_weighs_the_features(dragoman, syntactic):
