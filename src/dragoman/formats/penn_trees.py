@@ -65,23 +65,18 @@ def parse_tree(line: str) -> BracketedTree:
     leaves: list[str] = []
     labels: list[str] = []
     spans: list[tuple[int, int]] = []
-    opened: list[tuple[str, int, bool]] = []  # around the current bracket; not by calls, because trees may be deep
-    label, first, inner = "", 0, False
+    opened: list[tuple[str, int]] = []  # labels, and where they begin; no calls in calls, because trees may be deep
     for tag, leaf, opening, name, closing, word in _TOKEN.findall(line):
         if tag:
             if tag != _TRACE:
                 leaves.append(leaf)
-            inner = True
         elif opening:
-            opened.append((label, first, inner))
-            label, first, inner = name, len(leaves), False
+            opened.append((name, len(leaves)))
         elif closing and opened:
-            # What is around one word only, without a bracket of its own, is a part of speech.
-            if label and len(leaves) > first + (not inner):
+            label, first = opened.pop()
+            if label and len(leaves) > first:
                 labels.append(_category(label))
                 spans.append((first, len(leaves)))
-            label, first, _ = opened.pop()
-            inner = True
         elif word and opened:
             leaves.append(word)
         else:
