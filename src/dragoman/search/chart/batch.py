@@ -15,7 +15,8 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.ragged import Ragged
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
-from dragoman.search.chart.holes import HoleRows, by_class, classes_of_rules
+from dragoman.model.extra_features.feature import HoleRows
+from dragoman.search.chart.holes import by_class, classes_of_rules
 from dragoman.search.chart.rules import ChartRules
 from dragoman.search.limits import SearchLimits
 from dragoman.search.target_words import lm_words
@@ -47,7 +48,7 @@ class HoleFeature(Protocol):
     """A feature of what a rule does with its holes and of where they are: for all rules and matches at once."""
 
     def __call__(self, rules: ChartRules, /) -> HoleRows:
-        """Return the classes of the rules, and a row for each class on each of `rules.matches`."""
+        """Return the classes of the rules, the kinds of `rules.matches`, and a row for each of both together."""
         ...
 
 

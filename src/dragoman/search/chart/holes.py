@@ -7,34 +7,21 @@ rules on all spans are a small table, known before the search.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman import kernels
 from dragoman.core.errors import UsageError
-from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.weights import Weights
+from dragoman.model.extra_features.feature import HoleRows
+
+if TYPE_CHECKING:
+    from dragoman.search.chart.rules import ChartRules
 
 #: A class is kept in a byte.
 MOST_CLASSES = 256
-
-
-@dataclass(frozen=True, eq=False)
-class HoleRows:
-    """A rule of class c on a match of kind k has row `k * classes + c` of `rows`."""
-
-    class_of_rule: NDArray[np.integer]
-    classes: int
-    kind_of_match: NDArray[np.integer]
-    rows: FeatureRows
-
-    def numbers(self, rules: NDArray[np.integer], matches: NDArray[np.integer]) -> NDArray[np.int64]:
-        """The rows of rules on matches, -1 where there is no rule."""
-        used = (rules >= 0) & (matches >= 0)
-        numbers = np.full(len(rules), -1, np.int64)
-        numbers[used] = self.kind_of_match[matches[used]] * np.int64(self.classes) + self.class_of_rule[rules[used]]
-        return numbers
 
 
 def by_class(holes: HoleRows, weights: Weights) -> NDArray[np.float64]:
@@ -62,3 +49,38 @@ def classes_of_rules(features: Sequence[HoleRows], rules: int) -> tuple[NDArray[
         if len(rows) > MOST_CLASSES:
             raise UsageError(f"features of holes tell {len(rows):,} classes apart; expected at most {MOST_CLASSES}")
     return joint.astype(np.uint8), rows
+
+
+def hole_symbols(rules: ChartRules) -> NDArray[np.int32]:
+    """Which symbols of each source side are its holes; beyond its end if there are none."""
+    symbols = np.full((len(rules.first_rule) - 1, 2), np.iinfo(np.int32).max, np.int32)
+    side, begin, _, first, end, second, _ = rules.matches.T
+    # All matches of a side have them in the same places.
+    holed = first >= 0
+    symbols[side[holed], 0] = (first - begin)[holed]
+    holed = second >= 0
+    symbols[side[holed], 1] = (second - begin - (end - first - 1))[holed]
+    return symbols
+
+
+def reordered_holes(rules: ChartRules) -> NDArray[np.bool_]:
+    """Whether rules reorder their holes: these cross a link, or each other. Without links, only the latter is known."""
+    symbols, parts, first = hole_symbols(rules), [], 0
+    for number in [*range(len(rules.grammars)), -1]:
+        # Rules stand in the order of their grammars, those that are in none last.
+        here = slice(first, first + int(np.count_nonzero(rules.grammar == number)))
+        links = rules.grammars[number].alignments if number >= 0 else None
+        words = rules.words.offsets[here.start : here.stop + 1]
+        parts.append(
+            kernels.reordered_holes(
+                rules.side[here],
+                symbols,
+                rules.words.values[words[0] : words[-1]],
+                words - words[0],
+                rules.row[here] if links is not None else np.full(here.stop - here.start, -1, np.int64),
+                links.values if links is not None else np.empty(0, np.uint16),
+                links.offsets if links is not None else np.zeros(1, np.int64),
+            )
+        )
+        first = here.stop
+    return np.concatenate(parts).astype(bool)

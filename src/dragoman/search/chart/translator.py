@@ -70,7 +70,7 @@ class ChartTranslator(Translator):
         model.check_parts()
         self._rule_features = (*(_on_words(feature) for feature in model.local_features), *rule_features)
         self._span_features = span_features
-        self._hole_features = hole_features
+        self._hole_features = (*model.hole_features, *hole_features)
         limit = model.settings.table_limit if space.table_limit is None else space.table_limit
         self._table_limit = limit
         self._by_score = space.table_limit_by == "score"

@@ -1,0 +1,119 @@
+"""Words that are copied: all alike, numbers, names."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.options import option
+from dragoman.core.progress import SILENT, Progress
+from dragoman.core.store import Arrays
+from dragoman.core.vocab import SPECIAL, UNK
+from dragoman.model.extra_features.feature import (
+    ExtraFeature,
+    ModelParts,
+    PairFeature,
+    PairsInUse,
+    learnt_array,
+    named_rows,
+)
+
+#: The classes that there are, by the bits that they are kept in.
+_CLASSES = ("identity", "number", "name")
+
+
+@dataclass(frozen=True)
+class RuleClass(ExtraFeature):
+    """`rc.number`: pairs and rules that copy numbers; the penalties of Chiang, Marton & Resnik (2008), section 5.1.
+
+    A phrase pair or rule is counted if its target words are its source words in the same order: under `identity` if it
+    is one word, under `number` or `name` if all its words match the pattern. Of rules, the words that they have
+    themselves are looked at. The paper's penalties of all rules and of glue are the features `rule_penalty` and `glue`
+    that hierarchical models have anyway, and words that the model does not know are those of `unknown_word`.
+    """
+
+    name = "rule-class"
+    prefix = "rc"
+
+    classes: str = option("identity+number+name", "which classes are counted, joined by +")
+    number_pattern: str = option(
+        r"[+-]?\d+([.,:/-]\d+)*(st|nd|rd|th|er|re|e|ème|\.|%)?",
+        "pattern of numbers, dates and ordinals (a regular expression; on the command line, a comma is \\x2c)",
+    )
+    name_pattern: str = option(
+        r"[A-ZÀ-ÖØ-Þ\u0391-\u03a9\u0401-\u042f][\w.'\u2019-]*", "pattern of names: capitalised words"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for one in self._chosen:
+            if one not in _CLASSES:
+                raise UsageError(f"classes has '{one}'; expected some of {'+'.join(_CLASSES)}")
+        for pattern in (self.number_pattern, self.name_pattern):
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise UsageError(f"the pattern '{pattern}' is no regular expression: {error}") from None
+
+    @property
+    def _chosen(self) -> list[str]:
+        return self.classes.split("+")
+
+    def learn(self, parts: ModelParts, progress: Progress = SILENT) -> Arrays:
+        """Find what each source word is as a target word, and its classes."""
+        copies = parts.source_vocab.map_to(parts.target_vocab).astype(np.int32)
+        copies[: len(SPECIAL)] = UNK
+        patterns = {"identity": "", "number": self.number_pattern, "name": self.name_pattern}
+        classes = np.zeros(len(copies), np.uint8)
+        words = list(parts.source_vocab)
+        for bit, one in enumerate(_CLASSES):
+            if one in self._chosen:
+                matches = re.compile(patterns[one] or ".*", re.DOTALL).fullmatch
+                for word in np.flatnonzero(copies != UNK).tolist():
+                    classes[word] |= (matches(words[word]) is not None) << bit
+        return {"copies": copies, "classes": classes}
+
+    def ready(self, parts: ModelParts, learnt: Arrays) -> PairFeature:
+        """Return the feature."""
+        copies = learnt_array(learnt, "copies", np.int32, below=len(parts.target_vocab))
+        classes = learnt_array(learnt, "classes", np.uint8, below=1 << len(_CLASSES))
+        if not len(copies) == len(classes) == len(parts.source_vocab):
+            raise DataError("the arrays of copied words do not fit together", expected="what the feature had learnt")
+        return Copies(self.prefix, tuple(self._chosen), copies, classes)
+
+
+@dataclass(frozen=True, eq=False)
+class Copies(PairFeature):
+    """Counts pairs that copy their words; `copies` are source words as target words, `classes` bits of source words."""
+
+    prefix: str
+    chosen: tuple[str, ...]
+    copies: NDArray[np.int32]
+    classes: NDArray[np.uint8]
+
+    def __call__(self, pairs: PairsInUse, /) -> FeatureRows:
+        """Return a row for each pair."""
+        source, target = pairs.source_words, pairs.words
+        bits = np.zeros(len(source), np.uint8)
+        even = np.flatnonzero((source.lengths == target.lengths) & (source.lengths > 0))
+        for length in np.unique(source.lengths[even]).tolist():
+            rows = even[source.lengths[even] == length]
+            same, of_all = np.ones(len(rows), bool), np.full(len(rows), 0xFF if length == 1 else 0xFE, np.uint8)
+            for i in range(length):
+                words = source.values[source.offsets[rows] + i]
+                same &= (words != UNK) & (self.copies[words] == target.values[target.offsets[rows] + i])
+                of_all &= self.classes[words]
+            bits[rows] = np.where(same, of_all, 0)
+        found = (bits[:, None] >> np.arange(len(_CLASSES), dtype=np.uint8)) & 1
+        row, ids = np.nonzero(found)
+        names = [f"{self.prefix}.{one}" for one in _CLASSES]
+        return named_rows(len(source), row, ids.astype(np.int32), names)
+
+    def has(self, rest: str) -> bool:
+        """Whether `rest` is the name of a class that is counted."""
+        return rest in self.chosen
