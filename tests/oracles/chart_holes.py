@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dragoman.core.feature_rows import FeatureRows
-from dragoman.search.chart.holes import HoleRows
+from dragoman.model.extra_features.feature import HoleRows
 from dragoman.search.chart.rules import ChartRules
 from oracles.chart_space import Rule, Span
 

@@ -8,7 +8,7 @@ import pytest
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.weights import Weights
-from dragoman.search.chart.holes import HoleRows
+from dragoman.model.extra_features.feature import HoleRows
 from dragoman.search.chart.translator import ChartTranslator
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from oracles import chart_space

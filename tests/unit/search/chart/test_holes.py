@@ -8,7 +8,11 @@ import pytest
 from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.weights import Weights
-from dragoman.search.chart.holes import HoleRows, by_class, classes_of_rules
+from dragoman.model.extra_features.feature import HoleRows
+from dragoman.search.chart.holes import by_class, classes_of_rules
+from dragoman.search.chart.translator import ChartTranslator
+from oracles import chart_space, linked_rules
+from oracles.rule_table import is_reordered
 
 
 def of_classes(numbers, classes):
@@ -50,3 +54,25 @@ def test_classes_that_are_none_are_refused(numbers):
 def test_more_classes_than_a_byte_tells_apart_are_refused():
     with pytest.raises(UsageError, match="tell 300 classes apart; expected at most 256"):
         classes_of_rules([of_classes(range(300), 300)], 300)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_holes_are_reordered_if_they_cross_a_link_or_each_other(seed):
+    rng = np.random.default_rng(seed)
+    model = linked_rules.with_random_links(chart_space.random_model(rng, grammars=2, rules=30), rng)
+    lines = [*(chart_space.random_sentence(rng, 8) for _ in range(5)), ""]
+    rules = ChartTranslator(model).batch(lines).rules
+    every = [linked_rules.sides(grammar) for grammar in rules.grammars]
+    found = 0
+    for (grammar, row), reordered in zip(
+        zip(rules.grammar.tolist(), rules.row.tolist(), strict=True), rules.reordered.tolist(), strict=True
+    ):
+        expected = [False, False]
+        if grammar >= 0:
+            source, target = ([-1 - s if s < 0 else str(s) for s in side] for side in every[grammar][row])
+            links = [divmod(link, 256) for link in rules.grammars[grammar].alignments[row].tolist()]
+            for hole in (symbol for symbol in source if isinstance(symbol, int)):
+                expected[hole] = is_reordered(source, target, links, hole)
+        assert reordered == expected
+        found += sum(expected)
+    assert found > 0
