@@ -99,20 +99,19 @@ class Copies(PairFeature):
     def __call__(self, pairs: PairsInUse, /) -> FeatureRows:
         """Return a row for each pair."""
         source, target = pairs.source_words, pairs.words
-        bits = np.zeros(len(source), np.uint8)
-        even = np.flatnonzero((source.lengths == target.lengths) & (source.lengths > 0))
-        for length in np.unique(source.lengths[even]).tolist():
-            rows = even[source.lengths[even] == length]
-            same, of_all = np.ones(len(rows), bool), np.full(len(rows), 0xFF if length == 1 else 0xFE, np.uint8)
-            for i in range(length):
-                words = source.values[source.offsets[rows] + i]
-                same &= (words != UNK) & (self.copies[words] == target.values[target.offsets[rows] + i])
-                of_all &= self.classes[words]
-            bits[rows] = np.where(same, of_all, 0)
-        found = (bits[:, None] >> np.arange(len(_CLASSES), dtype=np.uint8)) & 1
-        row, ids = np.nonzero(found)
+        rows = np.flatnonzero((source.lengths == target.lengths) & (source.lengths > 0))
+        bits = np.where(source.lengths[rows] == 1, 0xFF, 0xFE).astype(np.uint8)
+        place = 0
+        # Most are out after their first word.
+        while np.any(more := source.lengths[rows] > place):
+            words = source.values[source.offsets[rows[more]] + place]
+            same = (words != UNK) & (self.copies[words] == target.values[target.offsets[rows[more]] + place])
+            bits[more] &= np.where(same, self.classes[words], 0).astype(np.uint8)
+            rows, bits = rows[bits > 0], bits[bits > 0]
+            place += 1
+        found, ids = np.nonzero((bits[:, None] >> np.arange(len(_CLASSES), dtype=np.uint8)) & 1)
         names = [f"{self.prefix}.{one}" for one in _CLASSES]
-        return named_rows(len(source), row, ids.astype(np.int32), names)
+        return named_rows(len(source), rows[found], ids.astype(np.int32), names)
 
     def has(self, rest: str) -> bool:
         """Whether `rest` is the name of a class that is counted."""

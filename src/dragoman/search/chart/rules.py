@@ -62,7 +62,7 @@ class ChartRules:
     @cached_property
     def pairs(self) -> RulePairs:
         """The rules as features of phrase pairs see them."""
-        return RulePairs.of(self)
+        return RulePairs(self)
 
     @cached_property
     def hole_sizes(self) -> NDArray[np.int32]:
