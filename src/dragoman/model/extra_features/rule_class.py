@@ -23,8 +23,12 @@ from dragoman.model.extra_features.feature import (
     named_rows,
 )
 
-#: The classes that there are, by the bits that they are kept in.
-_CLASSES = ("identity", "number", "name")
+#: The classes that there are, in the order of the bits that they are kept in, and what their words look like.
+_CLASSES = {
+    "identity": r".*",
+    "number": r"[+-]?\d+([.,:/-]\d+)*(st|nd|rd|th|er|re|e|ème|\.|%)?",
+    "name": r"[A-ZÀ-ÖØ-Þ\u0391-\u03a9\u0401-\u042f][\w.'\u2019-]*",
+}
 
 
 @dataclass(frozen=True)
@@ -41,20 +45,18 @@ class RuleClass(ExtraFeature):
     prefix = "rc"
 
     classes: str = option("identity+number+name", "which classes are counted, joined by +")
-    number_pattern: str = option(
-        r"[+-]?\d+([.,:/-]\d+)*(st|nd|rd|th|er|re|e|ème|\.|%)?",
-        "pattern of numbers, dates and ordinals (a regular expression; on the command line, a comma is \\x2c)",
+    number_pattern: str | None = option(
+        None,
+        "regular expression of numbers; without it decimals, dates, times, percentages and ordinals (1st, 2e) match",
     )
-    name_pattern: str = option(
-        r"[A-ZÀ-ÖØ-Þ\u0391-\u03a9\u0401-\u042f][\w.'\u2019-]*", "pattern of names: capitalised words"
-    )
+    name_pattern: str | None = option(None, "regular expression of names; without it capitalised words match")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for one in self._chosen:
             if one not in _CLASSES:
                 raise UsageError(f"classes has '{one}'; expected some of {'+'.join(_CLASSES)}")
-        for pattern in (self.number_pattern, self.name_pattern):
+        for pattern in self._patterns:
             try:
                 re.compile(pattern)
             except re.error as error:
@@ -64,16 +66,21 @@ class RuleClass(ExtraFeature):
     def _chosen(self) -> list[str]:
         return self.classes.split("+")
 
+    @property
+    def _patterns(self) -> tuple[str, ...]:
+        """Of the words of each class."""
+        given = None, self.number_pattern, self.name_pattern
+        return tuple(other if one is None else one for one, other in zip(given, _CLASSES.values(), strict=True))
+
     def learn(self, parts: ModelParts, progress: Progress = SILENT) -> Arrays:
         """Find what each source word is as a target word, and its classes."""
         copies = parts.source_vocab.map_to(parts.target_vocab).astype(np.int32)
         copies[: len(SPECIAL)] = UNK
-        patterns = {"identity": "", "number": self.number_pattern, "name": self.name_pattern}
         classes = np.zeros(len(copies), np.uint8)
         words = list(parts.source_vocab)
-        for bit, one in enumerate(_CLASSES):
+        for bit, (one, pattern) in enumerate(zip(_CLASSES, self._patterns, strict=True)):
             if one in self._chosen:
-                matches = re.compile(patterns[one] or ".*", re.DOTALL).fullmatch
+                matches = re.compile(pattern, re.DOTALL).fullmatch
                 for word in np.flatnonzero(copies != UNK).tolist():
                     classes[word] |= (matches(words[word]) is not None) << bit
         return {"copies": copies, "classes": classes}
