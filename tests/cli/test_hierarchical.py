@@ -198,11 +198,45 @@ def test_rules_on_demand_are_shown_filtered_and_given_features_as_those_of_a_tab
         assert "0 translations" not in shown[1]
         assert dragoman("model", "filter", model, "--source", tmp_path / "test.s", "--out", small).code == 0
         features = ["--feature", "word-pair:source-words=0,target-words=0", "--feature", "phrase-length"]
+        features += ["--feature", "structural-distortion:grain=coarse"]
         assert dragoman("model", "add-features", model, *features, "--out", rich).code == 0
         details = [tmp_path / f"{kind}-{name}.jsonl" for name in ("small", "rich")]
         for folder, path in zip((small, rich), details, strict=True):
             assert dragoman("translate", "--model", folder, "--details", path, tmp_path / "test.s").code == 0
-        found[kind] = shown, [path.read_text(encoding="utf-8") for path in details]
+        orders = [learnt["log_p"].tolist() for learnt in Model.load(rich).extra_features.values() if "log_p" in learnt]
+        found[kind] = shown, [path.read_text(encoding="utf-8") for path in details], orders
         assert len(Model.load(small).grammars["tm"]) > 0
     assert found["table"] == found["demand"]
     assert '"wp.' in found["table"][1][1]
+
+
+def test_structural_distortion_is_added_and_tuned(dragoman, folder, toy, tmp_path):
+    richer, run, text = tmp_path / "richer", tmp_path / "run", folder / "source"
+    features = ["--feature", "structural-distortion:grain=fine", "--feature", "rule-class:classes=identity+number"]
+    added = dragoman("model", "add-features", folder / "model", *features, "--out", richer)
+    assert added.code == 0, added.err
+    assert "sd.*; grain=fine, sentences=10000" in added.out
+    common = ["--model", richer, "--source", text, "--reference", folder / "reference", "--threads", 1]
+    Weights(dict.fromkeys(Model.load(richer).feature_names, -0.2)).write(tmp_path / "start")
+    flags = ["--method", "mira", "--iterations", 3, "--start", tmp_path / "start", "--prepared", "--out", run]
+    assert dragoman("tune", *common, *flags).code == 0
+    found = Weights.read(run / "weights.txt")
+    assert {"sd.monotone.any", "sd.reordered.any", "sd.reordered.1"} <= set(found)
+    done = dragoman("translate", "--model", richer, "--weights", run, "--details", tmp_path / "details", text)
+    assert done.code == 0, done.err
+    for row in map(json.loads, (tmp_path / "details").read_text().splitlines()):
+        total = sum(found.get(name, 0.0) * value for name, value in row["features"].items())
+        assert row["score"] == pytest.approx(total, abs=1e-9)
+    texts = ["--source", toy.source, "--target", toy.target, "--alignment", toy.links]
+    for flags, code, message in [
+        ([], 2, "this model does not; expected a parallel text with links: --source, --target and --alignment"),
+        (texts[:4], 2, "--source, --target and --alignment go together"),
+        ([*texts[:2], "--target", text, *texts[4:]], 1, "expected"),
+    ]:
+        coarse = ["--feature", "structural-distortion:grain=coarse", *flags, "--out", tmp_path / "coarse"]
+        result = dragoman("model", "add-features", folder / "model", *coarse)
+        assert (result.code, message in result.error) == (code, True), result.err
+    coarse = ["--feature", "structural-distortion:grain=coarse", *texts, "--out", tmp_path / "coarse"]
+    assert dragoman("model", "add-features", folder / "model", *coarse).code == 0
+    assert dragoman("translate", "--model", tmp_path / "coarse", "--details", tmp_path / "details", text).code == 0
+    assert '"sd.log_p"' in (tmp_path / "details").read_text()

@@ -6,19 +6,25 @@ import pytest
 from dragoman.model.bundle import Model
 from dragoman.model.extra_features import EXTRA_FEATURES
 from dragoman.model.extra_features.feature import PairFeature, SpanFeature, SpansInUse
+from dragoman.search.chart.translator import ChartTranslator
 from dragoman.search.phrase.batch import boundary_names
 from dragoman.search.phrase.translator import PhraseTranslator
-from oracles import extra_features, phrase_space, trees as random_trees
+from oracles import chart_space, extra_features, linked_rules, phrase_space, trees as random_trees
 
 pytestmark = pytest.mark.filterwarnings("ignore:only .* target phrases occur")
 
 NAMES = EXTRA_FEATURES.names()
+OF_HOLES = [name for name in NAMES if EXTRA_FEATURES.get(name).of_holes]
+OF_PHRASES = [name for name in NAMES if name not in OF_HOLES]
 
 
 def model_with(name, seed):
     rng = np.random.default_rng(seed)
+    feature = EXTRA_FEATURES.get(name)()
+    if feature.of_holes:
+        return linked_rules.with_random_links(chart_space.random_model(rng, grammars=2), rng).with_features([feature])
     model = extra_features.with_random_links(phrase_space.random_model(rng, tables=2), rng, counts=True)
-    return model.with_features([EXTRA_FEATURES.get(name)()], tagged=extra_features.random_tagged_text(rng))
+    return model.with_features([feature], tagged=extra_features.random_tagged_text(rng))
 
 
 def options_of(model, lines):
@@ -34,7 +40,7 @@ def test_prefixes_are_told_apart_from_each_other_and_from_dense_features():
     assert all(prefix.isalnum() for prefix in prefixes)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", OF_PHRASES)
 @pytest.mark.parametrize("seed", range(5))
 def test_values_are_named_after_the_feature_and_do_not_depend_on_the_batch(name, seed):
     model = model_with(name, seed)
@@ -64,6 +70,29 @@ def test_values_are_named_after_the_feature_and_do_not_depend_on_the_batch(name,
         names = boundary_names(feature)
     assert all(value.startswith(model.sparse_prefixes) for value in names)
     assert all(model._can_have(value) for value in names)
+
+
+@pytest.mark.parametrize("name", OF_HOLES)
+@pytest.mark.parametrize("seed", range(5))
+def test_what_is_said_of_holes_is_named_after_the_feature_and_does_not_depend_on_the_batch(name, seed):
+    model = model_with(name, seed)
+    rng = np.random.default_rng(seed)
+    lines = [*(chart_space.random_sentence(rng, 5) for _ in range(4)), ""]
+    (feature,) = model.hole_features
+    translator = ChartTranslator(model)
+
+    def said(batch):
+        rules, holes = batch.rules, feature(batch.rules)
+        assert all(value.startswith(model.sparse_prefixes) for value in holes.rows.names)
+        assert all(model.can_weigh(value) for value in holes.rows.names)
+        found = []
+        for match, (side, *_) in enumerate(rules.matches.tolist()):
+            used = np.arange(*rules.first_rule[side : side + 2])
+            numbers = holes.numbers(used, np.full(len(used), match))
+            found.append([holes.rows.row(number) for number in numbers.tolist()])
+        return found
+
+    assert said(translator.batch(lines)) == [row for line in lines for row in said(translator.batch([line]))]
 
 
 def _rows(rows):

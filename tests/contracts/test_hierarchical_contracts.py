@@ -7,8 +7,12 @@ import numpy as np
 import pytest
 
 import dragoman as dm
+from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
+from dragoman.core.progress import DragomanWarning
 from dragoman.decision import RULES
+from dragoman.model.language_model import LanguageModel
+from dragoman.training.lm.kneser_ney import KneserNey, estimate
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.tuner import Tuner
 from oracles import chart_space, tiny_grammar
@@ -90,6 +94,27 @@ def test_no_method_makes_a_tuning_set_worse(trial, method, seen):
     )
     assert before <= after
     assert before < 100
+
+
+def test_two_language_models_work_at_once(trial, tmp_path):
+    model = trial.system.model
+    text = Corpus.from_lines([*trial.references, "the cat sleeps", "a dog does not eat"])
+    # As many n-grams as discounts need are too many for a tiny text.
+    with pytest.warns(DragomanWarning):
+        second = LanguageModel.from_ngrams(estimate(text, KneserNey(order=2)))
+    weights = model.weights.updated({"lm2": 0.05})
+    both = replace(model, language_models={**model.language_models, "lm2": second}, weights=weights)
+    both.save(tmp_path / "model")
+    system = dm.load(tmp_path / "model", threads=1)
+    settings = {"method": "mert", "evidence": "hypergraph", "iterations": 2, "prepared": True, "progress": False}
+    source, reference = trial.folder / "source", trial.folder / "reference"
+    tuned = system.with_weights(system.tune(source, reference, out=tmp_path / "run", **settings))
+    assert {"lm", "lm2"} <= set(tuned.weights)
+    for line in trial.lines:
+        found = tuned.explain(line, prepared=True)
+        assert found.features["lm"] != found.features["lm2"]
+        total = sum(tuned.weights[name] * value for name, value in found.features.items())
+        assert total == pytest.approx(found.score, abs=1e-9)
 
 
 @pytest.mark.parametrize("method", sorted(REFUSED))

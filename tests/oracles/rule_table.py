@@ -56,6 +56,11 @@ def spell(words, span: Span, holes: list[Span]) -> tuple[list[object], dict[int,
 
 def rules_of(source, target, links, options: RuleExtraction):
     """All rules of a sentence pair, as (source side, target side, links, count)."""
+    return (rule[1:] for rule in holed_rules_of(source, target, links, options))
+
+
+def holed_rules_of(source, target, links, options: RuleExtraction):
+    """The same with the holes of each, pairs of spans, before it."""
     pairs = initial_pairs(len(source), len(target), links, options)
     for whole in pairs:
         found = []
@@ -81,9 +86,16 @@ def rules_of(source, target, links, options: RuleExtraction):
                 if number and options.linked_word and not kept:
                     continue
                 inner = tuple((source_place[s], target_place[t]) for s, t in kept)
-                found.append((tuple(left), tuple(right), inner))
+                found.append((chosen, tuple(left), tuple(right), inner))
         for rule in found:
             yield *rule, Fraction(1, len(found) if options.fractional_counts else 1)
+
+
+def is_reordered(source, target, links, hole: int) -> bool:
+    """Whether a nonterminal crosses a link, or another nonterminal; these are numbers in both sides."""
+    places = {symbol: (source.index(symbol), target.index(symbol)) for symbol in source if isinstance(symbol, int)}
+    s, t = places[hole]
+    return any((i < s) != (j < t) for i, j in [*links, *places.values()] if (i, j) != (s, t))
 
 
 def weight(words, given, links, table) -> Fraction:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import Force, Threads, command, command_group, refuse_existing
+from dragoman.core.corpus import Bitext
 from dragoman.core.errors import UsageError
 from dragoman.core.live import live_progress
 from dragoman.core.options import Options, options_from
@@ -19,13 +20,16 @@ from dragoman.core.progress import available_cores
 from dragoman.core.ragged import Ragged
 from dragoman.core.registry import Registry
 from dragoman.core.vocab import UNK
+from dragoman.formats.pharaoh import read_links
 from dragoman.formats.tagged_text import TaggedText, read_factored, read_tags
 from dragoman.model.bundle import Model, verify
 from dragoman.model.corpus_grammar import CorpusGrammar
 from dragoman.model.extra_features import EXTRA_FEATURES
 from dragoman.model.grammar import Grammar
 from dragoman.model.phrase_table import PhraseTable
+from dragoman.model.rule_instances import AlignedText
 from dragoman.sampling.global_features import GLOBAL_FEATURES
+from dragoman.training.rules.extract import aligned_text
 
 Feature = TypeVar("Feature", bound=Options)
 
@@ -93,6 +97,7 @@ def register(app: typer.Typer) -> None:
             "dragoman model add-features model --feature word-pair:source-words=80,target-words=80 --out richer",
             "dragoman model add-features model --feature boundary-tags --tagged train.tagged --out richer",
             "dragoman model add-features m --feature boundary-tags --text train.en --tags train.tags --out richer",
+            "dragoman model add-features hierarchical-model --feature structural-distortion:grain=fine --out richer",
             "dragoman model add-features model --global length_ratio --global lexical_consistency --out richer",
         ],
     )
@@ -112,13 +117,21 @@ def register(app: typer.Typer) -> None:
         ] = None,
         text: Annotated[Path | None, typer.Option(help="Target text, if its tags are in a file of their own.")] = None,
         tags: Annotated[Path | None, typer.Option(help="The tags of the words of --text, line by line.")] = None,
+        source: Annotated[
+            Path | None,
+            typer.Option(
+                help="Prepared source text, if a feature is to learn from links that the model does not have."
+            ),
+        ] = None,
+        target: Annotated[Path | None, typer.Option(help="Its translation, line by line.")] = None,
+        alignment: Annotated[Path | None, typer.Option(help="Word links of both (Pharaoh format).")] = None,
         force: Force = False,
     ) -> None:
         """Give a model sparse or global features: every command then uses them, and tuners that scale weigh them.
 
         Names appear as features occur, such as twi.the (the target word `the` without a link), swd.ne, wp.maison~house,
-        pl.s2t3 (two source and three target words), pb.NN:VB (tags on both sides of a phrase boundary). Their weights
-        are 0 until they are tuned.
+        pl.s2t3 (two source and three target words), pb.NN:VB (tags on both sides of a phrase boundary), sd.reordered.3
+        (a nonterminal that stands for three words is reordered). Their weights are 0 until they are tuned.
 
         A global feature is one number of a whole sentence or document. No search can score it: with a weight other than
         0 the model translates by sampling, with --anneal or with --decision and samples as evidence.
@@ -132,7 +145,8 @@ def register(app: typer.Typer) -> None:
         labelled = _tagged(tagged, text, tags)
         if labelled is not None and loaded.settings.lowercase:
             labelled = labelled.lowercased()
-        richer = loaded.with_features(chosen, tagged=labelled, progress=progress)
+        linked = _aligned(source, target, alignment)
+        richer = loaded.with_features(chosen, tagged=labelled, aligned=linked, progress=progress)
         for one in of_wholes:
             richer = richer.with_global_features({one.name: one.to_dict()})
         with progress.stage(f"writing {out}"):
@@ -153,6 +167,15 @@ def _tagged(tagged: Path | None, text: Path | None, tags: Path | None) -> Tagged
     if tagged is not None:
         return read_factored(tagged)
     return None if text is None or tags is None else read_tags(text, tags)
+
+
+def _aligned(source: Path | None, target: Path | None, alignment: Path | None) -> AlignedText | None:
+    if source is None or target is None or alignment is None:
+        if source or target or alignment:
+            raise UsageError("--source, --target and --alignment go together")
+        return None
+    bitext = Bitext.read(source, target)
+    return aligned_text(bitext, read_links(alignment, bitext))
 
 
 def print_model(model: Model, title: str) -> None:

@@ -15,8 +15,8 @@ Bind bind_arpa, bind_grammar, bind_lines, bind_links, bind_nbest_numbers, bind_n
 }
 
 namespace training {
-Bind bind_alignment, bind_cooccurrence, bind_extract, bind_hmm, bind_rule_look_up, bind_rules, bind_score, bind_significance, bind_suffix_array,
-    bind_symmetrise;
+Bind bind_alignment, bind_cooccurrence, bind_extract, bind_hmm, bind_hole_reordering, bind_rule_look_up, bind_rules, bind_score, bind_significance,
+    bind_suffix_array, bind_symmetrise;
 }
 
 namespace lm {
@@ -24,7 +24,7 @@ Bind bind_index, bind_ngram_counts, bind_query;
 }
 
 namespace search::chart {
-Bind bind_matches, bind_search;
+Bind bind_holes, bind_matches, bind_search;
 }
 
 namespace search::phrase {
@@ -68,9 +68,10 @@ NB_MODULE(_kernels, m) {
          {bind_feature_rows, bind_sequences, text::bind_arpa, text::bind_grammar, text::bind_lines, text::bind_links,
           text::bind_nbest_numbers, text::bind_nbest_read, text::bind_nbest_write, text::bind_rules, text::bind_table,
           training::bind_alignment, training::bind_cooccurrence, training::bind_extract, training::bind_hmm,
-          training::bind_rule_look_up, training::bind_rules, training::bind_score, training::bind_significance,
-          training::bind_suffix_array, training::bind_symmetrise, lm::bind_index,
-          lm::bind_ngram_counts, lm::bind_query, search::chart::bind_matches, search::chart::bind_search,
+          training::bind_hole_reordering, training::bind_rule_look_up, training::bind_rules, training::bind_score,
+          training::bind_significance, training::bind_suffix_array, training::bind_symmetrise, lm::bind_index,
+          lm::bind_ngram_counts, lm::bind_query, search::chart::bind_holes, search::chart::bind_matches,
+          search::chart::bind_search,
           search::phrase::bind_greedy, search::phrase::bind_search,
           sampling::bind_global_features, sampling::chart::bind_chains, sampling::chart::bind_derivations,
           sampling::phrase::bind_gibbs, sampling::phrase::bind_segmentations,

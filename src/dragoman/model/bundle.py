@@ -26,7 +26,14 @@ from dragoman.formats.tagged_text import TaggedText
 from dragoman.model.checksums import CHECKSUMS, checked_files, compare_checksums, write_checksums
 from dragoman.model.corpus_grammar import CorpusGrammar
 from dragoman.model.extra_features import EXTRA_FEATURES
-from dragoman.model.extra_features.feature import ExtraFeature, ModelParts, NeighbourFeature, PairFeature, SpanFeature
+from dragoman.model.extra_features.feature import (
+    ExtraFeature,
+    HoleFeature,
+    ModelParts,
+    NeighbourFeature,
+    PairFeature,
+    SpanFeature,
+)
 from dragoman.model.features import (
     CHART_FEATURES,
     CORE_FEATURES,
@@ -48,6 +55,7 @@ from dragoman.model.parts import (
     remember_sound,
 )
 from dragoman.model.phrase_table import PhraseTable
+from dragoman.model.rule_instances import AlignedText
 from dragoman.model.settings import Settings
 from dragoman.text.casing import Casing
 from dragoman.text.preparation import TextPreparation
@@ -147,12 +155,17 @@ class Model:
         return tuple(feature for feature in self._ready.values() if isinstance(feature, SpanFeature))
 
     @property
+    def hole_features(self) -> tuple[HoleFeature, ...]:
+        """The extra features of the holes of rules."""
+        return tuple(feature for feature in self._ready.values() if isinstance(feature, HoleFeature))
+
+    @property
     def boundary_feature(self) -> NeighbourFeature | None:
         """The extra feature of two neighbours, if there is one."""
         return next((feature for feature in self._ready.values() if isinstance(feature, NeighbourFeature)), None)
 
     @cached_property
-    def _ready(self) -> dict[str, PairFeature | SpanFeature | NeighbourFeature]:
+    def _ready(self) -> dict[str, PairFeature | SpanFeature | NeighbourFeature | HoleFeature]:
         """The extra features, ready for use, by prefix."""
         ready = {}
         for feature, learnt in self.extra_features.items():
@@ -162,20 +175,29 @@ class Model:
                 raise DataError(f"the feature {feature.name} of the model: {error}") from None
         return ready
 
-    def _parts(self, tagged: TaggedText | None = None) -> ModelParts:
-        return ModelParts(self.source_vocab, self.target_vocab, self.tables, tagged, self.grammars)
+    def _parts(self, tagged: TaggedText | None = None, aligned: AlignedText | None = None) -> ModelParts:
+        return ModelParts(self.source_vocab, self.target_vocab, self.tables, tagged, self.grammars, aligned)
 
     def with_features(
-        self, features: Sequence[ExtraFeature], *, tagged: TaggedText | None = None, progress: Progress = SILENT
+        self,
+        features: Sequence[ExtraFeature],
+        *,
+        tagged: TaggedText | None = None,
+        aligned: AlignedText | None = None,
+        progress: Progress = SILENT,
     ) -> Model:
-        """Add features, which learn what they need from the model and from a tagged text of its target language."""
+        """Add features, which learn what they need from the model, from a tagged text of its target language, and from
+        a parallel text with links, whose words need not be the model's.
+        """
         extra = dict(self.extra_features)
         for feature in features:
             if any(feature.name == other.name for other in extra):
                 raise UsageError(f"the model has the feature {feature.name} already")
             if feature.of_neighbours and self.kind == "chart":
                 raise UsageError(f"{feature.name} is about neighbours, and the rules of a hierarchical model have none")
-            extra[feature] = feature.learn(self._parts(tagged), progress)
+            if feature.of_holes and self.kind != "chart":
+                raise UsageError(f"{feature.name} is about the holes of rules, and phrases have none")
+            extra[feature] = feature.learn(self._parts(tagged, aligned), progress)
         model = replace(self, extra_features=extra)
         if sum(isinstance(feature, NeighbourFeature) for feature in model._ready.values()) > 1:
             raise UsageError("a model can have one feature of neighbours only")
@@ -241,7 +263,7 @@ class Model:
         ]
         rules = rules_for(known, corpus, limit, threads=threads, progress=progress)
         grammars = {
-            name: Grammar.from_pairs(grammar.to_pairs(self.source_vocab, self.target_vocab).take(rows))
+            name: grammar.take(rows, self.source_vocab, self.target_vocab)
             for name, grammar, rows in zip(self.grammars, known, rules, strict=True)
         }
         return replace(self, tables=tables, grammars=grammars)

@@ -25,6 +25,7 @@ from dragoman.core.sound import check_numbers, check_offsets, check_range, ragge
 from dragoman.core.store import Arrays
 from dragoman.core.vocab import Vocab
 from dragoman.model.log_scores import log_scores, probabilities
+from dragoman.model.rule_instances import HOLE_SIZES
 
 #: The symbol of a nonterminal in the trie, which of them it is does not matter there.
 NONTERMINAL = -1
@@ -48,7 +49,8 @@ class Grammar:
     Node 0 is the trie's root; the children of node `n` are nodes `first_child[n]` to `first_child[n + 1]`, by rising
     `symbols`: what leads to a node, a word of the source or `NONTERMINAL`. The rules whose source side ends at node `n`
     are `first_rule[n]` to `first_rule[n + 1]`, sorted by p(e|f), best first, so that a limit is a prefix. Scores are
-    natural logarithms.
+    natural logarithms. `hole_counts` are how often nonterminals were found not reordered and reordered in the text that
+    the rules are from, by the number of their words (see `hole_counts` of `rule_instances`).
     """
 
     score_names: tuple[str, ...]
@@ -59,9 +61,10 @@ class Grammar:
     log_scores: NDArray[np.float32]
     alignments: Ragged[np.uint16] | None
     counts: NDArray[np.float32] | None
+    hole_counts: NDArray[np.float64] | None = None
 
     @classmethod
-    def from_pairs(cls, pairs: PhrasePairs) -> Grammar:
+    def from_pairs(cls, pairs: PhrasePairs, hole_counts: NDArray[np.float64] | None = None) -> Grammar:
         """Index rules given as columns."""
         _refuse_sides(pairs)
         first_child, symbols, end = _trie(pairs.sources)
@@ -82,6 +85,7 @@ class Grammar:
             log_scores=log_scores(pairs.scores),
             alignments=pairs.alignments,
             counts=pairs.counts,
+            hole_counts=hole_counts,
         )
 
     def to_pairs(self, source_vocab: Vocab, target_vocab: Vocab) -> PhrasePairs:
@@ -99,6 +103,10 @@ class Grammar:
             alignments=self.alignments,
             counts=self.counts,
         )
+
+    def take(self, rules: NDArray[np.integer], source_vocab: Vocab, target_vocab: Vocab) -> Grammar:
+        """Return a grammar of some of the rules."""
+        return Grammar.from_pairs(self.to_pairs(source_vocab, target_vocab).take(rules), self.hole_counts)
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -186,6 +194,8 @@ class Grammar:
         }
         if self.alignments is not None:
             arrays |= {"alignments": self.alignments.values, "alignment_offsets": self.alignments.offsets}
+        if self.hole_counts is not None:
+            arrays["hole_counts"] = self.hole_counts
         return arrays if self.counts is None else {**arrays, "counts": self.counts}
 
     def about(self) -> dict[str, Any]:
@@ -214,6 +224,9 @@ class Grammar:
             log_scores=typed_array(arrays, "log_scores", np.float32, (len(targets), len(names)), _PART),
             alignments=alignments,
             counts=typed_array(arrays, "counts", np.float32, (len(targets), 3), _PART) if "counts" in arrays else None,
+            hole_counts=typed_array(arrays, "hole_counts", np.float64, (2, HOLE_SIZES), _PART)
+            if "hole_counts" in arrays
+            else None,
         )
 
     def check(self, source_vocab: Vocab, target_vocab: Vocab) -> None:
@@ -236,6 +249,10 @@ class Grammar:
         check_numbers("log_scores", self.log_scores)
         if self.alignments is not None:
             self._check_links(self.alignments)
+        if self.hole_counts is not None:
+            check_numbers("hole_counts", self.hole_counts)
+            if self.hole_counts.min() < 0:
+                raise DataError("the array 'hole_counts' holds a number below 0", expected="counts")
 
     def _check_trie(self, words: int) -> None:
         nodes = np.arange(len(self.symbols))

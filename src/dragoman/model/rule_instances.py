@@ -9,12 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman import kernels
 from dragoman.core.links import Links, source_positions
 from dragoman.core.options import Options, option
+from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
 
 #: What a count of one is in the integers that counts are kept in: sums of these do not depend on their order.
 ONE = 1 << 36
+
+
+#: The numbers of words below nonterminals that are told apart: 1, 2, .. and so many or more.
+HOLE_SIZES = 10
 
 
 @dataclass(frozen=True)
@@ -83,6 +89,34 @@ class RuleInstances:
     def arrays(self) -> tuple[NDArray[Any], ...]:
         """The columns, for kernels."""
         return self.sentence, self.begins, self.spans, self.counts
+
+
+def hole_counts(
+    text: AlignedText,
+    options: RuleExtraction,
+    *,
+    sentences: int = 0,
+    threads: int = 1,
+    progress: Progress = SILENT,
+) -> NDArray[np.float64]:
+    """How often nonterminals of rules are reordered, by how many source words they stand for.
+
+    The first row counts those that cross neither a link nor another nonterminal, the second row the others; columns are
+    1, 2, .. and 10 or more words. Counts are those of rules as they are found, before equal ones are put together, in
+    all sentence pairs or the first so many.
+    """
+    last = min(sentences, len(text.links)) if sentences else len(text.links)
+    bounds = slice(0, last + 1)
+    with progress.stage("counting reordered nonterminals") as share:
+        return kernels.count_hole_reordering(
+            text.source.offsets[bounds],
+            text.target.offsets[bounds],
+            text.links.values,
+            text.links.offsets[bounds],
+            options.limits,
+            threads,
+            share,
+        )
 
 
 def _flat(rows: Ragged[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:

@@ -36,7 +36,7 @@ from dragoman.training.extract import extract_phrases
 from dragoman.training.lexical import lexical_tables
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
 from dragoman.training.reorder import score_reordering
-from dragoman.training.rules.model import RuleModel, corpus_grammar, rules
+from dragoman.training.rules.model import RuleModel, corpus_grammar, grammar
 from dragoman.training.score import score_phrases
 from dragoman.training.symmetrise import Method as Symmetrisation, symmetrise
 
@@ -115,10 +115,7 @@ def train(
         if on_demand:
             grammars["tm"] = corpus_grammar(bitext, links, rule_model, threads=threads, progress=progress)
         else:
-            found = rules(bitext, links, rule_model, threads=threads, progress=progress)
-            with progress.stage("indexing the rules"):
-                grammars["tm"] = Grammar.from_pairs(found)
-            del found
+            grammars["tm"] = grammar(bitext, links, rule_model, threads=threads, progress=progress)
     if rule_model is None or with_phrases:
         used["phrase_model"] = phrase_model
         pairs = phrase_pairs(bitext, links, phrase_model, threads=threads, progress=progress)

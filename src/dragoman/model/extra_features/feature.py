@@ -25,6 +25,7 @@ from dragoman.formats.tagged_text import TaggedText
 from dragoman.model.corpus_grammar import CorpusGrammar
 from dragoman.model.grammar import Grammar
 from dragoman.model.phrase_table import PhraseTable
+from dragoman.model.rule_instances import AlignedText
 from dragoman.text.parsed import SourceTree
 
 T = TypeVar("T", bound=np.integer)
@@ -105,15 +106,59 @@ class NeighbourFeature(ABC):
         return any(right in rights and left in lefts for right, left in splits(rest, ":"))
 
 
+class RulesInUse(Protocol):
+    """Rules with holes, and the places in sentences where they fit (matches): what a feature of holes may look at."""
+
+    @property
+    def reordered(self) -> NDArray[np.bool_]:
+        """For each rule whether it reorders its first and its second hole: those that cross a link or each other."""
+
+    @property
+    def hole_sizes(self) -> NDArray[np.int32]:
+        """For each match how many words are below its first and its second hole, 0 for one that is not there."""
+
+
+@dataclass(frozen=True, eq=False)
+class HoleRows:
+    """A rule of class c on a match of kind k has row `k * classes + c` of `rows`."""
+
+    class_of_rule: NDArray[np.integer]
+    classes: int
+    kind_of_match: NDArray[np.integer]
+    rows: FeatureRows
+
+    def numbers(self, rules: NDArray[np.integer], matches: NDArray[np.integer]) -> NDArray[np.int64]:
+        """The rows of rules on matches, -1 where there is no rule."""
+        used = (rules >= 0) & (matches >= 0)
+        numbers = np.full(len(rules), -1, np.int64)
+        numbers[used] = self.kind_of_match[matches[used]] * np.int64(self.classes) + self.class_of_rule[rules[used]]
+        return numbers
+
+
+class HoleFeature(ABC):
+    """A feature of what rules do with their holes and of what is below these, ready for use."""
+
+    @abstractmethod
+    def __call__(self, rules: RulesInUse, /) -> HoleRows:
+        """Return the classes of rules, the kinds of matches, and a row for each of both together."""
+
+    @abstractmethod
+    def has(self, rest: str) -> bool:
+        """Whether there can be a value whose name is `rest` after the prefix and the dot."""
+
+
 @dataclass(frozen=True, eq=False)
 class ModelParts:
-    """What a feature can learn from: words, tables and grammars of its model, and perhaps a tagged target text."""
+    """What a feature can learn from: words, tables and grammars of its model, and perhaps a tagged target text, or a
+    parallel text with links.
+    """
 
     source_vocab: Vocab
     target_vocab: Vocab
     tables: Mapping[str, PhraseTable]
     tagged: TaggedText | None = None
     grammars: Mapping[str, Grammar | CorpusGrammar] = field(default_factory=dict)
+    aligned: AlignedText | None = None
 
 
 @dataclass(frozen=True)
@@ -127,13 +172,15 @@ class ExtraFeature(Options, ABC):
     of_neighbours: ClassVar[bool] = False
     #: Whether it is of spans and looks at the trees of source sentences, which must then be given.
     of_trees: ClassVar[bool] = False
+    #: Whether it looks at holes; phrases have none.
+    of_holes: ClassVar[bool] = False
 
     @abstractmethod
     def learn(self, parts: ModelParts, progress: Progress = SILENT) -> Arrays:
         """Find out what is to be kept with the model."""
 
     @abstractmethod
-    def ready(self, parts: ModelParts, learnt: Arrays) -> PairFeature | SpanFeature | NeighbourFeature:
+    def ready(self, parts: ModelParts, learnt: Arrays) -> PairFeature | SpanFeature | NeighbourFeature | HoleFeature:
         """Return the feature itself, after a check that `learnt` can be what `learn` gave."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,26 +17,43 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RulePairs:
-    """Satisfies `PairsInUse`: a row for each rule, with links between the words that it has itself."""
+    """Satisfies `PairsInUse`: a row for each rule, with links between the words that it has itself.
 
-    source_words: Ragged[np.int32]
-    words: Ragged[np.int32]
-    links: Ragged[np.uint16]
-    linked: NDArray[np.bool_]
+    Columns are made when a feature asks for them.
+    """
 
-    @classmethod
-    def of(cls, rules: ChartRules) -> RulePairs:
-        """Leave the holes out; source words are those below the first match of each side, in ids of the model."""
-        sides, holes = _source_sides(rules)
-        is_word = rules.words.values >= 0
-        before = np.concatenate([[0], np.cumsum(is_word)])
-        known = np.array([grammar.alignments is not None for grammar in rules.grammars] + [False])
-        return cls(
-            source_words=sides.take(rules.side),
-            words=Ragged(rules.words.values[is_word], before[rules.words.offsets]),
-            links=_links(rules, holes, before),
-            linked=known[rules.grammar],
-        )
+    rules: ChartRules
+
+    @cached_property
+    def source_words(self) -> Ragged[np.int32]:
+        """The source words of each rule, which are those below the first match of its side, in ids of the model."""
+        return self._sides[0].take(self.rules.side)
+
+    @cached_property
+    def words(self) -> Ragged[np.int32]:
+        """The target words of each rule."""
+        symbols = self.rules.words
+        return Ragged(symbols.values[symbols.values >= 0], self._before[symbols.offsets])
+
+    @cached_property
+    def links(self) -> Ragged[np.uint16]:
+        """The links of each rule, numbered by words; none where they are not known."""
+        return _links(self.rules, self._sides[1], self._before)
+
+    @cached_property
+    def linked(self) -> NDArray[np.bool_]:
+        """Whether the links of a rule are known."""
+        known = np.array([grammar.alignments is not None for grammar in self.rules.grammars] + [False])
+        return known[self.rules.grammar]
+
+    @cached_property
+    def _sides(self) -> tuple[Ragged[np.int32], NDArray[np.int64]]:
+        return _source_sides(self.rules)
+
+    @cached_property
+    def _before(self) -> NDArray[np.int64]:
+        """How many words there are before each target symbol of all rules."""
+        return np.concatenate([[0], np.cumsum(self.rules.words.values >= 0)])
 
 
 def _source_sides(rules: ChartRules) -> tuple[Ragged[np.int32], NDArray[np.int64]]:

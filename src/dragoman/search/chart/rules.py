@@ -17,6 +17,7 @@ from dragoman.core.vocab import Vocab
 from dragoman.model.bundle import Model
 from dragoman.model.features import GRAMMAR_PENALTY
 from dragoman.model.grammar import Grammar
+from dragoman.search.chart.holes import reordered_holes
 from dragoman.search.chart.pairs import RulePairs
 from dragoman.search.markup import Given
 from dragoman.search.target_words import UNKNOWN_WORD, unknown_words
@@ -61,7 +62,17 @@ class ChartRules:
     @cached_property
     def pairs(self) -> RulePairs:
         """The rules as features of phrase pairs see them."""
-        return RulePairs.of(self)
+        return RulePairs(self)
+
+    @cached_property
+    def hole_sizes(self) -> NDArray[np.int32]:
+        """How many words are below the holes of each match, 0 where there is none."""
+        return self.matches[:, 4::2] - self.matches[:, 3::2]
+
+    @cached_property
+    def reordered(self) -> NDArray[np.bool_]:
+        """Whether each rule reorders its first and its second hole, as far as its links are known."""
+        return reordered_holes(self)
 
     def take(self, picked: NDArray[np.integer]) -> ChartRules:
         """Return some of the rules; `picked` must be ascending."""

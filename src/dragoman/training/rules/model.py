@@ -13,7 +13,8 @@ from dragoman.core.options import option
 from dragoman.core.phrases import PhrasePairs
 from dragoman.core.progress import SILENT, Progress
 from dragoman.model.corpus_grammar import CorpusGrammar
-from dragoman.model.rule_instances import RuleExtraction
+from dragoman.model.grammar import Grammar
+from dragoman.model.rule_instances import RuleExtraction, hole_counts
 from dragoman.model.rule_scores import TargetCounts
 from dragoman.training import prune
 from dragoman.training.lexical import lexical_tables, word_weights
@@ -31,6 +32,11 @@ class RuleModel(RuleExtraction):
     prune_score: float = option(0.0, "drop rules with p(e|f) below", minimum=0, maximum=1)
     prune_significance: str | None = option(None, "drop rules whose -log p-value is below: a+e, a-e or a number")
 
+    reordering_sentences: int = option(
+        10_000,
+        "sentence pairs in which reordered nonterminals are counted, for structural distortion; 0 is all",
+        minimum=0,
+    )
     sample: int = option(
         0, "places of a source side that rules on demand are taken from; 0 takes them from all", minimum=0
     )
@@ -66,6 +72,17 @@ def corpus_grammar(
         weights = word_weights(bitext, text.links, lexical_tables(bitext, links))
     limits = RuleExtraction(**{field.name: getattr(options, field.name) for field in fields(RuleExtraction)})
     return CorpusGrammar.of(text, limits, weights, counts, sample=options.sample, threads=threads, progress=progress)
+
+
+def grammar(
+    bitext: Bitext, links: Links, options: RuleModel = RuleModel(), *, threads: int = 1, progress: Progress = SILENT
+) -> Grammar:
+    """Index the rules of an aligned text, with counts of how often their nonterminals are reordered."""
+    found = rules(bitext, links, options, threads=threads, progress=progress)
+    sentences = options.reordering_sentences
+    counts = hole_counts(aligned_text(bitext, links), options, sentences=sentences, threads=threads, progress=progress)
+    with progress.stage("indexing the rules"):
+        return Grammar.from_pairs(found, counts)
 
 
 def rules(

@@ -1,0 +1,86 @@
+"""What structural distortion and classes of copied words cost: decoding Multi30k with a hierarchical model.
+
+    dragoman train --hierarchical --source train.en --target train.fr --out model
+    python benchmarks/structural_distortion.py --data ../shared/data --model model
+
+Models with other features take turns, so that what else the machine does disturbs all alike; times are processor time,
+the best of several runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+from pathlib import Path
+
+import numpy as np
+
+from dragoman.core.weights import Weights
+from dragoman.model.bundle import Model
+from dragoman.model.extra_features import ExtraFeature
+from dragoman.model.extra_features.rule_class import RuleClass
+from dragoman.model.extra_features.structural_distortion import StructuralDistortion
+from dragoman.search.limits import SearchLimits
+from dragoman.search.translator import Translator
+from timing import best_of
+
+PROJECT = Path(__file__).resolve().parent.parent
+
+
+def candidates(model: Model) -> dict[str, tuple[Model, Weights]]:
+    """Models with features, and weights drawn at random for all their names."""
+    orders = [f"sd.{order}.{size}" for order in ("monotone", "reordered") for size in ("any", *range(1, 10), "10+")]
+    sets: dict[str, tuple[ExtraFeature, list[str]]] = {
+        "structural distortion, coarse": (StructuralDistortion(grain="coarse"), ["sd.log_p"]),
+        "structural distortion, fine": (StructuralDistortion(grain="fine"), orders),
+        "rule classes": (RuleClass(), ["rc.identity", "rc.number", "rc.name"]),
+    }
+    found = {"none": (model, model.weights)}
+    for label, (feature, names) in sets.items():
+        drawn = np.random.default_rng(1).normal(0, 0.1, len(names)).tolist()
+        weights = model.weights.updated(dict(zip(names, drawn, strict=True)))
+        found[f"{label}: {len(names)}"] = model.with_features([feature]), weights
+    return found
+
+
+def order_of_sizes(model: Model) -> None:
+    """How often nonterminals of each size are reordered in the training text."""
+    counts = np.sum([part.hole_counts for part in model.grammars.values() if part.hole_counts is not None], axis=0)
+    print("| source words | monotone | reordered | share |\n|---|---|---|---|")
+    for size, (monotone, reordered) in enumerate(counts.T.tolist(), 1):
+        if monotone + reordered:
+            print(f"| {size} | {monotone:,.0f} | {reordered:,.0f} | {reordered / (monotone + reordered):.2%} |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=PROJECT / "../shared/data")
+    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--source", default="en", help="language of the text")
+    parser.add_argument("--sentences", type=int, default=200)
+    parser.add_argument("--runs", type=int, default=5)
+    options = parser.parse_args()
+    model = Model.load(options.model)
+    with gzip.open(options.data / f"multi30k/val.{options.source}.gz", "rt", encoding="utf-8") as file:
+        raw = [line.strip() for line in file][: options.sentences]
+    lines = list(model.preparation().source(raw))
+    order_of_sizes(model)
+    tried = candidates(model)
+    least = dict.fromkeys(tried, (float("inf"), float("inf")))
+    for _ in range(options.runs):
+        for label, (given, weights) in tried.items():
+            for place, limits in enumerate((SearchLimits(), SearchLimits(algorithm="incremental"))):
+                translator = Translator.of(given, weights, limits=limits)
+                used = best_of(1, lambda translator=translator: list(translator.translate(lines))).processor
+                times = [*least[label]]
+                times[place] = min(times[place], used)
+                least[label] = times[0], times[1]
+    print(f"\n{len(lines)} sentences of val, one thread; seconds of processor time, best of {options.runs}\n")
+    print("| features | cube pruning | times | incremental search | times |\n|---|---|---|---|---|")
+    for label, (cube, incremental) in least.items():
+        ratios = cube / least["none"][0], incremental / least["none"][1]
+        print(f"| {label} | {cube:.2f} | {ratios[0]:.3f} | {incremental:.2f} | {ratios[1]:.3f} |")
+
+
+if __name__ == "__main__":
+    main()

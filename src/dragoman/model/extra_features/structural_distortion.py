@@ -1,0 +1,135 @@
+"""Whether nonterminals are reordered, and how many words are below them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.options import option
+from dragoman.core.progress import SILENT, Progress
+from dragoman.core.store import Arrays
+from dragoman.model.corpus_grammar import CorpusGrammar
+from dragoman.model.extra_features.feature import (
+    ExtraFeature,
+    HoleFeature,
+    HoleRows,
+    ModelParts,
+    RulesInUse,
+    need_links,
+)
+from dragoman.model.grammar import Grammar
+from dragoman.model.rule_instances import HOLE_SIZES, RuleExtraction, hole_counts
+
+#: What the values of the coarse feature and those of the fine ones are called after the prefix.
+_LOG_P = "log_p"
+_ORDERS = ("monotone", "reordered")
+_SIZES = ("any", *(str(size) for size in range(1, HOLE_SIZES)), f"{HOLE_SIZES}+")
+
+
+@dataclass(frozen=True)
+class StructuralDistortion(ExtraFeature):
+    """`sd.reordered.3`: nonterminals that stand for three words and are reordered (Chiang, Marton & Resnik 2008).
+
+    A nonterminal of a rule is reordered if it crosses a word link of the rule or its other nonterminal; otherwise it is
+    `monotone`. Sizes are source words, `10+` is ten or more, and every nonterminal counts under `any` as well: 22
+    values. The coarse feature has one, `sd.log_p`, the sum of ln p(reordered or not | size), estimated from rules as
+    they are found in the training text, with the counts that they have there. Sizes that are rare lean on all others:
+    p(r | s) = (c(r, s) + p(r)) / (c(s) + 1). Glue has none of these, because it reorders nothing.
+    """
+
+    name = "structural-distortion"
+    prefix = "sd"
+    of_holes = True
+
+    grain: Literal["coarse", "fine"] = option("fine", "a value for each order and size, or ln p(order | size) alone")
+    sentences: int = option(
+        10_000, "sentence pairs of a text that a coarse feature is estimated from; 0 is all", minimum=0
+    )
+
+    def learn(self, parts: ModelParts, progress: Progress = SILENT) -> Arrays:
+        """Estimate a coarse feature, from what training counted, from the text of rules on demand, or one given."""
+        need_links(self.name, parts)
+        return {} if self.grain == "fine" else {_LOG_P: log_probabilities(self._counts(parts, progress)).ravel()}
+
+    def ready(self, parts: ModelParts, learnt: Arrays) -> HoleFeature:
+        """Return the feature."""
+        if self.grain == "fine":
+            names = [f"{self.prefix}.{order}.{size}" for order in _ORDERS for size in _SIZES]
+            return NonterminalOrders(self.prefix, *_rows(names, _fine_values()))
+        values = learnt.get(_LOG_P)
+        if (
+            values is None
+            or values.dtype != np.float64
+            or values.shape != (2 * HOLE_SIZES,)
+            or not bool(np.all(np.isfinite(values.astype(np.float64))))
+        ):
+            raise DataError(f"the array '{_LOG_P}' is missing or of the wrong type", expected="logarithms")
+        coarse = np.zeros((2, HOLE_SIZES + 1, 1))
+        coarse[:, 1:, 0] = values.reshape(2, HOLE_SIZES)
+        return NonterminalOrders(self.prefix, *_rows([f"{self.prefix}.{_LOG_P}"], coarse))
+
+    def _counts(self, parts: ModelParts, progress: Progress) -> NDArray[np.float64]:
+        if parts.aligned is not None:
+            return hole_counts(parts.aligned, RuleExtraction(), sentences=self.sentences, progress=progress)
+        found = np.zeros((2, HOLE_SIZES))
+        for grammar in parts.grammars.values():
+            if isinstance(grammar, CorpusGrammar):
+                found += hole_counts(grammar.text, grammar.options, sentences=self.sentences, progress=progress)
+            elif isinstance(grammar, Grammar) and grammar.hole_counts is not None:
+                found += grammar.hole_counts
+        if not found.any():
+            raise UsageError(
+                f"a coarse {self.name} needs to know how often nonterminals are reordered in training, and this model "
+                "does not; expected a parallel text with links: --source, --target and --alignment"
+            )
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class NonterminalOrders(HoleFeature):
+    """Classes are which of two nonterminals are reordered, kinds the sizes of both; `rows` has all combinations."""
+
+    prefix: str
+    names: tuple[str, ...]
+    rows: FeatureRows
+
+    def __call__(self, rules: RulesInUse, /) -> HoleRows:
+        """Return a row for each class and kind."""
+        first, second = rules.reordered.T.astype(np.int64)
+        sizes = np.minimum(rules.hole_sizes, HOLE_SIZES)
+        return HoleRows(first + 2 * second, 4, sizes[:, 0] * (HOLE_SIZES + 1) + sizes[:, 1], self.rows)
+
+    def has(self, rest: str) -> bool:
+        """Whether `rest` names an order and a size."""
+        return f"{self.prefix}.{rest}" in self.names
+
+
+def log_probabilities(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """ln p(order | size) from counts with a row for each order and a column for each size."""
+    order = (counts.sum(axis=1, keepdims=True) + 0.5) / (counts.sum() + 1)
+    return np.asarray(np.log((counts + order) / (counts.sum(axis=0) + 1)), np.float64)
+
+
+def _fine_values() -> NDArray[np.float64]:
+    """What one nonterminal adds to each value, by its order and size; one of no words is not there."""
+    values = np.zeros((2, HOLE_SIZES + 1, 2, HOLE_SIZES + 1))
+    for order in range(2):
+        for size in range(1, HOLE_SIZES + 1):
+            values[order, size, order, [0, size]] = 1
+    return values.reshape(2, HOLE_SIZES + 1, -1)
+
+
+def _rows(names: list[str], values: NDArray[np.float64]) -> tuple[tuple[str, ...], FeatureRows]:
+    """The sums for two nonterminals: rows by the size of the first, of the second, and the order of both."""
+    sums = [
+        values[rule & 1, first] + values[rule >> 1, second]
+        for first in range(HOLE_SIZES + 1)
+        for second in range(HOLE_SIZES + 1)
+        for rule in range(4)
+    ]
+    return tuple(names), FeatureRows.from_dense(names, np.array(sums))
