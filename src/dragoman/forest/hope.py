@@ -28,7 +28,7 @@ from dragoman.forest.arrays import structure, texts
 HIGHEST_ORDER = 16
 
 #: Strings of a node that are remembered, if nobody says how many.
-BEAM = 30
+BEAM = 20
 
 
 class Objective(NamedTuple):

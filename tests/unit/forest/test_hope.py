@@ -86,7 +86,9 @@ def test_a_node_is_judged_by_its_share_of_the_reference(joined):
     # The same node in a lattice, where an edge's span is its phrase, and in a chart, where it is all below.
     last = (0, 4) if joined else (3, 4)
     # One word for three of four source words is too few for 8 words of reference, of which they are 6, ...
-    sentence = InDocument(Ragged.of([[3, 9, 9]], np.int32), np.arange(6, dtype=np.int32), np.array([9.0, 9, 9, 9, 9]), 4, 8)
+    sentence = InDocument(
+        Ragged.of([[3, 9, 9]], np.int32), np.arange(6, dtype=np.int32), np.array([9.0, 9, 9, 9, 9]), 4, 8
+    )
     for reference_words, expected in ((8.0, [3, 4, 4]), (0.0, [3])):
         graph = two_ways([(0, 3), (0, 3), last], joined=joined)
         here = replace(sentence, reference_words=reference_words)
@@ -106,9 +108,11 @@ def test_hypergraphs_without_derivations_or_with_endless_ones():
     graph = chain(3000)
     (found,) = rescore(graph, random_sentence(rng, graph, 4), [hope()], 10)
     assert len(found) == 1 and found.scores.tolist() == [0.0]
-    empty = replace(chain(1), first_edge=np.zeros(2, np.int64), **{
-        name: getattr(chain(1), name)[:0] for name in ("tails", "template_ids", "spans", "scores")
-    })
+    empty = replace(
+        chain(1),
+        first_edge=np.zeros(2, np.int64),
+        **{name: getattr(chain(1), name)[:0] for name in ("tails", "template_ids", "spans", "scores")},
+    )
     assert [len(found) for found in rescore(empty, random_sentence(rng, empty, 4), [hope(), FEAR], 3)] == [0, 0]
     with pytest.raises(ValueError, match="4 million"):
         rescore(doubling(60), random_sentence(rng, doubling(60), 4), [hope()], 1)

@@ -26,6 +26,15 @@ from dragoman.tuning.problems.ranges import Ranges, no_sparse
 #: What a learner must know to go on, as arrays by name.
 State = Mapping[str, NDArray[Any]]
 
+#: A weight beyond this is on its way to infinity: features are logarithms of probabilities and counts.
+LARGEST_WEIGHT = 1e4
+
+
+def diverged(weights: Weights) -> bool:
+    """Whether weights are no numbers any more, or so large that they soon will be none."""
+    values = np.array(list(weights.values()))
+    return not (np.isfinite(values).all() and (np.abs(values) <= LARGEST_WEIGHT).all())
+
 
 @dataclass(frozen=True, eq=False)
 class Lesson:
