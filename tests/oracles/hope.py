@@ -57,10 +57,3 @@ def best_strings(listed: Sequence[Listed], sentence: InDocument, objective: Obje
         for words, score in best.items()
     ]
     return sorted(found, reverse=True)
-
-
-def covered(graph: Hypergraph, listed: Listed, sentence: InDocument) -> float:
-    """How many source words a derivation covers: the spans of its edges, or of those that are not inside another's."""
-    spans = {tuple(graph.spans[edge].tolist()) for edge in listed.edges}
-    outer = [s for s in spans if not any(s != o and o[0] <= s[0] and s[1] <= o[1] for o in spans)]
-    return min(sentence.source_words, float(sum(max(0, end - begin) for begin, end in outer)))

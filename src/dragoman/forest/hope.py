@@ -11,6 +11,7 @@ often than one reference has it, which no edge can know.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -28,7 +29,7 @@ from dragoman.forest.arrays import structure, texts
 HIGHEST_ORDER = 16
 
 #: Strings of a node that are remembered, if nobody says how many.
-BEAM = 20
+BEAM = 10
 
 
 class Objective(NamedTuple):
@@ -137,8 +138,7 @@ def rescore(
         beam=beam,
     )
     every = Ragged(edges, offsets)
-    bounds = lists.tolist()
     return [
         Rescored(every.take(np.arange(begin, end)), scores[begin:end], values[begin:end], counts[begin:end])
-        for begin, end in zip(bounds[:-1], bounds[1:], strict=True)
+        for begin, end in itertools.pairwise(lists.tolist())
     ]

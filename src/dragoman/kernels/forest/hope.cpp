@@ -173,15 +173,24 @@ private:
     // string is kept once, with the best of its derivations that were met.
     void expand(std::size_t node, std::size_t beam) {
         candidates_.clear();
+        heap_.clear();
+        const auto worse_of = [&](std::uint32_t a, std::uint32_t b) { return worse(candidates_[a], candidates_[b]); };
+        const auto add = [&](std::size_t edge, std::int32_t first, std::int32_t second) {
+            heap_.push_back(static_cast<std::uint32_t>(candidates_.size()));
+            candidates_.push_back(combined(node, edge, first, second));
+        };
         for (std::size_t edge = forest_.begin(node); edge < forest_.end(node); ++edge)
-            if (around_.usable(forest_, edge)) candidates_.push_back(combined(node, edge, 0, 0));
-        std::ranges::make_heap(candidates_, worse);
+            if (around_.usable(forest_, edge)) add(edge, 0, 0);
+        std::ranges::make_heap(heap_, worse_of);
         const std::size_t begin = items_.size();
         known_.restart(std::min<std::size_t>(beam, 64));
-        for (std::size_t popped = 0; !candidates_.empty() && items_.size() - begin < beam && popped < patience * beam; ++popped) {
-            std::ranges::pop_heap(candidates_, worse);
-            const Item taken = candidates_.back();
-            candidates_.pop_back();
+        for (std::size_t popped = 0; !heap_.empty() && items_.size() - begin < beam && popped < patience * beam; ++popped) {
+            std::ranges::pop_heap(heap_, worse_of);
+            const std::uint32_t number = heap_.back();
+            heap_.pop_back();
+            const Item& taken = candidates_[number];
+            const auto edge = static_cast<std::size_t>(taken.edge);
+            const std::int32_t ranks[2]{taken.ranks[0], taken.ranks[1]};
             KeyTable::Slot& slot = known_.slot(taken.string.hash);
             if (slot.number < 0) {
                 known_.put(slot, taken.string.hash, static_cast<std::int32_t>(items_.size() - begin));
@@ -190,20 +199,18 @@ private:
                 same = taken;
             }
             // Successors of ranks (i, j) are (i, j + 1) and, only if j = 0, (i + 1, j): every pair is then met once.
-            const auto edge = static_cast<std::size_t>(taken.edge);
             for (int k = forest_.arity(edge); k-- > 0;) {
-                if (k == 0 && taken.ranks[1] != 0) continue;
-                const std::int32_t rank = taken.ranks[k] + 1;
-                if (static_cast<std::size_t>(rank) >= count(forest_.tail(edge, k))) continue;
-                candidates_.push_back(combined(node, edge, taken.ranks[0] + (k == 0), taken.ranks[1] + (k == 1)));
-                std::ranges::push_heap(candidates_, worse);
+                if (k == 0 && ranks[1] != 0) continue;
+                if (static_cast<std::size_t>(ranks[k]) + 1 >= count(forest_.tail(edge, k))) continue;
+                add(edge, ranks[0] + (k == 0), ranks[1] + (k == 1));
+                std::ranges::push_heap(heap_, worse_of);
             }
         }
         std::sort(items_.begin() + static_cast<std::ptrdiff_t>(begin), items_.end(), [](const Item& a, const Item& b) { return worse(b, a); });
     }
 
     // So many times as many candidates are looked at as are kept: the others are the same strings again.
-    static constexpr std::size_t patience = 4;
+    static constexpr std::size_t patience = 3;
 
     Forest forest_;
     Matching<orders> matching_;
@@ -217,6 +224,7 @@ private:
     std::vector<std::size_t> part_offsets_{0};
     double score_weight_ = 1, gain_weight_ = 0;
     std::vector<Item> items_, candidates_;
+    std::vector<std::uint32_t> heap_;
     std::vector<std::size_t> first_item_;
     KeyTable known_;
 };

@@ -49,8 +49,8 @@ class MiraOnline(Learner):
 
     The rows of table 2 of the paper are: the defaults; oracle=local,fear=0; oracle=local; fear=0; share=false.
 
-    Cost: a pass takes about one and a half times the decoding of the tuning set, for any number of features. Forests are
-    rescored for BLEU of words as they are; for other metrics, hope and fear are chosen from the `candidates` that are
+    Cost: a pass takes about one and a half times the decoding of the tuning set, for any number of features. Forests
+    are rescored for BLEU of words as they are; for other metrics, hope and fear are chosen from the `candidates` that are
     best by the model. Departures: the hypotheses that rescoring finds are ordered by their true B, with clipped counts;
     O begins with a perfect translation of four words, so that no precision is 0; translations of one sentence are
     different strings.
@@ -91,7 +91,7 @@ class MiraOnline(Learner):
             try:
                 with using.progress.stage(f"pass {number + 1}") as share_done:
                     team = school.run(order, using, share_done)
-            except _Divergence as why:
+            except _DivergenceError as why:
                 yield Checkpoint(reported, {}, stop=f"{why}; the weights before that are kept")
                 return
             if school.unsolved:
@@ -104,7 +104,7 @@ class MiraOnline(Learner):
             yield Checkpoint(reported, {"pass": np.array(number), **_arrays(team)}, school.report(), stop)
 
 
-class _Divergence(Exception):
+class _DivergenceError(Exception):
     """Learning leads away from everything that makes sense."""
 
 
@@ -154,7 +154,9 @@ class _School:
         workers.run(queue, threads=using.threads, progress=progress)
         words = np.concatenate([worker.words[len(worker.words) // 2 :] for worker in self._team]).sum(axis=0)
         if words[0] > TOO_LONG * max(words[1], 1):
-            raise _Divergence(f"translations are {words[0] / max(words[1], 1):.1f} times as long as they should be")
+            raise _DivergenceError(
+                f"translations are {words[0] / max(words[1], 1):.1f} times as long as they should be"
+            )
         return self._team
 
     def _find(self, worker: int, sentence: int) -> _Shared:
@@ -185,7 +187,7 @@ class _School:
         moved = np.flatnonzero(after != before).tolist()
         change = {rows.names[i]: float(after[i]) for i in moved}
         if diverged(Weights(change)):
-            raise _Divergence("the weights diverge")
+            raise _DivergenceError("the weights diverge")
         for i in moved:
             one.drift[rows.names[i]] = one.drift.get(rows.names[i], 0.0) + one.updates * float(after[i] - before[i])
         one.weights = one.weights.updated(change)

@@ -1,7 +1,7 @@
 """Workers that learn online from what they and the others find, and that do the same whatever the number of threads.
 
-Each worker has weights of its own. The sentences of a pass stand in a queue, from which the workers take in turn: with W
-of them, worker w takes sentence t · W + w at its step t. At that step it looks for something under its weights (that
+Each worker has weights of its own. The sentences of a pass stand in a queue, from which the workers take in turn: with
+W of them, worker w takes sentence t · W + w at its step t. At that step it looks for something under its weights (that
 takes long, and is done in threads), and then learns from one batch: what it found, and what the others found at their
 step t - 1. So nobody waits for those who are at the same step, and still it is determined who knows what when. When
 a pass ends, each learns from what the others found last, so that nothing is under way between passes.
@@ -114,6 +114,6 @@ def _result(future: Future[Found], worker: int, sentence: int) -> Found:
         raise
     except Exception as error:
         raise DataError(
-            f"worker {worker + 1} died at sentence {sentence + 1} ({type(error).__name__}: {error}); what was learnt up "
-            "to the last checkpoint is kept, and the same command goes on from there"
+            f"worker {worker + 1} died at sentence {sentence + 1} ({type(error).__name__}: {error}); what was learnt "
+            "up to the last checkpoint is kept, and the same command goes on from there"
         ) from error

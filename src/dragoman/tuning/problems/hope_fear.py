@@ -115,10 +115,7 @@ class HypothesisFinder:
         local = wanted.oracle == "local"
         pool = self.pool(sentence, weights, document, [hopes] * (not local) + [fears] * (wanted.fear > 0))
         by_model = np.arange(min(wanted.best, pool.best))
-        if local:
-            hoped = by_model[[int(np.argmax(pool.gains[by_model]))]]
-        else:
-            hoped = pool.highest(hopes, wanted.hope)
+        hoped = by_model[[int(np.argmax(pool.gains[by_model]))]] if local else pool.highest(hopes, wanted.hope)
         every = np.concatenate([hoped, by_model, pool.highest(fears, wanted.fear)])
         chosen = np.array([*dict.fromkeys(every.tolist())])  # each once, the oracle first
         used, rows = np.unique(pool.derivations.take(chosen).values, return_inverse=True)
@@ -170,7 +167,9 @@ class HypothesisFinder:
 
     def _place(self, graph: Hypergraph, sentence: int, best: Ragged[np.int32], document: Vector) -> InDocument:
         """Where B is counted; the length of the reference is that for what the model likes best."""
-        assert self._references is not None and self._ids is not None and self._scorer.bleu_columns is not None
+        assert self._references is not None
+        assert self._ids is not None
+        assert self._scorer.bleu_columns is not None
         statistics = self._statistics(graph.vocab, yields(graph, best.take(np.zeros(1, np.int64))), sentence)[0]
         columns = self._scorer.bleu_columns
         ids = self._ids
