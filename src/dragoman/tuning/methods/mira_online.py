@@ -50,9 +50,9 @@ class MiraOnline(Learner):
     The rows of table 2 of the paper are: the defaults; oracle=local,fear=0; oracle=local; fear=0; share=false.
 
     Cost: a pass takes about one and a half times the decoding of the tuning set, for any number of features. Forests
-    are rescored for BLEU of words as they are; for other metrics, hope and fear are chosen from the `candidates` that are
-    best by the model. Departures: the hypotheses that rescoring finds are ordered by their true B, with clipped counts;
-    O begins with a perfect translation of four words, so that no precision is 0; translations of one sentence are
+    are rescored for BLEU of words as they are; for other metrics, hope and fear are chosen from the `candidates` that
+    are best by the model. Departures: the hypotheses that rescoring finds are ordered by their true B, with clipped
+    counts; O begins with a perfect translation of four words, so that no precision is 0; hypotheses of a sentence are
     different strings.
     """
 
