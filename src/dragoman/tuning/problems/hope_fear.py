@@ -108,6 +108,13 @@ class HypothesisFinder:
         columns = self._scorer.bleu_columns
         return np.zeros(width) if columns is None or self._sign < 0 else perfect_document(columns, width)
 
+    def document_before(self, sentence: int, weights: Weights, *, decay: float = 0.9, lines: int = 20) -> Vector:
+        """The pseudo-document after the sentences before a sentence, as many as matter, under the same weights."""
+        document = self.first_document()
+        for before in range(max(0, sentence - lines), sentence):
+            document = decay * (document + self.pool(before, weights, document, []).statistics[0])
+        return document
+
     def find(self, sentence: int, weights: Weights, document: Vector) -> Hypotheses:
         """Search a sentence under some weights, and choose; B is that within a pseudo-document."""
         wanted = self._wanted

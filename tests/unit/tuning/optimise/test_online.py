@@ -87,5 +87,5 @@ def test_a_worker_that_dies_ends_the_pass_with_a_sentence():
     def refused(worker, sentence):
         raise UsageError("what the user should know")
 
-    with pytest.raises(UsageError, match="^what the user should know$"):
+    with pytest.raises(UsageError, match=r"^what the user should know$"):
         Workers(2, refused, lambda worker, batch: None).run([1, 2])
