@@ -1,4 +1,4 @@
-"""What a learner is: a method that samples derivations for itself and changes the weights as it goes."""
+"""What a learner is: a method that decodes or samples for itself and changes the weights as it goes."""
 
 from __future__ import annotations
 
