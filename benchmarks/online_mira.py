@@ -98,9 +98,8 @@ def rescoring_times(translator: Translator, lines: list[str], scorer: BleuScorer
     places = [in_document(graph, scorer, i, line) for i, (graph, line) in enumerate(zip(graphs, lines, strict=True))]
     edges = np.mean([graph.edges for graph in graphs])
     print(f"\n{len(lines)} forests of {edges:,.0f} edges: searching takes {searching:.2f} s\n")
-    print(
-        "| beam | hope and fear, s | hope lost | fear lost | the same | lost in the list of 10 |\n|---|---|---|---|---|---|"
-    )
+    print("| beam | hope and fear, s | hope lost | fear lost | the same | lost in lists of 10 |")
+    print("|---|---|---|---|---|---|")
     wanted = None
     for beam in BEAMS:
         timed = best_of(1, partial(rescored, graphs, places, beam))
