@@ -1,4 +1,4 @@
-"""`dragoman experiment` with methods that learn from samples: the same folders, tables and pictures as the others."""
+"""`dragoman experiment` with methods that learn by themselves: the same folders, tables and pictures as the others."""
 
 import csv
 import json
@@ -29,6 +29,10 @@ options = {{ minibatch = 10, samples = 20, burn_in = 5, updates = 4, evaluate_ev
 [[method]]
 name = "samplerank"
 options = {{ epochs = 2, chains = 2, samples = 20, burn_in = 10 }}
+
+[[method]]
+name = "mira-online"
+options = {{ passes = 2, oracle = "local" }}
 
 [[test]]
 name = "test"
@@ -61,9 +65,11 @@ def test_learners_stand_beside_others(dragoman, plan, tmp_path):
     with (out / "runs.csv").open(encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
     assert {(row["method"], row["decision"]) for row in rows} == {
-        (method, decision) for method in ("untuned", "risk", "samplerank") for decision in ("max-derivation", "MBR")
+        (method, decision)
+        for method in ("untuned", "risk", "samplerank", "mira-online")
+        for decision in ("max-derivation", "MBR")
     }
-    for method in ("risk", "samplerank"):
+    for method in ("risk", "samplerank", "mira-online"):
         lines = (out / "runs" / method / "3" / "events.jsonl").read_text(encoding="utf-8").splitlines()
         events = [json.loads(line) for line in lines]
         assert len(events) == 3

@@ -21,6 +21,7 @@ from oracles import chart_space, tiny_grammar
 RISK = {"minibatch": 4, "samples": 20, "burn_in": 5, "updates": 2, "evaluate_every": 1}
 FEWER = {
     "lus": {"samples": 200, "starts": 1},
+    "mira-online": {"passes": 2},
     "risk-corpus": RISK,
     "risk-sentence": RISK,
 }

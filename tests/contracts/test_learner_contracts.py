@@ -19,6 +19,7 @@ from oracles.lessons import reachable_lesson
 NAMES = [name for name in TUNERS.names() if issubclass(TUNERS.get(name), Learner)]
 RISK = {"minibatch": 4, "samples": 20, "burn_in": 5, "updates": 6, "evaluate_every": 2}
 FEWER = {
+    "mira-online": {"passes": 3, "workers": 3},
     "risk-corpus": RISK,
     "risk-sentence": RISK,
     "samplerank": {"epochs": 3, "chains": 3, "samples": 10, "burn_in": 5},

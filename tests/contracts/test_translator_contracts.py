@@ -90,6 +90,8 @@ def test_lists_and_hypergraphs_agree_with_the_best(model, lines):
             graph.check()
             assert kbest(graph, 1).scores[0] == pytest.approx(translation.score, abs=1e-9)
             assert graph.reweighted(model.weights).scores == pytest.approx(graph.scores, abs=1e-9)
+            some = np.arange(graph.edges)[::-2]
+            assert part.edge_features(i, some).dot(model.weights) == pytest.approx(graph.scores[some], abs=1e-9)
         assert lists.features.dot(model.weights) == pytest.approx(lists.scores, abs=1e-9)
 
 
@@ -160,6 +162,9 @@ def test_long_sentences_have_nothing_but_a_translation(model, lines):
     with pytest.raises(DataError, match="expected a shorter sentence or a larger max-words"):
         list(Translator.of(model, limits=limits, markup=True).translate([long]))
     assert len(list(Translator.of(model, limits=limits).searched([long[3:]], forests=True))) == 1
+    (pieces,) = Translator.of(model, limits=limits).searched([long])
+    with pytest.raises(UsageError, match="searched in pieces has no hypergraph"):
+        pieces.edge_features(0, np.arange(1))
 
 
 def test_global_features_are_refused_by_searches(model, lines):

@@ -44,8 +44,8 @@ Bind bind_gibbs, bind_segmentations;
 }
 
 namespace forest {
-Bind bind_derivations, bind_envelope, bind_gradient, bind_inside, bind_kbest, bind_merge, bind_ngrams, bind_sample,
-    bind_string, bind_translations;
+Bind bind_derivations, bind_envelope, bind_gradient, bind_hope, bind_inside, bind_kbest, bind_merge, bind_ngrams,
+    bind_sample, bind_string, bind_translations;
 }
 
 namespace tuning {
@@ -75,8 +75,8 @@ NB_MODULE(_kernels, m) {
           search::phrase::bind_greedy, search::phrase::bind_search,
           sampling::bind_global_features, sampling::chart::bind_chains, sampling::chart::bind_derivations,
           sampling::phrase::bind_gibbs, sampling::phrase::bind_segmentations,
-          forest::bind_derivations, forest::bind_envelope, forest::bind_gradient, forest::bind_inside,
-          forest::bind_kbest, forest::bind_merge, forest::bind_ngrams, forest::bind_sample, forest::bind_string,
+          forest::bind_derivations, forest::bind_envelope, forest::bind_gradient, forest::bind_hope,
+          forest::bind_inside, forest::bind_kbest, forest::bind_merge, forest::bind_ngrams, forest::bind_sample, forest::bind_string,
           forest::bind_translations, tuning::bind_evaluate, tuning::bind_mert, tuning::bind_mira,
           tuning::bind_mira_smo, tuning::bind_pair_sample, tuning::bind_risk, tuning::bind_samplerank,
           metrics::bind_edits, metrics::bind_expected_gain, metrics::bind_meteor, metrics::bind_ngram_consensus,

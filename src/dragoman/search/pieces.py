@@ -8,7 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dragoman.core.errors import UsageError
+from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
 from dragoman.search.searched import Searched
@@ -134,6 +138,10 @@ class Pieced(Searched):
 
     def hypergraph(self, i: int, *, features: bool = True) -> Hypergraph:
         """Refuse: a piece knows nothing of the others."""
+        raise UsageError("a sentence that was searched in pieces has no hypergraph")
+
+    def edge_features(self, i: int, edges: NDArray[np.integer]) -> FeatureRows:
+        """Refuse: there are no edges."""
         raise UsageError("a sentence that was searched in pieces has no hypergraph")
 
 

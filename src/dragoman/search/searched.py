@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
 from dragoman.search.translation import Translation
@@ -31,3 +35,7 @@ class Searched(ABC):
     @abstractmethod
     def hypergraph(self, i: int, *, features: bool = True) -> Hypergraph:
         """Return all that the search kept of sentence i, after a search with `forests`."""
+
+    @abstractmethod
+    def edge_features(self, i: int, edges: NDArray[np.integer]) -> FeatureRows:
+        """Return the features of some edges of sentence i's hypergraph; few are wanted where lists are made of it."""

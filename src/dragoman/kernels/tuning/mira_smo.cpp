@@ -83,14 +83,33 @@ void add_highest(std::vector<std::size_t>& chosen, std::size_t size, std::size_t
         if (std::ranges::find(chosen, order[i]) == chosen.end()) chosen.push_back(order[i]);
 }
 
+struct Solution {
+    double gap = 0;
+    std::int64_t sweeps = 0;
+};
+
+// Changes the weights until no sentence of the batch has anything to say against them.
+Solution solve(std::vector<Example>& examples, const Candidates& candidates, std::span<double> weights, double C, double tolerance,
+               std::int64_t max_sweeps) {
+    Solution solution;
+    // The gaps of all sentences under the same weights add up to that between primal and dual objective.
+    for (; solution.sweeps < max_sweeps; ++solution.sweeps) {
+        solution.gap = 0;
+        for (Example& example : examples) solution.gap += example.look(candidates, weights);
+        if (solution.gap <= tolerance * C * double(examples.size())) break;
+        for (Example& example : examples)
+            if (example.look(candidates, weights) > 0) example.improve(candidates, weights, 0.1 * tolerance);
+    }
+    return solution;
+}
+
 auto mira_smo_batch(In1<std::int64_t> sentences, In1<std::int64_t> offsets, In1<std::int32_t> ids, In1<double> values,
                     In1<std::int64_t> kinds, In1<double> gains, In1<std::int64_t> batch, In1<double> weights,
                     std::int64_t hypotheses, double C, double tolerance, std::int64_t max_sweeps) {
     const Candidates candidates(sentences, offsets, ids, values);
     std::vector<double> w(weights.data(), weights.data() + weights.shape(0));
     std::vector<std::int64_t> best;
-    double gap = 0;
-    std::int64_t sweeps = 0;
+    Solution solution;
     {
         nb::gil_scoped_release release;
         std::vector<double> scratch(w.size()), scores, gain;
@@ -118,16 +137,30 @@ auto mira_smo_batch(In1<std::int64_t> sentences, In1<std::int64_t> offsets, In1<
             }
             examples.emplace_back(std::move(chosen), 0, std::move(its_gains), candidates, scratch, C);
         }
-        // The gaps of all sentences under the same weights add up to that between primal and dual objective.
-        for (; sweeps < max_sweeps; ++sweeps) {
-            gap = 0;
-            for (Example& example : examples) gap += example.look(candidates, w);
-            if (gap <= tolerance * C * double(examples.size())) break;
-            for (Example& example : examples)
-                if (example.look(candidates, w) > 0) example.improve(candidates, w, 0.1 * tolerance);
-        }
+        solution = solve(examples, candidates, w, C, tolerance, max_sweeps);
     }
-    return together(give(std::move(w)), give(std::move(best)), gap, sweeps);
+    return together(give(std::move(w)), give(std::move(best)), solution.gap, solution.sweeps);
+}
+
+// The same update where the hypotheses have been chosen: all rows of all sentences, of which the first is the oracle.
+auto mira_smo_update(In1<std::int64_t> sentences, In1<std::int64_t> offsets, In1<std::int32_t> ids, In1<double> values,
+                     In1<double> gains, In1<double> weights, double C, double tolerance, std::int64_t max_sweeps) {
+    const Candidates candidates(sentences, offsets, ids, values);
+    std::vector<double> w(weights.data(), weights.data() + weights.shape(0));
+    Solution solution;
+    {
+        nb::gil_scoped_release release;
+        std::vector<double> scratch(w.size());
+        std::vector<Example> examples;
+        for (std::size_t s = 0; s + 1 < candidates.sentences.size(); ++s) {
+            std::vector<std::size_t> rows(candidates.end(s) - candidates.begin(s));
+            std::iota(rows.begin(), rows.end(), candidates.begin(s));
+            std::vector<double> its_gains(gains.data() + candidates.begin(s), gains.data() + candidates.end(s));
+            examples.emplace_back(std::move(rows), 0, std::move(its_gains), candidates, scratch, C);
+        }
+        solution = solve(examples, candidates, w, C, tolerance, max_sweeps);
+    }
+    return together(give(std::move(w)), solution.gap, solution.sweeps);
 }
 
 }  // namespace
@@ -137,6 +170,10 @@ void bind_mira_smo(nb::module_& m) {
           nb::arg("values"), nb::arg("kinds"), nb::arg("gains"), nb::arg("batch"), nb::arg("weights"),
           nb::arg("hypotheses"), nb::arg("C"), nb::arg("tolerance"), nb::arg("max_sweeps"),
           "MIRA's update for a batch of sentences: new weights, best rows under the old ones, duality gap, sweeps.");
+    m.def("mira_smo_update", &mira_smo_update, nb::arg("sentences"), nb::arg("offsets"), nb::arg("ids"), nb::arg("values"),
+          nb::arg("gains"), nb::arg("weights"), nb::arg("C"), nb::arg("tolerance"), nb::arg("max_sweeps"),
+          "MIRA's update for given hypotheses, of which the first of each sentence is the oracle: new weights, duality\n"
+          "gap, sweeps.");
 }
 
 }  // namespace dragoman::tuning

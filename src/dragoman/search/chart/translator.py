@@ -173,6 +173,10 @@ class ChartSearched(Searched):
         """Return all that the search kept of sentence i."""
         return hypergraph(self.batch, SentenceGraph.of(self.batch, self._every, i), features=features)
 
+    def edge_features(self, i: int, edges: NDArray[np.integer]) -> FeatureRows:
+        """Return the features of some edges of sentence i's hypergraph."""
+        return self._features([SentenceGraph.of(self.batch, self._every, i)], [edges])
+
     @property
     def _every(self) -> Graphs:
         if self.found.every is None:

@@ -168,6 +168,10 @@ class PhraseSearched(Searched):
         edges = Edges.of(self.batch, self.found, i)
         return hypergraph(self.batch, self.found, i, edges, features=features)
 
+    def edge_features(self, i: int, edges: NDArray[np.integer]) -> FeatureRows:
+        """Return the features of some edges of sentence i's hypergraph."""
+        return Edges.of(self.batch, self.found, i).take(edges).features(self.batch)
+
 
 def _encoded(batch: PhraseBatch, targets: Sequence[str]) -> Ragged[np.int32]:
     return Ragged(*batch.options.vocab.encode("".join(f"{target}\n" for target in targets).encode()))

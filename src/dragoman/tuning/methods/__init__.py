@@ -1,1 +1,1 @@
-"""Methods of tuning, one a file: optimisers of what was decoded, and learners that sample for themselves."""
+"""Methods of tuning, one a file: optimisers of what was decoded, and learners that decode or sample for themselves."""

@@ -1,4 +1,4 @@
-"""What a learner is: a method that samples derivations for itself and changes the weights as it goes."""
+"""What a learner is: a method that decodes or samples for itself and changes the weights as it goes."""
 
 from __future__ import annotations
 
@@ -25,6 +25,15 @@ from dragoman.tuning.problems.ranges import Ranges, no_sparse
 
 #: What a learner must know to go on, as arrays by name.
 State = Mapping[str, NDArray[Any]]
+
+#: A weight beyond this is on its way to infinity: features are logarithms of probabilities and counts.
+LARGEST_WEIGHT = 1e4
+
+
+def diverged(weights: Weights) -> bool:
+    """Whether weights are no numbers any more, or so large that they soon will be none."""
+    values = np.array(list(weights.values()))
+    return not (np.isfinite(values).all() and (np.abs(values) <= LARGEST_WEIGHT).all())
 
 
 @dataclass(frozen=True, eq=False)

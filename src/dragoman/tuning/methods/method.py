@@ -1,4 +1,4 @@
-"""What can be chosen as a method of tuning: an optimiser of decoded evidence, or a learner that samples for itself."""
+"""What can be chosen as a method of tuning: an optimiser of what is decoded, or a learner that does that itself."""
 
 from __future__ import annotations
 

@@ -70,6 +70,17 @@ def bleu_of(problem: HypergraphProblem) -> BleuScorer:
     return scorer
 
 
+def reference_ids(vocab: Vocab, references: References) -> NDArray[np.int32]:
+    """For each word its number among words of references, -1 if these do not have it."""
+    size = len(vocab)
+    encoded = references.encode(Corpus(vocab, Ragged(np.arange(size, dtype=np.int32), np.arange(size + 1))))
+    # A word that holds white space of another kind is several for the metric; it matches nothing here.
+    ids = np.full(size, -1, np.int32)
+    whole = encoded.lengths == 1
+    ids[whole] = encoded.values[encoded.offsets[:-1][whole]]
+    return ids
+
+
 def _matched(
     ngrams: Ragged[np.int32],
     bounds: NDArray[np.int64],
@@ -79,12 +90,7 @@ def _matched(
     threads: int,
 ) -> NDArray[np.float64]:
     """1 for each n-gram that a reference of its sentence has, else 0."""
-    size = len(vocab)
-    encoded = references.encode(Corpus(vocab, Ragged(np.arange(size, dtype=np.int32), np.arange(size + 1))))
-    # A word that holds white space of another kind is several for the metric; it matches nothing here.
-    ids = np.full(size, -1, np.int32)
-    whole = encoded.lengths == 1
-    ids[whole] = encoded.values[encoded.offsets[:-1][whole]]
+    ids = reference_ids(vocab, references)
     lines = np.arange(references.lines + 1) * len(references)
     known = NGramValues.expected_counts(
         references.grouped, lines, np.ones(len(references.grouped)), order, threads=threads

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.errors import DataError, UsageError
+from dragoman.metrics.metric import Scorer
 from dragoman.tuning.problems.problem import Problem
 
 #: The size of a sentence where the metric does not say how long it is.
@@ -76,11 +77,7 @@ class Gains:
         for other metrics: there it is what the pseudo-document tends to if the set is translated by given weights.
         """
         if len(self.bleu_columns):
-            orders = len(self.bleu_columns) // 2 - 1
-            document = np.zeros(self.statistics.shape[1])
-            document[self.bleu_columns] = [*(2 * list(range(orders, 0, -1))), orders, orders]
-            document[-1] = orders
-            return document
+            return perfect_document(self.bleu_columns, self.statistics.shape[1])
         chosen = self.statistics[self.kinds[self.problem.best(weights)]]
         remembered = min(len(chosen), 1 / (1 - decay)) if decay < 1 else len(chosen)
         mean: NDArray[np.float64] = chosen.mean(axis=0)
@@ -89,13 +86,31 @@ class Gains:
     def within(self, document: NDArray[np.float64], kinds: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
         """Return B of each kind (or of the given ones), in one pseudo-document or in one for each."""
         together = document + (self.statistics if kinds is None else self.statistics[kinds])
-        scores = self.problem.scorer.score(np.ascontiguousarray(together[:, :-1]))
-        gains: NDArray[np.float64] = self.problem.sign * together[:, -1] * scores / 100
-        if not np.isfinite(gains).all():
-            raise UsageError(
-                "the metric has no finite score for a sentence among others, which this method needs; try mert"
-            )
-        return gains
+        return worth(together, self.problem.scorer, self.problem.sign)
+
+
+def perfect_document(bleu_columns: NDArray[np.int64], width: int) -> NDArray[np.float64]:
+    """A pseudo-document of so many numbers with a perfect translation that is as long as the longest n-gram.
+
+    >>> perfect_document(np.array([2, 3, 4, 5, 0, 1]), 7).tolist()
+    [2.0, 2.0, 2.0, 1.0, 2.0, 1.0, 2.0]
+    """
+    orders = len(bleu_columns) // 2 - 1
+    document = np.zeros(width)
+    document[bleu_columns] = [*(2 * list(range(orders, 0, -1))), orders, orders]
+    document[-1] = orders
+    return document
+
+
+def worth(together: NDArray[np.float64], scorer: Scorer, sign: int) -> NDArray[np.float64]:
+    """Return B, given sums of a pseudo-document and candidates: rows of statistics, with the size as a last column."""
+    scores = scorer.score(np.ascontiguousarray(together[:, :-1]))
+    gains: NDArray[np.float64] = sign * together[:, -1] * scores / 100
+    if not np.isfinite(gains).all():
+        raise UsageError(
+            "the metric has no finite score for a sentence among others, which this method needs; try mert"
+        )
+    return gains
 
 
 def sentence_orders(problem: Problem, passes: int, rng: np.random.Generator | None) -> Iterator[NDArray[np.int64]]:

@@ -16,12 +16,9 @@ import numpy as np
 from dragoman.core.options import Options, option
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.weights import Weights
-from dragoman.tuning.methods.learner import Checkpoint, Learner, Lesson
+from dragoman.tuning.methods.learner import LARGEST_WEIGHT, Checkpoint, Learner, Lesson, diverged
 from dragoman.tuning.runs.kept import Keep, kept_weights
 from dragoman.tuning.runs.run import Run
-
-#: A weight beyond this is on its way to infinity: features are logarithms of probabilities and counts.
-_LARGEST = 1e4
 
 
 @dataclass(frozen=True)
@@ -66,7 +63,7 @@ def learn(
             stop, checkpoint = "there is nothing more to learn", Checkpoint(weights, {})
         if diverged(checkpoint.weights):
             stop, checkpoint = "the weights diverge; the last good ones are kept", Checkpoint(weights, {})
-            progress.warn(f"after iteration {iteration} weights are no numbers or larger than {_LARGEST:g}")
+            progress.warn(f"after iteration {iteration} weights are no numbers or larger than {LARGEST_WEIGHT:g}")
         clock.append(time.monotonic())
         event |= {name: float(value) for name, value in checkpoint.report.items()}
         event |= {"ends": checkpoint.stop, "stop": stop}
@@ -82,12 +79,6 @@ def learn(
     # Once more, for a run that was killed between its last event and this.
     run.write_weights(kept_weights(run, events, lesson.names, lesson.sparse, lesson.sign, keep))
     return run.weights()
-
-
-def diverged(weights: Weights) -> bool:
-    """Whether weights are no numbers any more, or so large that they soon will be none."""
-    values = np.array(list(weights.values()))
-    return not (np.isfinite(values).all() and (np.abs(values) <= _LARGEST).all())
 
 
 def _reason_to_stop(events: Sequence[Mapping[str, Any]], sign: int, course: Course) -> str | None:

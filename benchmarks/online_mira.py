@@ -1,0 +1,133 @@
+"""What online MIRA costs beside decoding, and how far its rescoring of forests is from the best.
+
+    python benchmarks/online_mira.py --model MODEL --source val.fr --reference val.en [--lines 1014] [--sparse 10000]
+
+MODEL is phrase-based or hierarchical; the text is tokenised. Times are of the processor, and of the clock where threads
+matter. With --sparse, passes of the same model with word pairs as features, of which so many have a weight.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from dragoman.core.corpus import Corpus
+from dragoman.core.files import read_lines
+from dragoman.core.hypergraph import Hypergraph
+from dragoman.core.ragged import Ragged
+from dragoman.core.weights import Weights
+from dragoman.forest.hope import FEAR, InDocument, hope, rescore
+from dragoman.metrics.bleu import Bleu, BleuScorer
+from dragoman.model.bundle import Model
+from dragoman.model.extra_features.word_pair import WordPair
+from dragoman.search.translator import Translator
+from dragoman.tuning.methods.learner import Lesson
+from dragoman.tuning.methods.mira_online import MiraOnline
+from dragoman.tuning.problems.forest_counts import reference_ids
+from dragoman.tuning.problems.ranges import tuned_names
+from timing import best_of
+
+BEAMS = (100, 20, 10, 5, 3, 1)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--source", type=Path, required=True)
+    parser.add_argument("--reference", type=Path, required=True)
+    parser.add_argument("--lines", type=int, default=1014)
+    parser.add_argument("--rescored", type=int, default=100, help="lines whose forests are rescored by each beam")
+    parser.add_argument("--sparse", type=int, default=0)
+    parser.add_argument("--runs", type=int, default=1)
+    arguments = parser.parse_args()
+    model = Model.load(arguments.model)
+    lines = list(read_lines(arguments.source))[: arguments.lines]
+    references = Corpus.from_lines(list(read_lines(arguments.reference))[: arguments.lines])
+    scorer = Bleu().scorer([references])
+    translator = Translator.of(model)
+    lesson = Lesson(translator, lines, scorer, tuned_names(model.feature_names))
+    print(f"{len(lines)} lines, {len(references.sentences.values) / len(lines):.1f} words each\n")
+    print("| | processor, s | clock on two threads, s |\n|---|---|---|")
+    decoding = best_of(arguments.runs, lambda: list(translator.translate(lines)))
+    threaded = best_of(arguments.runs, lambda: list(translator.reweighted(model.weights, threads=2).translate(lines)))
+    print(f"| decoding | {decoding.processor:.1f} | {threaded.clock:.1f} |")
+    learn_times("a pass of online MIRA", lesson, model.weights, arguments.runs)
+    if arguments.sparse:
+        richer, start = with_sparse(lesson, arguments.sparse)
+        learn_times(f"a pass with {len(start) - len(model.weights):,} sparse weights", richer, start, arguments.runs)
+    rescoring_times(translator, lines[: arguments.rescored], scorer)
+
+
+def learn_times(name: str, lesson: Lesson, start: Weights, runs: int) -> None:
+    method = MiraOnline(passes=1)
+    one = best_of(runs, lambda: list(method.learn(lesson, start)))
+    two = best_of(runs, lambda: list(method.learn(lesson, start, threads=2)))
+    assert dict(one.result[0].weights) == dict(two.result[0].weights)
+    print(f"| {name} | {one.processor:.1f} | {two.clock:.1f} |")
+
+
+def with_sparse(lesson: Lesson, count: int) -> tuple[Lesson, Weights]:
+    """The same with word pairs: small random weights for so many of those that occur first."""
+    model = lesson.model.with_features([WordPair(source_words=0, target_words=0)])
+    translator = Translator.of(model)
+
+    def sparse(names: object) -> dict[str, tuple[float, float]]:
+        return {name: (-1.0, 1.0) for name in sorted(names) if name.startswith("wp.")}  # type: ignore[call-overload]
+
+    names: dict[str, None] = {}
+    for line in lesson.lines:
+        features = translator.search(line).features
+        names |= dict.fromkeys(name for name in (features.names if features else ()) if name.startswith("wp."))
+        if len(names) >= count:
+            break
+    rng = np.random.default_rng(1)
+    start = model.weights.updated({name: float(rng.normal()) * 1e-3 for name in [*names][:count]})
+    return replace(lesson, translator=translator, sparse=sparse), start
+
+
+def rescoring_times(translator: Translator, lines: list[str], scorer: BleuScorer) -> None:
+    begin = time.process_time()
+    parts = list(translator.searched(lines, forests=True))
+    searching = time.process_time() - begin
+    graphs = [part.hypergraph(i, features=False) for part in parts for i in range(len(part))]
+    places = [in_document(graph, scorer, i, line) for i, (graph, line) in enumerate(zip(graphs, lines, strict=True))]
+    edges = np.mean([graph.edges for graph in graphs])
+    print(f"\n{len(lines)} forests of {edges:,.0f} edges: searching takes {searching:.2f} s\n")
+    print("| beam | hope and fear, s | hope lost | fear lost | the same | lost in lists of 10 |")
+    print("|---|---|---|---|---|---|")
+    wanted = None
+    for beam in BEAMS:
+        timed = best_of(1, partial(rescored, graphs, places, beam))
+        first = np.array([[found.values[0] for found in lists] for lists in timed.result])
+        means = np.array([[found.values.mean() for found in lists] for lists in timed.result])
+        wanted = wanted or (first, means)
+        lost = wanted[0] - first
+        same = np.mean(np.abs(lost) < 1e-9)
+        in_lists = np.mean(wanted[1] - means)
+        hoped, feared = lost.mean(axis=0)
+        print(f"| {beam} | {timed.processor:.2f} | {hoped:.4f} | {feared:.4f} | {same:.1%} | {in_lists:.3f} |")
+
+
+def rescored(graphs: list[Hypergraph], places: list[InDocument], beam: int) -> list:
+    return [rescore(g, place, [hope(), FEAR], 10, beam=beam) for g, place in zip(graphs, places, strict=True)]
+
+
+def in_document(graph: Hypergraph, scorer: BleuScorer, sentence: int, line: str) -> InDocument:
+    """Within a document of some ten sentences of the usual quality."""
+    reference = scorer.references.grouped[sentence]
+    return InDocument(
+        references=Ragged.of([reference.tolist()], np.int32),
+        word_ids=reference_ids(graph.vocab, scorer.references),
+        document=1.4 * np.array([45.0, 30, 20, 14, 80, 70, 60, 50, 80, 80, 80]),
+        source_words=len(line.split()),
+        reference_words=len(reference),
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""`dragoman oracles`: what online MIRA hopes for and fears in a sentence, as a picture."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragoman.cli.score import ReferenceFiles
+from dragoman.cli.shell import terminal
+from dragoman.cli.shell.flags import Flags, ModelFolder, Prepared, SourceFile, WeightsFile, command
+from dragoman.cli.shell.loading import load_translator
+from dragoman.core.errors import UsageError
+from dragoman.core.live import live_progress
+from dragoman.forest.hope import FEAR, Objective, hope
+from dragoman.metrics.combined import parse_metric
+from dragoman.metrics.texts import ReferencedText
+from dragoman.search.limits import SearchLimits, SpaceLimits
+from dragoman.tuning.problems.hope_fear import HypothesisFinder, Wanted
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @command(
+        app,
+        "oracles",
+        examples=[
+            "dragoman oracles --model model --source dev.fr --reference dev.en --line 17 --out oracles.svg",
+            "dragoman oracles --model m --weights run --source dev.fr --reference dev.en --mu 0 --mu 0.5 --out o.svg",
+        ],
+    )
+    def oracles(
+        model: ModelFolder,
+        source: SourceFile,
+        reference: ReferenceFiles,
+        limits: Annotated[SearchLimits, Flags("Search")],
+        space: Annotated[SpaceLimits, Flags("Space (the model's own by default)")],
+        line: Annotated[int, typer.Option(min=1, help="Which line of the source; the first is 1.")] = 1,
+        mu: Annotated[
+            list[str] | None,
+            typer.Option(help="What the model counts, from 0 to 1, or inf for fear; repeatable. [0, 0.5, 1, inf]"),
+        ] = None,
+        nbest: Annotated[int, typer.Option(min=1, help="Translations for each.")] = 10,
+        out: Annotated[Path | None, typer.Option(help="SVG file for the picture.")] = None,
+        weights: WeightsFile = None,
+        metric: Annotated[str, typer.Option(help="What the translations should be good by.")] = "bleu",
+        prepared: Prepared = False,
+    ) -> None:
+        """List the best translations of a sentence by (1 - mu) · B + mu · score for several mu, and draw them.
+
+        B is the metric within a document of the lines before it, as online MIRA has it (dragoman tune --method
+        mira-online), in words of the source: with mu 0 it alone counts, with 1 the model alone, and inf is what MIRA
+        fears, good for the model and bad for the metric. The first of 0.5 is MIRA's oracle.
+        """
+        progress = live_progress()
+        translator = load_translator(model, weights, limits, space, 1, progress)
+        text = ReferencedText.read(source, reference, translator.model.preparation(prepared=prepared), progress)
+        if line > len(text):
+            raise UsageError(f"--line is {line}, and {source} has {len(text)} lines")
+        objectives = dict(map(_objective, mu or ["0", "0.5", "1", "inf"]))
+        chosen = parse_metric(metric)
+        finder = HypothesisFinder(
+            translator,
+            text.lines,
+            chosen.scorer(text.references),
+            1 if chosen.higher_is_better else -1,
+            Wanted(best=nbest, hope=nbest, fear=nbest, beam=max(10, nbest)),
+        )
+        document = finder.document_before(line - 1, translator.weights)
+        pool = finder.pool(line - 1, translator.weights, document, [*objectives.values()])
+        rows = {name: pool.highest(objective, nbest) for name, objective in objectives.items()}
+        if out is not None:
+            from dragoman.evaluation.figures.hope_plot import draw_hopes
+            from dragoman.evaluation.figures.svg import write_svg
+
+            write_svg(
+                out, draw_hopes({name: (pool.scores[row], pool.gains[row]) for name, row in rows.items()}, metric)
+            )
+        found = [
+            (name, float(pool.gains[i]), float(pool.scores[i]), pool.vocab.text(pool.texts[i]))
+            for name, row in rows.items()
+            for i in row.tolist()
+        ]
+        terminal.output().print(terminal.table(text.lines[line - 1], ["mu", "B", "score", "translation"], found))
+
+
+def _objective(mu: str) -> tuple[str, Objective]:
+    try:
+        value = float(mu)
+    except ValueError:
+        value = math.nan
+    if value == math.inf:
+        return "inf", FEAR
+    if not 0 <= value <= 1:
+        raise UsageError(f"--mu is '{mu}'; expected a number from 0 to 1, or inf")
+    return mu, hope(value)

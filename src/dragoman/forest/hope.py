@@ -1,0 +1,144 @@
+"""Hope and fear: the derivations of a hypergraph that are best by model score and BLEU together.
+
+Chiang, Marton & Resnik, "Online Large-Margin Training of Syntactic and Structural Translation Features", 2008, section
+2.4. BLEU is that of a document to which the sentence is added,
+
+    B(e) = (size(O) + size(f)) · BLEU(O + c(e))                                        (equation 8)
+
+with counts c of words, n-grams, and n-grams that a reference has, as often as they occur: BLEU counts an n-gram no more
+often than one reference has it, which no edge can know.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman import kernels
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.hypergraph import Hypergraph
+from dragoman.core.ragged import Ragged
+from dragoman.forest.arrays import structure, texts
+
+#: The longest n-grams that the kernel counts.
+HIGHEST_ORDER = 16
+
+#: Strings of a node that are remembered, if nobody says how many.
+BEAM = 10
+
+
+class Objective(NamedTuple):
+    """What a derivation is wanted for: `score` times the model's score plus `gain` times B."""
+
+    score: float
+    gain: float
+
+
+#: Scored high by the model and yet bad: what equation 11 tends to for large mu.
+FEAR = Objective(1.0, -1.0)
+
+
+def hope(mu: float = 0.5) -> Objective:
+    """Equation 11: (1 - mu) · B + mu · score. With 0, only BLEU counts, with 1 only the model.
+
+    >>> hope(0.25)
+    Objective(score=0.25, gain=0.75)
+    """
+    return Objective(mu, 1.0 - mu)
+
+
+@dataclass(frozen=True, eq=False)
+class InDocument:
+    """What B of a sentence's derivations depends on: its references, its length, and a document.
+
+    `references` are words by numbers of their own, `word_ids` gives for each word of the hypergraph's vocabulary its
+    number among these (negative for words that no reference has). `document` has matches of each order up to `order`,
+    n-grams of each order, words, words of references, and size. The sentence has `source_words`, and `reference_words`
+    are what its translations should have.
+    """
+
+    references: Ragged[np.int32]
+    word_ids: NDArray[np.int32]
+    document: NDArray[np.float64]
+    source_words: float
+    reference_words: float
+
+    @property
+    def order(self) -> int:
+        """The length of the longest n-grams that count."""
+        return (len(self.document) - 3) // 2
+
+    def check(self, graph: Hypergraph) -> None:
+        """Refuse what does not fit together; kernels trust it."""
+        if not 1 <= self.order <= HIGHEST_ORDER or len(self.document) != 2 * self.order + 3:
+            raise UsageError(
+                f"the document has {len(self.document)} numbers; expected two for each order from 1 to at most "
+                f"{HIGHEST_ORDER}, and three more"
+            )
+        if len(self.word_ids) != len(graph.vocab):
+            raise DataError(f"{len(self.word_ids)} word ids for a vocabulary of {len(graph.vocab)}", expected="as many")
+        numbers = [*self.document.tolist(), self.source_words, self.reference_words]
+        if not all(np.isfinite(number) and number >= 0 for number in numbers):
+            raise UsageError("the document's counts or the sentence's lengths are not finite numbers from 0 on")
+
+
+@dataclass(frozen=True, eq=False)
+class Rescored:
+    """Derivations (edges in pre-order) of different strings, best first, and what they were chosen for.
+
+    `scores` are the model's, `values` those of the objective, and `counts` has words and matches of each order.
+    """
+
+    derivations: Ragged[np.int32]
+    scores: NDArray[np.float64]
+    values: NDArray[np.float64]
+    counts: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.derivations)
+
+
+def rescore(
+    graph: Hypergraph, sentence: InDocument, objectives: Sequence[Objective], k: int = 10, *, beam: int = BEAM
+) -> list[Rescored]:
+    """Return for each objective the k best strings, each with its best derivation, or as many as there are.
+
+    Goes bottom-up through the hypergraph, as a decoder with a language model does: what counts of a partial string is
+    what it begins and ends with, as far as that is in a reference, and its counts so far. A node keeps the `beam` best
+    strings by the objective, where B is taken as if the node's source words were the whole sentence, with that share of
+    the reference's length. That is an approximation, because B is no sum over edges: a string that is not among the
+    best of its node may be part of the best of all. With a beam as large as the number of strings nothing is missed.
+    Cost: for each node about `beam` times the logarithm of its edges, and a look at each edge.
+    """
+    if k < 1 or beam < 1:
+        raise UsageError(f"k is {k} and the beam {beam}; expected at least 1")
+    sentence.check(graph)
+    wanted = np.array([*objectives], np.float64).reshape(-1, 2)
+    if not np.isfinite(wanted).all():
+        raise UsageError("an objective weighs model score or BLEU by what is not a finite number")
+    edges, offsets, lists, scores, values, counts = kernels.forest_rescore(
+        *structure(graph),
+        *texts(graph),
+        root=graph.root,
+        spans=np.ascontiguousarray(graph.spans, np.int32),
+        word_ids=np.ascontiguousarray(sentence.word_ids, np.int32),
+        references=np.ascontiguousarray(sentence.references.values, np.int32),
+        reference_offsets=np.ascontiguousarray(sentence.references.offsets, np.int64),
+        document=np.ascontiguousarray(sentence.document, np.float64),
+        order=sentence.order,
+        source_words=sentence.source_words,
+        reference_words=sentence.reference_words,
+        objectives=wanted,
+        k=k,
+        beam=beam,
+    )
+    every = Ragged(edges, offsets)
+    return [
+        Rescored(every.take(np.arange(begin, end)), scores[begin:end], values[begin:end], counts[begin:end])
+        for begin, end in itertools.pairwise(lists.tolist())
+    ]

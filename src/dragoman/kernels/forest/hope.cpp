@@ -1,0 +1,284 @@
+// The derivations that are best by a weighted sum of the model's score and BLEU within a document (Chiang et al. 2008,
+// section 2.4): hope where BLEU counts for them, fear where it counts against them.
+#include "base/parallel.hpp"
+#include "forest/matched_strings.hpp"
+#include "forest/surroundings.hpp"
+
+#include <cmath>
+#include <tuple>
+
+namespace dragoman::forest {
+namespace {
+
+// What is added up of the strings of a document, and how large it is.
+struct DocumentCounts {
+    std::span<const double> matches, ngrams;
+    double words, reference_words, size;
+
+    // The values are those of each order, words, words of references, and the size.
+    DocumentCounts(std::span<const double> values, std::size_t order)
+        : matches(values.first(order)), ngrams(values.subspan(order, order)), words(values[2 * order]),
+          reference_words(values[2 * order + 1]), size(values[2 * order + 2]) {}
+};
+
+// What a derivation of a node stands for in its sentence.
+struct Coverage {
+    double source_words = 0, reference_words = 0;
+};
+
+// How many source words are below each node. The span of an edge of a chart is all that is below it; that of an edge of a
+// lattice is one phrase, to which comes what is below its tail.
+std::vector<Coverage> coverages(const Forest& forest, const Surroundings& around, const std::int32_t* spans, std::size_t root,
+                                double source_words, double reference_words) {
+    struct Hull {
+        double begin = 0, end = 0;
+    };
+    std::vector<Coverage> found(forest.nodes());
+    std::vector<Hull> hulls(forest.nodes());
+    for (std::size_t node = 0; node <= root; ++node) {
+        std::size_t edge = forest.begin(node);
+        while (edge < forest.end(node) && !around.usable(forest, edge)) ++edge;
+        if (edge == forest.end(node)) continue;
+        Hull own{double(spans[2 * edge]), double(spans[2 * edge + 1])}, all = own;
+        double covered = std::max(0.0, own.end - own.begin);
+        for (int k = 0; k < forest.arity(edge); ++k) {
+            const auto tail = static_cast<std::size_t>(forest.tail(edge, k));
+            const Hull below = hulls[tail];
+            if (below.begin == below.end) continue;
+            if (below.begin < own.begin || below.end > own.end) covered += found[tail].source_words;
+            all = all.begin == all.end ? below : Hull{std::min(all.begin, below.begin), std::max(all.end, below.end)};
+        }
+        hulls[node] = all;
+        found[node].source_words = std::min(covered, source_words);
+    }
+    found[root].source_words = source_words;
+    for (Coverage& one : found) one.reference_words = source_words > 0 ? reference_words * one.source_words / source_words : 0;
+    return found;
+}
+
+template <std::size_t orders>
+class Rescoring {
+public:
+    using String = MatchedString<orders>;
+
+    Rescoring(const Forest& forest, const Templates& templates, const ReferenceNGrams& ngrams, Words word_ids,
+              const DocumentCounts& document, const Surroundings& around, std::span<const Coverage> coverage)
+        : forest_(forest), matching_(ngrams), order_(ngrams.order()), document_(document), around_(around), coverage_(coverage) {
+        spell(templates, word_ids);
+    }
+
+    // The `k` best strings of the root by score_weight * score + gain_weight * B, each with its best derivation.
+    std::size_t run(std::size_t root, double score_weight, double gain_weight, std::size_t k, std::size_t beam,
+                    const std::atomic<bool>& stop) {
+        score_weight_ = score_weight;
+        gain_weight_ = gain_weight;
+        items_.clear();
+        first_item_.assign(forest_.nodes() + 1, 0);
+        for (std::size_t node = 0; node <= root; ++node) {
+            heed(stop);
+            first_item_[node] = items_.size();
+            if (around_.used[node]) expand(node, node == root ? std::max(k, beam) : beam);
+        }
+        return std::min(k, items_.size() - first_item_[root]);
+    }
+
+    void append(std::size_t root, std::size_t rank, std::vector<std::int32_t>& edges) const {
+        unfold(Place{static_cast<std::int32_t>(root), static_cast<std::int32_t>(rank)}, [&](Place place, std::vector<Place>& stack) {
+            const Item& item = at(static_cast<std::size_t>(place.node), place.rank);
+            const auto edge = static_cast<std::size_t>(item.edge);
+            for (int t = forest_.arity(edge); t-- > 0;) stack.push_back({forest_.tail(edge, t), item.ranks[t]});
+            return item.edge;
+        }, edges);
+    }
+
+    double score(std::size_t root, std::size_t rank) const { return at(root, static_cast<std::int32_t>(rank)).score; }
+    double value(std::size_t root, std::size_t rank) const { return at(root, static_cast<std::int32_t>(rank)).value; }
+    const String& string(std::size_t root, std::size_t rank) const { return at(root, static_cast<std::int32_t>(rank)).string; }
+
+private:
+    struct Item {
+        String string;
+        double score, value;
+        std::int32_t edge, ranks[2];
+    };
+
+    // Better values first, then lower edges and ranks, so that ties are settled the same way always.
+    static bool worse(const Item& a, const Item& b) {
+        if (a.value != b.value) return a.value < b.value;
+        return std::tie(a.edge, a.ranks[0], a.ranks[1]) > std::tie(b.edge, b.ranks[0], b.ranks[1]);
+    }
+
+    // Templates as words between tails: `runs_` of words by number, tails as -1 and -2.
+    void spell(const Templates& templates, Words word_ids) {
+        template_ids_ = templates.ids;
+        for (std::size_t t = 0; t + 1 < templates.offsets.size(); ++t) {
+            bool in_run = false;
+            for (const std::int32_t symbol : row(templates.words, templates.offsets, t)) {
+                if (symbol < 0) {
+                    parts_.push_back(symbol);
+                } else {
+                    const String word = matching_.word(symbol, word_ids[static_cast<std::size_t>(symbol)]);
+                    if (in_run) {
+                        matching_.append(runs_.back(), word);
+                    } else {
+                        parts_.push_back(static_cast<std::int32_t>(runs_.size()));
+                        runs_.push_back(word);
+                    }
+                }
+                in_run = symbol >= 0;
+            }
+            part_offsets_.push_back(parts_.size());
+        }
+    }
+
+    const Item& at(std::size_t node, std::int32_t rank) const { return items_[first_item_[node] + static_cast<std::size_t>(rank)]; }
+    std::size_t count(std::int32_t node) const {
+        return first_item_[static_cast<std::size_t>(node) + 1] - first_item_[static_cast<std::size_t>(node)];
+    }
+
+    Item combined(std::size_t node, std::size_t edge, std::int32_t first, std::int32_t second) const {
+        Item item{{}, forest_.scores[edge], 0, static_cast<std::int32_t>(edge), {first, second}};
+        const auto id = static_cast<std::size_t>(template_ids_[edge]);
+        bool begun = false;
+        for (std::size_t p = part_offsets_[id]; p < part_offsets_[id + 1]; ++p) {
+            const int k = -1 - parts_[p];
+            const Item* tail = k < 0 ? nullptr : &at(static_cast<std::size_t>(forest_.tail(edge, k)), item.ranks[k]);
+            const String& part = tail == nullptr ? runs_[static_cast<std::size_t>(parts_[p])] : tail->string;
+            if (tail != nullptr) item.score += tail->score;
+            if (begun)
+                matching_.append(item.string, part);
+            else
+                item.string = part;
+            begun = true;
+        }
+        item.value = score_weight_ * item.score + (gain_weight_ == 0 ? 0 : gain_weight_ * gain(item.string, coverage_[node]));
+        return item;
+    }
+
+    // B of equation 8, of a string that translates so many source words.
+    double gain(const String& string, const Coverage& covered) const {
+        double product = 1;
+        for (std::size_t n = 0; n < order_; ++n) {
+            const double matches = document_.matches[n] + double(string.matches[n]);
+            const double ngrams = document_.ngrams[n] + std::max(0.0, string.words - double(n));
+            if (!(matches > 0 && ngrams > 0)) return 0;
+            product *= matches / ngrams;
+        }
+        const double words = document_.words + string.words, wanted = document_.reference_words + covered.reference_words;
+        const double brevity = words < wanted ? 1 - wanted / words : 0;
+        return (document_.size + covered.source_words) * std::exp(std::log(product) / double(order_) + brevity);
+    }
+
+    // Finds the best derivations of a node among those that its edges make of the best of their tails: cube pruning. One
+    // string is kept once, with the best of its derivations that were met.
+    void expand(std::size_t node, std::size_t beam) {
+        candidates_.clear();
+        heap_.clear();
+        const auto worse_of = [&](std::uint32_t a, std::uint32_t b) { return worse(candidates_[a], candidates_[b]); };
+        const auto add = [&](std::size_t edge, std::int32_t first, std::int32_t second) {
+            heap_.push_back(static_cast<std::uint32_t>(candidates_.size()));
+            candidates_.push_back(combined(node, edge, first, second));
+        };
+        for (std::size_t edge = forest_.begin(node); edge < forest_.end(node); ++edge)
+            if (around_.usable(forest_, edge)) add(edge, 0, 0);
+        std::ranges::make_heap(heap_, worse_of);
+        const std::size_t begin = items_.size();
+        known_.restart(std::min<std::size_t>(beam, 64));
+        for (std::size_t popped = 0; !heap_.empty() && items_.size() - begin < beam && popped < patience * beam; ++popped) {
+            std::ranges::pop_heap(heap_, worse_of);
+            const std::uint32_t number = heap_.back();
+            heap_.pop_back();
+            const Item& taken = candidates_[number];
+            const auto edge = static_cast<std::size_t>(taken.edge);
+            const std::int32_t ranks[2]{taken.ranks[0], taken.ranks[1]};
+            KeyTable::Slot& slot = known_.slot(taken.string.hash);
+            if (slot.number < 0) {
+                known_.put(slot, taken.string.hash, static_cast<std::int32_t>(items_.size() - begin));
+                items_.push_back(taken);
+            } else if (Item& same = items_[begin + static_cast<std::size_t>(slot.number)]; taken.value > same.value) {
+                same = taken;
+            }
+            // Successors of ranks (i, j) are (i, j + 1) and, only if j = 0, (i + 1, j): every pair is then met once.
+            for (int k = forest_.arity(edge); k-- > 0;) {
+                if (k == 0 && ranks[1] != 0) continue;
+                if (static_cast<std::size_t>(ranks[k]) + 1 >= count(forest_.tail(edge, k))) continue;
+                add(edge, ranks[0] + (k == 0), ranks[1] + (k == 1));
+                std::ranges::push_heap(heap_, worse_of);
+            }
+        }
+        std::sort(items_.begin() + static_cast<std::ptrdiff_t>(begin), items_.end(), [](const Item& a, const Item& b) { return worse(b, a); });
+    }
+
+    // So many times as many candidates are looked at as are kept: the others are the same strings again.
+    static constexpr std::size_t patience = 3;
+
+    Forest forest_;
+    Matching<orders> matching_;
+    std::size_t order_;
+    DocumentCounts document_;
+    const Surroundings& around_;
+    std::span<const Coverage> coverage_;
+    Words template_ids_;
+    std::vector<String> runs_;
+    std::vector<std::int32_t> parts_;
+    std::vector<std::size_t> part_offsets_{0};
+    double score_weight_ = 1, gain_weight_ = 0;
+    std::vector<Item> items_, candidates_;
+    std::vector<std::uint32_t> heap_;
+    std::vector<std::size_t> first_item_;
+    KeyTable known_;
+};
+
+auto forest_rescore(FirstEdge first_edge, Tails tails, Scores scores, Ids template_ids, Ids template_words, Offsets template_offsets,
+                    std::size_t root, In2<std::int32_t> spans, Ids word_ids, Ids references, Offsets reference_offsets,
+                    In1<double> document, std::size_t order, double source_words, double reference_words,
+                    In2<double> objectives, std::size_t k, std::size_t beam) {
+    std::vector<std::int32_t> edges;
+    std::vector<std::int64_t> bounds{0}, lists{0};
+    std::vector<double> found_scores, values, counts;
+    const auto rescore = [&](auto&& rescoring, const std::atomic<bool>& stop) {
+        for (std::size_t objective = 0; objective < objectives.shape(0); ++objective) {
+            const double* weights = objectives.data() + 2 * objective;
+            const std::size_t found = rescoring.run(root, weights[0], weights[1], k, beam, stop);
+            for (std::size_t rank = 0; rank < found; ++rank) {
+                heed(stop);
+                rescoring.append(root, rank, edges);
+                bounds.push_back(static_cast<std::int64_t>(edges.size()));
+                found_scores.push_back(rescoring.score(root, rank));
+                values.push_back(rescoring.value(root, rank));
+                counts.push_back(rescoring.string(root, rank).words);
+                for (std::size_t n = 0; n < order; ++n) counts.push_back(double(rescoring.string(root, rank).matches[n]));
+            }
+            lists.push_back(static_cast<std::int64_t>(found_scores.size()));
+        }
+    };
+    run_interruptibly([&](const std::atomic<bool>& stop) {
+        const Forest forest(first_edge, tails, scores);
+        const Templates templates(template_ids, template_words, template_offsets);
+        const Surroundings around(forest, templates, root);
+        const ReferenceNGrams ngrams(view(references), view(reference_offsets), order);
+        const DocumentCounts before(view(document), order);
+        const auto coverage = coverages(forest, around, spans.data(), root, source_words, reference_words);
+        // Few count more than the usual four orders, and what they count takes room.
+        if (order <= 4)
+            rescore(Rescoring<4>(forest, templates, ngrams, view(word_ids), before, around, coverage), stop);
+        else
+            rescore(Rescoring<highest_order>(forest, templates, ngrams, view(word_ids), before, around, coverage), stop);
+    });
+    return together(give(std::move(edges)), give(std::move(bounds)), give(std::move(lists)), give(std::move(found_scores)),
+                    give(std::move(values)), give(std::move(counts), order + 1));
+}
+
+}  // namespace
+
+void bind_hope(nb::module_& m) {
+    m.def("forest_rescore", &forest_rescore, nb::arg("first_edge"), nb::arg("tails"), nb::arg("scores"),
+          nb::arg("template_ids"), nb::arg("template_words"), nb::arg("template_offsets"), nb::arg("root"),
+          nb::arg("spans"), nb::arg("word_ids"), nb::arg("references"), nb::arg("reference_offsets"), nb::arg("document"),
+          nb::arg("order"), nb::arg("source_words"), nb::arg("reference_words"), nb::arg("objectives"), nb::arg("k"),
+          nb::arg("beam"),
+          "The best derivations by weighted sums of score and BLEU within a document: edges, their offsets, where the list\n"
+          "of each objective begins, scores, values, and counts (words, matches of each order).");
+}
+
+}  // namespace dragoman::forest

@@ -1,0 +1,233 @@
+"""Online MIRA against a slow twin that lists all translations; what workers share; how it ends."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dragoman.core.corpus import Corpus
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.progress import DragomanWarning
+from dragoman.core.weights import Weights
+from dragoman.metrics.bleu import Bleu
+from dragoman.search.chart.translator import ChartTranslator
+from dragoman.tuning.methods import learner, mira_online
+from dragoman.tuning.methods.learner import Lesson
+from dragoman.tuning.methods.mira_online import MiraOnline
+from dragoman.tuning.problems.hope_fear import HypothesisFinder
+from dragoman.tuning.problems.ranges import tuned_names
+from oracles import tiny_grammar
+from oracles.lessons import reachable_lesson
+from oracles.tuning_margin import solve_mira
+
+ALL = {"best": 100_000, "hope": 100_000, "fear": 100_000, "beam": 100_000}
+
+
+def chart_lesson(**changes):
+    model = tiny_grammar.tiny_model()
+    model = replace(model, weights=model.weights.updated({"lm": 0.05, "glue": -0.1, "tm.fwd": 0.05}))
+    scorer = Bleu().scorer([Corpus.from_lines(tiny_grammar.TARGET)])
+    names = tuned_names(model.feature_names)
+    return replace(Lesson(ChartTranslator(model), tiny_grammar.SOURCE, scorer, names), **changes)
+
+
+class SlowWorker:
+    """A worker that knows all translations of a sentence, and solves quadratic programs by a general solver."""
+
+    def __init__(self, lesson, mu, local):
+        self.lesson, self.mu, self.local = lesson, mu, local
+        self.weights, self.document, self.size = lesson.model.weights, np.array([4.0, 4, 4, 3, 2, 1, 4, 3, 2, 1]), 4.0
+        self.after = []
+
+    def find(self, sentence):
+        line = self.lesson.lines[sentence]
+        (found,) = self.lesson.translator.reweighted(self.weights).nbest([line], 100_000, distinct=True)
+        statistics = self.lesson.scorer.statistics(
+            Corpus(found.vocab, found.hypotheses), np.full(len(found.scores), sentence)
+        )
+        size = len(line.split())
+        gains = (self.size + size) * self.lesson.scorer.score(self.document + statistics) / 100
+        oracle = int(np.argmax(gains if self.local else self.mu * found.scores + (1 - self.mu) * gains))
+        self.document, self.size = 0.9 * (self.document + statistics[0]), 0.9 * (self.size + size)
+        names = self.lesson.model.feature_names
+        dense = found.features.restricted(names).dense()
+        fixed = np.array([self.weights[name] * (name not in self.lesson.names) for name in names])
+        changes, losses = dense[oracle] - dense, gains[oracle] - gains
+        free = [names.index(name) for name in self.lesson.names]
+        return changes[:, free], losses - changes @ fixed
+
+    def learn(self, batch, C):
+        names = self.lesson.names
+        found = solve_mira(self.weights.vector(names), batch, C)
+        self.weights = self.weights.updated(dict(zip(names, found.tolist(), strict=True)))
+        self.after.append(found)
+
+
+def slow_pass(lesson, C, count, seed, *, mu=0.5, local=False, share=True):
+    """The average weights after the first pass."""
+    team = [SlowWorker(lesson, mu, local) for _ in range(count)]
+    order = np.random.default_rng([seed, 0]).permutation(len(lesson)).tolist()
+    steps = -(-len(order) // count)
+    board = {}
+    for step in range(steps):
+        for w, worker in enumerate(team):
+            if step * count + w < len(order):
+                board[w, step] = worker.find(order[step * count + w])
+                others = [board[v, step - 1] for v in range(count) if v != w and share and (v, step - 1) in board]
+                worker.learn([board[w, step], *others], C)
+    for w, worker in enumerate(team):
+        own = sum(1 for v, _ in board if v == w)
+        rest = [
+            board[v, s] for s in range(own - 1, steps) for v in range(count) if v != w and share and (v, s) in board
+        ]
+        if rest:
+            worker.learn(rest, C)
+    return np.mean([np.mean(worker.after, axis=0) for worker in team], axis=0)
+
+
+@pytest.mark.parametrize(
+    ("workers", "options"),
+    [(1, {}), (2, {}), (3, {"share": False}), (2, {"mu": 0.2}), (2, {"oracle": "local"})],
+    ids=["one", "two", "alone", "mu", "local"],
+)
+@pytest.mark.parametrize("kind", ["phrase", "chart"])
+def test_a_pass_is_that_of_the_slow_twin(kind, workers, options, monkeypatch):
+    monkeypatch.setattr(mira_online, "TOLERANCE", 1e-10)
+    lesson = chart_lesson() if kind == "chart" else reachable_lesson(lines=5, longest=3)
+    # A weight that is fixed counts in scores, and stays.
+    lesson = replace(lesson, names=[name for name in lesson.names if name != "lm"])
+    method = MiraOnline(workers=workers, C=0.02, **ALL | options)
+    found = next(method.learn(lesson, lesson.model.weights, seed=3)).weights
+    twin = {"mu": options.get("mu", 0.5), "local": "oracle" in options, "share": options.get("share", True)}
+    wanted = slow_pass(lesson, 0.02, workers, 3, **twin)
+    np.testing.assert_allclose(found.vector(lesson.names), wanted, rtol=0, atol=1e-4)
+    assert np.abs(wanted - lesson.model.weights.vector(lesson.names)).max() > 0.005
+    assert found["lm"] == lesson.model.weights["lm"]
+
+
+TABLE_2 = {
+    "full": {},
+    "local updating": {"oracle": "local", "fear": 0},
+    "local updating, fear": {"oracle": "local"},
+    "no fear": {"fear": 0},
+    "alone": {"share": False},
+}
+
+
+def test_the_rows_of_table_2_learn_different_things():
+    lesson = reachable_lesson()
+    found = []
+    for options in TABLE_2.values():
+        checkpoints = list(
+            MiraOnline(**{"passes": 2, "best": 2, "hope": 2, "fear": 2} | options).learn(lesson, lesson.model.weights)
+        )
+        assert [checkpoint.stop for checkpoint in checkpoints] == [None, "2 passes"]
+        found.append(tuple(checkpoints[0].weights.values()))
+    assert len(set(found)) == len(TABLE_2)
+
+
+def test_it_learns_to_translate():
+    for lesson in (chart_lesson(), reachable_lesson()):
+
+        def score(weights, lesson=lesson):
+            texts = [one.text for one in lesson.translator.reweighted(weights).translate(lesson.lines)]
+            return float(lesson.scorer.score(lesson.scorer.statistics(Corpus.from_lines(texts)).sum(axis=0)))
+
+        *_, last = MiraOnline(passes=8, C=0.05).learn(lesson, lesson.model.weights)
+        assert score(last.weights) > score(lesson.model.weights) + 5
+        assert last.report["oracles"] >= last.report["translations"]
+        assert last.report["length_ratio"] == pytest.approx(1, abs=0.2)
+
+
+class Letters:
+    """A sparse feature: a number for each rule that writes something, by its first letter."""
+
+    def __call__(self, rules):
+        texts = [rules.vocab.text([w for w in row.tolist() if w >= 0]) for row in rules.words]
+        names = sorted({f"first.{text[:1]}" for text in texts})
+        dense = np.array([[float(name == f"first.{text[:1]}") for name in names] for text in texts])
+        return FeatureRows.from_dense(names, dense.reshape(len(texts), len(names)))
+
+
+def test_sparse_features_are_learnt_as_they_occur_and_a_kill_changes_nothing():
+    plain = chart_lesson()
+
+    def sparse(names):
+        return dict.fromkeys(sorted(name for name in names if name.startswith("first.")), (-1.0, 1.0))
+
+    translator = ChartTranslator(plain.model, rule_features=[Letters()])
+    lesson = replace(plain, translator=translator, sparse=sparse)
+    method = MiraOnline(passes=3, C=0.05)
+    whole = list(method.learn(lesson, lesson.model.weights, seed=2))
+    found = {name: value for name, value in whole[-1].weights.items() if name.startswith("first.")}
+    assert "first.d" in found
+    assert all(found.values())
+    assert list(whole[-1].weights)[-len(found) :] == sorted(found)
+    for done in (1, 2):
+        state = {name: np.array(array) for name, array in whole[done - 1].state.items()}
+        rest = list(method.learn(lesson, whole[done - 1].weights, state, seed=2, threads=2))
+        assert [one.weights for one in rest] == [one.weights for one in whole[done:]]
+        assert [one.report for one in rest] == [one.report for one in whole[done:]]
+    with pytest.raises(DataError, match="the saved state has 2 workers; expected 3"):
+        next(MiraOnline(workers=3).learn(lesson, whole[0].weights, whole[0].state))
+
+
+def test_weights_that_explode_end_it_with_the_weights_before(monkeypatch):
+    lesson = reachable_lesson()
+    monkeypatch.setattr(learner, "LARGEST_WEIGHT", 1.5)
+    checkpoints = list(MiraOnline(C=0.05, passes=50).learn(lesson, lesson.model.weights))
+    assert 1 < len(checkpoints) < 50
+    assert checkpoints[-1].stop == "the weights diverge; the weights before that are kept"
+    assert checkpoints[-1].weights == checkpoints[-2].weights
+    assert max(map(abs, checkpoints[-1].weights.values())) <= 1.5
+
+
+def test_translations_that_grow_without_end_end_it(monkeypatch):
+    lesson = reachable_lesson()
+    references = [line.split()[0] for line in lesson.lines]
+    monkeypatch.setattr(mira_online, "TOO_LONG", 0.5)
+    short = replace(lesson, scorer=Bleu().scorer([Corpus.from_lines(references)]))
+    checkpoints = list(MiraOnline(C=0.0).learn(short, lesson.model.weights))
+    assert len(checkpoints) == 1
+    assert checkpoints[0].stop.startswith("translations are ")
+    assert checkpoints[0].stop.endswith(" times as long as they should be; the weights before that are kept")
+    assert checkpoints[0].weights == lesson.model.weights
+
+
+def test_a_worker_that_dies_leaves_a_state_to_go_on_from(monkeypatch):
+    lesson, method = reachable_lesson(), MiraOnline(passes=3)
+    whole = list(method.learn(lesson, lesson.model.weights, seed=4))
+    find, calls = HypothesisFinder.find, []
+
+    def dies(self, sentence, weights, document):
+        calls.append(sentence)
+        if len(calls) == len(lesson) + 3:
+            raise RuntimeError("out of paper")
+        return find(self, sentence, weights, document)
+
+    monkeypatch.setattr(HypothesisFinder, "find", dies)
+    checkpoints = method.learn(lesson, lesson.model.weights, seed=4)
+    first = next(checkpoints)
+    with pytest.raises(DataError, match=r"worker \d died at sentence \d+ \(RuntimeError: out of paper\)"):
+        next(checkpoints)
+    monkeypatch.undo()
+    rest = list(method.learn(lesson, first.weights, first.state, seed=4))
+    assert [one.weights for one in rest] == [one.weights for one in whole[1:]]
+
+
+def test_says_so_if_the_solver_stops_early(monkeypatch):
+    monkeypatch.setattr(mira_online, "MAX_SWEEPS", 1)
+    lesson = reachable_lesson()
+    with pytest.warns(DragomanWarning, match="stopped before they were exact"):
+        next(MiraOnline(C=1.0).learn(lesson, lesson.model.weights))
+
+
+def test_global_features_are_refused_in_a_sentence():
+    lesson = reachable_lesson()
+    model = replace(lesson.model, global_features={"length_ratio": {}})
+    lesson = replace(lesson, translator=type(lesson.translator)(model))
+    with pytest.raises(UsageError, match="only sampling can score it"):
+        next(MiraOnline().learn(lesson, Weights({**model.weights, "length_ratio": 1.0})))
