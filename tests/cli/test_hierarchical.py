@@ -206,3 +206,17 @@ def test_rules_on_demand_are_shown_filtered_and_given_features_as_those_of_a_tab
         assert len(Model.load(small).grammars["tm"]) > 0
     assert found["table"] == found["demand"]
     assert '"wp.' in found["table"][1][1]
+
+
+def test_phrases_of_another_model_become_a_grammar(dragoman, folder, model, tmp_path):
+    made = dragoman("model", "add-grammar", folder / "model", "--name", "toy", "--from", model, "--out", tmp_path / "m")
+    assert made.code == 0, made.err
+    assert "grammar toy" in made.out
+    line = b"un chat noir ne dort pas la ville\n"
+    found = dragoman("translate", "--model", tmp_path / "m", "--show", stdin=line)
+    assert found.out.startswith("a black cat does not sleep the town\n")
+    again = dragoman("model", "add-grammar", tmp_path / "m", "--name", "toy", "--from", model, "--out", tmp_path / "n")
+    assert (again.code, again.error) == (2, "the model has a grammar toy already; expected another name")
+    other = dragoman("model", "add-grammar", model, "--name", "t", "--from", folder / "model", "--out", tmp_path / "n")
+    assert other.error == "the model is phrase-based; expected a hierarchical one, which takes further grammars"
+    assert not (tmp_path / "n").exists()
