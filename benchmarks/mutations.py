@@ -3,8 +3,10 @@
     make mutations MUTATIONS="--minutes 15"
     python benchmarks/mutations.py --count 1000000 --seed 2
     python benchmarks/mutations.py --seed 2 --only 4711
+    make mutations MUTATIONS="--minutes 15 --hierarchical"
 
-The first runs under AddressSanitizer and UBSan. Most arrays are changed in memory, some on disk, as are texts of the
+These run under AddressSanitizer and UBSan where `make` starts them; the last damages a hierarchical model, with a
+grammar and a corpus that has its rules on demand. Most arrays are changed in memory, some on disk, as are texts of the
 model; changed sentences go to an undamaged model. Whatever is not refused translates, makes an n-best list, samples,
 and is read as a whole. Damage is tried in child processes, thousands in each: a number stands for one damage whatever
 came before, and `--only` does it again, with all that it has to say.
@@ -36,6 +38,7 @@ from dragoman.formats.tagged_text import TaggedText
 from dragoman.front.system import System
 from dragoman.model.bundle import Model
 from dragoman.model.extra_features import EXTRA_FEATURES
+from dragoman.model.further_grammar import with_grammar
 from dragoman.model.parts import PARTS
 from dragoman.search.limits import SearchLimits
 from dragoman.text.casing import Casing
@@ -68,6 +71,22 @@ def tiny_model(folder: Path) -> Path:
     return out
 
 
+def tiny_hierarchical_model(folder: Path) -> Path:
+    """Train a model of some of these sentences that has rules as a grammar and on demand."""
+    dm.example(folder)
+    for language in ("fr", "en"):
+        lines = (folder / f"train.{language}").read_text(encoding="utf-8").splitlines(keepends=True)
+        (folder / f"few.{language}").write_text("".join(lines[::7]), encoding="utf-8")
+    texts = folder / "few.fr", folder / "few.en"
+    table = dm.train(*texts, out=folder / "table", hierarchical=True).model
+    corpus = dm.train(*texts, out=folder / "corpus", hierarchical=True, on_demand=True).model
+    model = with_grammar(corpus, "table", table)
+    out = folder / "hierarchical"
+    model.with_features([EXTRA_FEATURES.get(name)() for name in FEATURES[1:]]).save(out)
+    (out / "checksums.toml").unlink()
+    return out
+
+
 class Target:
     """A model to damage: in memory, and as a folder of which a copy is damaged."""
 
@@ -85,9 +104,9 @@ class Target:
         model = self._model
         for place in ("source_vocab", "target_vocab", "casing"):
             yield from ((place, "", name) for name in getattr(model, place).arrays())
-        for place, _ in PARTS.values():
-            for part, found in getattr(model, place).items():
-                yield from ((place, part, name) for name in found.arrays())
+        for sort in PARTS.values():
+            for part, found in sort.among(model).items():
+                yield from ((sort.attribute, part, name) for name in found.arrays())
         for feature, arrays in model.extra_features.items():
             yield from (("extra_features", feature.name, name) for name in arrays)
 
@@ -224,10 +243,11 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1_000_000)
     parser.add_argument("--minutes", type=float, default=float("inf"))
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--hierarchical", action="store_true", help="damage a hierarchical model")
     parser.add_argument("--only", type=int, help="the number of one damage, tried in this process")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        folder = tiny_model(Path(temporary))
+        folder = (tiny_hierarchical_model if options.hierarchical else tiny_model)(Path(temporary))
         target = Target(folder, Path(shutil.copytree(folder, Path(temporary) / "copy")))
         if options.only is not None:
             print(target.damaged(random.Random(f"{options.seed} {options.only}")))

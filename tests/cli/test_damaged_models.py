@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+import warnings
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -12,15 +13,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dragoman.core.corpus import Corpus
+from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.errors import DataError
+from dragoman.core.progress import DragomanWarning
 from dragoman.core.verified import fingerprint, remember_verified
 from dragoman.formats.tagged_text import TaggedText
 from dragoman.model.bundle import Model
 from dragoman.model.checksums import checked_files, write_checksums
 from dragoman.model.extra_features import EXTRA_FEATURES
+from dragoman.model.further_grammar import with_grammar
 from dragoman.text.casing import Casing
+from dragoman.training.pipeline import train
+from dragoman.training.rules.model import RuleModel
 
+SIDES = ("source", "target")
 COMMANDS = {
     "show": lambda model, out: ["model", "show", model],
     "check": lambda model, out: ["model", "check", model],
@@ -54,6 +60,20 @@ def rich_model(model, toy, tmp_path_factory):
         casing=Casing.learn([line.title() for line in lines]),
         settings=replace(loaded.settings, lowercase=True),
     ).save(out)
+    return out
+
+
+@pytest.fixture(scope="module")
+def rich_hierarchical_model(toy, tmp_path_factory):
+    """A model with a grammar and with rules on demand, and with features of words."""
+    few = toy.pairs[:60]
+    bitext = Bitext(*(Corpus.from_lines([" ".join(getattr(pair, side)) for pair in few]) for side in SIDES))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DragomanWarning)  # of little text
+        table, corpus = (train(bitext, rule_model=RuleModel(), on_demand=one).model for one in (False, True))
+    both = with_grammar(corpus, "table", table)
+    out = tmp_path_factory.mktemp("rich") / "model"
+    both.with_features([EXTRA_FEATURES.get(name)() for name in ("word-pair", "word-insertion")]).save(out)
     return out
 
 
@@ -180,11 +200,14 @@ def test_a_huge_model_that_was_checked_before_is_open_at_once(damaged):
     assert len(Model.load(damaged).tables["tm"].targets.values) == 10**10
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_no_damage_does_harm(rich_model, tmp_path, seed):
+@pytest.mark.parametrize(
+    ("kind", "seed", "count"),
+    [*(("rich_model", seed, 500) for seed in range(4)), *(("rich_hierarchical_model", seed, 250) for seed in range(2))],
+)
+def test_no_damage_does_harm(request, tmp_path, kind, seed, count):
     """Whatever an array or a text holds, and without checksums: a sentence says so, or the model can be used."""
-    script, count = Path(__file__).with_name("mutate.py"), 500
-    arguments = [sys.executable, script, rich_model, tmp_path / "model", str(seed), str(count)]
+    script, model = Path(__file__).with_name("mutate.py"), request.getfixturevalue(kind)
+    arguments = [sys.executable, script, model, tmp_path / "model", str(seed), str(count)]
     done = subprocess.run(arguments, capture_output=True, text=True, timeout=300)
     lines = done.stdout.splitlines()
     assert done.returncode == 0, (lines[-1:], done.stderr)
@@ -224,10 +247,15 @@ def change(folder, name, at, value):
         ("vocab/target/blob", 15, 10, "'blob' holds white space; expected words"),
         ("vocab/target/blob", 15, 255, "'blob' is not UTF-8; expected words"),
         ("casing/forms", 0, 255, "'forms' is not UTF-8; expected how words are written"),
+        ("grammars/table/symbols", 2, 10**6, "'symbols' holds 1000000; expected numbers from -1 to "),
+        ("grammars/table/first_child", 2, 1, "'first_child' falls from "),
+        ("grammars/table/targets", 0, -2, "'targets' has other nonterminals than its source side; expected the same"),
+        ("corpora/tm/suffixes", 0, -1, "'suffixes' holds -1; expected numbers from 0 to "),
     ],
 )
-def test_what_does_not_fit_is_named(dragoman, rich_model, tmp_path, name, at, value, expected):
-    folder = shutil.copytree(rich_model, tmp_path / "model")
+def test_what_does_not_fit_is_named(dragoman, rich_model, rich_hierarchical_model, tmp_path, name, at, value, expected):
+    of_rules = name.startswith(("grammars/", "corpora/"))
+    folder = shutil.copytree(rich_hierarchical_model if of_rules else rich_model, tmp_path / "model")
     change(folder, name, at, value)
     result = dragoman("translate", "--model", folder, stdin=b"la ville\n")
     assert result.code == 1

@@ -240,3 +240,17 @@ def test_structural_distortion_is_added_and_tuned(dragoman, folder, toy, tmp_pat
     assert dragoman("model", "add-features", folder / "model", *coarse).code == 0
     assert dragoman("translate", "--model", tmp_path / "coarse", "--details", tmp_path / "details", text).code == 0
     assert '"sd.log_p"' in (tmp_path / "details").read_text()
+
+
+def test_phrases_of_another_model_become_a_grammar(dragoman, folder, model, tmp_path):
+    made = dragoman("model", "add-grammar", folder / "model", "--name", "toy", "--from", model, "--out", tmp_path / "m")
+    assert made.code == 0, made.err
+    assert "grammar toy" in made.out
+    line = b"un chat noir ne dort pas la ville\n"
+    found = dragoman("translate", "--model", tmp_path / "m", "--show", stdin=line)
+    assert found.out.startswith("a black cat does not sleep the town\n")
+    again = dragoman("model", "add-grammar", tmp_path / "m", "--name", "toy", "--from", model, "--out", tmp_path / "n")
+    assert (again.code, again.error) == (2, "the model has a grammar toy already; expected another name")
+    other = dragoman("model", "add-grammar", model, "--name", "t", "--from", folder / "model", "--out", tmp_path / "n")
+    assert other.error == "the model is phrase-based; expected a hierarchical one, which takes further grammars"
+    assert not (tmp_path / "n").exists()

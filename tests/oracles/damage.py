@@ -31,7 +31,7 @@ def use(system, lines):
         lm.full_scores(found[0])
         lm.to_ngrams()
         _ = lm.sizes
-    for table in model.tables.values():
+    for table in (*model.tables.values(), *(grammar.whole() for grammar in model.grammars.values())):
         table.to_pairs(model.source_vocab, model.target_vocab)
         table.lookup([3])
     return found

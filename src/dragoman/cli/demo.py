@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.demo_story import Story, show
+from dragoman.cli.demo_tree import good_example, hierarchical
 from dragoman.cli.shell.flags import Threads, command
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
@@ -113,10 +114,12 @@ def register(app: typer.Typer) -> None:
         translations = _translate(translator, texts["test.kjv"], progress)
         _write(out / "test.translated", translations)
         rules = _compare_rules(translator, texts, progress)
+        rules_with_holes = hierarchical(trained, threads=workers, progress=progress)
+        tree = good_example(rules_with_holes, texts["test.kjv"], texts["test.web"])
         test = Corpus.from_lines(texts["test.kjv"]), Corpus.from_lines(texts["test.web"])
         raw = list(read_lines(corpus / "test.kjv")), list(read_lines(corpus / "test.web"))
         manifest = read_toml(corpus / "manifest.toml")
-        show(Story(out, manifest, trained, translator, test, raw, untuned, translations, compared, rules))
+        show(Story(out, manifest, trained, translator, test, raw, untuned, translations, compared, rules, tree))
 
 
 def _held_out(out: Path, corpus: Path, tokenise: Tokeniser, share: float) -> dict[str, list[str]]:

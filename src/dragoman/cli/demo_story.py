@@ -13,7 +13,12 @@ from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.links import Links, source_positions, target_positions
 from dragoman.decision.posterior import Posterior
 from dragoman.evaluation.figures.alignment_plot import draw_alignment, text_alignment
-from dragoman.evaluation.figures.derivation_plot import draw_derivation, text_derivation
+from dragoman.evaluation.figures.derivation_plot import (
+    draw_derivation,
+    draw_translation,
+    text_derivation,
+    text_translation,
+)
 from dragoman.evaluation.figures.posterior_plot import draw_posterior
 from dragoman.evaluation.reports.experiment_report import ExperimentReport
 from dragoman.evaluation.reports.report import Report
@@ -40,7 +45,8 @@ _LOOKED_AT = 20
 class Story:
     """All that the demo made. `test` holds the verses and their references, `translator` the tuned weights.
 
-    `raw` are verses and references as they are in the corpus, `untuned` are translations under the first weights.
+    `raw` are verses and references as they are in the corpus, `untuned` are translations under the first weights, and
+    `tree` is one by a hierarchical model.
     """
 
     out: Path
@@ -53,6 +59,7 @@ class Story:
     translations: list[Translation]
     tuning: ExperimentReport
     rules: list[Compared]
+    tree: Translation
 
 
 def show(story: Story) -> None:
@@ -62,6 +69,7 @@ def show(story: Story) -> None:
     _tell_translations(story, teller, examples)
     _tell_tuning(story, teller)
     _tell_derivation(teller, max((story.translations[i] for i in examples), key=_jumps))
+    _tell_tree(story.tree, teller)
     _tell_rules(story, teller)
     _tell_posterior(story, teller)
     _tell_model(story, teller)
@@ -224,6 +232,18 @@ def _tell_derivation(teller: _Teller, shown: Translation) -> None:
         text_derivation(*words, shown.phrases),
         draw_derivation(*words, shown.phrases),
         "The source above, its translation below, phrase by phrase.",
+    )
+
+
+def _tell_tree(shown: Translation, teller: _Teller) -> None:
+    teller.drawing(
+        "The same task for a hierarchical model",
+        text_translation(shown),
+        draw_translation(shown),
+        "Its phrases have holes, X1 and X2, that other phrases fill, so that it learns how parts of a sentence change"
+        " places. Each rule is a bar along the words that it covers, above the King James verse and below its"
+        " translation, in the same colour; what fills its holes lies between it and the words. The rules come from"
+        " a few thousand short verses, and weights are not tuned (dragoman train --hierarchical makes such a model).",
     )
 
 

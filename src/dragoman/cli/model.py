@@ -1,4 +1,4 @@
-"""`dragoman model`: look into a model, check it, cut it down to a test set, give it more features."""
+"""`dragoman model`: look into a model, check it, cut it down to a test set, give it more features or rules."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from dragoman.formats.tagged_text import TaggedText, read_factored, read_tags
 from dragoman.model.bundle import Model, verify
 from dragoman.model.corpus_grammar import CorpusGrammar
 from dragoman.model.extra_features import EXTRA_FEATURES
+from dragoman.model.further_grammar import with_grammar
 from dragoman.model.grammar import Grammar
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.model.rule_instances import AlignedText
@@ -152,6 +153,45 @@ def register(app: typer.Typer) -> None:
         with progress.stage(f"writing {out}"):
             richer.save(out)
         print_model(richer, title=str(out))
+
+    @command(
+        group,
+        "add-grammar",
+        examples=[
+            "dragoman model add-grammar hierarchical --name phrases --from phrase-based --out both",
+            "dragoman model add-grammar hierarchical --name general --from other-hierarchical --part tm --out both",
+        ],
+    )
+    def add_grammar(
+        model: ModelFolder,
+        name: Annotated[str, typer.Option(help="What to call the grammar; its features begin with it.")],
+        other: Annotated[Path, typer.Option("--from", help="The model folder that has the phrases or rules.")],
+        out: Annotated[Path, typer.Option(help="The model folder to make.")],
+        part: Annotated[
+            str | None, typer.Option(help="Which of its phrase tables or grammars; needed if it has several.")
+        ] = None,
+        threads: Threads = None,
+        force: Force = False,
+    ) -> None:
+        """Give a hierarchical model the phrases or rules of another model as a further grammar.
+
+        So rules can come from one corpus and phrases from another. The new grammar has weights of its own, NAME.fwd and
+        so on, and NAME.penalty, which counts its rules; they are untuned. Words that only the other model knows are
+        added; the language models stay those of the first.
+        """
+        refuse_existing(out, force)
+        progress = live_progress()
+        both = with_grammar(
+            Model.load(model),
+            name,
+            Model.load(other),
+            part=part,
+            threads=threads or available_cores(),
+            progress=progress,
+        )
+        with progress.stage(f"writing {out}"):
+            both.save(out)
+        print_model(both, title=str(out))
 
 
 def _feature(features: Registry[Feature], text: str) -> Feature:

@@ -67,7 +67,10 @@ def weight_lines(names: Sequence[str], weights: Vector, lines: Sequence[tuple[Ve
     low, high = min(scores.min() for _, scores in lines), max(scores.max() for _, scores in lines)
     for ax in axes:
         ax.set_ylim(low - 0.05 * (high - low) - 0.01, high + 0.05 * (high - low) + 0.01)
-    figure.supylabel(metric, fontsize="small")
+        if ax.get_subplotspec().is_first_col():
+            ax.set_ylabel(metric, fontsize="small")
+        else:
+            ax.tick_params(labelleft=False)  # the scale is the same in all panels
     return figure
 
 

@@ -27,7 +27,7 @@ def draw_grid(points: Sequence[GridPoint], metric: str) -> Figure:
             labels += [value] if value not in labels else []
             place = float(labels.index(value))
         lines.setdefault(" ".join(f"{name}={text}" for name, text in options.items()), []).append((place, point.score))
-    figure = Figure(figsize=(6, 3.6), layout="constrained")
+    figure = Figure(figsize=(6, 3.6), layout="tight")
     axes = figure.add_subplot()
     for name, row in lines.items():
         axes.plot(*zip(*sorted(row), strict=True), marker="o", markersize=4, linewidth=1.4, label=name or None)

@@ -26,7 +26,7 @@ def draw_runs(runs: Mapping[str, Events], metric: str, *, sign: int = 1) -> Figu
     from matplotlib.figure import Figure
 
     others = [name for name in _numbers(runs) if name not in _NO_CURVES]
-    figure = Figure(figsize=(7, 3.2 + 1.6 * len(others)), layout="constrained")
+    figure = Figure(figsize=(7, 3.2 + 1.6 * len(others)), layout="tight")
     panels = figure.subplots(
         1 + len(others), 1, sharex=True, squeeze=False, height_ratios=[2.0, *(1.0 for _ in others)]
     )

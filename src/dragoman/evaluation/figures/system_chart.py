@@ -16,7 +16,7 @@ def draw_systems(metric: str, scores: Mapping[str, tuple[float, float]]) -> Figu
     from matplotlib.figure import Figure
 
     names = sorted(scores, key=lambda name: scores[name][0])
-    figure = Figure(figsize=(6, 0.8 + 0.35 * len(names)), layout="constrained")
+    figure = Figure(figsize=(6, 0.8 + 0.35 * len(names)), layout="tight")
     axes = figure.subplots()
     axes.set_prop_cycle(color=COLOURS)
     means, deviations = zip(*(scores[name] for name in names), strict=True)

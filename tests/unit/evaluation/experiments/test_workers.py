@@ -8,12 +8,18 @@ import time
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from dragoman.core.errors import DataError
 from dragoman.evaluation.experiments.workers import run_all
 
 
 def note(path):
     path.write_text(str(os.getpid()))
+
+
+def note_parent(path):
+    path.write_text(str(os.getppid()))
 
 
 def fail(text):
@@ -34,6 +40,14 @@ def test_all_jobs_are_done_whatever_happens_to_some(tmp_path):
     }
     assert len({(tmp_path / str(i)).read_text() for i in range(3)}) == 3
     assert looks
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere each worker loads everything by itself")
+def test_workers_come_from_one_process_that_has_loaded_what_they_need(tmp_path):
+    run_all({i: partial(note_parent, tmp_path / str(i)) for i in range(3)}, 2, lambda: None)
+    parents = {(tmp_path / str(i)).read_text() for i in range(3)}
+    assert len(parents) == 1
+    assert parents != {str(os.getpid())}
 
 
 LONG = """
