@@ -84,7 +84,7 @@ class System:
         return f"System({self.folder or 'not saved'}: {self.model!r})"
 
     def _repr_html_(self) -> str:
-        rows = [(name, self.weights.get(name, 0.0)) for name in self.model.feature_names]
+        rows = [(name, self.weights.get(name, 0.0)) for name in self.model.weight_names]
         return html_table(["feature", "weight"], rows, repr(self))
 
     def with_weights(self, weights: Run | Weights | Mapping[str, float] | File) -> System:
@@ -98,7 +98,7 @@ class System:
             unknown = [name for name in weights if not self.model.can_weigh(name)]
             if unknown:
                 raise UsageError(
-                    f"the model has no feature '{unknown[0]}'; it has {', '.join(self.model.feature_names)}"
+                    f"the model has no feature '{unknown[0]}'; it has {', '.join(self.model.weight_names)}"
                 )
             chosen = weights if isinstance(weights, Weights) else self.weights.updated(weights)
         else:

@@ -87,7 +87,7 @@ class PhraseTranslator(Translator):
         if self.markup:
             parsed = [parse_markup(line) for line in lines]
             lines, given = [words for words, _ in parsed], [row for _, row in parsed]
-        options = self._collector.collect(Corpus.from_lines(lines), given)
+        options = self._collector.collect(Corpus.from_lines(lines), self.weights, given)
         batch = self._scored(options)
         if self._by_score and self._table_limit:
             batch = self._scored(options.take(_best_of_spans(options, batch.estimates, self._table_limit)))

@@ -259,9 +259,9 @@ class Job:
         """The features whose weights are chosen."""
         names = tuned_names(model.feature_names)
         for pattern in self.fixed:
-            known = any(fnmatchcase(name, pattern) for name in model.feature_names)
+            known = any(fnmatchcase(name, pattern) for name in model.weight_names)
             if not (known or pattern.startswith(model.sparse_prefixes)):
-                raise UsageError(f"no feature is called '{pattern}'; there are {', '.join(model.feature_names)}")
+                raise UsageError(f"no feature is called '{pattern}'; there are {', '.join(model.weight_names)}")
         free = [name for name in names if not any(fnmatchcase(name, pattern) for pattern in self.fixed)]
         if not (free or model.sparse_prefixes):
             raise UsageError("all weights are fixed, so that there is nothing to tune")
