@@ -53,7 +53,9 @@ class Components:
         >>> parts.mixed(np.array([[0.75, 0.25]])).tolist()
         [[0.4375], [0.25]]
         """
-        mixture: NDArray[np.float64] = np.einsum("pts,st->ps", self.probabilities, shares)
+        mixture = np.zeros((len(self.probabilities), self.probabilities.shape[2]))
+        for t in range(len(self.names)):
+            mixture += self.probabilities[:, t] * shares[:, t]
         return mixture
 
 

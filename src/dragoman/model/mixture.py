@@ -102,9 +102,9 @@ def _numbered(tables: Sequence[PhrasePairs]) -> _Numbered:
 
 
 def united(tables: Mapping[str, PhrasePairs], *, reordering: PhrasePairs | None = None) -> PhrasePairs:
-    """Return the pairs of all tables, each once, with the tables' scores as components, mixed in equal shares.
+    """Return the pairs of all tables, each once, with the tables' scores as components.
 
-    Links are those of the first table that has a pair, and so are orientations, if the table `reordering` lacks it.
+    Its scores are those of the first table until it is mixed (`with_shares`, `baked`). Links are those of the first table that has a pair, and so are orientations, if the table `reordering` lacks it.
     """
     check_tables(tables)
     parts = list(tables.values())
@@ -120,7 +120,7 @@ def united(tables: Mapping[str, PhrasePairs], *, reordering: PhrasePairs | None 
     if reordering is not None:
         joined = _with_reordering(joined, reordering, every, numbered.keys[-1])
     width = len(numbered.targets) + 1
-    pairs = PhrasePairs(
+    return PhrasePairs(
         numbered.source_vocab,
         numbered.target_vocab,
         numbered.sources,
@@ -133,7 +133,6 @@ def united(tables: Mapping[str, PhrasePairs], *, reordering: PhrasePairs | None 
         reordering=joined.reordering,
         components=Components(tuple(tables), probabilities),
     )
-    return with_shares(pairs, uniform_shares(pairs))
 
 
 def _joined(parts: Sequence[PhrasePairs], first: NDArray[np.int64]) -> PhrasePairs:
