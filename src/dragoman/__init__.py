@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dragoman.front.candidates import mbr, rerank, tune_reranker
     from dragoman.front.example import example
-    from dragoman.front.mixtures import mix
+    from dragoman.front.mixtures import adapt, mix
     from dragoman.front.run import TuningRun
     from dragoman.front.scoring import Comparison, Score, compare, score
     from dragoman.front.system import System, load, load_cdec, load_joshua, load_moses, train
@@ -34,6 +34,7 @@ __all__ = [
     "Score",
     "System",
     "TuningRun",
+    "adapt",
     "compare",
     "example",
     "load",
@@ -52,7 +53,7 @@ _HOMES = {
     "candidates": ("mbr", "rerank", "tune_reranker"),
     "scoring": ("Comparison", "Score", "compare", "score"),
     "example": ("example",),
-    "mixtures": ("mix",),
+    "mixtures": ("adapt", "mix"),
     "run": ("TuningRun",),
     "system": ("System", "load", "load_cdec", "load_joshua", "load_moses", "train"),
 }

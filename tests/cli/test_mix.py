@@ -39,7 +39,9 @@ def test_what_is_kept_is_shown_translated_with_exported_and_sampled(dragoman, ke
     assert "mixture of in, out" in dragoman("model", "show", kept).out
     assert "2 translations of 'vol'" in dragoman("model", "show", kept, "vol").out
     assert dragoman("translate", "--model", kept, stdin=b"la maison bleue\n").out == "the blue house\n"
-    assert dragoman("sample", "--model", kept, "--source", "-", "--samples", "2", stdin=b"la maison bleue\n").code == 0
+    (tmp_path / "text").write_text("la maison bleue\n", encoding="utf-8")
+    sampled = dragoman("sample", "--model", kept, "--source", tmp_path / "text", "--samples", "2", "--out", "-")
+    assert sampled.code == 0
     assert dragoman("export", "moses", kept, "--out", tmp_path / "moses").code == 0
     assert "mix" not in (tmp_path / "moses" / "moses.ini").read_text(encoding="utf-8")
 

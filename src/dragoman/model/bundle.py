@@ -97,17 +97,7 @@ class Model:
 
     def preparation(self, *, prepared: bool = False) -> TextPreparation:
         """What text goes through on its way to the model and back; nothing, if it is `prepared` already."""
-        settings = self.settings
-        if prepared:
-            return TextPreparation()
-        return TextPreparation(
-            source_language=settings.source_language,
-            target_language=settings.target_language,
-            tokenise=settings.tokenise,
-            lowercase=settings.lowercase,
-            nfc=settings.unicode == "NFC",
-            casing=self.casing,
-        )
+        return TextPreparation() if prepared else self.settings.preparation(self.casing)
 
     @property
     def reorderings(self) -> list[str]:

@@ -18,6 +18,7 @@ from dragoman.core.errors import UsageError
 from dragoman.core.phrases import Components, PhrasePairs
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab, common_vocab
+from dragoman.core.weights import Weights
 
 #: What names of shares begin with.
 SHARES = "mix."
@@ -104,7 +105,8 @@ def _numbered(tables: Sequence[PhrasePairs]) -> _Numbered:
 def united(tables: Mapping[str, PhrasePairs], *, reordering: PhrasePairs | None = None) -> PhrasePairs:
     """Return the pairs of all tables, each once, with the tables' scores as components.
 
-    Its scores are those of the first table until it is mixed (`with_shares`, `baked`). Links are those of the first table that has a pair, and so are orientations, if the table `reordering` lacks it.
+    Its scores are those of the first table until it is mixed (`with_shares`, `baked`). Links are those of the first
+    table that has a pair, and so are orientations, if the table `reordering` lacks it.
     """
     check_tables(tables)
     parts = list(tables.values())
@@ -162,6 +164,12 @@ def _with_reordering(
     return replace(joined, reordering=found)
 
 
+def reordered(pairs: PhrasePairs, other: PhrasePairs) -> PhrasePairs:
+    """Return a table with the orientations of another one; its own, if it has any, where the other lacks a pair."""
+    ours, theirs = _numbered([pairs, other]).keys
+    return _with_reordering(pairs, other, ours, theirs)
+
+
 def check_tables(tables: Mapping[str, PhrasePairs]) -> None:
     """Refuse tables that cannot be mixed: of different scores, or without a phrase of the languages of the others."""
     for name in tables:
@@ -182,6 +190,13 @@ def check_tables(tables: Mapping[str, PhrasePairs]) -> None:
         ):
             if len(ours) > 3 and len(theirs) > 3 and not theirs.map_to(ours)[3:].any():
                 raise UsageError(f"no {side} word of the table '{name}' is in '{first}': are they of one language?")
+
+
+def named_shares(table: str, pairs: PhrasePairs, shares: NDArray[np.float64]) -> Weights:
+    """The shares of the components of a union by name, as weights have them."""
+    assert pairs.components is not None
+    names = share_names(table, pairs.score_names, pairs.components.names)
+    return Weights(zip((name for row in names for name in row), shares.ravel().tolist(), strict=True))
 
 
 def uniform_shares(pairs: PhrasePairs) -> NDArray[np.float64]:

@@ -23,6 +23,7 @@ from dragoman.model.mixture import (
     baked,
     check_shares,
     components_of,
+    named_shares,
     normalised,
     share_names,
     uniform_shares,
@@ -146,12 +147,7 @@ def mixed_model(
 ) -> Model:
     """Put a mixture into a model in place of its tables; `how` is for its history."""
     assert union.components is not None
-    names = share_names(name, union.score_names, union.components.names)
-    named = {
-        each: float(share)
-        for row, line in zip(names, shares, strict=True)
-        for each, share in zip(row, line, strict=True)
-    }
+    named = named_shares(name, union, shares)
     pairs = with_shares(union, shares) if keep_components else baked(union, shares)
     others = {each: value for each, value in base.weights.items() if each in base.feature_names}
     return replace(
@@ -159,8 +155,11 @@ def mixed_model(
         source_vocab=union.source_vocab,
         target_vocab=union.target_vocab,
         tables={name: PhraseTable.from_pairs(pairs)},
-        weights=Weights(others | (named if keep_components else {})),
-        history={**base.history, "mixture": {"weights": how, "tables": list(union.components.names), "shares": named}},
+        weights=Weights(others).updated(named if keep_components else {}),
+        history={
+            **base.history,
+            "mixture": {"weights": how, "tables": list(union.components.names), "shares": dict(named)},
+        },
     )
 
 
