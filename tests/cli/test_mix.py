@@ -1,5 +1,6 @@
 """`dragoman model mix`, and commands that use a mixture."""
 
+import json
 import shutil
 
 import pytest
@@ -87,3 +88,53 @@ def test_shares_are_normalised_on_request(dragoman, tables, tmp_path):
     arguments = ["--weights", "3,1", "--normalise", "--keep-components", "--out", mixed]
     assert dragoman("model", "mix", *tables, *arguments).code == 0
     assert Weights.read(mixed / "weights.txt")["mix.tm.bwd_lex.in"] == 0.75
+
+
+@pytest.fixture
+def tuning(toy, tmp_path):
+    toy.write(tmp_path, dev=slice(20))
+    texts = ["--source", tmp_path / "dev.s", "--reference", tmp_path / "dev.t"]
+    return ["tune", *texts, "--method", "pro-mix", "--iterations", "2", "--nbest", "20", "--threads", "1"]
+
+
+def test_shares_are_tuned_and_used(dragoman, kept, tuning, tmp_path):
+    bad = tmp_path / "bad"
+    before = Model.load(kept).weights.updated(dict.fromkeys(Model.load(kept).feature_names, -0.2))
+    before.write(bad)
+    run = tmp_path / "run"
+    result = dragoman(*tuning, "--model", kept, "--start", bad, "--interpolation", 1, "--out", run)
+    assert result.code == 0, result.err
+    assert "mix.tm.fwd.in" in result.out
+    found = Weights.read(run / "weights.txt")
+    assert found["mix.tm.fwd.in"] + found["mix.tm.fwd.out"] == pytest.approx(1, abs=1e-9)
+    events = [json.loads(line) for line in (run / "events.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert max(event["score"] for event in events) > events[0]["score"] + 10
+    assert sum(events[0]["phrases_from"]["tm"].values()) == pytest.approx(1, abs=1e-3)
+    assert dragoman("translate", "--model", kept, "--weights", run, tmp_path / "dev.s").code == 0
+    # The same command finds all done, from what is in the folder.
+    assert dragoman(*tuning, "--model", kept, "--start", bad, "--interpolation", 1, "--out", run).code == 0
+    assert dict(Weights.read(run / "weights.txt")) == dict(found)
+
+
+def test_fixed_shares_stay(dragoman, kept, tuning, tmp_path):
+    run = tmp_path / "run"
+    assert dragoman(*tuning, "--model", kept, "--fix", "mix.*", "--out", run).code == 0
+    last = Weights.read(sorted((run / "weights").iterdir())[-1])
+    assert {last[f"mix.tm.{score}.in"] for score in ("bwd", "bwd_lex", "fwd", "fwd_lex")} == {0.7}
+
+
+def test_shares_cannot_be_fixed_by_halves_nor_tuned_where_there_are_none(dragoman, kept, model, tuning, tmp_path):
+    result = dragoman(*tuning, "--model", kept, "--fix", "mix.tm.fwd.in", "--out", tmp_path / "run")
+    why = "mix.tm.fwd.in is fixed, and others of mix.tm.fwd are not; expected all of them or none"
+    assert (result.code, result.error) == (2, why)
+    result = dragoman(*tuning, "--model", model, "--out", tmp_path / "run")
+    assert result.code == 2
+    assert result.error.startswith("the model has no mixed tables, whose shares pro-mix tunes; expected")
+    assert not (tmp_path / "run").exists()
+
+
+def test_other_methods_leave_shares_alone(dragoman, kept, tuning, tmp_path):
+    run = tmp_path / "run"
+    assert dragoman(*tuning, "--method", "mert", "--model", kept, "--out", run).code == 0
+    found = Weights.read(sorted((run / "weights").iterdir())[-1])
+    assert found["mix.tm.fwd.in"] == 0.7
