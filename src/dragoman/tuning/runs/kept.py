@@ -34,8 +34,8 @@ def kept_weights(
         vectors = np.array([weights.vector(names) for weights in later])
         # Only the direction of weights matters, so that all get the same size first; but shares stay as they are.
         weighed = np.array([not is_share(name) for name in names], bool)
-        vectors[:, weighed] /= np.abs(vectors[:, weighed]).sum(axis=1, keepdims=True)
-        mean = vectors.mean(axis=0)
+        sizes = np.abs(np.where(weighed, vectors, 0.0)).sum(axis=1, keepdims=True)
+        mean = np.where(weighed, vectors / sizes, vectors).mean(axis=0)
         return changed(later[-1], names, mean, found)
     best = max(events, key=lambda event: sign * event["score"])
     return run.weights(best["iteration"] - 1)

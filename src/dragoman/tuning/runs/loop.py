@@ -154,7 +154,7 @@ def _iterate(
     event |= decoded.details()
     clock.append(time.monotonic())
     event["objective"] = objective
-    event["stop"] = _reason_to_stop(event, names, weights, after, loop)
+    event["stop"] = reason_to_stop(event, names, weights, after, loop)
     event["seconds"] = {"decode": round(clock[1] - clock[0], 3), "optimise": round(clock[2] - clock[1], 3)}
     return decoded, pool, after, event
 
@@ -197,9 +197,10 @@ def _check(weights: Any, name: str) -> None:
         raise DataError(f"{name} gave weights that are all zero")
 
 
-def _reason_to_stop(
+def reason_to_stop(
     event: Mapping[str, Any], names: Sequence[str], old: Weights, new: Weights, loop: Loop
 ) -> str | None:
+    """Why a run ends after an iteration with some weights before and after, or None."""
     if event["iteration"] > loop.iterations:
         return "all iterations are done"
     if not event["new"]:
