@@ -138,3 +138,28 @@ def test_other_methods_leave_shares_alone(dragoman, kept, tuning, tmp_path):
     assert dragoman(*tuning, "--method", "mert", "--model", kept, "--out", run).code == 0
     found = Weights.read(sorted((run / "weights").iterdir())[-1])
     assert found["mix.tm.fwd.in"] == 0.7
+
+
+PLAN = """
+model = "{model}"
+source = "dev.s"
+reference = "dev.t"
+prepared = true
+runs = 1
+curves = false
+loop = {{ iterations = 2 }}
+decoding = {{ nbest = 20 }}
+method = [{{ name = "pro-mix" }}]
+test = [{{ name = "test", source = "dev.s", reference = ["dev.t"] }}]
+"""
+
+
+def test_an_experiment_reports_shares(dragoman, toy, kept, tmp_path):
+    toy.write(tmp_path, dev=slice(10))
+    (tmp_path / "plan.toml").write_text(PLAN.format(model=kept), encoding="utf-8")
+    result = dragoman("experiment", tmp_path / "plan.toml", "--out", tmp_path / "out", "--threads", 1)
+    assert result.code == 0, result.err
+    assert "pro-mix: shares of mixed tables" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    lines = (tmp_path / "out" / "mixtures.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "method,seed,iteration,name,share"
+    assert lines[1] == "pro-mix,1,1,mix.tm.bwd.in,0.7"

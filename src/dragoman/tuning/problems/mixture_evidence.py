@@ -109,7 +109,7 @@ class DecodedMixtures(DecodedLists):
         )
 
     def details(self) -> dict[str, Any]:
-        """The share of each component in the phrases of the best translations, by what it adds to their scores."""
+        """The shares, and that of each component in the phrases of the best translations: what it adds to p(e|f)."""
         found = {}
         first = self.nbest.features.take(self.nbest.sentences[:-1])
         for table in self.tables:
@@ -122,7 +122,7 @@ class DecodedMixtures(DecodedLists):
             parts = parts[there] / parts[there].sum(axis=1, keepdims=True)
             shares = counts[there] @ parts / max(counts[there].sum(), 1)
             found[table.table] = dict(zip(table.components.names, shares.round(4).tolist(), strict=True))
-        return {"phrases_from": found}
+        return {"shares": dict(self.shares), "phrases_from": found}
 
     def save(self, folder: Path) -> None:
         """Write the lists, the pairs and the shares; whole or not at all."""
