@@ -9,6 +9,7 @@
     best.translate(lines, decision="mbr"), best.nbest(line, 10), best.sample(line, 1000), best.hypergraph(line)
     dm.score(outputs, references), dm.compare({"a": outputs, "b": others}, references)
     dm.rerank(candidates, weights), dm.mbr(candidates)
+    dm.mix({"in": "model1", "out": "model2"}, source="dev.fr", reference="dev.en", out="mixed")
 
 `dm.example()` is a small model to try all of this with.
 
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dragoman.front.candidates import mbr, rerank, tune_reranker
     from dragoman.front.example import example
+    from dragoman.front.mixtures import adapt, mix
     from dragoman.front.run import TuningRun
     from dragoman.front.scoring import Comparison, Score, compare, score
     from dragoman.front.system import System, load, load_cdec, load_joshua, load_moses, train
@@ -32,6 +34,7 @@ __all__ = [
     "Score",
     "System",
     "TuningRun",
+    "adapt",
     "compare",
     "example",
     "load",
@@ -39,6 +42,7 @@ __all__ = [
     "load_joshua",
     "load_moses",
     "mbr",
+    "mix",
     "rerank",
     "score",
     "train",
@@ -49,6 +53,7 @@ _HOMES = {
     "candidates": ("mbr", "rerank", "tune_reranker"),
     "scoring": ("Comparison", "Score", "compare", "score"),
     "example": ("example",),
+    "mixtures": ("adapt", "mix"),
     "run": ("TuningRun",),
     "system": ("System", "load", "load_cdec", "load_joshua", "load_moses", "train"),
 }

@@ -1,4 +1,4 @@
-"""`dragoman model`: look into a model, check it, cut it down to a test set, give it more features or rules."""
+"""`dragoman model`: look into a model, check it, cut it down to a test set, mix tables, add features or rules."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from dragoman.cli.mixing import register_mix
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import Force, Threads, command, command_group, refuse_existing
 from dragoman.core.corpus import Bitext
@@ -22,6 +23,7 @@ from dragoman.core.registry import Registry
 from dragoman.core.vocab import UNK
 from dragoman.formats.pharaoh import read_links
 from dragoman.formats.tagged_text import TaggedText, read_factored, read_tags
+from dragoman.model.baking import bake
 from dragoman.model.bundle import Model, verify
 from dragoman.model.corpus_grammar import CorpusGrammar
 from dragoman.model.extra_features import EXTRA_FEATURES
@@ -89,6 +91,8 @@ def register(app: typer.Typer) -> None:
         small = loaded.filtered(loaded.encode(source), threads=threads or available_cores(), progress=progress)
         small.save(out)
         print_model(small, title=str(out))
+
+    register_mix(group)
 
     @command(
         group,
@@ -226,6 +230,8 @@ def print_model(model: Model, title: str) -> None:
     ]
     for name, table in model.tables.items():
         details = f"{len(table.sources):,} source phrases; scores {', '.join(table.score_names)}"
+        if table.components is not None:
+            details += f"; mixture of {', '.join(table.components.names)}"
         rows.append((f"phrase table {name}", len(table), details))
     for name, grammar in model.grammars.items():
         scores = f"scores {', '.join(grammar.score_names)}"
@@ -257,7 +263,7 @@ def print_phrase(model: Model, phrase: str, most: int) -> None:
     ids = [-1 if word == _HOLE and model.grammars else model.source_vocab.id(word) for word in phrase.split()]
     console = terminal.output()
     grammars = {name: _rules_of(grammar, ids) for name, grammar in model.grammars.items()}
-    parts: dict[str, PhraseTable | Grammar] = {**model.tables, **grammars}
+    parts: dict[str, PhraseTable | Grammar] = {**bake(model).tables, **grammars}
     for name, table in parts.items():
         found = table.lookup(ids)
         rows = []

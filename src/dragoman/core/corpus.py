@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, read_chunks
 from dragoman.core.ragged import Ragged
-from dragoman.core.vocab import Vocab
+from dragoman.core.vocab import Vocab, common_vocab
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +53,15 @@ class Corpus:
             vocab, ids, lines = vocab.extend(block)
             parts.append(Ragged(ids, lines))
         return cls(vocab, parts[1] if len(parts) == 2 else Ragged.concatenate(parts))
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Corpus]) -> Corpus:
+        """Put several texts one after the other; the vocabulary begins with that of the first."""
+        vocab, maps = common_vocab([part.vocab for part in parts])
+        rows = [
+            Ragged(ids[part.sentences.values], part.sentences.offsets) for ids, part in zip(maps, parts, strict=True)
+        ]
+        return cls(vocab, Ragged.concatenate(rows))
 
     def __len__(self) -> int:
         return len(self.sentences)
@@ -105,6 +114,13 @@ class Bitext:
 
     def __len__(self) -> int:
         return len(self.source)
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Bitext]) -> Bitext:
+        """Put several one after the other."""
+        return cls(
+            Corpus.concatenate([part.source for part in parts]), Corpus.concatenate([part.target for part in parts])
+        )
 
     def take(self, rows: NDArray[np.integer]) -> Bitext:
         """Return the given sentence pairs, in that order."""

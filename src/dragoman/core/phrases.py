@@ -33,19 +33,47 @@ class PairColumns:
 
 
 @dataclass(frozen=True, eq=False)
+class Components:
+    """What a mixture of tables is mixed of: `probabilities[i, t]` are the scores that table `names[t]` gives pair `i`.
+
+    They are 0 where a table lacks the pair.
+    """
+
+    names: tuple[str, ...]
+    probabilities: NDArray[np.float32]
+
+    def take(self, rows: NDArray[np.integer]) -> Components:
+        """Return those of the given pairs, in that order."""
+        return replace(self, probabilities=self.probabilities[rows])
+
+    def mixed(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the mixture's probabilities, a column for each score; `shares` has a row for each score.
+
+        >>> parts = Components(("in", "out"), np.array([[[0.5], [0.25]], [[0.0], [1.0]]], np.float32))
+        >>> parts.mixed(np.array([[0.75, 0.25]])).tolist()
+        [[0.4375], [0.25]]
+        """
+        mixture = np.zeros((len(self.probabilities), self.probabilities.shape[2]))
+        for t in range(len(self.names)):
+            mixture += self.probabilities[:, t] * shares[:, t]
+        return mixture
+
+
+@dataclass(frozen=True, eq=False)
 class PhrasePairs(PairColumns):
     """A table of phrase pairs; those of one source phrase stand together.
 
     Scores have a column for each name in `score_names`. `alignments` holds the links inside each pair as
     `256 * source position + target position`, in the order of the file or of (source, target); `counts` the
     occurrences of target, source and pair; `reordering` maps the name of each lexicalised reordering model to its
-    probabilities, six a pair. The last three may be absent.
+    probabilities, six a pair. A mixture of tables that is not fixed yet has `components`. The last four may be absent.
     """
 
     score_names: tuple[str, ...]
     alignments: Ragged[np.uint16] | None = None
     counts: NDArray[np.float32] | None = None
     reordering: dict[str, NDArray[np.float32]] = field(default_factory=dict)
+    components: Components | None = None
 
     def take(self, rows: NDArray[np.integer]) -> PhrasePairs:
         """Return the given pairs, in that order; the lists of distinct phrases stay as they are."""
@@ -57,6 +85,7 @@ class PhrasePairs(PairColumns):
             alignments=None if self.alignments is None else self.alignments.take(rows),
             counts=None if self.counts is None else self.counts[rows],
             reordering={name: values[rows] for name, values in self.reordering.items()},
+            components=None if self.components is None else self.components.take(rows),
         )
 
 

@@ -86,7 +86,7 @@ class System:
         return f"System({self.folder or 'not saved'}: {self.model!r})"
 
     def _repr_html_(self) -> str:
-        rows = [(name, self.weights.get(name, 0.0)) for name in self.model.feature_names]
+        rows = [(name, self.weights.get(name, 0.0)) for name in self.model.weight_names]
         return html_table(["feature", "weight"], rows, repr(self))
 
     def with_weights(self, weights: Run | Weights | Mapping[str, float] | File) -> System:
@@ -100,7 +100,7 @@ class System:
             unknown = [name for name in weights if not self.model.can_weigh(name)]
             if unknown:
                 raise UsageError(
-                    f"the model has no feature '{unknown[0]}'; it has {', '.join(self.model.feature_names)}"
+                    f"the model has no feature '{unknown[0]}'; it has {', '.join(self.model.weight_names)}"
                 )
             chosen = weights if isinstance(weights, Weights) else self.weights.updated(weights)
         else:
@@ -109,7 +109,7 @@ class System:
 
     def with_limits(self, **options: Any) -> System:
         """Return the same system with other limits, such as `pop_limit=1000` or `reordering_limit=12`."""
-        limits, space = _routed(options, SearchLimits, SpaceLimits)
+        limits, space = routed(options, SearchLimits, SpaceLimits)
         return self._changed(limits=replace(self.limits, **limits), space=replace(self.space, **space))
 
     def _changed(self, **values: Any) -> System:
@@ -250,7 +250,7 @@ class System:
         """
         if self.folder is None:
             raise UsageError("only a saved model can be tuned; call save first")
-        loop, decoding, course = _routed(settings, Loop, Decoding, Course)
+        loop, decoding, course = routed(settings, Loop, Decoding, Course)
         start = self.weights if dict(self.weights) != dict(self.model.weights) else None
         job = Job(
             model=self.folder,
@@ -349,7 +349,7 @@ def train(
     """
     if (with_phrases or on_demand or rules) and not hierarchical:
         raise UsageError("rules, and phrases beside them, are for hierarchical models; expected hierarchical=True")
-    text, cleaning, table = _routed(options, Preparation, Cleaning, PhraseModel)
+    text, cleaning, table = routed(options, Preparation, Cleaning, PhraseModel)
     chosen = ALIGNERS.get(aligner).from_dict(aligner_options or {})
     watcher, workers = watcher_of(progress), threads or available_cores()
     prepared = prepare(source, target, Preparation.from_dict(text), threads=workers, progress=watcher)
@@ -388,7 +388,7 @@ def _decision(decision: str | Decision, evidence: str | None, options: Mapping[s
     return Decision.of(decision, [f"{name}={value}" for name, value in options.items()], evidence)  # type: ignore[arg-type]
 
 
-def _routed(options: Mapping[str, Any], *kinds: type[Options]) -> list[dict[str, Any]]:
+def routed(options: Mapping[str, Any], *kinds: type[Options]) -> list[dict[str, Any]]:
     """Give each kind of options the values that are its own; a name that none has is refused."""
     names = [{field.name for field in fields(kind)} for kind in kinds]
     for name in options:

@@ -43,6 +43,7 @@ from dragoman.model.features import (
 )
 from dragoman.model.grammar import Grammar, rules_for
 from dragoman.model.language_model import LanguageModel
+from dragoman.model.mixture import read_shares, share_names
 from dragoman.model.parts import (
     KINDS,
     PARTS,
@@ -104,17 +105,7 @@ class Model:
 
     def preparation(self, *, prepared: bool = False) -> TextPreparation:
         """What text goes through on its way to the model and back; nothing, if it is `prepared` already."""
-        settings = self.settings
-        if prepared:
-            return TextPreparation()
-        return TextPreparation(
-            source_language=settings.source_language,
-            target_language=settings.target_language,
-            tokenise=settings.tokenise,
-            lowercase=settings.lowercase,
-            nfc=settings.unicode == "NFC",
-            casing=self.casing,
-        )
+        return TextPreparation() if prepared else self.settings.preparation(self.casing)
 
     @property
     def reorderings(self) -> list[str]:
@@ -138,6 +129,29 @@ class Model:
         for name in self.reorderings:
             names += reordering_features(name)
         return names
+
+    @property
+    def share_names(self) -> list[str]:
+        """The shares of tables in mixtures: weights by which scores are mixed, and of no features."""
+        return [name for rows in self._mixtures.values() for row in rows for name in row]
+
+    @property
+    def weight_names(self) -> list[str]:
+        """All that must have a weight: dense and global features, and shares."""
+        return [*self.feature_names, *self.share_names]
+
+    @cached_property
+    def _mixtures(self) -> dict[str, list[list[str]]]:
+        """The names of the shares in each table that is a mixture, a row for each score."""
+        return {
+            name: share_names(name, table.score_names, table.components.names)
+            for name, table in self.tables.items()
+            if table.components is not None
+        }
+
+    def shares(self, weights: Mapping[str, float]) -> dict[str, NDArray[np.float64]]:
+        """The shares that weights give each table that is a mixture, a row for each score; they must sum to 1."""
+        return {name: read_shares(rows, weights) for name, rows in self._mixtures.items()}
 
     @property
     def sparse_prefixes(self) -> tuple[str, ...]:
@@ -225,14 +239,18 @@ class Model:
         """
         file = Path(path) / _WEIGHTS if Path(path).is_dir() else Path(path)
         weights = _read_weights(file)
-        names = set(self.feature_names)
+        names = set(self.weight_names)
         others = [name for name in weights if name not in names]
         unknown = [name for name in others if not name.startswith(_sparse_prefixes())]
         if unknown:
             raise DataError(f"has weights for {_some(unknown)}", path=file, expected="names of the model's features")
-        missing = [name for name in self.feature_names if name not in weights]
+        missing = [name for name in self.weight_names if name not in weights]
         if missing:
             raise DataError(f"has no weight for {_some(missing)}", path=file, expected="one for every feature")
+        try:
+            self.shares(weights)
+        except UsageError as error:
+            raise DataError(str(error), path=file) from None
         idle = [name for name in others if not self._can_have(name)]
         if idle:
             progress.warn(f"{file}: the model has no features for {len(idle):,} of the weights: {_some(idle)}")
@@ -240,7 +258,7 @@ class Model:
 
     def can_weigh(self, name: str) -> bool:
         """Whether the model has a feature of this name, or may have one as it occurs."""
-        return name in self.feature_names or self._can_have(name)
+        return name in self.weight_names or self._can_have(name)
 
     def _can_have(self, name: str) -> bool:
         """Whether one of the extra features can give a value of this name."""

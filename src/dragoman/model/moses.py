@@ -22,6 +22,7 @@ from dragoman.core.weights import Weights
 from dragoman.formats.moses.ini import MosesFeature, MosesIni, read_moses_ini, write_moses_ini
 from dragoman.formats.moses.phrase_table import read_phrase_table, write_phrase_table
 from dragoman.formats.moses.reordering import attach_reordering, read_reordering, write_reordering
+from dragoman.model.baking import bake
 from dragoman.model.bundle import Model
 from dragoman.model.features import phrase_features, reordering_features
 from dragoman.model.moses_chart import import_hierarchical, write_hierarchical
@@ -133,7 +134,11 @@ def _numbered_together(
 
 
 def export_moses(model: Model, path: PathLike, *, progress: Progress = SILENT) -> None:
-    """Write a model as a folder that Moses reads: moses.ini, tables of phrases or rules, and ARPA files."""
+    """Write a model as a folder that Moses reads: moses.ini, tables of phrases or rules, and ARPA files.
+
+    Mixtures are written as their weights say.
+    """
+    model = bake(model)
     weights = model.weights
     if model.extra_features:
         names = ", ".join(feature.name for feature in model.extra_features)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
-from dragoman.core.phrases import REORDERING_SCORES, PhrasePairs
+from dragoman.core.phrases import REORDERING_SCORES, Components, PhrasePairs
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
 from dragoman.core.sound import blocks, check_numbers, check_offsets, check_range, ragged_array, typed_array
@@ -31,7 +31,8 @@ class PhraseTable:
     """Phrase pairs grouped by source: those of source phrase `s` are rows `first_pair[s]` to `first_pair[s + 1]`.
 
     Within a group pairs are sorted by p(e|f), best first, so that a table limit is a prefix. Scores are natural
-    logarithms. `index` is the hash index over `sources`.
+    logarithms. `index` is the hash index over `sources`. With `components` the table is a mixture that weights decide
+    upon, see `mixture.py`; `log_scores` and the order of its pairs are those of the mixture that it was made as.
     """
 
     score_names: tuple[str, ...]
@@ -44,6 +45,7 @@ class PhraseTable:
     alignments: Ragged[np.uint16] | None
     counts: NDArray[np.float32] | None
     log_reordering: Mapping[str, NDArray[np.float32]]
+    components: Components | None = None
 
     @classmethod
     def from_pairs(cls, pairs: PhrasePairs) -> PhraseTable:
@@ -65,6 +67,7 @@ class PhraseTable:
             alignments=pairs.alignments,
             counts=pairs.counts,
             log_reordering={name: log_scores(scores) for name, scores in pairs.reordering.items()},
+            components=pairs.components,
         )
 
     def to_pairs(self, source_vocab: Vocab, target_vocab: Vocab) -> PhrasePairs:
@@ -81,6 +84,7 @@ class PhraseTable:
             alignments=self.alignments,
             counts=self.counts,
             reordering={name: probabilities(scores) for name, scores in self.log_reordering.items()},
+            components=self.components,
         )
 
     def __len__(self) -> int:
@@ -136,6 +140,8 @@ class PhraseTable:
             arrays |= {"alignments": self.alignments.values, "alignment_offsets": self.alignments.offsets}
         if self.counts is not None:
             arrays["counts"] = self.counts
+        if self.components is not None:
+            arrays["components"] = self.components.probabilities
         return arrays | {f"{_REORDERING}{name}": scores for name, scores in self.log_reordering.items()}
 
     def check(self, source_vocab: Vocab, target_vocab: Vocab) -> None:
@@ -153,6 +159,10 @@ class PhraseTable:
             check_numbers(f"{_REORDERING}{name}", scores)
         if self.alignments is not None:
             self._check_links(self.alignments)
+        if self.components is not None:
+            check_numbers("components", self.components.probabilities)
+            if self.components.probabilities.min(initial=0) < 0:
+                raise DataError("the array 'components' has a negative number", expected="probabilities")
 
     def _check_links(self, links: Ragged[np.uint16]) -> None:
         check_offsets("alignment_offsets", links.offsets, len(links.values))
@@ -170,18 +180,20 @@ class PhraseTable:
 
     def about(self) -> dict[str, Any]:
         """What a model's description says of the table."""
-        return {"scores": list(self.score_names), "pairs": len(self), "sources": len(self.sources)}
+        about = {"scores": list(self.score_names), "pairs": len(self), "sources": len(self.sources)}
+        return about if self.components is None else about | {"components": list(self.components.names)}
 
     @classmethod
     def restored(cls, about: Mapping[str, Any], arrays: Arrays) -> PhraseTable:
         """Rebuild a table from its description and arrays."""
-        names = about["scores"]
-        if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
-            raise DataError(f"model.toml calls its scores {names!r}", expected="a list of names")
-        return cls.from_arrays(names, arrays)
+        for heading in ("scores", *(["components"] if "components" in about else [])):
+            names = about[heading]
+            if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+                raise DataError(f"model.toml calls its {heading} {names!r}", expected="a list of names")
+        return cls.from_arrays(about["scores"], arrays, components=about.get("components", ()))
 
     @classmethod
-    def from_arrays(cls, score_names: Sequence[str], arrays: Arrays) -> PhraseTable:
+    def from_arrays(cls, score_names: Sequence[str], arrays: Arrays, *, components: Sequence[str] = ()) -> PhraseTable:
         """Rebuild a table from what `arrays` gave, refusing arrays that do not fit together; little of them is read."""
         sources = ragged_array(arrays, "sources", "source_offsets", np.int32, _PART)
         targets = ragged_array(arrays, "targets", "target_offsets", np.int32, _PART)
@@ -200,6 +212,10 @@ class PhraseTable:
         for holds, name in fits:
             if not holds:
                 raise DataError(f"the array '{name}' does not fit the others", expected=_PART)
+        parts = None
+        if components:
+            shape = (pairs, len(components), len(score_names))
+            parts = Components(tuple(components), typed_array(arrays, "components", np.float32, shape, _PART))
         return cls(
             score_names=tuple(score_names),
             sources=sources,
@@ -217,6 +233,7 @@ class PhraseTable:
                 for name in arrays
                 if name.startswith(_REORDERING)
             },
+            components=parts,
         )
 
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dragoman.core.options import Options, option
+from dragoman.text.casing import Casing
+from dragoman.text.preparation import TextPreparation
 
 
 @dataclass(frozen=True)
@@ -25,3 +27,14 @@ class Settings(Options):
     table_limit: int = option(
         20, "options per source phrase, best p(e|f) first; 0 is no limit", minimum=0, maximum=2**31 - 1
     )
+
+    def preparation(self, casing: Casing | None = None) -> TextPreparation:
+        """What text goes through on its way to a model with these settings and back."""
+        return TextPreparation(
+            source_language=self.source_language,
+            target_language=self.target_language,
+            tokenise=self.tokenise,
+            lowercase=self.lowercase,
+            nfc=self.unicode == "NFC",
+            casing=casing,
+        )

@@ -7,10 +7,23 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
 from dragoman.search.translation import Translation
+
+#: Between the name of a table and the number of a pair in it.
+PAIR_MARK = "#"
+
+
+def pair_feature(table: str, row: int) -> str:
+    """Name the feature that counts a pair of a table.
+
+    >>> pair_feature("tm", 12)
+    'tm#12'
+    """
+    return f"{table}{PAIR_MARK}{row}"
 
 
 class Searched(ABC):
@@ -31,6 +44,14 @@ class Searched(ABC):
     @abstractmethod
     def nbest(self, k: int, *, distinct: bool = False) -> NBest:
         """Return the k best hypotheses of each sentence, after a search with `forests`."""
+
+    def pair_lists(self, k: int) -> NBest:
+        """Return the same as `nbest`, but with the pairs of mixed tables as features in place of their scores.
+
+        Each is named by `pair_feature` and counts how often it is in the derivation, so that scores can be had for
+        other shares.
+        """
+        raise UsageError("only a phrase-based model has mixed tables")
 
     @abstractmethod
     def hypergraph(self, i: int, *, features: bool = True) -> Hypergraph:

@@ -126,7 +126,7 @@ def train(
                 grammars["phrases"] = Grammar.from_pairs(pairs)
     if not finished:
         with progress.stage("putting the language model's text together"):
-            text = _language_model_text([whole.target, *lm_texts])
+            text = language_model_text([whole.target, *lm_texts])
         ngrams = estimate(text, kneser_ney, threads=threads, progress=progress)
         with progress.stage("indexing the language model"):
             finished = [LanguageModel.from_ngrams(ngrams)]
@@ -195,7 +195,7 @@ def phrase_pairs(
     return pairs
 
 
-def _language_model_text(parts: Sequence[Corpus]) -> Corpus:
+def language_model_text(parts: Sequence[Corpus]) -> Corpus:
     """Put texts together, without empty lines and without lines that hold marks of sentence ends as words."""
     vocab = parts[0].vocab
     rows = []

@@ -44,8 +44,11 @@ class TunedWeights:
         return vector / max(float(np.abs(vector).sum()), 1e-300)
 
     def last_problem(self, method: Method, run: Run, *, threads: int = 1) -> Problem | HypergraphProblem | None:
-        """What the optimiser of a run saw last, if the run kept it; methods that learn from samples do not."""
-        if not kept_evidence(run):
+        """What the optimiser of a run saw last, if the run kept it; methods that learn from samples do not.
+
+        Nor is there one of a method that tunes shares of mixed tables: its scores are no sums of features.
+        """
+        if not kept_evidence(run) or getattr(method.tuner, "tunes_shares", False):
             return None
         return replace(self._plan.job, tuner=method.tuner).problem(self._model, run, threads=threads)
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.errors import DataError
+from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
@@ -134,7 +134,11 @@ class PhraseBatch:
             )
 
     def reweighted(self, weights: Weights) -> PhraseBatch:
-        """Return the same options scored with other weights."""
+        """Return the same options scored with other weights, which must mix tables in the same shares."""
+        if any(weights.get(name) != self.weights.get(name) for name in self.model.share_names):
+            raise UsageError(
+                "weights with other shares of mixed tables (mix.*) are for other options; expected the same"
+            )
         return PhraseBatch(self.model, weights, self.options, self._lm_ids, self._local_features, self.boundary_feature)
 
     @cached_property

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
-from dragoman.model.features import reordering_features
+from dragoman.model.features import phrase_features, reordering_features
 from dragoman.search.phrase.batch import Found, PhraseBatch, boundary_names
+from dragoman.search.searched import pair_feature
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +61,24 @@ class Edges:
             states = np.ascontiguousarray(self.lm_states[moves, k])
             lm_scores[moves, k] = batch.read(k, states, self.option[moves].astype(np.int32))
         return edge_features(batch, self.option, self.previous, moves, lm_scores)
+
+
+def features_with_pairs(edges: Edges, batch: PhraseBatch) -> FeatureRows:
+    """Return the features of edges, with the pairs of mixed tables in place of their scores."""
+    model, rows = batch.model, edges.features(batch)
+    left, parts = set(rows.names), []
+    for i, (name, table) in enumerate(model.tables.items()):
+        if table.components is None:
+            continue
+        left -= set(phrase_features(name, table.score_names))
+        # Where there is no option, -1 finds the -1 at the end.
+        row = np.append(batch.options.rows[:, i], -1)[edges.option]
+        there = row >= 0
+        used, ids = np.unique(row[there], return_inverse=True)
+        offsets = np.concatenate([[0], np.cumsum(there)]).astype(np.int64)
+        names = tuple(pair_feature(name, pair) for pair in used.tolist())
+        parts.append(FeatureRows(names, offsets, ids.astype(np.int32), np.ones(len(ids))))
+    return FeatureRows.join([rows.restricted([name for name in rows.names if name in left]), *parts])
 
 
 def _part(offsets: NDArray[np.int64], sentence: int) -> slice:

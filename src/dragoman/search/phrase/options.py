@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.corpus import Corpus
+from dragoman.core.phrases import Components
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 from dragoman.model.bundle import Model
+from dragoman.model.log_scores import log_scores
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.search.markup import Given
 from dragoman.search.target_words import UNKNOWN_WORD, unknown_words
@@ -172,11 +174,17 @@ class OptionCollector:
         splits = np.cumsum([len(table.targets) for table in self._tables])[:-1]
         self._numbers = np.split(numbers, splits)
 
-    def collect(self, source: Corpus, given: Sequence[Sequence[Given]] = ()) -> PhraseOptions:
-        """Collect the options of tokenised sentences; `source` has a vocabulary of its own."""
+    def collect(
+        self, source: Corpus, weights: Mapping[str, float], given: Sequence[Sequence[Given]] = ()
+    ) -> PhraseOptions:
+        """Collect the options of tokenised sentences; `source` has a vocabulary of its own.
+
+        The weights decide nothing but the shares of tables that are mixed.
+        """
+        shares = self._model.shares(weights)
         sentences = source.sentences
         tokens = source.vocab.map_to(self._model.source_vocab)[sentences.values]
-        spans, rows, targets = self._find(tokens, sentences.offsets)
+        spans, rows, targets = self._find(tokens, sentences.offsets, shares)
         position, length = spans[:, 0], spans[:, 1]
         covered = np.zeros(len(tokens), bool)
         covered[position[length == 1]] = True
@@ -203,7 +211,7 @@ class OptionCollector:
             words=words,
             rows=rows,
             unknown=is_unknown,
-            dense=self._dense(rows, words, is_unknown),
+            dense=self._dense(rows, words, is_unknown, shares),
             reordering=self._reordering(rows),
             source_ids=tokens,
             tables=tuple(self._tables),
@@ -211,21 +219,20 @@ class OptionCollector:
         return with_given(options, given, self._columns)
 
     def _find(
-        self, tokens: NDArray[np.int32], lines: NDArray[np.int64]
+        self, tokens: NDArray[np.int32], lines: NDArray[np.int64], shares: Mapping[str, NDArray[np.float64]]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Spans (position, length), rows in each table, and numbers of the targets, of all pairs in the tables."""
         spans, rows, targets = [], [], []
-        for i, table in enumerate(self._tables):
+        for i, (name, table) in enumerate(self._model.tables.items()):
             phrases = table.sources
             found = kernels.match_spans(tokens, lines, self._longest[i], phrases.values, phrases.offsets, table.index)
             position, column = np.nonzero(found >= 0)
             phrase = found[position, column]
-            first = table.first_pair[phrase]
-            count = table.first_pair[phrase + 1] - first
-            if self._limit:
-                count = np.minimum(count, self._limit)
-            starts = np.cumsum(count) - count
-            row = np.arange(count.sum()) + np.repeat(first - starts, count)
+            if table.components is None:
+                first = table.first_pair[phrase]
+                row, count = _runs(first, self._limited(table.first_pair[phrase + 1] - first))
+            else:
+                row, count = self._best_mixed(table, phrase, shares[name])
             spans.append(np.repeat(np.stack([position, column + 1], axis=1), count, axis=0))
             own = np.full((len(row), len(self._tables)), -1, np.int64)
             own[:, i] = row
@@ -235,8 +242,32 @@ class OptionCollector:
             return spans[0], rows[0], targets[0]
         return _merged(np.concatenate(spans), np.concatenate(rows), np.concatenate(targets))
 
+    def _limited(self, count: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.minimum(count, self._limit) if self._limit else count
+
+    def _best_mixed(
+        self, table: PhraseTable, phrase: NDArray[np.integer], shares: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The rows of the best pairs of phrases by the p(e|f) of a mixture, and how many each phrase has."""
+        distinct, place = np.unique(phrase, return_inverse=True)
+        first = table.first_pair[distinct]
+        row, count = _runs(first, table.first_pair[distinct + 1] - first)
+        assert table.components is not None
+        if "fwd" in table.score_names:
+            score = table.score_names.index("fwd")
+            parts = table.components.probabilities[row, :, score, None]
+            mixed = Components(table.components.names, parts).mixed(shares[score : score + 1])[:, 0].astype(np.float32)
+            row = row[np.lexsort((-mixed, np.repeat(np.arange(len(distinct)), count)))]
+        kept = self._limited(count)
+        best, kept = _runs((np.cumsum(count) - count)[place], kept[place])
+        return row[best], kept
+
     def _dense(
-        self, rows: NDArray[np.int64], words: Ragged[np.int32], unknown: NDArray[np.bool_]
+        self,
+        rows: NDArray[np.int64],
+        words: Ragged[np.int32],
+        unknown: NDArray[np.bool_],
+        shares: Mapping[str, NDArray[np.float64]],
     ) -> NDArray[np.float64]:
         dense = np.zeros((len(rows), len(self._columns)))
         dense[:, self._columns["word_penalty"]] = -words.lengths
@@ -245,7 +276,9 @@ class OptionCollector:
         for i, (name, table) in enumerate(self._model.tables.items()):
             here = rows[:, i] >= 0
             first = self._columns[f"{name}.{table.score_names[0]}"]
-            dense[here, first : first + len(table.score_names)] = table.log_scores[rows[here, i]]
+            own, mixed = rows[here, i], table.components is not None
+            scores = _mixed(table, own, shares[name]) if mixed else table.log_scores[own]
+            dense[here, first : first + len(table.score_names)] = scores
         return dense
 
     def _reordering(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -256,6 +289,18 @@ class OptionCollector:
                     here = rows[:, i] >= 0
                     scores[r, here] = table.log_reordering[name][rows[here, i]]
         return scores
+
+
+def _runs(first: NDArray[np.int64], count: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """All numbers of runs that begin at `first`, one run after the other, and how many each has."""
+    starts = np.cumsum(count) - count
+    return np.arange(count.sum()) + np.repeat(first - starts, count), count
+
+
+def _mixed(table: PhraseTable, rows: NDArray[np.int64], shares: NDArray[np.float64]) -> NDArray[np.float32]:
+    """The logarithms of some pairs' scores in a mixture, exactly as a table that was baked would have them."""
+    assert table.components is not None
+    return log_scores(table.components.take(rows).mixed(shares).astype(np.float32))
 
 
 def _merged(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from dragoman.search.markup import Given, parse_markup
 from dragoman.search.phrase.batch import BoundaryFeature, Found, LocalFeature, PhraseBatch
 from dragoman.search.phrase.finite import check_scores
 from dragoman.search.phrase.greedy import greedy_search
-from dragoman.search.phrase.lattice import Edges, derivation_features, hypergraph
+from dragoman.search.phrase.lattice import Edges, derivation_features, features_with_pairs, hypergraph
 from dragoman.search.phrase.options import OptionCollector, PhraseOptions
 from dragoman.search.searched import Searched
 from dragoman.search.spans import Spans, features_of_spans
@@ -89,7 +89,7 @@ class PhraseTranslator(Translator):
         if self.markup:
             parsed = [parse_markup(line) for line in lines]
             lines, given = [words for words, _ in parsed], [row for _, row in parsed]
-        options = self._collector.collect(Corpus.from_lines(lines), given)
+        options = self._collector.collect(Corpus.from_lines(lines), self.weights, given)
         batch = self._scored(options, of_trees)
         if self._by_score and self._table_limit:
             kept = options.take(_best_of_spans(options, batch.estimates, self._table_limit))
@@ -154,12 +154,21 @@ class PhraseSearched(Searched):
 
     def nbest(self, k: int, *, distinct: bool = False) -> NBest:
         """Return the k best hypotheses of each sentence; only their edges' features are computed."""
+        return self._nbest(k, Edges.features, distinct=distinct)
+
+    def pair_lists(self, k: int) -> NBest:
+        """Return the k best hypotheses with the pairs of mixed tables as features in place of their scores."""
+        return self._nbest(k, features_with_pairs)
+
+    def _nbest(
+        self, k: int, features_of: Callable[[Edges, PhraseBatch], FeatureRows], *, distinct: bool = False
+    ) -> NBest:
         lattices = [Edges.of(self.batch, self.found, i) for i in range(len(self))]
         graphs = [hypergraph(self.batch, self.found, i, edges, features=False) for i, edges in enumerate(lattices)]
 
         def features(used: Sequence[NDArray[np.integer]]) -> FeatureRows:
             parts = [edges.take(rows) for edges, rows in zip(lattices, used, strict=True)]
-            return Edges.concatenate(parts).features(self.batch)
+            return features_of(Edges.concatenate(parts), self.batch)
 
         return nbest(graphs, k, distinct=distinct, features=features, threads=self._threads)
 

@@ -14,11 +14,10 @@ from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import BOS, UNK, Vocab
 from dragoman.model.language_model import LanguageModel
+from dragoman.training.likeliest_mixture import Floats, likeliest_mixture
 
 _ROUNDING = 1e-6  # a mass as small as this may be the error of adding up 32-bit logarithms
 _NOTHING = -99.0  # the logarithm of zero in ARPA files
-
-Floats = NDArray[np.float64]
 
 
 def interpolation_weights(
@@ -38,19 +37,12 @@ def interpolation_weights(
     probabilities = _held_out_probabilities(models, held_out, threads)
     if not probabilities.size:
         raise DataError("no word of the held-out text is known to any of the models")
-    weights = np.full(len(models), 1 / len(models))
-    last = -np.inf
-    for iteration in range(1, iterations + 1):
-        mixture = weights @ probabilities
-        loglikelihood = float(np.log(mixture).mean())
+
+    def note(iteration: int, loglikelihood: float, weights: Floats) -> None:
         shown = " ".join(f"{weight:.4f}" for weight in weights)
         progress.note(f"iteration {iteration}: perplexity {np.exp(-loglikelihood):.3f} with weights {shown}")
-        if loglikelihood - last < tolerance:
-            break
-        last = loglikelihood
-        weights = weights * (probabilities / mixture).mean(axis=1)
-        weights /= weights.sum()
-    return weights
+
+    return likeliest_mixture(probabilities, iterations=iterations, tolerance=tolerance, note=note)
 
 
 def _held_out_probabilities(models: Sequence[LanguageModel], held_out: Corpus, threads: int) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -53,11 +54,22 @@ class Pro(Tuner):
 
     def improve(self, problem: Problem, start: NDArray[np.float64], using: Random) -> Optimum:
         """Sample pairs and learn to rank them."""
+        better, worse = self.sampled(problem, using)
+        if not len(better):
+            using.progress.warn(
+                f"no two candidates of a sentence have scores more than {self.threshold:g} apart: the weights stay"
+            )
+            return Optimum(start, -float(((start - self._mean(start)) ** 2).sum()) / (2 * self.variance))
+        weights, loss = self.learnt(problem, better, worse, start, using.progress)
+        return Optimum(weights, -loss)
+
+    def sampled(self, problem: Problem, using: Random) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Draw pairs of candidates: the better ones and the worse ones, as rows of the problem."""
         scores = problem.sign * problem.scorer.sentence_scores(problem.statistics) / 100
         if not np.isfinite(scores).all():
             raise UsageError("the metric has no finite scores of single sentences, which pro needs; try mert")
         with using.progress.stage("sampling pairs") as share_done:
-            better, worse = kernels.sample_pairs(
+            return kernels.sample_pairs(
                 problem.sentences,
                 np.ascontiguousarray(scores, np.float64),
                 draws=self.samples,
@@ -68,19 +80,21 @@ class Pro(Tuner):
                 threads=using.threads,
                 progress=share_done,
             )
-        mean = start if self.prior == "previous" else np.zeros_like(start)
-        if not len(better):
-            using.progress.warn(
-                f"no two candidates of a sentence have scores more than {self.threshold:g} apart: the weights stay"
-            )
-            return Optimum(start, -float(((start - mean) ** 2).sum()) / (2 * self.variance))
-        weights, loss = self._minimise(differences(problem, better, worse), mean, using.progress)
-        return Optimum(weights, -loss)
 
-    def _minimise(self, pairs: Any, mean: NDArray[np.float64], progress: Progress) -> tuple[NDArray[np.float64], float]:
-        from scipy.optimize import minimize
-        from threadpoolctl import threadpool_limits
+    def _mean(self, start: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The mean of the prior."""
+        return start if self.prior == "previous" else np.zeros_like(start)
 
+    def learnt(
+        self,
+        problem: Problem,
+        better: NDArray[np.int64],
+        worse: NDArray[np.int64],
+        start: NDArray[np.float64],
+        progress: Progress,
+    ) -> tuple[NDArray[np.float64], float]:
+        """Return the weights that rank pairs best, and their loss."""
+        mean, pairs = self._mean(start), differences(problem, better, worse)
         # In units in which all weights have about the same curvature, a tenth of the steps will do; the optimum is the
         # same. The second derivative of 2 log(1 + exp(-x)) is at most 1/2.
         squares = np.bincount(pairs.indices, pairs.data**2, minlength=len(mean))
@@ -90,18 +104,34 @@ class Pro(Tuner):
             loss, gradient = ranking_loss(mean + units * moved, pairs, mean, self.variance)
             return loss, units * gradient
 
-        # One thread, because sums of several depend on how many there are.
-        with progress.stage("ranking pairs"), threadpool_limits(1):
-            found = minimize(
-                in_units,
-                np.zeros_like(mean),
-                jac=True,
-                method="L-BFGS-B",
-                options={"maxiter": MAX_STEPS, "maxfun": 10 * MAX_STEPS, "ftol": 1e-10, "gtol": 1e-6},
-            )
-        if found.nit >= MAX_STEPS or not np.isfinite(found.fun):
-            progress.warn(f"L-BFGS did not find the best weights in {found.nit:,} steps")
-        return mean + units * found.x, float(found.fun)
+        moved, loss = least(in_units, np.zeros_like(mean), progress)
+        return mean + units * moved, loss
+
+
+def least(
+    loss: Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]],
+    start: NDArray[np.float64],
+    progress: Progress,
+    *,
+    bounds: NDArray[np.float64] | None = None,
+) -> tuple[NDArray[np.float64], float]:
+    """Go to where a loss, given with its gradient, is least, within `bounds` (low and high, a row each)."""
+    from scipy.optimize import minimize
+    from threadpoolctl import threadpool_limits
+
+    # One thread, because sums of several depend on how many there are.
+    with progress.stage("ranking pairs"), threadpool_limits(1):
+        found = minimize(
+            loss,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            options={"maxiter": MAX_STEPS, "maxfun": 10 * MAX_STEPS, "ftol": 1e-10, "gtol": 1e-6},
+        )
+    if found.nit >= MAX_STEPS or not np.isfinite(found.fun):
+        progress.warn(f"L-BFGS did not find the best weights in {found.nit:,} steps")
+    return np.asarray(found.x, np.float64), float(found.fun)
 
 
 def ranking_loss(

@@ -44,6 +44,8 @@ class Tuner(TuningMethod):
     density: ClassVar[float] = 20.0
     #: Whether hypergraphs are to hold all derivations of the references, as far as the model can write them.
     forces_references: ClassVar[bool] = False
+    #: Whether it tunes the shares of mixed tables with the weights, and wants lists that know their pairs.
+    tunes_shares: ClassVar[bool] = False
     #: The share of the new weights that the loop goes on with by default; the rest are those before.
     interpolation: ClassVar[float] = 1.0
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.feature_rows import FeatureRows
@@ -60,6 +60,10 @@ class Decoded(ABC):
     @abstractmethod
     def after(self, earlier: Self) -> Self:
         """All that was decoded earlier, and this."""
+
+    def details(self) -> dict[str, Any]:
+        """What is worth a place among a run's events."""
+        return {}
 
     @abstractmethod
     def problem(

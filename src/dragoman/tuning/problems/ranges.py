@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.model.features import GRAMMAR_PENALTY
+from dragoman.model.mixture import SHARES
 
 #: The least and the largest weight of a random start, by name.
 Ranges = Mapping[str, tuple[float, float]]
@@ -16,7 +17,7 @@ Ranges = Mapping[str, tuple[float, float]]
 FIXED = ("unknown_word",)
 
 # Logarithms of probabilities, where more is better; under our names and under those of Moses' lists.
-_OURS = ("distortion", "lm", "tm", "phrases", "lr", "logprob")
+_OURS = ("distortion", "lm", "tm", "phrases", "lr", "mix", "logprob")
 _THEIRS = ("Distortion", "LM", "TranslationModel", "LexicalReordering")
 _BY_STEM = dict.fromkeys((*_OURS, *_THEIRS), (0.0, 1.0))
 _OTHER = (-1.0, 1.0)
@@ -25,6 +26,15 @@ _OTHER = (-1.0, 1.0)
 def tuned_names(names: Sequence[str]) -> list[str]:
     """The features whose weights are chosen."""
     return [name for name in names if name not in FIXED]
+
+
+def is_share(name: str) -> bool:
+    """Whether a weight is a table's share of a mixture: such ones sum to 1, and are never scaled.
+
+    >>> is_share("mix.tm.fwd.in"), is_share("tm.fwd")
+    (True, False)
+    """
+    return name.startswith(SHARES)
 
 
 def weight_ranges(names: Sequence[str]) -> dict[str, tuple[float, float]]:

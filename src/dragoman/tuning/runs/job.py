@@ -34,6 +34,7 @@ from dragoman.tuning.methods.tuner import Tuner
 from dragoman.tuning.problems.evidence import Decoded, Decoding
 from dragoman.tuning.problems.hypergraph_evidence import DecodedGraphs
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
+from dragoman.tuning.problems.mixture_evidence import DecodedMixtures
 from dragoman.tuning.problems.nbest_evidence import DecodedLists
 from dragoman.tuning.problems.problem import Problem
 from dragoman.tuning.problems.ranges import tuned_names, weight_ranges
@@ -171,11 +172,15 @@ class Job:
         text = self.text(model, progress)
         # Global features are in no evidence of a search, so that their weights stay as they are.
         names = [name for name in self.tuned(model) if name not in model.global_features]
+        if tuner.tunes_shares:
+            names += self._tuned_shares(model)
         if not (names or model.sparse_prefixes):
             raise UsageError("only weights of global features are not fixed, and no search can tune these")
         targets = [corpus.lines() for corpus in text.references] if tuner.forces_references else []
         return Task(
-            decoder=_Decoder(self.translator(model, threads=threads), text.lines, targets, self._decoding),
+            decoder=_Decoder(
+                self.translator(model, threads=threads), text.lines, targets, self._decoding, pairs=tuner.tunes_shares
+            ),
             scorer=self._scorer(text),
             names=names,
             ranges=self._ranges(names, model.sparse_prefixes),
@@ -235,13 +240,17 @@ class Job:
         if pool is None:
             raise DataError("has no iteration", path=run.folder, expected="a run that has begun")
         names = self.tuned(model)
+        if isinstance(self.tuner, Tuner) and self.tuner.tunes_shares:
+            names += self._tuned_shares(model)
         references = read_references(self.references, text=model.preparation(prepared=self.prepared))
         scorer = parse_metric(self.metric).scorer(references)
         return pool.problem(names, weight_ranges(names), scorer, sign=self._sign, threads=threads)
 
     @property
     def _evidence(self) -> type[Decoded]:
-        return DecodedGraphs if self._decoding.evidence == "hypergraph" else DecodedLists
+        if self._decoding.evidence == "hypergraph":
+            return DecodedGraphs
+        return DecodedMixtures if isinstance(self.tuner, Tuner) and self.tuner.tunes_shares else DecodedLists
 
     def text(self, model: Model, progress: Progress | None = None) -> ReferencedText:
         """The tuning set as the model wants it, with its references."""
@@ -270,12 +279,28 @@ class Job:
         """The features whose weights are chosen."""
         names = tuned_names(model.feature_names)
         for pattern in self.fixed:
-            known = any(fnmatchcase(name, pattern) for name in model.feature_names)
+            known = any(fnmatchcase(name, pattern) for name in model.weight_names)
             if not (known or pattern.startswith(model.sparse_prefixes)):
-                raise UsageError(f"no feature is called '{pattern}'; there are {', '.join(model.feature_names)}")
+                raise UsageError(f"no feature is called '{pattern}'; there are {', '.join(model.weight_names)}")
         free = [name for name in names if not any(fnmatchcase(name, pattern) for pattern in self.fixed)]
         if not (free or model.sparse_prefixes):
             raise UsageError("all weights are fixed, so that there is nothing to tune")
+        return free
+
+    def _tuned_shares(self, model: Model) -> list[str]:
+        """The shares of mixed tables that are chosen: all or none of those that sum to 1."""
+        if not model.share_names:
+            raise UsageError(
+                f"the model has no mixed tables, whose shares {self.tuner.name} tunes; expected one that `dragoman"
+                " adapt --mixture pro-mix` or `dragoman model mix --keep-components` made, or another method"
+            )
+        fixed = {name for name in model.share_names if any(fnmatchcase(name, pattern) for pattern in self.fixed)}
+        free = [name for name in model.share_names if name not in fixed]
+        of_free = {name.rpartition(".")[0] for name in free}
+        for name in sorted(fixed):
+            score = name.rpartition(".")[0]
+            if score in of_free:
+                raise UsageError(f"{name} is fixed, and others of {score} are not; expected all of them or none")
         return free
 
     def _ranges(self, names: Sequence[str], sparse: tuple[str, ...]) -> dict[str, tuple[float, float]]:
@@ -300,9 +325,16 @@ class _Decoder:
     """Decodes the tuning set under any weights, and on request its references by force."""
 
     def __init__(
-        self, translator: Translator, lines: Sequence[str], targets: Sequence[Sequence[str]], decoding: Decoding
+        self,
+        translator: Translator,
+        lines: Sequence[str],
+        targets: Sequence[Sequence[str]],
+        decoding: Decoding,
+        *,
+        pairs: bool = False,
     ):
         self._translator, self._lines, self._targets, self._decoding = translator, lines, targets, decoding
+        self._pairs = pairs
 
     def __call__(self, weights: Weights, progress: Progress) -> Decoded:
         translator = self._translator.reweighted(weights)
@@ -312,11 +344,14 @@ class _Decoder:
         with progress.stage("translating the tuning set") as share:
             for part in translator.searched(self._lines, forests=True):
                 if self._decoding.evidence == "nbest":
-                    lists.append(part.nbest(self._decoding.nbest))
+                    size = self._decoding.nbest
+                    lists.append(part.pair_lists(size) if self._pairs else part.nbest(size))
                 else:
                     graphs += self._graphs(part)
                 done += len(part)
                 share(done / len(self._lines))
+        if lists and self._pairs:
+            return DecodedMixtures.of(NBest.concatenate(lists), translator.model, weights)
         if lists:
             return DecodedLists(NBest.concatenate(lists))
         return DecodedGraphs(graphs, [self._forced(translator, targets, progress) for targets in self._targets])

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.weights import Weights
-from dragoman.tuning.problems.ranges import Ranges
+from dragoman.tuning.problems.ranges import Ranges, is_share
 from dragoman.tuning.runs.run import Run
 
 Keep = Literal["best", "last", "average"]
@@ -32,8 +32,10 @@ def kept_weights(
         found = sparse({name for weights in later for name in weights})
         names = [*names, *found]
         vectors = np.array([weights.vector(names) for weights in later])
-        # Only the direction of weights matters, so that all get the same size first.
-        mean = (vectors / np.abs(vectors).sum(axis=1, keepdims=True)).mean(axis=0)
+        # Only the direction of weights matters, so that all get the same size first; but shares stay as they are.
+        weighed = np.array([not is_share(name) for name in names], bool)
+        sizes = np.abs(np.where(weighed, vectors, 0.0)).sum(axis=1, keepdims=True)
+        mean = np.where(weighed, vectors / sizes, vectors).mean(axis=0)
         return changed(later[-1], names, mean, found)
     best = max(events, key=lambda event: sign * event["score"])
     return run.weights(best["iteration"] - 1)

@@ -23,7 +23,7 @@ from dragoman.metrics.metric import Scorer
 from dragoman.tuning.methods.tuner import Tuner
 from dragoman.tuning.problems.evidence import Decoded
 from dragoman.tuning.problems.nbest_evidence import DecodedLists
-from dragoman.tuning.problems.ranges import Ranges, no_sparse
+from dragoman.tuning.problems.ranges import Ranges, is_share, no_sparse
 from dragoman.tuning.runs.kept import Keep, changed, kept_weights
 from dragoman.tuning.runs.run import Run
 
@@ -148,12 +148,13 @@ def _iterate(
         optimum = tuner.optimise(problem, begin, rng=rng, threads=threads, progress=progress)
         _check(optimum.weights, tuner.name)
         share = tuner.interpolation if loop.interpolation is None else loop.interpolation
-        after = changed(weights, names, interpolated(begin, optimum.weights, share), sparse)
+        after = changed(weights, names, between(names, begin, optimum.weights, share), sparse)
         objective = optimum.objective
         event |= optimum.details
+    event |= decoded.details()
     clock.append(time.monotonic())
     event["objective"] = objective
-    event["stop"] = _reason_to_stop(event, weights.vector(names), after.vector(names), loop)
+    event["stop"] = reason_to_stop(event, names, weights, after, loop)
     event["seconds"] = {"decode": round(clock[1] - clock[0], 3), "optimise": round(clock[2] - clock[1], 3)}
     return decoded, pool, after, event
 
@@ -168,6 +169,14 @@ def interpolated(before: Vector, after: Vector, share: float) -> Vector:
     if share == 1 or size == 0:
         return after
     return share * after + (1 - share) * before * (float(np.abs(after).sum()) / size)
+
+
+def between(names: Sequence[str], before: Vector, after: Vector, share: float) -> Vector:
+    """Weights between two, as `interpolated` has them; shares of mixed tables are not scaled, so that they sum to 1."""
+    found = share * after + (1 - share) * before
+    weighed = np.array([not is_share(name) for name in names], bool)
+    found[weighed] = interpolated(before[weighed], after[weighed], share)
+    return found
 
 
 def _warn_of_odd_output(translations: Corpus, score: float, progress: Progress) -> None:
@@ -188,11 +197,19 @@ def _check(weights: Any, name: str) -> None:
         raise DataError(f"{name} gave weights that are all zero")
 
 
-def _reason_to_stop(event: Mapping[str, Any], before: Any, after: Any, loop: Loop) -> str | None:
+def reason_to_stop(
+    event: Mapping[str, Any], names: Sequence[str], old: Weights, new: Weights, loop: Loop
+) -> str | None:
+    """Why a run ends after an iteration with some weights before and after, or None."""
     if event["iteration"] > loop.iterations:
         return "all iterations are done"
     if not event["new"]:
         return "the lists do not change any more"
+    shares = [name for name in names if is_share(name)]
+    if np.abs(new.vector(shares) - old.vector(shares)).max(initial=0) > loop.minimum_change:
+        return None
+    weighed = [name for name in names if not is_share(name)]
+    before, after = old.vector(weighed), new.vector(weighed)
     scale = np.abs(after).sum() / max(np.abs(before).sum(), 1e-300)
     if np.abs(after / scale - before).max() <= loop.minimum_change * np.abs(before).max():
         return "the weights do not change any more"

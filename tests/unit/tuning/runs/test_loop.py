@@ -14,7 +14,9 @@ from dragoman.core.progress import Progress
 from dragoman.core.weights import Weights
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.tuner import Optimum, Tuner
-from dragoman.tuning.runs.loop import Loop, tune
+from dragoman.tuning.problems.ranges import no_sparse
+from dragoman.tuning.runs.kept import kept_weights
+from dragoman.tuning.runs.loop import Loop, between, reason_to_stop, tune
 from dragoman.tuning.runs.run import Run
 from oracles.toy_decoder import NAMES, ToyDecoder, task_for, task_of
 
@@ -198,3 +200,25 @@ def test_two_cannot_work_in_one_folder(tmp_path):
         pass
     with begin(tmp_path / "run").claimed():
         pass
+
+
+def test_shares_of_mixed_tables_are_never_scaled(tmp_path):
+    names = ["lm", "mix.tm.fwd.a", "mix.tm.fwd.b"]
+    before, after = np.array([4.0, 0.5, 0.5]), np.array([1.0, 0.9, 0.1])
+    np.testing.assert_allclose(between(names, before, after, 0.5), [1.0, 0.7, 0.3])
+    np.testing.assert_allclose(between(names, before, after, 1), after)
+
+    run = begin(tmp_path / "run")
+    for i, values in enumerate(([2.0, 0.5, 0.5], [4.0, 0.6, 0.4], [4.0, 0.8, 0.2])):
+        run.write_weights(Weights(dict(zip(names, values, strict=True))), i)
+    events = [{"iteration": 1, "score": 1.0}, {"iteration": 2, "score": 2.0}]
+    found = kept_weights(run, events, names, no_sparse, 1, "average")
+    np.testing.assert_allclose(found.vector(names), [1.0, 0.8, 0.2])
+
+
+def test_a_run_goes_on_while_shares_change():
+    names, loop = ["lm", "mix.tm.fwd.a"], Loop(minimum_change=1e-4)
+    event = {"iteration": 1, "new": 1}
+    before, same, other = (Weights({"lm": 1.0, "mix.tm.fwd.a": share}) for share in (0.5, 0.50001, 0.6))
+    assert reason_to_stop(event, names, before, same, loop) == "the weights do not change any more"
+    assert reason_to_stop(event, names, before, other, loop) is None

@@ -1,0 +1,107 @@
+"""`dragoman adapt`: several corpora in, of one domain and others; models that combine them out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragoman.cli.mixing import named, print_shares, tuning_bitext, two_files
+from dragoman.cli.model import print_model
+from dragoman.cli.shell.flags import Flags, Force, Threads, command, refuse_existing
+from dragoman.core.errors import UsageError
+from dragoman.core.live import live_progress
+from dragoman.core.options import options_from
+from dragoman.core.progress import available_cores
+from dragoman.training.adapt import SYSTEMS, Adaptation, Adapted, domain_first
+from dragoman.training.align import ALIGNERS
+from dragoman.training.clean import Cleaning
+from dragoman.training.lm.kneser_ney import KneserNey
+from dragoman.training.pipeline import PhraseModel
+from dragoman.training.prepare import Preparation, prepare
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @command(
+        app,
+        "adapt",
+        examples=[
+            "dragoman adapt --corpus in=mine.fr,mine.en --corpus out=web.fr,web.en --mixture perp "
+            "--source dev.fr --reference dev.en --out model",
+            "dragoman adapt --corpus in=mine.fr,mine.en --corpus a=a.fr,a.en --corpus b=b.fr,b.en --mixture joint "
+            "--mixture perp --mixture pro-mix --source dev.fr --reference dev.en --out models",
+            "dragoman tune --model models/pro-mix --source dev.fr --reference dev.en --method pro-mix --out run",
+        ],
+    )
+    def adapt(
+        corpus: Annotated[
+            list[str], typer.Option(help="NAME=SOURCE,TARGET: a parallel text, that of the domain first; repeatable.")
+        ],
+        source: Annotated[Path, typer.Option(help="Source text of a tuning set of the domain.")],
+        reference: Annotated[Path, typer.Option(help="Its translation.")],
+        mixture: Annotated[list[str], typer.Option(help=f"One of {', '.join(SYSTEMS)}; repeatable.")],
+        out: Annotated[Path, typer.Option(help="The model folder to make, or if there are several, their folder.")],
+        adaptation: Annotated[Adaptation, Flags("Corpora")],
+        preparation: Annotated[Preparation, Flags("Text")],
+        cleaning: Annotated[Cleaning, Flags("Text")],
+        phrase_model: Annotated[PhraseModel, Flags("Phrase table")],
+        kneser_ney: Annotated[KneserNey, Flags("Language model", prefix="lm-")],
+        domain: Annotated[str | None, typer.Option(help="The corpus of the domain; the first by default.")] = None,
+        aligner: Annotated[str, typer.Option(help=f"One of {', '.join(ALIGNERS.names())}.")] = "diagonal",
+        aligner_option: Annotated[
+            list[str] | None, typer.Option(help="NAME=VALUE of one of the aligner's options; repeatable.")
+        ] = None,
+        threads: Threads = None,
+        force: Force = False,
+    ) -> None:
+        """Train models of one domain from a little text of it and more of others.
+
+        Their language model is the mixture of the corpora's that fits the tuning set best, their orientations are those
+        of all corpora together, and they differ in the phrase table: that of the domain's corpus alone (in), of all
+        corpora concatenated (joint), the tables of the corpora mixed by perplexity (perp) or in equal shares (uniform)
+        or with shares to tune (pro-mix), beside each other (log-linear), or the first filled up with what only the
+        others have (fill-up). Corpora are aligned and extracted once for all of them.
+        """
+        refuse_existing(out, force)
+        twice = [name for i, name in enumerate(mixture) if name in mixture[:i]]
+        unknown = [name for name in mixture if name not in SYSTEMS]
+        if unknown:
+            raise UsageError(f"no mixture is called '{unknown[0]}'; there are {', '.join(SYSTEMS)}")
+        if twice:
+            raise UsageError(f"--mixture {twice[0]} is given twice; expected each once")
+        files = {
+            name: two_files(value, "--corpus") for name, value in named(corpus, "--corpus", "SOURCE,TARGET").items()
+        }
+        files = domain_first(files, domain)
+        workers, progress = threads or available_cores(), live_progress()
+        chosen = options_from(ALIGNERS.get(aligner), aligner_option or [])
+        texts = {
+            name: prepare(*paths, preparation, threads=workers, progress=progress) for name, paths in files.items()
+        }
+        first = next(iter(texts.values()))
+        for name, text in texts.items():
+            if text.settings != first.settings:
+                raise UsageError(f"the corpus {name} is of other languages than the first; expected the same")
+        systems = Adapted(
+            {name: text.bitext for name, text in texts.items()},
+            tuning_bitext(source, reference, first.settings.preparation(), progress),
+            adaptation,
+            cleaning=cleaning,
+            aligner=chosen,
+            phrase_model=phrase_model,
+            kneser_ney=kneser_ney,
+            settings=first.settings,
+            casing=first.casing,
+            threads=workers,
+            progress=progress,
+        )
+        for name in mixture:
+            model, folder = systems.model(name), out if len(mixture) == 1 else out / name
+            with progress.stage(f"writing {folder}"):
+                model.save(folder)
+            print_model(model, title=str(folder))
+            if "mixture" in model.history:
+                print_shares(model, title=f"{folder}: shares of the corpora")

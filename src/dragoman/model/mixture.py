@@ -1,0 +1,256 @@
+"""Several phrase tables as one: the union of their pairs, and linear mixtures Σ λ p of their scores (Haddow 2013).
+
+The shares λ of the tables in each score sum to 1. They are fixed once and for all (`baked`), or kept beside the
+components and decided by weights: `mix.tm.fwd.in` is the share of the table `in` in the score `fwd` of the table `tm`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman import kernels
+from dragoman.core.errors import UsageError
+from dragoman.core.phrases import Components, PhrasePairs
+from dragoman.core.ragged import Ragged
+from dragoman.core.vocab import Vocab, common_vocab
+from dragoman.core.weights import Weights
+
+#: What names of shares begin with.
+SHARES = "mix."
+
+#: How far a sum of shares may be from 1.
+ROUNDING = 1e-6
+
+#: The first letters of the name of a score that counts the pairs which only a later table has.
+PROVENANCE = "from_"
+
+_NAME = re.compile(r"[\w-]+")
+
+
+def share_names(table: str, score_names: Sequence[str], components: Sequence[str]) -> list[list[str]]:
+    """Name the shares of a mixture: a row for each score.
+
+    >>> share_names("tm", ["fwd"], ["in", "out"])
+    [['mix.tm.fwd.in', 'mix.tm.fwd.out']]
+    """
+    return [[f"{SHARES}{table}.{score}.{component}" for component in components] for score in score_names]
+
+
+def read_shares(names: Sequence[Sequence[str]], weights: Mapping[str, float]) -> NDArray[np.float64]:
+    """Return the shares that weights give a mixture, by `share_names`; they must be there and sum to 1."""
+    missing = [name for row in names for name in row if name not in weights]
+    if missing:
+        raise UsageError(f"there is no weight for {missing[0]}; expected a share for each table of the mixture")
+    shares = np.array([[weights[name] for name in row] for row in names], np.float64).reshape(len(names), -1)
+    check_shares(shares, [row[0].rpartition(".")[0] for row in names])
+    return shares
+
+
+def check_shares(shares: NDArray[np.float64], what: Sequence[str]) -> None:
+    """Refuse shares that are negative or do not sum to 1; `what` names the rows."""
+    for row, name in zip(shares, what, strict=True):
+        shown = ", ".join(f"{share:g}" for share in row)
+        if not (row >= 0).all():
+            raise UsageError(f"the shares {shown} of {name} are not all at least 0; expected probabilities")
+        if not abs(float(row.sum()) - 1) <= ROUNDING:
+            raise UsageError(f"the shares {shown} of {name} sum to {row.sum():.6g}; expected 1")
+
+
+def normalised(shares: NDArray[np.float64], what: Sequence[str]) -> NDArray[np.float64]:
+    """Divide each row of shares by its sum, which must not be 0."""
+    for row, name in zip(shares, what, strict=True):
+        if not ((row >= 0).all() and 0 < row.sum() < np.inf):
+            shown = ", ".join(f"{share:g}" for share in row)
+            raise UsageError(f"the shares {shown} of {name} cannot be made to sum to 1; expected some above 0")
+    scaled: NDArray[np.float64] = shares / shares.sum(axis=1, keepdims=True)
+    return scaled
+
+
+@dataclass(frozen=True, eq=False)
+class _Numbered:
+    """The pairs of several tables in one numbering: a key for each, and the words and phrases that keys speak of."""
+
+    source_vocab: Vocab
+    target_vocab: Vocab
+    sources: Ragged[np.int32]
+    targets: Ragged[np.int32]
+    keys: list[NDArray[np.int64]]
+
+
+def _numbered(tables: Sequence[PhrasePairs]) -> _Numbered:
+    sides = []
+    for vocabs, phrases, ids in (
+        ([t.source_vocab for t in tables], [t.sources for t in tables], [t.source_ids for t in tables]),
+        ([t.target_vocab for t in tables], [t.targets for t in tables], [t.target_ids for t in tables]),
+    ):
+        vocab, maps = common_vocab(vocabs)
+        every = Ragged.concatenate(
+            [Ragged(new[part.values], part.offsets) for new, part in zip(maps, phrases, strict=True)]
+        )
+        numbers, words, offsets = kernels.intern_sequences(every.values, every.offsets)
+        firsts = np.cumsum([0, *map(len, phrases)])
+        own = [numbers[first + part].astype(np.int64) for first, part in zip(firsts[:-1], ids, strict=True)]
+        sides.append((vocab, Ragged(words, offsets), own))
+    (source_vocab, sources, source_ids), (target_vocab, targets, target_ids) = sides
+    width = len(targets) + 1
+    keys = [source * width + target for source, target in zip(source_ids, target_ids, strict=True)]
+    return _Numbered(source_vocab, target_vocab, sources, targets, keys)
+
+
+def united(tables: Mapping[str, PhrasePairs], *, reordering: PhrasePairs | None = None) -> PhrasePairs:
+    """Return the pairs of all tables, each once, with the tables' scores as components.
+
+    Its scores are those of the first table until it is mixed (`with_shares`, `baked`). Links are those of the first
+    table that has a pair, and so are orientations, if the table `reordering` lacks it.
+    """
+    check_tables(tables)
+    parts = list(tables.values())
+    numbered = _numbered([*parts, *([] if reordering is None else [reordering])])
+    keys = numbered.keys[: len(parts)]
+    every, first, place = np.unique(np.concatenate(keys), return_index=True, return_inverse=True)
+    splits = np.cumsum([len(part) for part in parts])[:-1]
+    score_names = parts[0].score_names
+    probabilities = np.zeros((len(every), len(parts), len(score_names)), np.float32)
+    for t, (part, rows) in enumerate(zip(parts, np.split(place, splits), strict=True)):
+        probabilities[rows, t] = part.scores
+    joined = _joined(parts, first)
+    if reordering is not None:
+        joined = _with_reordering(joined, reordering, every, numbered.keys[-1])
+    width = len(numbered.targets) + 1
+    return PhrasePairs(
+        numbered.source_vocab,
+        numbered.target_vocab,
+        numbered.sources,
+        numbered.targets,
+        (every // width).astype(np.int32),
+        (every % width).astype(np.int32),
+        probabilities[:, 0],
+        score_names,
+        alignments=joined.alignments,
+        reordering=joined.reordering,
+        components=Components(tuple(tables), probabilities),
+    )
+
+
+def _joined(parts: Sequence[PhrasePairs], first: NDArray[np.int64]) -> PhrasePairs:
+    """The rows `first` of all tables after each other, for their links and orientations; no other column counts."""
+    linked = all(part.alignments is not None for part in parts)
+    shared = set.intersection(*(set(part.reordering) for part in parts))
+    return replace(
+        parts[0],
+        alignments=Ragged.concatenate([p.alignments for p in parts if p.alignments is not None]).take(first)
+        if linked
+        else None,
+        reordering={name: np.concatenate([p.reordering[name] for p in parts])[first] for name in sorted(shared)},
+    )
+
+
+def _with_reordering(
+    joined: PhrasePairs, other: PhrasePairs, every: NDArray[np.int64], keys: NDArray[np.int64]
+) -> PhrasePairs:
+    """Let another table say how its pairs stand to their neighbours; 1 for each orientation where nobody knows."""
+    has, rows = _looked_up(keys, every)
+    found = {}
+    for name, values in other.reordering.items():
+        before = joined.reordering.get(name)
+        scores = np.ones((len(every), values.shape[1]), np.float32) if before is None else before.copy()
+        scores[has] = values[rows]
+        found[name] = scores
+    return replace(joined, reordering=found)
+
+
+def reordered(pairs: PhrasePairs, other: PhrasePairs) -> PhrasePairs:
+    """Return a table with the orientations of another one; its own, if it has any, where the other lacks a pair."""
+    ours, theirs = _numbered([pairs, other]).keys
+    return _with_reordering(pairs, other, ours, theirs)
+
+
+def check_tables(tables: Mapping[str, PhrasePairs]) -> None:
+    """Refuse tables that cannot be mixed: of different scores, or without a phrase of the languages of the others."""
+    for name in tables:
+        if not _NAME.fullmatch(name):
+            raise UsageError(f"a table of a mixture is called '{name}'; expected letters, digits, _ and -")
+    if len(tables) < 2:
+        raise UsageError(f"there is {len(tables)} table to mix; expected two or more")
+    (first, one), *others = tables.items()
+    for name, other in others:
+        if other.score_names != one.score_names:
+            raise UsageError(
+                f"the table '{first}' has the scores {', '.join(one.score_names)}, and '{name}' has"
+                f" {', '.join(other.score_names)}; expected the same"
+            )
+        for side, ours, theirs in (
+            ("source", one.source_vocab, other.source_vocab),
+            ("target", one.target_vocab, other.target_vocab),
+        ):
+            if len(ours) > 3 and len(theirs) > 3 and not theirs.map_to(ours)[3:].any():
+                raise UsageError(f"no {side} word of the table '{name}' is in '{first}': are they of one language?")
+
+
+def named_shares(table: str, pairs: PhrasePairs, shares: NDArray[np.float64]) -> Weights:
+    """The shares of the components of a union by name, as weights have them."""
+    assert pairs.components is not None
+    names = share_names(table, pairs.score_names, pairs.components.names)
+    return Weights(zip((name for row in names for name in row), shares.ravel().tolist(), strict=True))
+
+
+def uniform_shares(pairs: PhrasePairs) -> NDArray[np.float64]:
+    """Equal shares for all components, in each score."""
+    assert pairs.components is not None
+    count = len(pairs.components.names)
+    return np.full((len(pairs.score_names), count), 1 / count)
+
+
+def with_shares(pairs: PhrasePairs, shares: NDArray[np.float64]) -> PhrasePairs:
+    """Return a union of tables with the scores of another mixture; its components stay."""
+    assert pairs.components is not None
+    return replace(pairs, scores=pairs.components.mixed(shares).astype(np.float32))
+
+
+def baked(pairs: PhrasePairs, shares: NDArray[np.float64]) -> PhrasePairs:
+    """Return the mixture as a table like any other; pairs that no table with a share has are left out."""
+    mixed = replace(with_shares(pairs, shares), components=None)
+    there = mixed.scores.any(axis=1)
+    return mixed if there.all() else mixed.take(np.flatnonzero(there))
+
+
+def filled_up(pairs: PhrasePairs) -> PhrasePairs:
+    """Return the first table, filled up with the pairs that it lacks from the second, and so on (Bisazza et al. 2011).
+
+    A score for each later table, 1/e for the pairs that come from it and 1 for others, says where a pair is from: as a
+    feature, minus the number of phrases from that table.
+    """
+    assert pairs.components is not None
+    parts = pairs.components
+    has = parts.probabilities.any(axis=2)
+    origin = has.argmax(axis=1)
+    provenance = np.where(origin[:, None] == np.arange(1, len(parts.names)), np.exp(-1), 1)
+    return replace(
+        pairs,
+        scores=np.concatenate(
+            [parts.probabilities[np.arange(len(pairs)), origin], provenance], axis=1, dtype=np.float32
+        ),
+        score_names=(*pairs.score_names, *(f"{PROVENANCE}{name}" for name in parts.names[1:])),
+        components=None,
+    )
+
+
+def components_of(union: PhrasePairs, wanted: PhrasePairs) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Look up pairs in a union: whether it has each of `wanted`, and the components' scores of those that it has."""
+    assert union.components is not None
+    has, rows = _looked_up(*_numbered([union, wanted]).keys)
+    return has, union.components.probabilities[rows].astype(np.float64)
+
+
+def _looked_up(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Which of the wanted keys there are, and the rows of these."""
+    order = np.argsort(keys)
+    place = np.searchsorted(keys, wanted, sorter=order)
+    has = place < len(keys)
+    has[has] = keys[order[place[has]]] == wanted[has]
+    return has, order[place[has]]

@@ -1,0 +1,226 @@
+"""Systems from several corpora, a little text of one domain and a lot of others (Haddow 2013, section 3.2).
+
+All share their work: each corpus is aligned and extracted once, and what no system asks for is not made.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.corpus import Bitext
+from dragoman.core.errors import UsageError
+from dragoman.core.links import Links
+from dragoman.core.options import Options, option
+from dragoman.core.phrases import PhrasePairs
+from dragoman.core.progress import SILENT, Progress
+from dragoman.core.ragged import Ragged
+from dragoman.core.weights import Weights
+from dragoman.model.bundle import Model
+from dragoman.model.features import initial_weights
+from dragoman.model.language_model import LanguageModel
+from dragoman.model.mixture import (
+    baked,
+    check_tables,
+    filled_up,
+    named_shares,
+    reordered,
+    uniform_shares,
+    united,
+    with_shares,
+)
+from dragoman.model.phrase_table import PhraseTable
+from dragoman.model.settings import Settings
+from dragoman.text.casing import Casing
+from dragoman.training.align.base import Aligner
+from dragoman.training.align.diagonal import Diagonal
+from dragoman.training.clean import Cleaning, clean
+from dragoman.training.lm.interpolate import interpolate, interpolation_weights
+from dragoman.training.lm.kneser_ney import KneserNey, estimate
+from dragoman.training.mix import aligned_beside, perplexity_shares, tuning_pairs
+from dragoman.training.pipeline import PhraseModel, language_model_text, phrase_pairs
+from dragoman.training.symmetrise import symmetrise
+
+Files = TypeVar("Files")
+
+#: The table that every system but `log-linear` has, and its first.
+_TABLE, _LM = "tm", "lm"
+
+#: What systems there are, and what the phrase table of each is.
+SYSTEMS = {
+    "in": "of the first corpus alone, with its own orientations",
+    "joint": "of all corpora, concatenated",
+    "perp": "mixed, with shares by perplexity on the tuning set",
+    "uniform": "mixed, in equal shares",
+    "log-linear": "one of each corpus, each with features of its own",
+    "fill-up": "of the first corpus, filled up with what it lacks from the others",
+    "pro-mix": "mixed, with shares that are weights, for tune --method pro-mix",
+}
+
+
+@dataclass(frozen=True)
+class Adaptation(Options):
+    """How several corpora become one system."""
+
+    align: Literal["together", "apart"] = option(
+        "together", "align words over all corpora together, or in each corpus by itself"
+    )
+
+
+class Adapted:
+    """Builds systems from corpora with names, the first of which is of the domain, and a tuning set of the domain."""
+
+    def __init__(
+        self,
+        corpora: Mapping[str, Bitext],
+        tuning: Bitext,
+        options: Adaptation = Adaptation(),
+        *,
+        cleaning: Cleaning = Cleaning(),
+        aligner: Aligner = Diagonal(),
+        phrase_model: PhraseModel = PhraseModel(),
+        kneser_ney: KneserNey = KneserNey(),
+        settings: Settings = Settings(),
+        casing: Casing | None = None,
+        threads: int = 1,
+        progress: Progress = SILENT,
+    ):
+        if len(corpora) < 2:
+            raise UsageError(f"there is {len(corpora)} corpus; expected two or more, the one of the domain first")
+        self._options, self._aligner, self._phrase_model = options, aligner, phrase_model
+        self._kneser_ney, self._settings, self._casing = kneser_ney, settings, casing
+        self._threads, self._progress = threads, progress
+        self._corpora = dict(corpora)
+        parts = [clean(bitext, cleaning, progress).bitext for bitext in (*corpora.values(), tuning)]
+        # One vocabulary for all, so that nothing has to be translated between them later.
+        self._whole = Bitext.concatenate(parts)
+        bounds = np.cumsum([0, *map(len, parts)])
+        self._rows = [np.arange(a, b) for a, b in itertools.pairwise(bounds.tolist())]
+        self._domain = next(iter(corpora))
+
+    def model(self, system: str) -> Model:
+        """Build one of the systems, untuned."""
+        if system not in SYSTEMS:
+            raise UsageError(f"no system is called '{system}'; there are {', '.join(SYSTEMS)}")
+        pairs, shares = self._pairs(system)
+        tables = {name: PhraseTable.from_pairs(each) for name, each in pairs.items()}
+        reorderings = sorted({name for table in tables.values() for name in table.log_reordering})
+        weights = initial_weights({name: table.score_names for name, table in tables.items()}, reorderings, [_LM])
+        return Model(
+            source_vocab=self._whole.source.vocab,
+            target_vocab=self._whole.target.vocab,
+            tables=tables,
+            language_models={_LM: self._language_model[0]},
+            weights=weights.updated(shares if system == "pro-mix" else {}),
+            settings=self._settings,
+            casing=self._casing,
+            history=self._history(system, shares),
+        )
+
+    def _pairs(self, system: str) -> tuple[dict[str, PhrasePairs], Weights]:
+        """The tables of a system by name, and the shares of corpora in it if it is a mixture."""
+        if system == "in":
+            return {_TABLE: self._table(self._domain)}, Weights()
+        if system == "joint":
+            return {_TABLE: self._joint}, Weights()
+        if system == "fill-up":
+            return {_TABLE: filled_up(self._union)}, Weights()
+        if system == "log-linear":
+            check_tables(self._tables)
+            tables = [reordered(pairs, self._joint) for pairs in self._tables.values()]
+            return {_TABLE if i == 0 else f"{_TABLE}{i + 1}": pairs for i, pairs in enumerate(tables)}, Weights()
+        shares = uniform_shares(self._union) if system == "uniform" else self._perplexity_shares
+        mixed = with_shares(self._union, shares) if system == "pro-mix" else baked(self._union, shares)
+        return {_TABLE: mixed}, named_shares(_TABLE, self._union, shares)
+
+    def _history(self, system: str, shares: Weights) -> dict[str, Any]:
+        return {
+            "system": system,
+            "corpora": {name: len(rows) for name, rows in zip(self._corpora, self._rows[:-1], strict=True)},
+            "align": self._options.align,
+            "aligner": {"name": self._aligner.name, **self._aligner.to_dict()},
+            "phrase_model": self._phrase_model.to_dict(),
+            "language_model": {**self._kneser_ney.to_dict(), "weights": self._language_model[1]},
+            **({"mixture": {"tables": list(self._corpora), "shares": dict(shares)}} if shares else {}),
+        }
+
+    @cached_property
+    def _links(self) -> list[Links]:
+        """The word links of each corpus, and of the tuning set last."""
+        if self._options.align == "together":
+            links = self._aligned(self._whole)
+            return [links.take(rows) for rows in self._rows]
+        apart = [self._aligned(self._whole.take(rows)) for rows in self._rows[:-1]]
+        *training, tuning = self._rows
+        beside = self._whole.take(np.concatenate(training))
+        aligned = aligned_beside(
+            self._whole.take(tuning), beside, self._aligner, threads=self._threads, progress=self._progress
+        )
+        return [*apart, aligned]
+
+    def _aligned(self, bitext: Bitext) -> Links:
+        directions = self._aligner.align(bitext, threads=self._threads, progress=self._progress)
+        return symmetrise(directions, self._phrase_model.symmetrisation, threads=self._threads)
+
+    def _extracted(self, bitext: Bitext, links: Links) -> PhrasePairs:
+        return phrase_pairs(bitext, links, self._phrase_model, threads=self._threads, progress=self._progress)
+
+    @cached_property
+    def _made(self) -> dict[str, PhrasePairs]:
+        return {}
+
+    def _table(self, name: str) -> PhrasePairs:
+        """The phrase pairs of one corpus."""
+        if name not in self._made:
+            i = list(self._corpora).index(name)
+            self._made[name] = self._extracted(self._whole.take(self._rows[i]), self._links[i])
+        return self._made[name]
+
+    @cached_property
+    def _tables(self) -> dict[str, PhrasePairs]:
+        return {name: self._table(name) for name in self._corpora}
+
+    @cached_property
+    def _joint(self) -> PhrasePairs:
+        """The phrase pairs of all corpora together."""
+        rows = np.concatenate(self._rows[:-1])
+        return self._extracted(self._whole.take(rows), Ragged.concatenate(self._links[:-1]))
+
+    @cached_property
+    def _union(self) -> PhrasePairs:
+        with self._progress.stage("uniting the phrase tables"):
+            return united(self._tables, reordering=self._joint if self._phrase_model.reordering else None)
+
+    @cached_property
+    def _perplexity_shares(self) -> NDArray[np.float64]:
+        tuning, links = self._whole.take(self._rows[-1]), self._links[-1]
+        longest = self._phrase_model.max_phrase_length
+        pairs = tuning_pairs(tuning, links, longest, threads=self._threads, progress=self._progress)
+        return perplexity_shares(self._union, pairs, progress=self._progress)
+
+    @cached_property
+    def _language_model(self) -> tuple[LanguageModel, dict[str, float]]:
+        """The mixture of the corpora's language models that fits the tuning set best, and their weights."""
+        models = []
+        for name, corpus in self._corpora.items():
+            self._progress.note(f"language model of {name}")
+            text = language_model_text([corpus.target])
+            ngrams = estimate(text, self._kneser_ney, threads=self._threads, progress=self._progress)
+            models.append(LanguageModel.from_ngrams(ngrams))
+        held_out = self._whole.target.take(self._rows[-1])
+        weights = interpolation_weights(models, held_out, threads=self._threads, progress=self._progress)
+        mixed = interpolate(models, weights, threads=self._threads, progress=self._progress)
+        return LanguageModel.from_ngrams(mixed), dict(zip(self._corpora, weights.tolist(), strict=True))
+
+
+def domain_first(corpora: Mapping[str, Files], domain: str | None) -> dict[str, Files]:
+    """Put the corpus of the domain first; by default it is."""
+    if domain is not None and domain not in corpora:
+        raise UsageError(f"no corpus is called '{domain}'; there are {', '.join(corpora)}")
+    return dict(corpora) if domain is None else {domain: corpora[domain], **corpora}

@@ -1,0 +1,278 @@
+"""Mixing the phrase tables of several models into one, with shares by perplexity (Sennrich 2012) or given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.corpus import Bitext, Corpus
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.files import PathLike
+from dragoman.core.links import Links
+from dragoman.core.options import Options, option
+from dragoman.core.phrases import PhrasePairs
+from dragoman.core.progress import SILENT, Progress
+from dragoman.core.weights import Weights
+from dragoman.formats.pharaoh import read_links
+from dragoman.model.bundle import Model
+from dragoman.model.mixture import (
+    baked,
+    check_shares,
+    components_of,
+    named_shares,
+    normalised,
+    share_names,
+    uniform_shares,
+    united,
+    with_shares,
+)
+from dragoman.model.phrase_table import PhraseTable
+from dragoman.training.align.base import Aligner
+from dragoman.training.align.diagonal import Diagonal
+from dragoman.training.clean import clean
+from dragoman.training.extract import extract_phrases
+from dragoman.training.lexical import lexical_tables
+from dragoman.training.likeliest_mixture import likeliest_mixture
+from dragoman.training.score import score_phrases
+from dragoman.training.symmetrise import symmetrise
+
+#: EM is as good as done when an iteration gains less than this; it costs next to nothing.
+_TOLERANCE, _ITERATIONS = 1e-13, 20_000
+
+#: Source phrases of at most so many words are what a tuning set is aligned with, if there is no text.
+_DICTIONARY = 3
+
+
+@dataclass(frozen=True)
+class Mixing(Options):
+    """How tables are mixed."""
+
+    weights: str = option(
+        "perplexity", "shares of the tables: perplexity (on the tuning set), uniform, numbers (0.7,0.3) or a file"
+    )
+    normalise: bool = option(False, "divide given shares by their sum; they are refused otherwise if it is not 1")
+    keep_components: bool = option(False, "keep each table's scores, so that the shares are weights that can be tuned")
+    max_phrase_length: int = option(7, "longest phrase taken from the tuning set", minimum=1, maximum=255)
+
+
+@dataclass(frozen=True, eq=False)
+class TuningText:
+    """A tuning set in words, and what is known of its alignment: a file of links, or a text to align it with."""
+
+    bitext: Bitext
+    alignment: PathLike | None = None
+    beside: Bitext | None = None
+
+
+def mix(
+    models: Mapping[str, Model],
+    options: Mixing = Mixing(),
+    *,
+    tuning: TuningText | None = None,
+    base: Model | None = None,
+    aligner: Aligner = Diagonal(),
+    threads: int = 1,
+    progress: Progress = SILENT,
+) -> Model:
+    """Return a model with the mixture of the models' phrase tables.
+
+    All else (language models, orientations, settings) is that of `base`, the first of the models by default. Shares by
+    perplexity need a `tuning` set. Where neither links nor a text to align it with come with it, it is aligned together
+    with the short source phrases of all tables, each with its best translation: they teach the aligner the words.
+    """
+    tables = tables_of(models)
+    first = next(iter(models.values()))
+    base = base or first
+    _check_alike({**models, "base": base})
+    name, own = _only_table("base", base)
+    with progress.stage("uniting the phrase tables"):
+        union = united(tables, reordering=own.to_pairs(base.source_vocab, base.target_vocab))
+    if options.weights == "perplexity":
+        if tuning is None:
+            raise UsageError("shares by perplexity need a tuning set: a source and a reference")
+        links, bitext = _aligned(tuning, tables, aligner, threads, progress)
+        pairs = tuning_pairs(bitext, links, options.max_phrase_length, threads=threads, progress=progress)
+        shares = perplexity_shares(union, pairs, progress=progress)
+    else:
+        shares = given_shares(options, name, union)
+    return mixed_model(base, name, union, shares, keep_components=options.keep_components, how=options.weights)
+
+
+def tables_of(models: Mapping[str, Model]) -> dict[str, PhrasePairs]:
+    """The phrase table of each model; it must have exactly one."""
+    found = {}
+    for name, model in models.items():
+        _, table = _only_table(name, model)
+        found[name] = table.to_pairs(model.source_vocab, model.target_vocab)
+    return found
+
+
+def _only_table(name: str, model: Model) -> tuple[str, PhraseTable]:
+    if model.kind != "phrase":
+        raise UsageError(f"the model '{name}' is hierarchical; expected a phrase-based one")
+    if len(model.tables) != 1:
+        raise UsageError(f"the model '{name}' has {len(model.tables)} phrase tables; expected one")
+    if model.extra_features:
+        raise UsageError(f"the model '{name}' has extra features; expected one without: add them after mixing")
+    ((table, found),) = model.tables.items()
+    if found.components is not None:
+        raise UsageError(f"the model '{name}' is a mixture with components itself; expected a plain table")
+    return table, found
+
+
+def _check_alike(models: Mapping[str, Model]) -> None:
+    (first, one), *others = models.items()
+    for name, other in others:
+        for setting in ("source_language", "target_language", "tokenise", "lowercase", "unicode"):
+            ours, theirs = getattr(one.settings, setting), getattr(other.settings, setting)
+            if ours != theirs:
+                raise UsageError(
+                    f"the model '{first}' has {setting.replace('_', ' ')} {ours}, and '{name}' has {theirs};"
+                    " expected models of the same languages and preparation"
+                )
+
+
+def mixed_model(
+    base: Model,
+    name: str,
+    union: PhrasePairs,
+    shares: NDArray[np.float64],
+    *,
+    keep_components: bool = False,
+    how: str = "",
+) -> Model:
+    """Put a mixture into a model in place of its tables; `how` is for its history."""
+    assert union.components is not None
+    named = named_shares(name, union, shares)
+    pairs = with_shares(union, shares) if keep_components else baked(union, shares)
+    others = {each: value for each, value in base.weights.items() if each in base.feature_names}
+    return replace(
+        base,
+        source_vocab=union.source_vocab,
+        target_vocab=union.target_vocab,
+        tables={name: PhraseTable.from_pairs(pairs)},
+        weights=Weights(others).updated(named if keep_components else {}),
+        history={
+            **base.history,
+            "mixture": {"weights": how, "tables": list(union.components.names), "shares": dict(named)},
+        },
+    )
+
+
+def given_shares(options: Mixing, table: str, union: PhrasePairs) -> NDArray[np.float64]:
+    """Shares that are not found but given: equal ones, numbers, or a file with a line for each share."""
+    assert union.components is not None
+    names = share_names(table, union.score_names, union.components.names)
+    if options.weights == "uniform":
+        return uniform_shares(union)
+    if Path(options.weights).exists():
+        shares = _file_shares(Path(options.weights), names)
+    else:
+        shares = np.tile(_numbers(options.weights, union.components.names), (len(names), 1))
+    what = [row[0].rpartition(".")[0] for row in names]
+    if options.normalise:
+        return normalised(shares, what)
+    check_shares(shares, what)
+    return shares
+
+
+def _file_shares(file: Path, names: list[list[str]]) -> NDArray[np.float64]:
+    weights = Weights.read(file)
+    known = {name for row in names for name in row}
+    unknown = [name for name in weights if name.startswith("mix.") and name not in known]
+    if unknown:
+        raise DataError(f"has a share for {unknown[0]}", path=file, expected="the names of tables that are mixed")
+    missing = [name for row in names for name in row if name not in weights]
+    if missing:
+        raise DataError(f"has no share for {missing[0]}", path=file, expected="one for each table and score")
+    return np.array([weights.vector(row) for row in names])
+
+
+def _numbers(text: str, tables: tuple[str, ...]) -> NDArray[np.float64]:
+    try:
+        numbers = np.array([float(part) for part in text.split(",")])
+    except ValueError:
+        raise UsageError(
+            f"the weights are '{text}'; expected perplexity, uniform, a file, or a number for each table"
+        ) from None
+    if len(numbers) != len(tables):
+        raise UsageError(f"the weights are '{text}'; expected {len(tables)} numbers, for {', '.join(tables)}")
+    return numbers
+
+
+def tuning_pairs(
+    bitext: Bitext, links: Links, longest: int, *, threads: int = 1, progress: Progress = SILENT
+) -> PhrasePairs:
+    """Extract the phrase pairs of an aligned tuning set, each with its number of occurrences as the last count."""
+    instances = extract_phrases(bitext, links, max_length=longest, threads=threads, progress=progress)
+    lexical = lexical_tables(bitext, links)
+    return score_phrases(instances, bitext, links, lexical, threads=threads, progress=progress).pairs
+
+
+def perplexity_shares(union: PhrasePairs, pairs: PhrasePairs, *, progress: Progress = SILENT) -> NDArray[np.float64]:
+    """Return for each score the shares with which the mixture gives a tuning set's pairs the lowest cross-entropy.
+
+    Pairs that no table has are left out: every mixture gives them probability 0. A table that has none of the pairs
+    is refused, because nothing can be said about its share.
+    """
+    assert union.components is not None
+    assert pairs.counts is not None
+    has, probabilities = components_of(union, pairs)
+    counts = pairs.counts[has, 2].astype(np.float64)
+    if not len(counts):
+        raise DataError(
+            "none of the tuning set's phrase pairs is in any of the tables", expected="text of their languages"
+        )
+    for t, name in enumerate(union.components.names):
+        if not probabilities[:, t].any():
+            raise DataError(
+                f"the table '{name}' has none of the {len(has):,} phrase pairs of the tuning set",
+                expected="a table that has some: give its share by hand, or leave it out",
+            )
+    shares = []
+    for s, score in enumerate(union.score_names):
+        column = probabilities[:, :, s].T
+        there = column.any(axis=0)
+        shares.append(likeliest_mixture(column[:, there], counts[there], iterations=_ITERATIONS, tolerance=_TOLERANCE))
+        entropy = -float(np.log2(shares[-1] @ column[:, there]) @ counts[there] / counts[there].sum())
+        shown = ", ".join(f"{name} {share:.4f}" for name, share in zip(union.components.names, shares[-1], strict=True))
+        progress.note(f"{score}: {shown}; cross-entropy {entropy:.3f} bits of {int(counts[there].sum()):,} pairs")
+    return np.array(shares)
+
+
+def _aligned(
+    tuning: TuningText, tables: Mapping[str, PhrasePairs], aligner: Aligner, threads: int, progress: Progress
+) -> tuple[Links, Bitext]:
+    """The links of a tuning set's usable sentence pairs, and these."""
+    cleaned = clean(tuning.bitext, progress=progress)
+    if tuning.alignment is not None:
+        return read_links(tuning.alignment, tuning.bitext).take(cleaned.rows), cleaned.bitext
+    beside = [dictionary(table) for table in tables.values()] if tuning.beside is None else [tuning.beside]
+    return aligned_beside(
+        cleaned.bitext, Bitext.concatenate(beside), aligner, threads=threads, progress=progress
+    ), cleaned.bitext
+
+
+def aligned_beside(
+    bitext: Bitext, beside: Bitext, aligner: Aligner, *, threads: int = 1, progress: Progress = SILENT
+) -> Links:
+    """Return the links of a text that is aligned together with a larger one, from which the aligner learns words."""
+    whole = Bitext.concatenate([bitext, clean(beside).bitext])
+    links = symmetrise(aligner.align(whole, threads=threads, progress=progress), threads=threads)
+    return links.take(np.arange(len(bitext)))
+
+
+def dictionary(table: PhrasePairs) -> Bitext:
+    """Short source phrases of a table, each with its best translation, as a parallel text."""
+    short = np.flatnonzero(table.sources.lengths[table.source_ids] <= _DICTIONARY)
+    score = table.scores[short, table.score_names.index("fwd") if "fwd" in table.score_names else 0]
+    order = short[np.lexsort((-score, table.source_ids[short]))]
+    best = order[np.unique(table.source_ids[order], return_index=True)[1]]
+    return Bitext(
+        Corpus(table.source_vocab, table.sources.take(table.source_ids[best])),
+        Corpus(table.target_vocab, table.targets.take(table.target_ids[best])),
+    )

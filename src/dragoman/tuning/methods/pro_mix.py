@@ -1,0 +1,192 @@
+"""PRO-mix: weights and shares of mixed tables tuned together (Haddow 2013)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.options import option
+from dragoman.core.progress import Progress
+from dragoman.tuning.methods.pro import Pro, least
+from dragoman.tuning.problems.mixture_problem import MixedScores, MixtureProblem
+from dragoman.tuning.problems.pairs import differences
+from dragoman.tuning.problems.problem import Problem
+from dragoman.tuning.problems.ranges import is_share
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+#: The least share of a table.
+FLOOR = 1e-3
+
+#: Beyond such coordinates a share is as good as at its bound.
+_FARTHEST = 12.0
+
+#: No climb begins nearer to a bound: the slope of a softmax vanishes there.
+_NEAREST = 0.01
+
+
+@dataclass(frozen=True)
+class ProMix(Pro):
+    """PRO for mixtures: B. Haddow, Applying Pairwise Ranked Optimisation to Improve the Interpolation of Translation
+    Models (NAACL 2013).
+
+    Samples pairs of candidates as PRO does. The scores of mixed tables are Σ log Σ_t λ_t p_t over the phrases of a
+    candidate, and the weights w and the shares λ shall together put the better one of each pair first (equations 5
+    and 6): they minimise PRO's loss, with the Gaussian prior on w only, and on request with a Dirichlet prior on λ.
+
+    Each score has shares of its own, λ = 0.001 + (1 - 0.001 T) softmax(θ) for T tables: they sum to 1 and none is less
+    than 0.001 for any θ, for any number of tables. L-BFGS with exact gradients goes downhill in w and θ at once (θ
+    between bounds beyond which nothing changes), from the weights and shares before; the loss is convex in w but not
+    in λ, so that this finds a local minimum. Without mixtures in the problem this is PRO.
+
+    A step costs one look at the features of each pair and one at each phrase pair that its two candidates do not
+    share. Departures: as for `pro`; shares begin at least 0.01 away from their bounds, where a softmax is flat.
+    """
+
+    name: ClassVar[str] = "pro-mix"
+    tunes_shares: ClassVar[bool] = True
+
+    concentration: float = option(
+        1.0, "of the Dirichlet prior of the shares; 1 is none, more draws them to equal shares", minimum=1
+    )
+
+    def learnt(
+        self,
+        problem: Problem,
+        better: NDArray[np.int64],
+        worse: NDArray[np.int64],
+        start: Vector,
+        progress: Progress,
+    ) -> tuple[Vector, float]:
+        """Return the weights and shares that rank pairs best, and their loss."""
+        if not isinstance(problem, MixtureProblem):
+            return super().learnt(problem, better, worse, start, progress)
+        scores = [mixture.between(better, worse) for mixture in problem.mixtures]
+        shares = np.array([is_share(name) for name in problem.names])
+        mean = np.where(shares, 0.0, self._mean(start))
+        loss = MixedRanking(
+            differences(problem, better, worse), scores, mean, ~shares, self.variance, self.concentration
+        )
+        return loss.least(start, progress)
+
+
+@dataclass(frozen=True, eq=False)
+class MixedRanking:
+    """The loss of pairs under weights and shares, and its gradient; `weighed` says which of them are weights."""
+
+    pairs: Any
+    mixtures: list[MixedScores]
+    mean: Vector
+    weighed: NDArray[np.bool_]
+    variance: float
+    concentration: float = 1.0
+
+    def __call__(self, vector: Vector) -> tuple[float, Vector]:
+        """Return the loss and its gradient, by weights and by shares as if these were free."""
+        away = np.where(self.weighed, vector - self.mean, 0.0)
+        margins = self.pairs @ np.where(self.weighed, vector, 0.0)
+        mixed = []
+        for one in self.mixtures:
+            mixture = one.mixed(one.shares_in(vector))
+            values, weights = one.values(mixture), one.weights_in(vector)
+            margins = margins + values @ weights
+            mixed.append((one, mixture, values, weights))
+        decline = -2 * np.exp(-np.logaddexp(0.0, margins))
+        loss = 2 * float(np.logaddexp(0.0, -margins).sum()) + float(away @ away) / (2 * self.variance)
+        gradient = np.where(self.weighed, self.pairs.T @ decline, 0.0) + away / self.variance
+        for one, mixture, values, weights in mixed:
+            there = one.columns >= 0
+            gradient[one.columns[there]] += (values.T @ decline)[there]
+            free = one.share_columns >= 0
+            if free.any():
+                slopes = weights[:, None] * one.share_slopes(mixture, decline)
+                gradient[one.share_columns[free]] += slopes[free]
+        if self.concentration > 1:
+            shares = vector[~self.weighed]
+            loss -= (self.concentration - 1) * float(np.log(shares).sum())
+            gradient[~self.weighed] -= (self.concentration - 1) / shares
+        return loss, gradient
+
+    def least(self, start: Vector, progress: Progress) -> tuple[Vector, float]:
+        """Go downhill from a start: in weights, and in the coordinates of a softmax of each score's shares."""
+        groups = [row for one in self.mixtures for row in one.share_columns if (row >= 0).all()]
+        origin = start.copy()
+        for group in groups:
+            origin[group] = coordinates(start[group])
+        units = self._units(to_shares(origin, groups), groups)
+        bounds = np.tile([-np.inf, np.inf], (len(start), 1))
+        for group in groups:
+            bounds[group] = np.array([[-_FARTHEST, _FARTHEST]]) / units[group][:, None]
+
+        def in_units(moved: Vector) -> tuple[float, Vector]:
+            place = units * moved
+            vector = to_shares(place, groups)
+            loss, gradient = self(vector)
+            return loss, units * to_coordinates(gradient, vector, groups)
+
+        moved, loss = least(in_units, origin / units, progress, bounds=bounds)
+        return to_shares(units * moved, groups), loss
+
+    def _units(self, vector: Vector, groups: list[NDArray[np.int64]]) -> Vector:
+        """Units in which everything has about the same curvature, as in `Pro.learnt`."""
+        squares = np.bincount(self.pairs.indices, self.pairs.data**2, minlength=len(vector)).astype(np.float64)
+        for one in self.mixtures:
+            shares = one.shares_in(vector)
+            mixture = one.mixed(shares)
+            there = one.columns >= 0
+            squares[one.columns[there]] += (one.values(mixture) ** 2).sum(axis=0)[there]
+            # Of log Σ λ p by the coordinate of t: λ (p / Σ λ p - 1), but for the floor. A weight that is 0 will not
+            # stay there.
+            parts = shares[:, :, None] * (one.probabilities / np.maximum(mixture, 1e-300)[:, None] - 1)
+            weights = np.maximum(np.abs(one.weights_in(vector)), 0.1)
+            for s, row in enumerate(one.share_columns):
+                if (row >= 0).all():
+                    squares[row] += ((one.counts @ parts[s].T) ** 2).sum(axis=0) * weights[s] ** 2
+        own = np.where(self.weighed, 1 / self.variance, 1.0)
+        units: Vector = 1 / np.sqrt(squares / 2 + own)
+        return units
+
+
+def coordinates(shares: Vector) -> Vector:
+    """The θ, around 0, whose softmax gives shares, or others nearby if they are at their bounds.
+
+    >>> shares_of(coordinates(np.array([0.2, 0.3, 0.5]))).round(6).tolist()
+    [0.2, 0.3, 0.5]
+    """
+    free = np.maximum((shares - FLOOR) / (1 - FLOOR * len(shares)), _NEAREST)
+    logs = np.log(free / free.sum())
+    centred: Vector = logs - logs.mean()
+    return centred
+
+
+def shares_of(theta: Vector) -> Vector:
+    """Shares that sum to 1, none below the floor, whatever the coordinates.
+
+    >>> shares_of(np.array([500.0, 0.0])).tolist()
+    [0.999, 0.001]
+    """
+    powers = np.exp(theta - theta.max())
+    shares: Vector = FLOOR + (1 - FLOOR * len(theta)) * powers / powers.sum()
+    return shares
+
+
+def to_shares(place: Vector, groups: list[NDArray[np.int64]]) -> Vector:
+    """Replace coordinates by shares."""
+    vector = place.copy()
+    for group in groups:
+        vector[group] = shares_of(place[group])
+    return vector
+
+
+def to_coordinates(gradient: Vector, vector: Vector, groups: list[NDArray[np.int64]]) -> Vector:
+    """Turn a gradient by shares into one by coordinates."""
+    turned = gradient.copy()
+    for group in groups:
+        scale = 1 - FLOOR * len(group)
+        powers = (vector[group] - FLOOR) / scale
+        turned[group] = scale * powers * (gradient[group] - powers @ gradient[group])
+    return turned

@@ -1,0 +1,55 @@
+"""`dragoman adapt`: corpora in, systems out."""
+
+import pytest
+
+from dragoman.model.bundle import Model
+
+
+@pytest.fixture
+def arguments(toy, tmp_path):
+    toy.write(tmp_path, a=slice(100), b=slice(100, 220), dev=slice(220, 250))
+    text = [f"{name}={tmp_path / name}.s,{tmp_path / name}.t" for name in ("a", "b")]
+    dev = ["--source", tmp_path / "dev.s", "--reference", tmp_path / "dev.t"]
+    return ["adapt", "--corpus", text[0], "--corpus", text[1], *dev, "--tokenised", "--threads", "1", "--lm-order", "2"]
+
+
+def test_one_mixture_is_a_model(dragoman, arguments, tmp_path):
+    result = dragoman(*arguments, "--mixture", "perp", "--out", tmp_path / "model")
+    assert result.code == 0
+    assert "shares of the corpora" in result.out
+    assert Model.load(tmp_path / "model").history["system"] == "perp"
+    assert dragoman("translate", "--model", tmp_path / "model", stdin=b"une ville\n").out == "a town\n"
+
+
+def test_several_mixtures_are_a_folder_of_models(dragoman, arguments, tmp_path):
+    wanted = ["--mixture", "joint", "--mixture", "pro-mix", "--domain", "b"]
+    assert dragoman(*arguments, *wanted, "--out", tmp_path / "models").code == 0
+    assert sorted(path.name for path in (tmp_path / "models").iterdir()) == ["joint", "pro-mix"]
+    model = Model.load(tmp_path / "models" / "pro-mix")
+    assert model.tables["tm"].components.names == ("b", "a")
+    assert model.weights["mix.tm.fwd.a"] + model.weights["mix.tm.fwd.b"] == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        (["--mixture", "best"], "no mixture is called 'best'; there are in, joint, perp"),
+        (["--mixture", "in", "--mixture", "in"], "--mixture in is given twice; expected each once"),
+        (["--mixture", "in", "--corpus", "a=x,y"], "--corpus a is given twice; expected names that differ"),
+        (["--mixture", "in", "--corpus", "c=x"], "--corpus is 'x'; expected two files, SOURCE,TARGET"),
+        (["--mixture", "in", "--domain", "c"], "no corpus is called 'c'; there are a, b"),
+    ],
+)
+def test_bad_input(dragoman, arguments, tmp_path, more, why):
+    result = dragoman(*arguments, *more, "--out", tmp_path / "model")
+    assert result.code == 2
+    assert why in result.error
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_corpus_that_is_given_twice_under_two_names(dragoman, arguments, tmp_path):
+    again = arguments[2].replace("a=", "c=", 1)
+    result = dragoman(*arguments, "--corpus", again, "--mixture", "in", "--out", tmp_path / "model")
+    assert result.code == 2
+    assert result.error.startswith("--corpus c is ")
+    assert result.error.endswith("and so is a; expected each once")

@@ -1,0 +1,106 @@
+"""Searches in models whose tables are mixed by weights."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.weights import Weights
+from dragoman.model.baking import bake
+from dragoman.model.bundle import Model
+from dragoman.search.limits import SpaceLimits
+from dragoman.search.translator import Translator
+from dragoman.training.mix import Mixing, mix
+from oracles.phrase_space import random_model, random_sentence
+
+SCORES = ("bwd", "bwd_lex", "fwd", "fwd_lex")
+
+
+def shares(first):
+    """Shares of two tables, other ones for each score."""
+    each = [(first + i / 10) % 1 for i in range(4)]
+    return {f"mix.tm.{s}.{t}": v for s, a in zip(SCORES, each, strict=True) for t, v in (("in", a), ("out", 1 - a))}
+
+
+@pytest.fixture
+def kept():
+    rng = np.random.default_rng(5)
+    one, two = random_model(rng), random_model(rng)
+    return mix({"in": one, "out": two}, Mixing(weights="uniform", keep_components=True))
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2])
+@pytest.mark.parametrize("first", [0.05, 0.5, 0.9])
+def test_components_translate_as_a_baked_table_does(kept, first, limit):
+    weights = kept.weights.updated(shares(first))
+    space, lines = SpaceLimits(table_limit=limit), [random_sentence(np.random.default_rng(i), 5) for i in range(20)]
+    ours = Translator.of(kept, space=space).reweighted(weights)
+    theirs = Translator.of(bake(kept, weights), space=space)
+    for a, b in zip(ours.translate(lines, features=True), theirs.translate(lines, features=True), strict=True):
+        assert a.score == pytest.approx(b.score)
+        assert {name: value for name, value in a.features.items() if name.startswith("tm.")} == pytest.approx(
+            {name: value for name, value in b.features.items() if name.startswith("tm.")}
+        )
+
+
+def test_other_shares_make_other_features(kept):
+    line = random_sentence(np.random.default_rng(1), 5)
+    found = [
+        next(Translator.of(kept, kept.weights.updated(shares(first))).translate([line], features=True)).features
+        for first in (0.05, 0.9)
+    ]
+    assert found[0]["tm.fwd"] != found[1]["tm.fwd"]
+
+
+def test_shares_that_do_not_sum_to_one_are_refused(kept):
+    wrong = kept.weights.updated({"mix.tm.fwd.in": 0.75})
+    with pytest.raises(UsageError, match=r"of mix.tm.fwd sum to 1.25; expected 1"):
+        list(Translator.of(kept, wrong).translate(["x"]))
+    with pytest.raises(UsageError, match="no weight for mix"):
+        list(Translator.of(kept, Weights({"tm.fwd": 1})).translate(["x"]))
+
+
+def test_the_same_options_cannot_have_other_shares(kept):
+    batch = Translator.of(kept).batch(["x"])
+    assert batch.reweighted(kept.weights.updated({"tm.fwd": 3})).weights["tm.fwd"] == 3
+    with pytest.raises(UsageError, match="expected the same"):
+        batch.reweighted(kept.weights.updated(shares(0.3)))
+
+
+def test_a_mixture_is_saved_filtered_and_weighed_by_name(kept, tmp_path):
+    kept.save(tmp_path / "model")
+    loaded = Model.load(tmp_path / "model")
+    assert loaded.tables["tm"].components.names == ("in", "out")
+    weights = tmp_path / "weights"
+    kept.weights.updated(shares(0.3)).write(weights)
+    assert loaded.read_weights(weights)["mix.tm.bwd.in"] == 0.3
+    line = "".join(random_sentence(np.random.default_rng(2), 5))
+    (tmp_path / "text").write_text(f"{line}\n", encoding="utf-8")
+    small = loaded.filtered(loaded.encode(tmp_path / "text"))
+    ours, theirs = (
+        list(Translator.of(each, loaded.read_weights(weights)).translate([line], features=True))
+        for each in (small, loaded)
+    )
+    assert ours[0].score == pytest.approx(theirs[0].score)
+
+    kept.weights.updated({"mix.tm.bwd.in": 0.9}).write(weights)
+    with pytest.raises(DataError, match=r"of mix.tm.bwd sum to 1.4; expected 1"):
+        loaded.read_weights(weights)
+    kept.weights.updated({"mix.tm.bwd.third": 0.0}).write(weights)
+    with pytest.raises(DataError, match=r"has weights for mix.tm.bwd.third"):
+        loaded.read_weights(weights)
+    Weights({name: value for name, value in kept.weights.items() if name != "mix.tm.fwd.in"}).write(weights)
+    with pytest.raises(DataError, match=r"has no weight for mix.tm.fwd.in"):
+        loaded.read_weights(weights)
+
+
+def test_two_tables_of_which_one_is_a_mixture(kept):
+    other = random_model(np.random.default_rng(9))
+    both = replace(kept, tables={**kept.tables, "tm2": kept.tables["tm"]})
+    assert len(both.share_names) == 16
+    plain = replace(kept, tables={**kept.tables, "tm2": replace(kept.tables["tm"], components=None)})
+    weights = other.weights.updated(kept.weights).updated({"tm2.fwd": 0.5} | shares(0.4))
+    line = random_sentence(np.random.default_rng(1), 5)
+    found = next(Translator.of(plain, weights).translate([line], features=True)).features
+    assert found["tm.fwd"] != found["tm2.fwd"]

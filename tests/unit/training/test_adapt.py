@@ -1,0 +1,129 @@
+import warnings
+
+import pytest
+
+from dragoman.core.corpus import Bitext, Corpus
+from dragoman.core.errors import UsageError
+from dragoman.core.progress import DragomanWarning
+from dragoman.search.translator import Translator
+from dragoman.training import adapt
+from dragoman.training.adapt import SYSTEMS, Adaptation, Adapted, domain_first
+from dragoman.training.align.diagonal import Diagonal
+from dragoman.training.lm.kneser_ney import KneserNey
+from oracles.phrase_pairs import as_dict
+from oracles.toy_language import sentence_pairs
+
+pytestmark = pytest.mark.filterwarnings("ignore::dragoman.core.progress.DragomanWarning")
+
+
+def text(pairs):
+    return Bitext(*(Corpus.from_lines(" ".join(getattr(p, side)) for p in pairs) for side in ("source", "target")))
+
+
+@pytest.fixture(scope="module")
+def corpora():
+    pairs = sentence_pairs(200)
+    return {"in": text(pairs[:50]), "out": text(pairs[50:180])}, text(pairs[180:])
+
+
+def counted(function, calls, text=None):
+    """The same function, which notes how many sentence pairs it was given."""
+
+    def call(*arguments, **more):
+        calls.append(len(arguments[0] if text is None else text))
+        return function(*arguments, **more)
+
+    return call
+
+
+def built(corpora, **options):
+    return Adapted(*corpora, Adaptation(**options), kneser_ney=KneserNey(order=2))
+
+
+@pytest.fixture(scope="module")
+def models(corpora):
+    systems = built(corpora)
+    with warnings.catch_warnings(action="ignore", category=DragomanWarning):  # about texts that are too small
+        return {name: systems.model(name) for name in SYSTEMS}
+
+
+def pairs_of(model, table="tm"):
+    return as_dict(model.tables[table].to_pairs(model.source_vocab, model.target_vocab))
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_every_system_translates_and_has_a_weight_for_all(models, name):
+    model = models[name]
+    assert set(model.weights) == set(model.weight_names)
+    assert [t.text for t in Translator.of(model).translate(["la maison bleue"])] == ["the blue house"]
+    assert model.history["system"] == name
+    assert model.history["corpora"] == {"in": 50, "out": 130}
+
+
+def test_tables_are_what_they_are_called(models):
+    ours, every = pairs_of(models["in"]), pairs_of(models["joint"])
+    assert ours.keys() < every.keys()
+    for name in ("perp", "uniform", "pro-mix", "fill-up"):
+        assert pairs_of(models[name]).keys() == every.keys()
+    filled = pairs_of(models["fill-up"])
+    assert all(filled[key][0][:4] == pytest.approx(row[0]) for key, row in ours.items())
+    assert {filled[key][0][4] for key in ours} == {1}
+    both = models["log-linear"]
+    assert list(both.tables) == ["tm", "tm2"]
+    assert pairs_of(both).keys() == ours.keys()
+    assert pairs_of(both).keys() | pairs_of(both, "tm2").keys() == every.keys()
+
+
+def test_shares_are_in_the_weights_of_pro_mix_only(models):
+    shares = models["perp"].history["mixture"]["shares"]
+    kept = models["pro-mix"]
+    assert {name: kept.weights[name] for name in kept.share_names} == shares
+    assert models["perp"].share_names == []
+    assert set(models["uniform"].history["mixture"]["shares"].values()) == {0.5}
+    assert shares["mix.tm.fwd.in"] != 0.5
+
+
+def test_orientations_are_those_of_all_corpora_but_for_the_domain_alone(models):
+    every = pairs_of(models["joint"])
+    for name in ("perp", "pro-mix", "fill-up", "log-linear"):
+        for key, row in pairs_of(models[name]).items():
+            assert row[3]["lr"] == pytest.approx(every[key][3]["lr"])
+    assert any(row[3]["lr"] != pytest.approx(every[key][3]["lr"]) for key, row in pairs_of(models["in"]).items())
+
+
+def test_the_language_model_is_one_for_all(models):
+    assert len({id(model.language_models["lm"]) for model in models.values()}) == 1
+    assert sum(models["in"].history["language_model"]["weights"].values()) == pytest.approx(1)
+
+
+def test_nothing_is_aligned_or_extracted_twice(corpora, monkeypatch):
+    calls = []
+    monkeypatch.setattr(adapt, "phrase_pairs", counted(adapt.phrase_pairs, calls))
+    systems = built(corpora)
+    for name in SYSTEMS:
+        systems.model(name)
+    assert sorted(calls) == [50, 130, 180]
+    calls.clear()
+    built(corpora).model("in")
+    assert calls == [50]
+
+
+@pytest.mark.parametrize(("how", "aligned"), [("together", [200]), ("apart", [50, 130, 200])])
+def test_corpora_are_aligned_together_or_apart(corpora, how, aligned, monkeypatch):
+    """Apart, the tuning set is aligned beside all of them."""
+    calls, align = [], Diagonal.align
+    monkeypatch.setattr(Diagonal, "align", lambda self, text, **more: counted(align, calls, text)(self, text, **more))
+    model = built(corpora, align=how).model("perp")
+    assert calls == aligned
+    assert model.history["align"] == how
+    assert [t.text for t in Translator.of(model).translate(["la maison bleue"])] == ["the blue house"]
+
+
+def test_bad_input(corpora):
+    with pytest.raises(UsageError, match="there is 1 corpus; expected two or more"):
+        Adapted({"in": corpora[0]["in"]}, corpora[1])
+    with pytest.raises(UsageError, match="no system is called 'both'; there are in, joint"):
+        built(corpora).model("both")
+    assert list(domain_first({"a": 1, "b": 2}, "b")) == ["b", "a"]
+    with pytest.raises(UsageError, match="no corpus is called 'c'; there are a, b"):
+        domain_first({"a": 1, "b": 2}, "c")

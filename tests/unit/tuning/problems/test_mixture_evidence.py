@@ -1,0 +1,82 @@
+"""Lists that know the pairs of mixed tables."""
+
+import numpy as np
+import pytest
+
+from dragoman.core.corpus import Corpus
+from dragoman.core.nbest import NBest
+from dragoman.metrics.bleu import Bleu
+from dragoman.search.translator import Translator
+from dragoman.training.mix import Mixing, mix
+from dragoman.tuning.problems.mixture_evidence import DecodedMixtures
+from dragoman.tuning.problems.ranges import weight_ranges
+from oracles.phrase_space import random_model, random_sentence
+
+LINES = [random_sentence(np.random.default_rng(i), 5) for i in range(6)]
+
+
+@pytest.fixture(scope="module")
+def model():
+    rng = np.random.default_rng(5)
+    return mix({"in": random_model(rng), "out": random_model(rng)}, Mixing(weights="uniform", keep_components=True))
+
+
+def decoded(model, first, size=20):
+    weights = model.weights.updated({name: first if name.endswith(".in") else 1 - first for name in model.share_names})
+    parts = Translator.of(model, weights).searched(LINES, forests=True)
+    return DecodedMixtures.of(NBest.concatenate([part.pair_lists(size) for part in parts]), model, weights), weights
+
+
+def problem_of(lists, model):
+    names = [name for name in model.weight_names if name != "unknown_word"]
+    scorer = Bleu().scorer([Corpus.from_lines(["a b c"] * len(LINES))])
+    return lists.problem(names, weight_ranges(names), scorer), names
+
+
+@pytest.mark.parametrize("first", [0.2, 0.5])
+def test_model_scores_are_those_of_the_search(model, first):
+    lists, weights = decoded(model, first)
+    problem, names = problem_of(lists, model)
+    unknown = lists.nbest.features.restricted(["unknown_word"]).dense()[:, 0] * weights["unknown_word"]
+    np.testing.assert_allclose(problem.model_scores(weights.vector(names)) + unknown, lists.nbest.scores, atol=1e-5)
+
+
+def test_model_scores_under_other_shares_are_those_of_another_search(model):
+    """The best of a list is scored as the search under the other shares scores the same derivation."""
+    lists, _ = decoded(model, 0.3)
+    other, weights = decoded(model, 0.9)
+    problem, names = problem_of(lists, model)
+    unknown = lists.nbest.features.restricted(["unknown_word"]).dense()[:, 0] * weights["unknown_word"]
+    scores = problem.model_scores(weights.vector(names)) + unknown
+    ours = [scores[a:b].max() for a, b in zip(lists.nbest.sentences[:-1], lists.nbest.sentences[1:], strict=True)]
+    theirs = other.nbest.scores[other.nbest.sentences[:-1]]
+    np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
+def test_lists_are_merged_with_their_pairs_and_come_back_from_disk(model, tmp_path):
+    one, _ = decoded(model, 0.3)
+    two, weights = decoded(model, 0.9)
+    both = two.after(one)
+    assert both.shares["mix.tm.fwd.in"] == 0.9
+    assert set(one.tables[0].rows) | set(two.tables[0].rows) == set(both.tables[0].rows)
+    both.save(tmp_path / "evidence")
+    again = DecodedMixtures.load(tmp_path / "evidence")
+    vectors = [
+        problem_of(lists, model)[0].model_scores(weights.vector(problem_of(lists, model)[1])) for lists in (both, again)
+    ]
+    np.testing.assert_array_equal(*vectors)
+    assert dict(again.shares) == dict(both.shares)
+    assert again.details() == both.details()
+
+
+def test_a_derivation_is_one_candidate_whatever_the_shares_that_it_was_found_with(model):
+    one, two = (decoded(model, first, size=10_000)[0] for first in (0.3, 0.9))
+    assert 50 < two.after(one).size == one.after(one).size
+
+
+def test_where_phrases_are_from(model):
+    found = decoded(model, 1.0)[0].details()["phrases_from"]
+    assert found == {"tm": {"in": 1.0, "out": 0.0}}
+    some = decoded(model, 0.5)[0].details()["phrases_from"]["tm"]
+    assert sum(some.values()) == pytest.approx(1, abs=1e-3)
+    assert 0 < some["out"] < 1
