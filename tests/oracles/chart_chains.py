@@ -118,7 +118,7 @@ class Moves:
         ]
         models = case.model.language_models
         gain = sum(case.translator.weights.get(name, 0.0) for name, model in models.items() if model.order > 1)
-        of_models = case.batch.estimates() - case.batch.local + math.log(10) * gain * np.array(runs)
+        of_models = case.batch.estimates()[0] - case.batch.local + math.log(10) * gain * np.array(runs)
         estimates = case.batch.local + 0.5 * of_models
         self._weights = (estimates[case._rule] / temperature).tolist()
         self._glue = case.translator.weights.get("glue", 0.0) / temperature

@@ -88,8 +88,7 @@ class ChartTranslator(Translator):
         rules = self._collector.collect(Corpus.from_lines(lines), given, threads=self.threads)
         batch = self._scored(rules)
         if self._by_score and self._table_limit:
-            estimates = batch.estimates(self.threads)
-            batch = self._scored(rules.take(_best_of_sides(rules, estimates, self._table_limit)))
+            batch = self._scored(rules.take(batch.best_rules(self._table_limit, self.threads)))
         return batch
 
     def _scored(self, rules: ChartRules) -> ChartBatch:
@@ -186,9 +185,3 @@ class ChartSearched(Searched):
 def _on_words(feature: PairFeature) -> RuleFeature:
     return lambda rules: feature(rules.pairs)
 
-
-def _best_of_sides(rules: ChartRules, estimates: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
-    """The rules whose estimate is among the best `limit` of their source side, in their old order."""
-    order = np.lexsort((-estimates, rules.side))
-    rank = np.arange(len(order)) - np.repeat(rules.first_rule[:-1], np.diff(rules.first_rule))
-    return np.sort(order[rank < limit])

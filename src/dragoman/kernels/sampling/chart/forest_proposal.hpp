@@ -37,7 +37,7 @@ public:
                 hole = word < 0;
             }
             const double local = batch.local(static_cast<std::int32_t>(rule));
-            estimates_[rule] = local + kTrust * (order.estimate(static_cast<std::int32_t>(rule)) - local + gain * runs);
+            estimates_[rule] = local + kTrust * (order.estimates[rule] - local + gain * runs);
         }
     }
 
@@ -186,7 +186,7 @@ inline std::vector<Edge> best_of_forest(const ChartBatch& batch, const RuleOrder
     std::vector<std::int32_t> chosen(chart.cells(), -1);
     for (std::int32_t match = 0; match < static_cast<std::int32_t>(chart.matches()); ++match) {
         const MatchRow& row = chart.match(match);
-        double score = order.estimate(order.of_side(row.side)[0]) + batch.match_score(chart.first_match() + match);
+        double score = order.estimates[order.of_side(row.side)[0]] + batch.match_score(chart.first_match() + match);
         for (int k = 0; k < SentenceChart::arity(row); ++k) score += best[chart.cell(row.holes[k][0], row.holes[k][1])];
         const std::size_t cell = chart.cell(row.begin, row.end);
         if (score > best[cell]) best[cell] = score, chosen[cell] = match;

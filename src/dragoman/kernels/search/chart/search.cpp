@@ -100,7 +100,7 @@ void ChartSearch::fill(std::int32_t begin, std::int32_t end, Range& range) {
 
 void ChartSearch::queue(std::int32_t number, std::int32_t rule, std::int32_t first, std::int32_t second) {
     const Cube& cube = cubes_[number];
-    double estimate = cube.match >= 0 ? order_.estimate(cube.rules[rule]) + batch_.match_score(first_match_ + cube.match) : batch_.glue_weight;
+    double estimate = cube.match >= 0 ? order_.estimates[cube.rules[rule]] + batch_.match_score(first_match_ + cube.match) : batch_.glue_weight;
     int parts = cube.match < 0;
     if (!cube.tails[0].empty()) estimate += items[cube.tails[0][first]].score, ++parts;
     if (!cube.tails[1].empty()) estimate += items[cube.tails[1][second]].score, ++parts;
@@ -118,9 +118,7 @@ void ChartSearch::fill_by_cubes(std::int32_t begin, std::int32_t end) {
     std::make_heap(heap_.begin(), heap_.end());
     reached_.restart(256);
     double best = -std::numeric_limits<double>::infinity();
-    // A candidate that recombines counts a half: it adds no item.
-    const std::int64_t limit = 2 * std::int64_t(limits_.pop_limit);
-    for (std::int64_t popped = 0; popped < limit && !heap_.empty() && !stop_;) {
+    for (std::int64_t popped = 0; popped < limits_.pop_limit && !heap_.empty() && !stop_;) {
         std::pop_heap(heap_.begin(), heap_.end());
         Queued queued = heap_.back();
         heap_.pop_back();
@@ -150,9 +148,8 @@ void ChartSearch::fill_by_cubes(std::int32_t begin, std::int32_t end) {
         }
         if (queued.score < best - limits_.threshold) break;
         best = std::max(best, queued.score);
-        const std::size_t before = items.size();
         add(cube, chosen, left, right, candidate.edge, begin, end);
-        popped += items.size() > before ? 2 : 1;
+        ++popped;
         const std::int32_t number = candidate.cube;
         const std::int32_t limits[3] = {static_cast<std::int32_t>(cube.rules.size()), static_cast<std::int32_t>(cube.tails[0].size()),
                                         static_cast<std::int32_t>(cube.tails[1].size())};
