@@ -21,6 +21,7 @@ from dragoman.sampling.schedule import Schedule
 from dragoman.search.chart.translator import ChartTranslator
 from dragoman.search.limits import SearchLimits
 from oracles import chart_space
+from oracles.chart_holes import HOLE_NAMES, opened_holes, wide_holes
 from oracles.sampler import p_value, probabilities
 
 EVERYTHING = SearchLimits(algorithm="exhaustive")
@@ -31,9 +32,9 @@ Row = tuple[int, ...]
 
 
 class Case:
-    """A tiny random model with a sentence and all its derivations."""
+    """A tiny random model with a sentence and all its derivations; with features of holes, its `space` is without."""
 
-    def __init__(self, seed: int, *, most: int = 60, **settings: Any):
+    def __init__(self, seed: int, *, most: int = 60, holes: bool = False, **settings: Any):
         rng = np.random.default_rng(seed)
         space = chart_space.random_space(rng, most=most, **settings)
         # Else what is unknown would decide everything.
@@ -43,7 +44,10 @@ class Case:
             space.sentence,
             replace(space, scores=space.rows @ weights.vector(space.model.feature_names)),
         )
-        self.translator = ChartTranslator(self.model, weights, limits=EVERYTHING)
+        features = (opened_holes, wide_holes) if holes else ()
+        if holes:
+            weights = weights.updated(dict(zip(HOLE_NAMES, rng.normal(0, 1, len(HOLE_NAMES)).tolist(), strict=True)))
+        self.translator = ChartTranslator(self.model, weights, limits=EVERYTHING, hole_features=features)
         self.batch = self.translator.batch([self.sentence])
         self.length = len(self.sentence.split())
         rules = self.batch.rules
@@ -120,7 +124,9 @@ class Moves:
         gain = sum(case.translator.weights.get(name, 0.0) for name, model in models.items() if model.order > 1)
         of_models = case.batch.estimates()[0] - case.batch.local + math.log(10) * gain * np.array(runs)
         estimates = case.batch.local + 0.5 * of_models
-        self._weights = (estimates[case._rule] / temperature).tolist()
+        scores, classes = case.batch.arrays.match_scores, case.batch.arrays.rule_classes
+        places = scores[case._match, classes[case._rule]] if scores.size else 0.0
+        self._weights = ((estimates[case._rule] + places) / temperature).tolist()
         self._glue = case.translator.weights.get("glue", 0.0) / temperature
         self._number = {row: i for i, row in enumerate(case.scores)}
 

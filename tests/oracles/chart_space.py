@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -62,11 +62,12 @@ class Match(NamedTuple):
 
 @dataclass(frozen=True)
 class Derivation:
-    """The rules of a derivation with their spans, how many parts glue joined, and the words that come of it."""
+    """The rules of a derivation with their spans, how many parts glue joined, the words, and the holes of each rule."""
 
     steps: tuple[tuple[Span, Rule], ...]
     parts: int
     words: tuple[str, ...]
+    holes: tuple[tuple[Span, ...], ...] = ()
 
 
 def random_model(
@@ -283,7 +284,8 @@ def derivations(found: Sequence[Match], length: int, *, glue: bool = True) -> It
                 for symbol in rule.target:
                     words += filling[-1 - symbol].words if isinstance(symbol, int) else [symbol]
                 steps = ((match.span, rule), *(step for part in filling for step in part.steps))
-                parts.setdefault(match.span, []).append(Derivation(steps, 1, tuple(words)))
+                holes = (match.holes, *(one for part in filling for one in part.holes))
+                parts.setdefault(match.span, []).append(Derivation(steps, 1, tuple(words), holes))
 
     def joined(done: Derivation, at: int) -> Iterator[Derivation]:
         if at == length:
@@ -291,7 +293,8 @@ def derivations(found: Sequence[Match], length: int, *, glue: bool = True) -> It
         for end in range(at + 1, length + 1):
             if glue or (at, end) == (0, length):
                 for part in parts.get((at, end), []):
-                    yield from joined(Derivation(done.steps + part.steps, done.parts + 1, done.words + part.words), end)
+                    steps, words, holes = done.steps + part.steps, done.words + part.words, done.holes + part.holes
+                    yield from joined(Derivation(steps, done.parts + 1, words, holes), end)
 
     return joined(Derivation((), 0, ()), 0)
 
@@ -347,6 +350,18 @@ class Space:
         for i, derivation in enumerate(listed):
             rows[i] = [*features(model, derivation, known[" ".join(derivation.words)]).values()]
         return cls(model, sentence, listed, rows, rows @ model.weights.vector(model.feature_names))
+
+    def with_features(
+        self, weights: Mapping[str, float], values: Callable[[Rule, tuple[Span, ...]], Mapping[str, float]]
+    ) -> Space:
+        """The same with more features, which are sums over rules with their holes; rows have them last."""
+        columns = np.zeros((len(self.derivations), len(weights)))
+        for row, derivation in zip(columns, self.derivations, strict=True):
+            for (_, rule), holes in zip(derivation.steps, derivation.holes, strict=True):
+                found = values(rule, holes)
+                row += [found.get(name, 0.0) for name in weights]
+        scores = self.scores + columns @ np.array([*weights.values()])
+        return replace(self, rows=np.concatenate([self.rows, columns], axis=1), scores=scores)
 
     @property
     def texts(self) -> dict[str, list[int]]:

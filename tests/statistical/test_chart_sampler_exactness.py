@@ -84,6 +84,21 @@ def test_the_kernel_moves_as_the_definition_says(kind):
     assert_uniform(found, 15)
 
 
+def test_features_of_holes_take_part():
+    found = []
+    for seed, case in enumerate(itertools.islice(cases(39_000, least=6, holes=True, span_limit=5, table_limit=0), 6)):
+        temperature = float(np.random.default_rng(seed).uniform(0.5, 3))
+        expected, rows = exact(case, temperature), list(case.scores)
+        for kind in ("subtree", "rule", "jump"):
+            matrix = Moves(case, temperature).matrix(kind)
+            assert expected @ matrix == pytest.approx(expected, abs=1e-12)
+            matrix = np.linalg.matrix_power(matrix, 1 if kind == "jump" else case.length)
+            start = seed % len(rows)
+            counts = ends_of_scans(case, only(kind), [rows[start]] * COPIES, temperature, seed=seed)
+            found.append(p_value(counts, matrix[start] * COPIES))
+    assert_uniform(found, 14)
+
+
 @pytest.mark.parametrize(("kind", "broken"), [("subtree", "nodes"), ("glue", "parts"), ("jump", "proposal")])
 def test_what_is_left_out_of_a_ratio_is_noticed(kind, broken):
     found = []

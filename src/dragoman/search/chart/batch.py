@@ -15,6 +15,7 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.ragged import Ragged
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
+from dragoman.search.chart.holes import HoleRows, by_class, classes_of_rules
 from dragoman.search.chart.rules import ChartRules
 from dragoman.search.limits import SearchLimits
 from dragoman.search.target_words import lm_words
@@ -42,13 +43,23 @@ class SpanFeature(Protocol):
         ...
 
 
+class HoleFeature(Protocol):
+    """A feature of what a rule does with its holes and of where they are: for all rules and matches at once."""
+
+    def __call__(self, rules: ChartRules, /) -> HoleRows:
+        """Return the classes of the rules, and a row for each class on each of `rules.matches`."""
+        ...
+
+
 class ChartArrays(NamedTuple):
     """A batch as the kernels expect it, in this order."""
 
     lengths: NDArray[np.int32]  #: of the sentences
     match_offsets: NDArray[np.int64]
     matches: NDArray[np.int32]
-    match_scores: NDArray[np.float64]  #: weighted, or empty if no feature looks at spans
+    match_scores: NDArray[
+        np.float64
+    ]  #: weighted, a column for each class of rules; no rows if no feature looks at spans
     first_rule: NDArray[np.int64]
     local: NDArray[np.float64]  #: weighted score of each rule
     word_offsets: NDArray[np.int64]
@@ -57,6 +68,7 @@ class ChartArrays(NamedTuple):
     automata: list[tuple[Any, ...]]
     glue_weight: float
     glue: bool
+    rule_classes: NDArray[np.uint8]  #: all below the number of columns of `match_scores`
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,14 +116,16 @@ class ChartBatch:
         lm_ids: Sequence[NDArray[np.int32]],
         rule_features: Sequence[RuleFeature] = (),
         span_features: Sequence[SpanFeature] = (),
+        hole_features: Sequence[HoleFeature] = (),
     ):
         self.model = model
         self.weights = weights
         self.rules = rules
         self._lm_ids = lm_ids
-        self._features = rule_features, span_features
+        self._features = rule_features, span_features, hole_features
         self.rule_rows = [feature(rules) for feature in rule_features]
         self.span_rows = [feature(rules) for feature in span_features]
+        self.hole_rows = [feature(rules) for feature in hole_features]
 
     def reweighted(self, weights: Weights) -> ChartBatch:
         """Return the same rules scored with other weights."""
@@ -132,9 +146,14 @@ class ChartBatch:
     def arrays(self) -> ChartArrays:
         """All that the kernels need to know of the batch."""
         rules = self.rules
-        spans = np.empty(0)
-        if self.span_rows:
-            spans = np.sum([rows.dot(self.weights) for rows in self.span_rows], axis=0)
+        rule_classes, classes = classes_of_rules(self.hole_rows, len(rules))
+        spans = np.empty((0, 1))
+        if self.span_rows or self.hole_rows:
+            spans = np.zeros((len(rules.matches), len(classes)))
+            for rows in self.span_rows:
+                spans += rows.dot(self.weights)[:, None]
+            for holes, of_holes in zip(self.hole_rows, classes.T, strict=True):
+                spans += by_class(holes, self.weights)[:, of_holes]
         return ChartArrays(
             lengths=rules.source.sentences.lengths.astype(np.int32),
             match_offsets=rules.match_offsets,
@@ -148,6 +167,7 @@ class ChartBatch:
             automata=[self._automaton(name) for name in self.model.language_models],
             glue_weight=self.weights.get("glue", 0.0),
             glue=self.model.settings.glue,
+            rule_classes=rule_classes,
         )
 
     def estimates(self, threads: int = 1) -> tuple[NDArray[np.float64], NDArray[np.int32]]:

@@ -21,21 +21,24 @@ def check_scores(batch: ChartBatch, first_number: int | None = None) -> None:
     for rule in np.flatnonzero(~(np.abs(local) < LARGEST_SCORE)).tolist():
         matches = np.flatnonzero(batch.rules.matches[:, 0] == batch.rules.side[rule])
         raise _error(batch, int(matches[0]), rule, first_number)
-    for match in np.flatnonzero(~(np.abs(spans) < LARGEST_SCORE)).tolist():
-        raise _error(batch, match, None, first_number)
+    for match, rule_class in np.argwhere(~(np.abs(spans) < LARGEST_SCORE)).tolist():
+        rule = int(np.argmax(batch.arrays.rule_classes == rule_class))
+        raise _error(batch, match, rule, first_number, whatever=True)
 
 
-def _error(batch: ChartBatch, match: int, rule: int | None, first_number: int | None) -> DataError:
-    """What to say of a rule, or of a match whatever the rule."""
+def _error(batch: ChartBatch, match: int, rule: int, first_number: int | None, *, whatever: bool = False) -> DataError:
+    """What to say of a rule, or of a match whatever the rule of that class."""
     rules = batch.rules
     sentence = int(np.searchsorted(rules.match_offsets, match, side="right")) - 1
     words = rules.source.sentences[sentence][slice(*rules.matches[match, 1:3].tolist())]
     place = "" if first_number is None else f"sentence {first_number + sentence + 1}: "
     what = f"{place}a rule on '{rules.source.vocab.text(words)}'"
     found: dict[str, float] = {}
-    if rule is None:
+    if whatever:
         for rows in batch.span_rows:
             found |= rows.row(match)
+        for holes in batch.hole_rows:
+            found |= holes.rows.row(int(holes.numbers(np.array([rule]), np.array([match]))[0]))
     else:
         symbols = [f"X{-symbol}" if symbol < 0 else rules.vocab[symbol] for symbol in rules.words[rule].tolist()]
         what += f" → '{' '.join(symbols)}'"

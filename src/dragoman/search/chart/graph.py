@@ -66,6 +66,7 @@ def edge_features(
     parts = [FeatureRows.from_dense(names, dense)]
     parts += [_on_edges(rows, np.where(used, rules, -1)) for rows in batch.rule_rows]
     parts += [_on_edges(rows, matches) for rows in batch.span_rows]
+    parts += [_on_edges(holes.rows, holes.numbers(rules, matches)) for holes in batch.hole_rows]
     return FeatureRows.join(parts)
 
 

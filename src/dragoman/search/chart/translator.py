@@ -18,7 +18,7 @@ from dragoman.core.weights import Weights
 from dragoman.forest.nbest import nbest
 from dragoman.model.bundle import Model
 from dragoman.model.extra_features.feature import PairFeature
-from dragoman.search.chart.batch import ChartBatch, Found, Graphs, RuleFeature, SpanFeature
+from dragoman.search.chart.batch import ChartBatch, Found, Graphs, HoleFeature, RuleFeature, SpanFeature
 from dragoman.search.chart.derivation import describe
 from dragoman.search.chart.finite import check_scores
 from dragoman.search.chart.graph import SentenceGraph, edge_features, hypergraph
@@ -35,7 +35,8 @@ _TOO_LARGE = 2  # among the outcomes of the kernel
 class ChartTranslator(Translator):
     """Translates with a hierarchical model.
 
-    `rule_features` and `span_features` come beside those of the model; for the other arguments see `Translator.of`.
+    `rule_features`, `span_features` and `hole_features` come beside those of the model; for the other arguments see
+    `Translator.of`.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class ChartTranslator(Translator):
         space: SpaceLimits = SpaceLimits(),
         rule_features: Sequence[RuleFeature] = (),
         span_features: Sequence[SpanFeature] = (),
+        hole_features: Sequence[HoleFeature] = (),
         climbing: HillClimbing | None = None,
         markup: bool = False,
         threads: int = 1,
@@ -68,6 +70,7 @@ class ChartTranslator(Translator):
         model.check_parts()
         self._rule_features = (*(_on_words(feature) for feature in model.local_features), *rule_features)
         self._span_features = span_features
+        self._hole_features = hole_features
         limit = model.settings.table_limit if space.table_limit is None else space.table_limit
         self._table_limit = limit
         self._by_score = space.table_limit_by == "score"
@@ -92,7 +95,8 @@ class ChartTranslator(Translator):
         return batch
 
     def _scored(self, rules: ChartRules) -> ChartBatch:
-        return ChartBatch(self.model, self.weights, rules, self._lm_ids, self._rule_features, self._span_features)
+        features = self._rule_features, self._span_features, self._hole_features
+        return ChartBatch(self.model, self.weights, rules, self._lm_ids, *features)
 
     def search_together(
         self, part: Sequence[str], *, forests: bool = False, targets: Sequence[str] | None = None

@@ -14,6 +14,7 @@ from dragoman.forest.probability import translation_log_probability
 from dragoman.search.chart.translator import ChartTranslator
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from oracles import chart_space, forest
+from oracles.chart_holes import HOLE_NAMES, opened_holes, values_of_holes, wide_holes
 
 EVERYTHING = SearchLimits(algorithm="exhaustive")
 
@@ -26,9 +27,10 @@ def random_spaces(first, number, **settings):
             yield space
 
 
-def listed(graph):
+def listed(graph, names=None):
     """All derivations of a hypergraph by text, spans and target sides of rules: scores with rows of features."""
     found = {}
+    names = names or graph.features.names
     for derivation in forest.derivations(graph):
         steps = []
         for edge in derivation.edges:
@@ -37,7 +39,7 @@ def listed(graph):
                 side = tuple(graph.vocab[symbol] if symbol >= 0 else symbol for symbol in symbols)
                 steps.append((tuple(graph.spans[edge].tolist()), side))
         rows = [graph.features.row(edge) for edge in derivation.edges]
-        sums = [sum(row.get(name, 0.0) for row in rows) for name in graph.features.names]
+        sums = [sum(row.get(name, 0.0) for row in rows) for name in names]
         found.setdefault((graph.vocab.text(derivation.words), by_span(steps)), []).append((derivation.score, *sums))
     return {key: sorted(rows, key=rounded) for key, rows in found.items()}
 
@@ -59,8 +61,8 @@ def rounded(row):
     return [round(value, 7) for value in row]
 
 
-def assert_same(graph, space):
-    found, expected = listed(graph), enumerated(space)
+def assert_same(graph, space, names=None):
+    found, expected = listed(graph, names), enumerated(space)
     assert found.keys() == expected.keys()
     for key, rows in expected.items():
         np.testing.assert_allclose(np.array(found[key]), np.array(rows), rtol=0, atol=1e-9)
@@ -235,6 +237,34 @@ def test_features_of_rules_and_spans_take_part(seed):
             assert second[0] >= first[1]
     cube = ChartTranslator(space.model, weights, limits=SearchLimits(pop_limit=100_000), **settings)
     assert next(cube.translate([space.sentence])).score == pytest.approx(kbest(graph, 1).scores[0], abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_features_of_holes_take_part(seed):
+    rng = np.random.default_rng(6100 + seed)
+    plain = chart_space.random_space(rng, glue=True, language_models=1)
+    added = dict(zip(HOLE_NAMES, rng.normal(0, 1, len(HOLE_NAMES)).tolist(), strict=True))
+    weights, names = plain.model.weights.updated(added), [*plain.model.feature_names, *added]
+    space = plain.with_features(added, values_of_holes)
+    settings = {"hole_features": [opened_holes, wide_holes], "span_features": [widths]}
+    graph = ChartTranslator(space.model, weights, limits=EVERYTHING, **settings).search(space.sentence)
+    assert_same(graph, space, names)
+    log_z = np.logaddexp.reduce(space.scores)
+    assert log_partition(graph) == pytest.approx(log_z, abs=1e-9)
+    text, numbers = max(space.texts.items(), key=lambda item: len(item[1]))
+    forced = ChartTranslator(space.model, weights, limits=EVERYTHING, **settings).force(space.sentence, text)
+    assert log_partition(forced) == pytest.approx(np.logaddexp.reduce(space.scores[numbers]), abs=1e-9)
+    for algorithm in ("cube", "incremental"):
+        limits = SearchLimits(algorithm=algorithm, pop_limit=100_000)
+        translator = ChartTranslator(space.model, weights, limits=limits, **settings)
+        huge = translator.search(space.sentence)
+        np.testing.assert_allclose(
+            kbest(huge, len(space.scores) + 1).scores, np.sort(space.scores)[::-1], rtol=0, atol=1e-9
+        )
+        (found,) = translator.translate([space.sentence], features=True)
+        assert sum(weights.get(n, 0.0) * v for n, v in found.features.items()) == pytest.approx(found.score, abs=1e-9)
+        (lists,) = translator.nbest([space.sentence], 10)
+        np.testing.assert_allclose(lists.features.dot(weights), lists.scores, rtol=0, atol=1e-9)
 
 
 def test_reweighted_charts_score_as_if_searched_again():

@@ -8,6 +8,7 @@ import pytest
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.weights import Weights
+from dragoman.search.chart.holes import HoleRows
 from dragoman.search.chart.translator import ChartTranslator
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from oracles import chart_space
@@ -53,7 +54,13 @@ def test_values_that_are_no_numbers_are_named(value):
     def of_spans(rules):
         return FeatureRows.from_dense(["odd"], np.full((len(rules.matches), 1), value))
 
-    for features in ({"rule_features": [of_rules]}, {"span_features": [of_spans]}):
+    def of_holes(rules):
+        classes = np.arange(len(rules)) == len(rules) - 1
+        rows = FeatureRows.from_dense(["odd"], np.array([[0.0], [value]]))
+        return HoleRows(classes, 2, np.zeros(len(rules.matches), np.int64), rows)
+
+    kinds = {"rule_features": of_rules, "span_features": of_spans, "hole_features": of_holes}
+    for features in ({kind: [feature]} for kind, feature in kinds.items()):
         translator = ChartTranslator(model, model.weights.updated({"odd": 2.0}), **features)
         with pytest.raises(DataError, match=f"a rule on '.*' .*scores {value}: odd is {value} and weighs 2; expected"):
             list(translator.translate([line]))

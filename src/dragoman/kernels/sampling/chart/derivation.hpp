@@ -162,7 +162,7 @@ private:
             all.insert(middle, instead.begin() + static_cast<std::ptrdiff_t>(same), instead.end());
     }
 
-    double local(Edge edge) const { return batch_->local(edge.rule) + batch_->match_score(chart_->first_match() + edge.match); }
+    double local(Edge edge) const { return batch_->local(edge.rule) + batch_->match_score(chart_->first_match() + edge.match, edge.rule); }
     const std::int32_t* state(std::size_t node) const { return states_.data() + node * stride_; }
 
     double in_score(std::size_t model, double log10) const { return batch_->models[model].weight * std::numbers::ln10 * log10; }

@@ -40,7 +40,7 @@ public:
             sizes[static_cast<std::size_t>(i)] = below;
             const std::int32_t* const filled[2] = {state(children[0]), state(children[1])};
             numbers[static_cast<std::size_t>(i)] =
-                put(match.begin, match.end, edge.rule, edge.match, children, batch_.local(edge.rule) + batch_.match_score(chart.first_match() + edge.match),
+                put(match.begin, match.end, edge.rule, edge.match, children, batch_.local(edge.rule) + batch_.match_score(chart.first_match() + edge.match, edge.rule),
                     [&](std::size_t k) { return space_.read(k, edge.rule, filled); });
         }
         std::int32_t glued = -1;

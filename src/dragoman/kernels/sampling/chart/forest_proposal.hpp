@@ -62,14 +62,12 @@ public:
     ForestProposal(const ChartBatch& batch, const JoinedEstimates& estimates, const SentenceChart& chart, double sharpness)
         : batch_(batch), estimates_(estimates), chart_(chart), sharpness_(sharpness), inside_(chart.cells(), no_score),
           by_match_(chart.matches()), glue_(sharpness * batch.glue_weight) {
-        const auto sides = chart.sides();
-        std::vector<double> totals(sides.size());
-        by_rule_.resize(static_cast<std::size_t>(chart.first_rule(sides.size())));
-        for (std::size_t s = 0; s < sides.size(); ++s) {
-            const std::int32_t first = chart.first_rule_of(sides[s]);
-            const auto place = static_cast<std::size_t>(chart.first_rule(s));
-            totals[s] = cumulate(std::span(by_rule_).subspan(place, static_cast<std::size_t>(chart.first_rule(s + 1)) - place),
-                                 [&](std::size_t i) { return sharpness * estimates[first + static_cast<std::int32_t>(i)]; });
+        totals_.resize(chart.groups());
+        by_rule_.resize(static_cast<std::size_t>(chart.first_rule(chart.groups())));
+        for (std::size_t g = 0; g < totals_.size(); ++g) {
+            const auto place = static_cast<std::size_t>(chart.first_rule(g));
+            totals_[g] = cumulate(std::span(by_rule_).subspan(place, static_cast<std::size_t>(chart.first_rule(g + 1)) - place),
+                                  [&](std::size_t i) { return sharpness * estimates[chart.rule(place + i)]; });
         }
         for (std::int32_t match = 0; match < static_cast<std::int32_t>(chart.matches());) {
             const MatchRow& row = chart.match(match);
@@ -79,7 +77,12 @@ public:
             inside_[cell] = cumulate(std::span(by_match_).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first)), [&](std::size_t i) {
                 const auto one = first + static_cast<std::int32_t>(i);
                 const MatchRow& filled = chart.match(one);
-                double score = totals[static_cast<std::size_t>(chart.place(one))] + sharpness * batch.match_score(chart.first_match() + one);
+                double score = group_score(one, 0);
+                if (batch.classes() > 1) {
+                    LogSum sum;
+                    for (std::size_t c = 0; c < batch.classes(); ++c) sum.add(group_score(one, c));
+                    score = sum.value();
+                }
                 for (int k = 0; k < SentenceChart::arity(filled); ++k) score += inside_[chart.cell(filled.holes[k][0], filled.holes[k][1])];
                 return score;
             });
@@ -88,7 +91,7 @@ public:
     }
 
     // What an edge, and the glue before a part, add to the logarithm of a draw's weight.
-    double weight(Edge edge) const { return sharpness_ * (estimates_[edge.rule] + batch_.match_score(chart_.first_match() + edge.match)); }
+    double weight(Edge edge) const { return sharpness_ * (estimates_[edge.rule] + batch_.match_score(chart_.first_match() + edge.match, edge.rule)); }
     double glue() const { return glue_; }
 
     // Draws what fills a span, and appends it.
@@ -107,9 +110,8 @@ public:
 
     // Draws a rule for a match.
     std::int32_t draw_rule(Stream& stream, std::int32_t match) const {
-        const auto place = static_cast<std::size_t>(chart_.place(match));
-        const std::int32_t first = chart_.first_rule(place);
-        return chart_.first_rule_of(chart_.match(match).side) + static_cast<std::int32_t>(pick(stream, by_rule_, first, chart_.first_rule(place + 1))) - first;
+        const std::size_t group = chart_.first_group(match) + draw_class(stream, match);
+        return chart_.rule(pick(stream, by_rule_, chart_.first_rule(group), chart_.first_rule(group + 1)));
     }
 
     // Draws parts that cover a stretch, and what fills them, and appends them; false if there are none.
@@ -153,6 +155,26 @@ public:
     }
 
 private:
+    // All rules of a class on a match, without what fills its holes.
+    double group_score(std::int32_t match, std::size_t rule_class) const {
+        return totals_[chart_.first_group(match) + rule_class] + sharpness_ * batch_.match_score_of(chart_.first_match() + match, rule_class);
+    }
+
+    std::size_t draw_class(Stream& stream, std::int32_t match) const {
+        if (batch_.classes() == 1) return 0;
+        LogSum sum;
+        for (std::size_t c = 0; c < batch_.classes(); ++c) sum.add(group_score(match, c));
+        double rest = stream.uniform();
+        std::size_t chosen = 0;
+        for (std::size_t c = 0; c < batch_.classes(); ++c) {
+            const double score = group_score(match, c);
+            if (score == no_score) continue;
+            chosen = c;
+            if ((rest -= std::exp(score - sum.value())) < 0) break;
+        }
+        return chosen;
+    }
+
     // Fills in running sums of shares, and returns the logarithm of the total.
     template <class Score>
     static double cumulate(std::span<double> shares, Score&& score) {
@@ -176,6 +198,7 @@ private:
     const SentenceChart& chart_;
     double sharpness_;
     std::vector<double> inside_;             // of cells
+    std::vector<double> totals_;             // of groups of rules
     std::vector<double> by_match_, by_rule_;  // running sums, of the matches of each cell and the rules of each side
     double glue_;
 };
@@ -183,13 +206,19 @@ private:
 // The best derivation of the forest, without a look at context; nothing if there is none.
 inline std::vector<Edge> best_of_forest(const ChartBatch& batch, const RuleOrder& order, const SentenceChart& chart) {
     std::vector<double> best(chart.cells(), no_score);
-    std::vector<std::int32_t> chosen(chart.cells(), -1);
+    std::vector<Edge> chosen(chart.cells(), Edge{-1, -1});
     for (std::int32_t match = 0; match < static_cast<std::int32_t>(chart.matches()); ++match) {
         const MatchRow& row = chart.match(match);
-        double score = order.estimates[order.of_side(row.side)[0]] + batch.match_score(chart.first_match() + match);
+        double score = no_score;
+        std::int32_t rule = -1;
+        for (const std::int32_t other : order.of_side(row.side)) {
+            const double estimate = order.estimates[other] + batch.match_score(chart.first_match() + match, other);
+            if (estimate > score) score = estimate, rule = other;
+            if (batch.classes() == 1) break;
+        }
         for (int k = 0; k < SentenceChart::arity(row); ++k) score += best[chart.cell(row.holes[k][0], row.holes[k][1])];
         const std::size_t cell = chart.cell(row.begin, row.end);
-        if (score > best[cell]) best[cell] = score, chosen[cell] = match;
+        if (score > best[cell]) best[cell] = score, chosen[cell] = {match, rule};
     }
     const std::int32_t length = chart.length();
     std::vector<double> sums(static_cast<std::size_t>(length) + 1, no_score);
@@ -208,9 +237,8 @@ inline std::vector<Edge> best_of_forest(const ChartBatch& batch, const RuleOrder
     while (!stack.empty()) {
         const auto [begin, end] = stack.back();
         stack.pop_back();
-        const std::int32_t match = chosen[chart.cell(begin, end)];
-        const MatchRow& row = chart.match(match);
-        edges.push_back({match, order.of_side(row.side)[0]});
+        edges.push_back(chosen[chart.cell(begin, end)]);
+        const MatchRow& row = chart.match(edges.back().match);
         for (int k = SentenceChart::arity(row); k-- > 0;) stack.push_back({row.holes[k][0], row.holes[k][1]});
     }
     return edges;

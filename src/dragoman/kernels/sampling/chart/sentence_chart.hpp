@@ -36,8 +36,13 @@ public:
         for (const MatchRow& match : matches_) sides_.push_back(match.side);
         std::sort(sides_.begin(), sides_.end());
         sides_.erase(std::unique(sides_.begin(), sides_.end()), sides_.end());
-        first_rules_.push_back(0);
-        for (const std::int32_t side : sides_) first_rules_.push_back(first_rules_.back() + static_cast<std::int32_t>(rules_of(side)));
+        for (const std::int32_t side : sides_)
+            for (std::size_t c = 0; c < batch.classes(); ++c) {
+                first_rules_.push_back(static_cast<std::int32_t>(rules_.size()));
+                for (std::int32_t rule = first_rule_of(side); rule < first_rule_of(side + 1); ++rule)
+                    if (batch.class_of(rule) == c) rules_.push_back(rule);
+            }
+        first_rules_.push_back(static_cast<std::int32_t>(rules_.size()));
         first_edges_.push_back(0);
         for (std::size_t m = 0; m < matches_.size(); ++m) {
             const MatchRow& match = matches_[m];
@@ -63,10 +68,12 @@ public:
     static int arity(const MatchRow& match) { return (match.holes[0][0] >= 0) + (match.holes[1][0] >= 0); }
     int arity(std::int32_t match) const { return arity(this->match(match)); }
 
-    // The source sides that occur, and the place of a match's side among them; the rules of all of them in a row.
-    std::span<const std::int32_t> sides() const { return sides_; }
-    std::int32_t place(std::int32_t match) const { return place_[static_cast<std::size_t>(match)]; }
-    std::int32_t first_rule(std::size_t place) const { return first_rules_[place]; }
+    // The rules of all source sides that occur are in a row. A group of them has the side and the class in common; those of
+    // a match's side are as many as there are classes.
+    std::size_t groups() const { return first_rules_.size() - 1; }
+    std::size_t first_group(std::int32_t match) const { return static_cast<std::size_t>(place_[static_cast<std::size_t>(match)]) * batch_->classes(); }
+    std::int32_t first_rule(std::size_t group) const { return first_rules_[group]; }
+    std::int32_t rule(std::size_t place) const { return rules_[place]; }
     std::int32_t first_rule_of(std::int32_t side) const { return static_cast<std::int32_t>(batch_->first_rule()[static_cast<std::size_t>(side)]); }
 
     std::int32_t number(Edge edge) const {
@@ -88,7 +95,7 @@ private:
     std::int64_t first_match_;
     std::int32_t length_, width_ = 1;
     std::vector<Range> cells_;
-    std::vector<std::int32_t> sides_, first_rules_, place_, first_edges_;
+    std::vector<std::int32_t> sides_, first_rules_, rules_, place_, first_edges_;
 };
 
 }  // namespace dragoman::sampling::chart

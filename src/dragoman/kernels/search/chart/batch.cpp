@@ -14,9 +14,10 @@ namespace dragoman::search::chart {
 ChartBatch::ChartBatch(const nb::tuple& arrays)
     : glue_weight(nb::cast<double>(arrays[10])), glue(nb::cast<bool>(arrays[11])), lengths_(array_at<std::int32_t>(arrays, 0)),
       match_offsets_(array_at<std::int64_t>(arrays, 1)), matches_(array_at<std::int32_t, 2>(arrays, 2)),
-      match_scores_(array_at<double>(arrays, 3)), first_rule_(array_at<std::int64_t>(arrays, 4)), local_(array_at<double>(arrays, 5)),
+      match_scores_(array_at<double, 2>(arrays, 3)), first_rule_(array_at<std::int64_t>(arrays, 4)), local_(array_at<double>(arrays, 5)),
       word_offsets_(array_at<std::int64_t>(arrays, 6)), words_(array_at<std::int32_t>(arrays, 7)),
-      lm_words_(array_at<std::int32_t, 2>(arrays, 8)), automata_(nb::cast<std::vector<Automaton>>(arrays[9], false)) {
+      lm_words_(array_at<std::int32_t, 2>(arrays, 8)), automata_(nb::cast<std::vector<Automaton>>(arrays[9], false)),
+      rule_classes_(array_at<std::uint8_t>(arrays, 12)) {
     for (const auto& [slots, states, unigrams, order, start, weight, extended, bounds, closed] : automata_)
         models.push_back({{slots.data(), slots.shape(0) - 1, states.data(), unigrams.data()}, order, start, weight, extended.data(), bounds.data(), closed});
 }

@@ -12,8 +12,8 @@ namespace dragoman::search::chart {
 
 // The Python tuple `ChartArrays`.
 using ChartArrays =
-    Tuple<In1<std::int32_t>, In1<std::int64_t>, In2<std::int32_t>, In1<double>, In1<std::int64_t>, In1<double>, In1<std::int64_t>,
-          In1<std::int32_t>, In2<std::int32_t>, nb::typed<nb::list, AnyTuple>, double, bool>;
+    Tuple<In1<std::int32_t>, In1<std::int64_t>, In2<std::int32_t>, In2<double>, In1<std::int64_t>, In1<double>, In1<std::int64_t>,
+          In1<std::int32_t>, In2<std::int32_t>, nb::typed<nb::list, AnyTuple>, double, bool, In1<std::uint8_t>>;
 
 // A source side on a span, and the spans of its holes (-1: no hole).
 struct MatchRow {
@@ -39,8 +39,14 @@ public:
         return {rows + first_match(sentence), rows + first_match(sentence + 1)};
     }
     const MatchRow& match(std::int64_t number) const { return reinterpret_cast<const MatchRow*>(matches_.data())[number]; }
-    // What a rule scores beside its own score because of where it stands.
-    double match_score(std::int64_t match) const { return match_scores_.size() ? match_scores_.data()[match] : 0.0; }
+    // Rules are of one class if what they score where they stand depends on nothing else.
+    std::size_t classes() const { return match_scores_.shape(1); }
+    std::size_t class_of(std::int32_t rule) const { return classes() > 1 ? rule_classes_.data()[rule] : 0; }
+    // What the rules of a class score beside their own score because of where they stand.
+    double match_score_of(std::int64_t match, std::size_t rule_class) const {
+        return match_scores_.size() ? match_scores_.data()[static_cast<std::size_t>(match) * classes() + rule_class] : 0.0;
+    }
+    double match_score(std::int64_t match, std::int32_t rule) const { return match_score_of(match, class_of(rule)); }
 
     std::size_t rules() const { return local_.shape(0); }
     std::size_t sides() const { return first_rule_.shape(0) - 1; }
@@ -66,13 +72,14 @@ private:
     In1<std::int32_t> lengths_;
     In1<std::int64_t> match_offsets_;
     In2<std::int32_t> matches_;
-    In1<double> match_scores_;
+    In2<double> match_scores_;
     In1<std::int64_t> first_rule_;
     In1<double> local_;
     In1<std::int64_t> word_offsets_;
     In1<std::int32_t> words_;
     In2<std::int32_t> lm_words_;
     std::vector<Automaton> automata_;
+    In1<std::uint8_t> rule_classes_;
 };
 
 // What the language models think of rules alone (restarted behind every hole), and the rules of each side by that.

@@ -84,14 +84,15 @@ double ChartSearch::best(const Group& group, int hole) const {
 // What a group scores beside its items, with the words that are known.
 void ChartSearch::score(Group& group) {
     const Cube& cube = cubes_[group.cube];
-    group.score = cube.match < 0 ? batch_.glue_weight : batch_.local(cube.rules[group.rule]) + batch_.match_score(first_match_ + cube.match);
+    const std::int32_t rule = cube.rules[group.rule];
+    group.score = cube.match < 0 ? batch_.glue_weight : batch_.local(rule) + batch_.match_score(first_match_ + cube.match, rule);
     const std::int32_t* parts[2] = {nullptr, nullptr};
     for (int hole = 0; hole < 2; ++hole)
         if (!cube.tails[hole].empty()) parts[hole] = vertex_states_.data() + state_.size() * static_cast<std::size_t>(group.vertex[hole]);
     for (std::size_t k = 0; k < lms(); ++k) {
         Reading reading;
         if (cube.match >= 0) {
-            reading = space_.read_known(k, cube.rules[group.rule], parts);
+            reading = space_.read_known(k, rule, parts);
         } else {
             const bool starts = cube.match == FIRST;
             reading = LeftContexts::after(starts ? batch_.models[k].start : parts[0][2 * k + 1]);
@@ -119,7 +120,8 @@ void ChartSearch::fill_incrementally(std::int32_t begin, std::int32_t end) {
         Group group{0.0, number, rule, {-1, -1}, {0, 0}, true};
         for (int hole = 0; hole < 2; ++hole)
             if (!cube.tails[hole].empty()) group.vertex[hole] = root(cube.tails[hole]);
-        group.score = cube.match < 0 ? batch_.glue_weight : order_.estimates[cube.rules[rule]] + batch_.match_score(first_match_ + cube.match);
+        group.score = batch_.glue_weight;
+        if (cube.match >= 0) group.score = order_.estimates[cube.rules[rule]] + batch_.match_score(first_match_ + cube.match, cube.rules[rule]);
         queue(group);
     };
     for (std::size_t c = 0; c < cubes_.size(); ++c) start(static_cast<std::int32_t>(c), 0);

@@ -100,7 +100,7 @@ void ChartSearch::fill(std::int32_t begin, std::int32_t end, Range& range) {
 
 void ChartSearch::queue(std::int32_t number, std::int32_t rule, std::int32_t first, std::int32_t second) {
     const Cube& cube = cubes_[number];
-    double estimate = cube.match >= 0 ? order_.estimates[cube.rules[rule]] + batch_.match_score(first_match_ + cube.match) : batch_.glue_weight;
+    double estimate = cube.match >= 0 ? order_.estimates[cube.rules[rule]] + batch_.match_score(first_match_ + cube.match, cube.rules[rule]) : batch_.glue_weight;
     int parts = cube.match < 0;
     if (!cube.tails[0].empty()) estimate += items[cube.tails[0][first]].score, ++parts;
     if (!cube.tails[1].empty()) estimate += items[cube.tails[1][second]].score, ++parts;
@@ -197,7 +197,7 @@ void ChartSearch::fill_exhaustively(std::int32_t begin, std::int32_t end) {
 }
 
 bool ChartSearch::evaluate(const Cube& cube, std::int32_t rule, std::int32_t first, std::int32_t second, double& score) {
-    score = cube.match < 0 ? batch_.glue_weight : batch_.local(rule) + batch_.match_score(first_match_ + cube.match);
+    score = cube.match < 0 ? batch_.glue_weight : batch_.local(rule) + batch_.match_score(first_match_ + cube.match, rule);
     const std::int32_t* const parts[2] = {first < 0 ? nullptr : states_.data() + 2 * lms() * static_cast<std::size_t>(first),
                                           second < 0 ? nullptr : states_.data() + 2 * lms() * static_cast<std::size_t>(second)};
     for (std::size_t k = 0; k < lms(); ++k) {
