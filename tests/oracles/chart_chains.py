@@ -122,7 +122,7 @@ class Moves:
         ]
         models = case.model.language_models
         gain = sum(case.translator.weights.get(name, 0.0) for name, model in models.items() if model.order > 1)
-        of_models = case.batch.estimates() - case.batch.local + math.log(10) * gain * np.array(runs)
+        of_models = case.batch.estimates()[0] - case.batch.local + math.log(10) * gain * np.array(runs)
         estimates = case.batch.local + 0.5 * of_models
         scores, classes = case.batch.arrays.match_scores, case.batch.arrays.rule_classes
         places = scores[case._match, classes[case._rule]] if scores.size else 0.0

@@ -171,9 +171,19 @@ class ChartBatch:
             rule_classes=rule_classes,
         )
 
-    def estimates(self, threads: int = 1) -> NDArray[np.float64]:
-        """Each rule's own score and the language models' score of its words, begun anew behind every hole."""
+    def estimates(self, threads: int = 1) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+        """Each rule's own score and the language models' score of its words, begun anew behind every hole.
+
+        And the rules of each source side, best first.
+        """
         return kernels.chart_estimates(self.arrays, threads)
+
+    def best_rules(self, limit: int, threads: int = 1) -> NDArray[np.int32]:
+        """The rules whose estimate is among the best `limit` of their source side, ascending."""
+        _, order = self.estimates(threads)
+        first = self.rules.first_rule
+        rank = np.arange(len(order)) - np.repeat(first[:-1], np.diff(first))
+        return np.sort(order[rank < limit])
 
     def search(
         self, limits: SearchLimits, *, targets: Ragged[np.int32] | None = None, forests: bool = False, threads: int = 1

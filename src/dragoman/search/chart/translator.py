@@ -93,8 +93,7 @@ class ChartTranslator(Translator):
         rules = self._collector.collect(Corpus.from_lines(lines), given, threads=self.threads)
         batch = self._scored(rules, of_trees)
         if self._by_score and self._table_limit:
-            estimates = batch.estimates(self.threads)
-            batch = self._scored(rules.take(_best_of_sides(rules, estimates, self._table_limit)), of_trees)
+            batch = self._scored(rules.take(batch.best_rules(self._table_limit, self.threads)), of_trees)
         return batch
 
     def _scored(self, rules: ChartRules, of_trees: Sequence[SpanFeature]) -> ChartBatch:
@@ -200,10 +199,3 @@ def _on_words(feature: PairFeature) -> RuleFeature:
 def _spans(rules: ChartRules) -> Spans:
     sentence = np.repeat(np.arange(len(rules.match_offsets) - 1), np.diff(rules.match_offsets))
     return sentence, rules.matches[:, 1], rules.matches[:, 2]
-
-
-def _best_of_sides(rules: ChartRules, estimates: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
-    """The rules whose estimate is among the best `limit` of their source side, in their old order."""
-    order = np.lexsort((-estimates, rules.side))
-    rank = np.arange(len(order)) - np.repeat(rules.first_rule[:-1], np.diff(rules.first_rule))
-    return np.sort(order[rank < limit])

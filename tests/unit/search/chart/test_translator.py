@@ -183,10 +183,10 @@ def test_table_limits_by_score_keep_the_best_of_each_side():
         every = ChartTranslator(model).batch([sentence])
         few = ChartTranslator(model, space=SpaceLimits(table_limit=2, table_limit_by="score")).batch([sentence])
         sides = {}
-        for side, estimate in zip(every.rules.side.tolist(), every.estimates().tolist(), strict=True):
+        for side, estimate in zip(every.rules.side.tolist(), every.estimates()[0].tolist(), strict=True):
             sides.setdefault(side, []).append(estimate)
         kept = {}
-        for side, estimate in zip(few.rules.side.tolist(), few.estimates().tolist(), strict=True):
+        for side, estimate in zip(few.rules.side.tolist(), few.estimates()[0].tolist(), strict=True):
             kept.setdefault(side, []).append(estimate)
         best = {side: sorted(estimates)[-2:] for side, estimates in sides.items()}
         assert {side: sorted(estimates) for side, estimates in kept.items()} == best

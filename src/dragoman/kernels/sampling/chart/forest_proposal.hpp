@@ -37,7 +37,7 @@ public:
                 hole = word < 0;
             }
             const double local = batch.local(static_cast<std::int32_t>(rule));
-            estimates_[rule] = local + kTrust * (order.estimate(static_cast<std::int32_t>(rule)) - local + gain * runs);
+            estimates_[rule] = local + kTrust * (order.estimates[rule] - local + gain * runs);
         }
     }
 
@@ -212,7 +212,7 @@ inline std::vector<Edge> best_of_forest(const ChartBatch& batch, const RuleOrder
         double score = no_score;
         std::int32_t rule = -1;
         for (const std::int32_t other : order.of_side(row.side)) {
-            const double estimate = order.estimate(other) + batch.match_score(chart.first_match() + match, other);
+            const double estimate = order.estimates[other] + batch.match_score(chart.first_match() + match, other);
             if (estimate > score) score = estimate, rule = other;
             if (batch.classes() == 1) break;
         }

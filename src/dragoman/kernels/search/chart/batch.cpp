@@ -22,9 +22,9 @@ ChartBatch::ChartBatch(const nb::tuple& arrays)
         models.push_back({{slots.data(), slots.shape(0) - 1, states.data(), unigrams.data()}, order, start, weight, extended.data(), bounds.data(), closed});
 }
 
-RuleOrder::RuleOrder(const ChartBatch& batch, int threads) : first_(batch.first_rule()), estimates_(batch.rules()), order_(batch.rules()) {
+RuleOrder::RuleOrder(const ChartBatch& batch, int threads) : estimates(batch.rules()), rules(batch.rules()), first_(batch.first_rule()) {
     constexpr std::size_t block = 4096;  // sides
-    std::iota(order_.begin(), order_.end(), 0);
+    std::iota(rules.begin(), rules.end(), 0);
     run_blocks((batch.sides() + block - 1) / block, threads, nb::none(), [&](std::size_t b) {
         const std::size_t last_side = std::min(batch.sides(), (b + 1) * block);
         for (auto rule = static_cast<std::int32_t>(first_[b * block]); rule < first_[last_side]; ++rule) {
@@ -44,11 +44,11 @@ RuleOrder::RuleOrder(const ChartBatch& batch, int threads) : first_(batch.first_
                 }
                 total += model.weight * std::numbers::ln10 * log10;
             }
-            estimates_[rule] = total;
+            estimates[rule] = total;
         }
         for (std::size_t side = b * block; side < last_side; ++side)
-            std::stable_sort(order_.begin() + first_[side], order_.begin() + first_[side + 1],
-                             [&](std::int32_t x, std::int32_t y) { return estimates_[x] > estimates_[y]; });
+            std::stable_sort(rules.begin() + first_[side], rules.begin() + first_[side + 1],
+                             [&](std::int32_t x, std::int32_t y) { return estimates[x] > estimates[y]; });
     });
 }
 

@@ -87,17 +87,13 @@ class RuleOrder {
 public:
     RuleOrder(const ChartBatch& batch, int threads);
 
-    // Local score and language models.
-    double estimate(std::int32_t rule) const { return estimates_[rule]; }
-    std::span<const std::int32_t> of_side(std::int32_t side) const {
-        const auto first = first_[side], last = first_[side + 1];
-        return {order_.data() + first, order_.data() + last};
-    }
+    std::vector<double> estimates;     // of each rule: local score and language models
+    std::vector<std::int32_t> rules;  // of each side, best first
+
+    std::span<const std::int32_t> of_side(std::int32_t side) const { return {rules.data() + first_[side], rules.data() + first_[side + 1]}; }
 
 private:
     std::span<const std::int64_t> first_;
-    std::vector<double> estimates_;
-    std::vector<std::int32_t> order_;
 };
 
 }  // namespace dragoman::search::chart

@@ -121,13 +121,12 @@ void ChartSearch::fill_incrementally(std::int32_t begin, std::int32_t end) {
         for (int hole = 0; hole < 2; ++hole)
             if (!cube.tails[hole].empty()) group.vertex[hole] = root(cube.tails[hole]);
         group.score = batch_.glue_weight;
-        if (cube.match >= 0) group.score = order_.estimate(cube.rules[rule]) + batch_.match_score(first_match_ + cube.match, cube.rules[rule]);
+        if (cube.match >= 0) group.score = order_.estimates[cube.rules[rule]] + batch_.match_score(first_match_ + cube.match, cube.rules[rule]);
         queue(group);
     };
     for (std::size_t c = 0; c < cubes_.size(); ++c) start(static_cast<std::int32_t>(c), 0);
     double top = -std::numeric_limits<double>::infinity();
-    const std::int64_t limit = 2 * std::int64_t(limits_.pop_limit);
-    for (std::int64_t popped = 0; popped < limit && !heap_.empty() && !stop_;) {
+    for (std::int64_t popped = 0; popped < limits_.pop_limit && !heap_.empty() && !stop_;) {
         std::pop_heap(heap_.begin(), heap_.end());
         const double score = heap_.back().score;
         Group group = groups_[heap_.back().candidate];
@@ -146,10 +145,9 @@ void ChartSearch::fill_incrementally(std::int32_t begin, std::int32_t end) {
             const std::int32_t second = group.vertex[1] < 0 ? -1 : vertices_[group.vertex[1]].item;
             double edge = 0;
             evaluate(cube, cube.rules[group.rule], first, second, edge);
-            const std::size_t before = items.size();
             add(cube, cube.rules[group.rule], first, second, edge, begin, end);
             top = std::max(top, score);
-            popped += items.size() > before ? 2 : 1;
+            ++popped;
             continue;
         }
         split(group.vertex[hole]);

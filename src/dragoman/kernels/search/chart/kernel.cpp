@@ -137,17 +137,16 @@ ArrayDict search_charts(ChartArrays arrays, In1<std::int32_t> targets, In1<std::
 
 auto chart_estimates(ChartArrays arrays, int threads) {
     const ChartBatch batch(arrays);
-    const RuleOrder order(batch, threads);
-    std::vector<double> estimates(batch.rules());
-    for (std::size_t rule = 0; rule < estimates.size(); ++rule) estimates[rule] = order.estimate(static_cast<std::int32_t>(rule));
-    return give(std::move(estimates));
+    RuleOrder order(batch, threads);
+    return together(give(std::move(order.estimates)), give(std::move(order.rules)));
 }
 
 }  // namespace
 
 void bind_search(nb::module_& m) {
     m.def("chart_estimates", &chart_estimates, nb::arg("arrays"), nb::arg("threads") = 1,
-          "The own score of each rule and that of the language models, begun anew behind every hole.");
+          "The own score of each rule and that of the language models, begun anew behind every hole; and the rules of\n"
+          "each source side, best first.");
     m.def("search_charts", &search_charts, nb::arg("arrays"), nb::arg("targets"), nb::arg("target_offsets"), nb::arg("algorithm"),
           nb::arg("pop_limit"), nb::arg("threshold"), nb::arg("max_size"), nb::arg("keep_edges"), nb::arg("threads") = 1,
           nb::arg("progress") = nb::none(),

@@ -100,7 +100,7 @@ void ChartSearch::fill(std::int32_t begin, std::int32_t end, Range& range) {
 
 void ChartSearch::queue(std::int32_t number, std::int32_t rule, std::int32_t first, std::int32_t second) {
     const Cube& cube = cubes_[number];
-    double estimate = cube.match >= 0 ? order_.estimate(cube.rules[rule]) + batch_.match_score(first_match_ + cube.match, cube.rules[rule]) : batch_.glue_weight;
+    double estimate = cube.match >= 0 ? order_.estimates[cube.rules[rule]] + batch_.match_score(first_match_ + cube.match, cube.rules[rule]) : batch_.glue_weight;
     int parts = cube.match < 0;
     if (!cube.tails[0].empty()) estimate += items[cube.tails[0][first]].score, ++parts;
     if (!cube.tails[1].empty()) estimate += items[cube.tails[1][second]].score, ++parts;
@@ -116,10 +116,9 @@ void ChartSearch::fill_by_cubes(std::int32_t begin, std::int32_t end) {
     scored_log10s_.clear();
     for (std::size_t c = 0; c < cubes_.size(); ++c) queue(static_cast<std::int32_t>(c), 0, 0, 0);
     std::make_heap(heap_.begin(), heap_.end());
-    reached_.restart(256);
     double best = -std::numeric_limits<double>::infinity();
-    // A candidate that recombines counts a half: it adds no item.
-    const std::int64_t limit = 2 * std::int64_t(limits_.pop_limit);
+    // A candidate that recombines counts three quarters: it adds no item.
+    const std::int64_t limit = 4 * std::int64_t(limits_.pop_limit);
     for (std::int64_t popped = 0; popped < limit && !heap_.empty() && !stop_;) {
         std::pop_heap(heap_.begin(), heap_.end());
         Queued queued = heap_.back();
@@ -152,30 +151,20 @@ void ChartSearch::fill_by_cubes(std::int32_t begin, std::int32_t end) {
         best = std::max(best, queued.score);
         const std::size_t before = items.size();
         add(cube, chosen, left, right, candidate.edge, begin, end);
-        popped += items.size() > before ? 2 : 1;
+        popped += items.size() > before ? 4 : 3;
         const std::int32_t number = candidate.cube;
         const std::int32_t limits[3] = {static_cast<std::int32_t>(cube.rules.size()), static_cast<std::int32_t>(cube.tails[0].size()),
                                         static_cast<std::int32_t>(cube.tails[1].size())};
-        for (int axis = 0; axis < 3; ++axis) {
+        // One way leads to each place: by the tails first, then by the rules.
+        const int first_axis = rule > 0 ? 2 : second > 0 ? 1 : 0;
+        for (int k = first_axis; k < 3; ++k) {
             std::int32_t at[3] = {rule, first, second};
-            if (++at[axis] >= limits[axis] || !reach(number, at)) continue;
+            const int axis = (k + 1) % 3;
+            if (++at[axis] >= limits[axis]) continue;
             queue(number, at[0], at[1], at[2]);
             std::push_heap(heap_.begin(), heap_.end());
         }
     }
-}
-
-// Whether a place is reached for the first time: up to three lead to it.
-bool ChartSearch::reach(std::int32_t cube, const std::int32_t at[3]) {
-    const int ways = (at[0] > 0) + (at[1] > 0) + (at[2] > 0);
-    if (ways == 1) return true;
-    // Far places may share a key: then one of them is left out.
-    const std::uint64_t key = mix(std::uint64_t(static_cast<std::uint32_t>(cube)) << 42 ^ std::uint64_t(static_cast<std::uint32_t>(at[0])) << 28 ^
-                                  std::uint64_t(static_cast<std::uint32_t>(at[1])) << 14 ^ static_cast<std::uint32_t>(at[2]));
-    KeyTable::Slot& slot = reached_.slot(key);
-    if (slot.number >= 0) return false;
-    reached_.put(slot, key, 0);
-    return true;
 }
 
 void ChartSearch::fill_exhaustively(std::int32_t begin, std::int32_t end) {

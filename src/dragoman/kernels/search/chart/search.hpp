@@ -117,7 +117,6 @@ private:
     void add_cube(std::int32_t match);
     void finish();
 
-    bool reach(std::int32_t cube, const std::int32_t at[3]);
     void queue(std::int32_t cube, std::int32_t rule, std::int32_t first, std::int32_t second);
     // Scores a candidate in full: `state_` and `log10s_` are what comes of it. False if the target forbids it.
     bool evaluate(const Cube& cube, std::int32_t rule, std::int32_t first, std::int32_t second, double& score);
@@ -155,7 +154,6 @@ private:
     std::int32_t from_ = -1, to_ = -1, occurrence_ = 0;
     std::int32_t first_item_ = 0;  // of the cell
     NumberTable recombined_{64};
-    KeyTable reached_;
     struct Slack {
         double count = 0, sum = 0, squares = 0;
         void add(double excess);
