@@ -24,9 +24,9 @@ from dragoman.forest.hope import BEAM, FEAR, InDocument, Objective, hope, rescor
 from dragoman.forest.kbest import kbest
 from dragoman.metrics.bleu import BleuScorer
 from dragoman.metrics.metric import Scorer
-from dragoman.search.pieces import words_of
 from dragoman.search.searched import Searched
 from dragoman.search.translator import Translator
+from dragoman.text.words import words_of
 from dragoman.tuning.problems.forest_counts import reference_ids
 from dragoman.tuning.problems.pseudo_document import perfect_document, worth
 
