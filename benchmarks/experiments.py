@@ -23,7 +23,7 @@ runs = {runs}
 curves = false
 
 [search]
-pop_limit = 200
+pop_limit = {pop_limit}
 
 {parts}"""
 
@@ -33,12 +33,13 @@ def dragoman(*arguments: object) -> None:
     subprocess.run([sys.executable, "-m", "dragoman.cli.main", *map(str, arguments)], check=True)
 
 
-def trained_model(data: Path, out: Path, pair: str) -> Path:
+def trained_model(data: Path, out: Path, pair: str, *, hierarchical: bool = False) -> Path:
     """The model of a language pair, trained on Multi30k unless it is there."""
-    model = out.resolve() / f"model-{pair}"
+    model = out.resolve() / f"{'hierarchical' if hierarchical else 'model'}-{pair}"
     if not model.exists():
         source, target = (data.resolve() / f"multi30k/train.{language}.gz" for language in pair.split("-"))
-        dragoman("train", "--source", source, "--target", target, "--tokenised", "--out", model)
+        kind = ["--hierarchical"] if hierarchical else []
+        dragoman("train", "--source", source, "--target", target, "--tokenised", *kind, "--out", model)
     return model
 
 
@@ -50,7 +51,16 @@ def mean_text(values: Sequence[float]) -> str:
 
 
 def write_plan(
-    folder: Path, title: str, parts: Iterable[str], *, model: Path, data: Path, pair: str, runs: int, start: str = ""
+    folder: Path,
+    title: str,
+    parts: Iterable[str],
+    *,
+    model: Path,
+    data: Path,
+    pair: str,
+    runs: int,
+    start: str = "",
+    pop_limit: int = 200,
 ) -> Path:
     """A plan that tunes on Multi30k's val; `parts` are its methods, tests and decisions."""
     source, target = pair.split("-")
@@ -63,6 +73,7 @@ def write_plan(
         target=target,
         start=start,
         runs=runs,
+        pop_limit=pop_limit,
         parts="".join(parts),
     )
     with open_output(path) as stream:
