@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from dragoman.core.corpus import Bitext, Corpus
-from dragoman.core.errors import DragomanError
+from dragoman.core.errors import DataError, DragomanError
+from dragoman.core.files import read_lines
 from dragoman.formats import arpa, numbered_grammar, pharaoh
 from dragoman.formats.arpa import read_arpa
 from dragoman.formats.cdec import read_cdec_grammar, read_cdec_weights, read_segment_grammars
@@ -17,6 +18,7 @@ from dragoman.formats.moses.ini import read_moses_ini
 from dragoman.formats.moses.phrase_table import read_phrase_table
 from dragoman.formats.moses.reordering import attach_reordering, read_reordering
 from dragoman.formats.moses.rule_table import read_rule_table, write_rule_table
+from dragoman.formats.penn_trees import bracketed_trees, parse_tree
 from dragoman.formats.pharaoh import read_links
 from dragoman.model.grammar import Grammar
 from oracles.fuzzing import QUIET, ReaderFuzzing
@@ -144,6 +146,18 @@ def configuration(path):
     assert ini.table_limit is None or isinstance(ini.table_limit, int)
 
 
+def trees(path):
+    for number, line in enumerate(read_lines(path), 1):
+        with contextlib.suppress(DataError):
+            found = parse_tree(line)
+            assert found.tree.words == len(found.leaves)
+            assert found.over([*found.leaves]).labels == found.tree.labels
+            continue
+        with pytest.raises(DataError, match=rf":{number}: "):
+            list(bracketed_trees(read_lines(path), path))
+        raise DataError("is no tree")
+
+
 PHRASES = b"""a b ||| x y ||| 0.5 0.25 1 2.718 ||| 0-0 1-1 ||| 4 3 2 ||| |||
 a b ||| x ||| 0.5 8.44177e-05 1 1e-3 ||| 1-0 ||| 1 1 1 ||| k=v 1 ||| {p}
 c\xc2\xa0d ||| \xc3\xa9 ||| 0 0 0 0 |||  ||| 0.5 1e6 3 ||| |||
@@ -218,6 +232,11 @@ OLD_INI = b"""[ttable-file]
 [weight-w]
 -1
 """
+TREES = b"""(ROOT (S (NP-SBJ (DT a) (NN \xc3\xa9)) (VP (VBZ -LRB-) (-NONE- *T*-1))))
+()
+
+( (NP a (NN b)) ) (X c)
+"""
 READERS = {
     "phrases": (phrase_table, PHRASES),
     "rules": (rule_table, RULES),
@@ -232,6 +251,7 @@ READERS = {
     "bitext": (links_of_bitext, LINKS),
     "ini": (configuration, INI),
     "old_ini": (configuration, OLD_INI),
+    "trees": (trees, TREES),
 }
 
 PIECES = [
@@ -252,6 +272,9 @@ PIECES = [
         b"</seg>",
         b'"',
         b"1.5",
+        b"(",
+        b")",
+        b"(NP (",
     ),
 ]
 
