@@ -3,44 +3,13 @@
 import pytest
 
 from dragoman.model.bundle import Model
+from oracles.moses_chart import RULES, write_model
 from oracles.rules import rules_as_dict
-
-RULES = """\
-[X][X] la [X][X] [X] ||| [X][X] the [X][X] [X] ||| 0.5 0.25 1 0.125 ||| 0-2 1-1 2-0 ||| 4 3 2 ||| |||
-la [X] ||| a [X] ||| 0.5 0.25 0.5 0.5 ||| 0-0 ||| 1 1 1 ||| |||
-la [X] ||| the [X] ||| 0.5 0.25 1 0.5 ||| 0-0 ||| 1 1 1 ||| |||
-"""
-GLUE = """\
-<s> [X] ||| <s> [S] ||| 1 ||| 0-0 ||| 0 ||| |||
-[X][S] </s> [X] ||| [X][S] </s> [S] ||| 1 ||| 0-0 1-1 ||| 0 ||| |||
-[X][S] [X][X] [X] ||| [X][S] [X][X] [S] ||| 2.718 ||| 0-0 1-1 ||| 0 ||| |||
-"""
-ARPA = "\\data\\\nngram 1=3\n\n\\1-grams:\n-1\t<unk>\n-1\t</s>\n-1\tthe\n\n\\end\\\n"
-INI = """
-[max-chart-span]
-12
-1000
-[feature]
-WordPenalty
-PhrasePenalty
-UnknownWordPenalty
-PhraseDictionaryMemory name=T0 num-features=4 path=rules
-PhraseDictionaryMemory name=T1 num-features=1 path=glue
-KENLM name=LM0 factor=0 path=lm order=1
-[weight]
-WordPenalty0= -0.5
-PhrasePenalty0= 0.125
-T0= 1 2 3 4
-T1= 2
-LM0= 0.75
-"""
 
 
 @pytest.fixture
 def folder(tmp_path):
-    for name, text in (("rules", RULES), ("glue", GLUE), ("lm", ARPA), ("moses.ini", INI)):
-        (tmp_path / name).write_text(text)
-    return tmp_path
+    return write_model(tmp_path)
 
 
 def rules_of(path):

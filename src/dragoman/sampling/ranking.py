@@ -111,8 +111,8 @@ class RankChains(ABC):
         translator.weights.check_finite()
         if translator.model.kind not in _CHAINS:
             raise UsageError(
-                "samplerank learns from neighbours that differ in one or two phrases, and chains of a hierarchical "
-                "model draw whole subtrees; tune it with another method"
+                "samplerank lists all neighbours that differ in one or two phrases, and chains of a hierarchical "
+                "model draw whole subtrees, which nobody can list; tune it with another method"
             )
         chains: RankChains = resolve_name(_CHAINS[translator.model.kind])(steps, translator, sentences)
         return chains

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from json import dumps
 from typing import Literal
 
 from dragoman.core.shown import html_table
@@ -13,6 +14,9 @@ from dragoman.core.shown import html_table
 COLOURS = ("#dbe9f1", "#f6e3cf", "#dff0d8", "#eadff0", "#f7f0c8", "#f3d9dc")
 
 Side = Literal["source", "target"]
+
+#: Boxes in boxes that a notebook shows; browsers stop at some hundred.
+_MOST_BOXES = 100
 
 
 @dataclass(frozen=True)
@@ -25,13 +29,13 @@ class Phrase:
     unknown: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Subtree:
     """One rule of a hierarchical derivation: the words that it covers on both sides, and what fills its holes.
 
     `children` come in the order of the source. `links` join words of the rule itself, and `features` are its own, if
     they were asked for. The root of a derivation is `glue`: its children are the parts of the sentence, from left to
-    right, and it has no words of its own.
+    right, and it has no words of its own. Trees may be deeper than calls can be: nothing here calls itself.
     """
 
     source: tuple[int, int]
@@ -50,6 +54,57 @@ class Subtree:
             if not tree.glue:
                 yield depth, tree
             below += [(depth + (not tree.glue), child) for child in reversed(tree.children)]
+
+    def __repr__(self) -> str:
+        rules = sum(1 for _ in self.rules())
+        return f"Subtree(source={self.source}, target={self.target}, rules={rules}, glue={self.glue})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Subtree):
+            return NotImplemented
+        pairs = [(self, other)]
+        while pairs:
+            ours, theirs = pairs.pop()
+            if ours._own != theirs._own:
+                return False
+            pairs += zip(ours.children, theirs.children, strict=True)
+        return True
+
+    __hash__ = None  # type: ignore[assignment]  # features are a dictionary
+
+    @property
+    def _own(self) -> tuple[object, ...]:
+        """All but what fills the holes."""
+        return self.source, self.target, len(self.children), self.links, self.unknown, self.glue, self.features
+
+    def heights(self) -> dict[int, int]:
+        """How many rules there are below each rule, on the longest way, by `id(rule)`."""
+        found: dict[int, int] = {}
+        for _, rule in reversed([*self.rules()]):
+            found[id(rule)] = max((1 + found[id(child)] for child in rule.children), default=0)
+        return found
+
+    def json(self) -> str:
+        """The tree as JSON, with all its fields, rule in rule."""
+        pieces: list[str] = []
+        waiting: list[str | Subtree] = [self]
+        while waiting:
+            piece = waiting.pop()
+            if isinstance(piece, str):
+                pieces.append(piece)
+                continue
+            places = dumps({"source": piece.source, "target": piece.target})
+            others = {"links": piece.links, "unknown": piece.unknown, "glue": piece.glue, "features": piece.features}
+            waiting.append(f"], {dumps(others, ensure_ascii=False)[1:]}")
+            for k, child in reversed([*enumerate(piece.children)]):
+                waiting += [child, ", "] if k else [child]
+            waiting.append(f'{places[:-1]}, "children": [')
+        return "".join(pieces)
+
+    def covers(self, side: Side) -> bool:
+        """Whether there is a word of one side in it."""
+        begin, end = getattr(self, side)
+        return bool(begin < end)
 
     def all_links(self) -> tuple[tuple[int, int], ...]:
         """The links of all words below, by source."""
@@ -106,21 +161,38 @@ class Translation:
 
 def _boxes(tree: Subtree, source: Sequence[str], target: Sequence[str]) -> str:
     """Both sides of a derivation, each rule a box around what fills its holes, in one colour on both sides."""
-    colours = {id(rule): COLOURS[i % len(COLOURS)] for i, (_, rule) in enumerate(tree.rules())}
+    rules = [*tree.rules()]
+    colours = {id(rule): COLOURS[i % len(COLOURS)] for i, (_, rule) in enumerate(rules)}
+    depths = {id(rule): depth for depth, rule in rules}
 
-    def box(node: Subtree, side: Side, words: Sequence[str]) -> str:
-        parts = (
-            escape(words[symbol]) if symbol >= 0 else box(node.children[-1 - symbol], side, words)
-            for symbol in node.symbols(side)
-        )
-        inside = " ".join(part for part in parts if part)
-        if node.glue or not inside:
-            return inside
+    def opened(node: Subtree) -> str:
         edge = "#b03030" if node.unknown else "#9aa5b1"
         style = f"background:{colours[id(node)]};border:1px solid {edge};border-radius:4px"
-        return f'<span style="{style};padding:1px 3px;margin:1px;display:inline-block;color:#000">{inside}</span>'
+        return f'<span style="{style};padding:1px 3px;margin:1px;display:inline-block;color:#000">'
 
-    return f"<div>{box(tree, 'source', source)}</div><div>{box(tree, 'target', target)}</div>"
+    def boxes(side: Side, words: Sequence[str]) -> str:
+        pieces: list[str] = []
+        waiting: list[str | Subtree] = [tree]
+        while waiting:
+            piece = waiting.pop()
+            if isinstance(piece, str):
+                pieces.append(piece)
+                continue
+            begin, end = getattr(piece, side)
+            if depths.get(id(piece), 0) == _MOST_BOXES:
+                pieces.append(escape(f"… {' '.join(words[begin:end])} …"))  # without the boxes that are in it
+                continue
+            parts = [words[symbol] if symbol >= 0 else piece.children[-1 - symbol] for symbol in piece.symbols(side)]
+            inside: list[str | Subtree] = []
+            for part in parts:
+                if isinstance(part, str):
+                    inside += [escape(part), " "]
+                elif part.covers(side):
+                    inside += [part, " "]
+            waiting += reversed(inside[:-1] if piece.glue else [opened(piece), *inside[:-1], "</span>"])
+        return "".join(pieces)
+
+    return f"<div>{boxes('source', source)}</div><div>{boxes('target', target)}</div>"
 
 
 def _rules_table(tree: Subtree, source: Sequence[str], target: Sequence[str]) -> str:

@@ -8,49 +8,16 @@ import pytest
 
 from dragoman.core.errors import DataError
 from dragoman.core.progress import DragomanWarning
-from dragoman.formats.moses.glue_grammar import write_glue_grammar
 from dragoman.model.moses import export_moses, import_moses
+from oracles.moses_chart import INI, RULES, write_model
 from oracles.rules import rules_as_dict
 
 REAL = Path(__file__).resolve().parents[4] / "shared" / "data" / "hiero"
 
-RULES = """\
-[X][X] la [X][X] [X] ||| [X][X] the [X][X] [X] ||| 0.5 0.25 1 0.125 ||| 0-2 1-1 2-0 ||| 4 3 2 ||| |||
-la [X] ||| the [X] ||| 0.5 0.25 1 0.5 ||| 0-0 ||| 1 1 1 ||| |||
-la [X] ||| a [X] ||| 0.5 0.25 0.5 0.5 ||| 0-0 ||| 1 1 1 ||| |||
-"""
-ARPA = "\\data\\\nngram 1=3\n\n\\1-grams:\n-1\t<unk>\n-1\t</s>\n-1\tthe\n\n\\end\\\n"
-INI = """
-[non-terminals]
-X
-[search-algorithm]
-3
-[max-chart-span]
-12
-1000
-[feature]
-WordPenalty
-PhrasePenalty
-UnknownWordPenalty
-PhraseDictionaryMemory name=T0 num-features=4 path=rules
-PhraseDictionaryMemory name=T1 num-features=1 path=glue
-KENLM name=LM0 factor=0 path=lm order=1
-[weight]
-WordPenalty0= -0.5
-PhrasePenalty0= 0.125
-T0= 1 2 3 4
-T1= 2
-LM0= 0.75
-"""
-
 
 @pytest.fixture
 def folder(tmp_path):
-    (tmp_path / "rules").write_text(RULES)
-    (tmp_path / "lm").write_text(ARPA)
-    write_glue_grammar(tmp_path / "glue")
-    (tmp_path / "moses.ini").write_text(INI)
-    return tmp_path
+    return write_model(tmp_path)
 
 
 def imported(folder, *changes):

@@ -81,8 +81,11 @@ class Details:
     def add(self, part: Searched, translations: Sequence[Translation], first: int) -> None:
         """Write a line for each sentence, with little in it where the search found nothing."""
         for i, translation in enumerate(translations):
-            found = asdict(translation) if part.reached(i) else {"source": translation.source}
+            reached = part.reached(i)
+            found = asdict(replace(translation, tree=None)) if reached else {"source": translation.source}
             row = json.dumps({"id": first + i, **found}, ensure_ascii=False)
+            if reached and translation.tree is not None:
+                row = row.removesuffix("null}") + translation.tree.json() + "}"  # the last of the fields
             self.stream.write(f"{row}\n".encode())
 
 

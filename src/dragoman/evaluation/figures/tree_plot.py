@@ -16,6 +16,8 @@ _ROW = 0.34  # from a rule to the one around it
 _BAR = 0.24
 _LINKS = 0.75  # between the words of both sides
 _EDGE, _UNKNOWN = "#607080", "#b03030"
+_MOST_ROWS = 60  # of rules; those that are further out are counted
+_MOST_INDENT = 40  # steps to the right, on a terminal
 
 
 def draw_tree(source: Sequence[str], target: Sequence[str], tree: Subtree) -> Figure:
@@ -23,17 +25,19 @@ def draw_tree(source: Sequence[str], target: Sequence[str], tree: Subtree) -> Fi
 
     A bar has a rule's words where they stand in the sentence, and in place of its holes the colours of the rules that
     fill them; these lie between it and the words. A rule without holes is a bar around its words. A rule has one colour
-    on both sides.
+    on both sides. Of a very deep tree the outermost bars are left out, and counted.
     """
     from matplotlib.figure import Figure
 
-    rows = max((height(rule) for _, rule in tree.rules()), default=0)
+    heights = tree.heights()
+    rows = min(max((heights[id(rule)] for _, rule in tree.rules()), default=0), _MOST_ROWS)
+    outside = sum(heights[id(rule)] > rows for _, rule in tree.rules())
     columns = {"source": _columns(source), "target": _columns(target)}
     ends = {side: places[-1][1] + 0.02 if places else 0.0 for side, places in columns.items()}
     width = max(1.0, *ends.values())
     for side, end in ends.items():
         columns[side] = [(left + (width - end) / 2, right + (width - end) / 2) for left, right in columns[side]]
-    above = _LINKS / 2 + _BAR + rows * _ROW + 0.05
+    above = _LINKS / 2 + _BAR + (rows + (outside > 0)) * _ROW + 0.05
     figure = Figure(figsize=(width + 0.3, 2 * above))
     axes = figure.add_axes((0.15 / (width + 0.3), 0, width / (width + 0.3), 1))
     axes.set_xlim(0, width)
@@ -44,14 +48,12 @@ def draw_tree(source: Sequence[str], target: Sequence[str], tree: Subtree) -> Fi
         for begin, end in rule.links:
             ends_at = [sum(columns[side][at]) / 2 for side, at in (("source", begin), ("target", end))]
             axes.plot(ends_at, [_LINKS / 2, -_LINKS / 2], color=_edge(rule), linewidth=0.9)
-        _draw_side(axes, rule, "source", source, columns["source"], colours)
-        _draw_side(axes, rule, "target", target, columns["target"], colours)
+        row = heights[id(rule)] if heights[id(rule)] <= rows else None
+        _draw_side(axes, rule, "source", source, columns["source"], colours, row)
+        _draw_side(axes, rule, "target", target, columns["target"], colours, row)
+    if outside:
+        axes.text(0, above - _ROW, f"… {outside:,} more rules around these", fontsize=9, color=_EDGE)
     return figure
-
-
-def height(rule: Subtree) -> int:
-    """How many rules there are below this one, on the longest way."""
-    return max((1 + height(child) for child in rule.children), default=0)
 
 
 def _draw_side(
@@ -61,16 +63,17 @@ def _draw_side(
     words: Sequence[str],
     columns: Sequence[tuple[float, float]],
     colours: dict[int, str],
+    row: int | None,
 ) -> None:
-    """Draw one side of a rule: its words in their row, and its bar."""
+    """Draw one side of a rule: its words where all words are, and its bar in a row further out, if it has one."""
     from matplotlib.patches import Rectangle
 
     begin, end = getattr(rule, side)
-    if begin == end:
+    if not rule.covers(side):
         return
     sign = 1 if side == "source" else -1
     middle = sign * (_LINKS / 2 + _BAR / 2)  # of the words
-    bar = middle + sign * height(rule) * _ROW
+    bar = middle + sign * (row or 0) * _ROW
 
     def box(left: float, right: float, y: float, colour: str, edge: str | None) -> None:
         corner, line = (left, y - _BAR / 2), 0.8 if edge else 0
@@ -89,6 +92,8 @@ def _draw_side(
             continue
         left, right = columns[first][0], columns[last - 1][1]
         centre = (left + right) / 2
+        if symbol < 0 and row is None:
+            continue
         if symbol < 0:
             box(left, right, bar, colours[id(rule.children[-1 - symbol])], None)
             text(centre, bar, f"X{-symbol}", 7, _EDGE)
@@ -96,10 +101,11 @@ def _draw_side(
         axes.plot([centre, centre], [middle, bar], color=_edge(rule), linewidth=0.6, zorder=0.5)
         box(left, right, middle, colour, None)
         text(centre, middle, words[symbol], 9, "#000000")
-        if rule.children:
+        if row:
             box(left, right, bar, colour, None)
             text(centre, bar, words[symbol], 7, _EDGE)
-    box(columns[begin][0], columns[end - 1][1], bar, "none", _edge(rule))
+    if row is not None:
+        box(columns[begin][0], columns[end - 1][1], bar, "none", _edge(rule))
 
 
 def _edge(rule: Subtree) -> str:
@@ -119,6 +125,8 @@ def _columns(words: Sequence[str]) -> list[tuple[float, float]]:
 def text_tree(source: Sequence[str], target: Sequence[str], tree: Subtree) -> str:
     """Write a derivation for a terminal: one line a rule, further right what fills its holes, with its span.
 
+    What is too far right for that has its depth before it.
+
     >>> rule = Subtree((1, 2), (2, 3), (), (), False)
     >>> around = Subtree((0, 3), (0, 3), (rule,), (), False)
     >>> print(text_tree("ne dort pas".split(), "does not sleep".split(), around))
@@ -128,7 +136,8 @@ def text_tree(source: Sequence[str], target: Sequence[str], tree: Subtree) -> st
     rows = []
     for depth, rule in tree.rules():
         unknown = "  (unknown)" if rule.unknown else ""
-        sides = [f"{'  ' * depth}{rule.spelt(*side)}" for side in (("source", source), ("target", target))]
+        indent = "  " * depth if depth <= _MOST_INDENT else f"{'  ' * _MOST_INDENT}({depth}) "
+        sides = [f"{indent}{rule.spelt(*side)}" for side in (("source", source), ("target", target))]
         rows.append((f"{rule.source[0]}-{rule.source[1] - 1}", sides[0], (sides[1] + unknown).rstrip()))
     widths = [max((len(row[i]) for row in rows), default=0) for i in range(2)]
     return "\n".join(f"{span.ljust(widths[0])}  {f.ljust(widths[1])}  {e}".rstrip() for span, f, e in rows)

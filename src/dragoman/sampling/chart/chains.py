@@ -13,6 +13,7 @@ from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
 from dragoman.sampling.global_features import GlobalFunctions
 from dragoman.sampling.schedule import Schedule, checked_seed
+from dragoman.sampling.visited import VisitedColumns, check_temperatures, columns_of, starts_or_none
 from dragoman.search.chart.batch import ChartBatch
 from dragoman.search.chart.finite import check_scores
 
@@ -23,26 +24,16 @@ MOVES = ("subtree", "rule", "glue", "jump")
 _OF_PHRASES = ("merge_split", "reorder", "retranslate", "forward_share", "collect")
 
 
-@dataclass(frozen=True, eq=False)
-class Visited:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Visited(VisitedColumns):
     """Where chains have been: distinct derivations of each sentence, with counts, and the best that each chain saw.
 
-    The derivations (edges in pre-order, see `edges.py`) of sentence `s` are rows `sentences[s]` to `sentences[s + 1]`;
-    their `scores` are without global features, the `best_scores` with them. Columns of `tried` and `changed` are
-    `MOVES`. Arrays by sentence and chain have these as their first axes.
+    Derivations are edges in pre-order, see `edges.py`; their `scores` are without global features, the `best_scores`
+    with them. Columns of `tried` and `changed` are `MOVES`.
     """
 
-    sentences: NDArray[np.int64]
-    derivations: Ragged[np.int32]
-    scores: NDArray[np.float64]
-    counts: NDArray[np.int64]
-    trace: NDArray[np.int32] | None
-    best: Ragged[np.int32]
-    best_scores: NDArray[np.float64]
     tried: NDArray[np.int64]
     changed: NDArray[np.int64]
-    collected: NDArray[np.int64]
-    seconds: NDArray[np.float64]
 
 
 def run_chains(
@@ -75,10 +66,7 @@ def run_chains(
     source, count = batch.rules.source, len(batch.rules.match_offsets) - 1
     _check_schedule(schedule, temperature, burn_in)
     check_scores(batch, first_number)
-    if starts is None:
-        starts = Ragged(np.empty(0, np.int32), np.zeros(count + 1, np.int64))
-    if len(starts) != count:
-        raise ValueError(f"{len(starts)} derivations to start from for {count} sentences")
+    starts = starts_or_none(starts, count)
     if proposal is not None:
         check_scores(proposal, first_number)
     try:
@@ -114,17 +102,9 @@ def run_chains(
         )
     statistics = out["statistics"].reshape(count, chains, -1)
     return Visited(
-        sentences=out["rows"],
-        derivations=Ragged(out["derivations"], out["offsets"]),
-        scores=out["scores"],
-        counts=out["counts"].reshape(-1, chains),
-        trace=out["trace"].reshape(count, chains, samples) if trace else None,
-        best=Ragged(out["best"], out["best_offsets"]),
-        best_scores=out["best_scores"].reshape(count, chains),
+        **columns_of(out, count, chains, samples if trace else None),
         tried=statistics[:, :, [0, 1, 2, 6]],
         changed=statistics[:, :, [3, 4, 5, 7]],
-        collected=statistics[:, :, 8],
-        seconds=out["seconds"].reshape(count, chains),
     )
 
 
@@ -155,6 +135,4 @@ def _check_schedule(schedule: Schedule, temperature: float, burn_in: NDArray[np.
     schedule.refuse(_OF_PHRASES, "hierarchical")
     if not any(schedule.chart_rates) and not schedule.jump_every:
         raise UsageError("the chain has no moves and no jumps; expected subtree, rule, glue or jumps")
-    for value in (temperature, *burn_in.tolist()):
-        if not (np.isfinite(value) and value > 0):
-            raise UsageError(f"the temperature is {value}; expected a finite number above 0")
+    check_temperatures(temperature, burn_in)

@@ -13,17 +13,17 @@ from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
 from dragoman.sampling.global_features import GlobalFunctions
 from dragoman.sampling.schedule import Schedule, checked_seed
+from dragoman.sampling.visited import VisitedColumns, check_temperatures, columns_of, starts_or_none
 from dragoman.search.phrase.batch import Found, PhraseArrays, PhraseBatch
 from dragoman.search.phrase.finite import check_scores
 
 
-@dataclass(frozen=True, eq=False)
-class Visited:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Visited(VisitedColumns):
     """Where chains have been: distinct derivations of each sentence, with counts, and the best that each chain saw.
 
-    The derivations (options in target order, numbered within their sentence) of sentence `s` are rows `sentences[s]` to
-    `sentences[s + 1]`. Columns of `steps` and `changes` are merging and splitting, reordering, retranslating; those of
-    `jumps` are how many were tried and how many accepted. Arrays by sentence and chain have these as their first axes.
+    Derivations are options in target order, numbered within their sentence. Columns of `steps` and `changes` are
+    merging and splitting, reordering, retranslating; those of `jumps` are how many were tried and how many accepted.
 
     `best_scores` are those of the sentences; features of documents have no part in them. `document_scores`, by document
     and chain, have all features: where some see documents, the `best` derivations of a document are those that were
@@ -31,20 +31,11 @@ class Visited:
     sample i, when all sentences of the document are in the derivations that their traces have at i.
     """
 
-    sentences: NDArray[np.int64]
-    derivations: Ragged[np.int32]
-    scores: NDArray[np.float64]
-    counts: NDArray[np.int64]
-    trace: NDArray[np.int32] | None
-    best: Ragged[np.int32]
-    best_scores: NDArray[np.float64]
     document_scores: NDArray[np.float64]
     document_values: NDArray[np.float64] | None
     steps: NDArray[np.int64]
     changes: NDArray[np.int64]
     jumps: NDArray[np.int64]
-    collected: NDArray[np.int64]
-    seconds: NDArray[np.float64]
 
 
 def run_chains(
@@ -80,10 +71,7 @@ def run_chains(
     options, count = batch.options, len(batch.options.offsets) - 1
     _check_schedule(schedule, per_pass, temperature, burn_in)
     check_scores(batch, first_number)
-    if starts is None:
-        starts = Ragged(np.empty(0, np.int32), np.zeros(count + 1, np.int64))
-    if len(starts) != count:
-        raise ValueError(f"{len(starts)} derivations to start from for {count} sentences")
+    starts = starts_or_none(starts, count)
     if proposal is not None:
         check_scores(proposal, first_number)
     bounds = np.arange(count + 1) if documents is None else documents
@@ -127,20 +115,12 @@ def run_chains(
     seen = 0 if functions is None else len(functions.of_documents)
     values = out["document_values"].reshape(-1, chains, samples, seen) if trace and seen else None
     return Visited(
-        sentences=out["rows"],
-        derivations=Ragged(out["derivations"], out["offsets"]),
-        scores=out["scores"],
-        counts=out["counts"].reshape(-1, chains),
-        trace=out["trace"].reshape(count, chains, samples) if trace else None,
-        best=Ragged(out["best"], out["best_offsets"]),
-        best_scores=out["best_scores"].reshape(count, chains),
+        **columns_of(out, count, chains, samples if trace else None),
         document_scores=out["document_scores"].reshape(-1, chains),
         document_values=values,
         steps=statistics[:, :, :3],
         changes=statistics[:, :, 3:6],
         jumps=statistics[:, :, 6:8],
-        collected=statistics[:, :, 8],
-        seconds=out["seconds"].reshape(count, chains),
     )
 
 
@@ -150,9 +130,7 @@ def _check_schedule(schedule: Schedule, per_pass: bool, temperature: float, burn
         raise UsageError("the chain has no operator and no jumps; expected merge-split, reorder, retranslate or jumps")
     if not any(schedule.rates) and per_pass:
         raise UsageError("a sample for each operator's pass was asked for, and no operator")
-    for value in (temperature, *burn_in.tolist()):
-        if not (np.isfinite(value) and value > 0):
-            raise UsageError(f"the temperature is {value}; expected a finite number above 0")
+    check_temperatures(temperature, burn_in)
 
 
 def _without_idle_models(arrays: PhraseArrays) -> PhraseArrays:

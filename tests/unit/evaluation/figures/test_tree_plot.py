@@ -1,6 +1,8 @@
 """Pictures of hierarchical derivations."""
 
+import json
 import xml.etree.ElementTree as ElementTree
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -84,3 +86,47 @@ def test_no_box_hides_another_and_nothing_leaves_the_picture():
                 apart = one.x1 <= other.x0 or other.x1 <= one.x0 or one.y1 <= other.y0 or other.y1 <= one.y0
                 assert apart, translation
         assert ElementTree.fromstring(figure_svg(figure)).tag.endswith("svg")
+
+
+def deep(levels):
+    """A derivation as deep as it has words: each rule has one word before its hole."""
+    words = [f"w{i}" for i in range(levels)]
+    tree = Subtree((levels - 1, levels), (levels - 1, levels), (), ((levels - 1, levels - 1),), False)
+    for i in reversed(range(levels - 1)):
+        tree = Subtree((i, levels), (i, levels), (tree,), ((i, i),), False, features={"tm": -1.0})
+    root = Subtree((0, levels), (0, levels), (tree,), (), False, glue=True)
+    return Translation(" ".join(words), " ".join(words), 0.0, (), {}, root)
+
+
+def test_trees_may_be_deeper_than_calls_can_be():
+    shown = deep(5000)
+    lines = text_translation(shown).splitlines()
+    assert len(lines) == 5000
+    assert lines[2].split() == ["2-4999", "w2", "[X1]", "w2", "[X1]"]
+    assert [len(line) - len(line.split(" ", 1)[1].lstrip()) for line in lines[:3]] == [11, 13, 15]
+    assert lines[4999].split() == ["4999-4999", "(4999)", "w4999", "(4999)", "w4999"]
+    html = shown._repr_html_()
+    assert html.count("<span") == html.count("</span>") == 200
+    assert "w98 <span" in html
+    assert "… w100 w101 " in html
+    assert html.count("w4999") == 4
+    assert shown.tree == deep(5000).tree
+    assert shown.tree != deep(4999).tree
+    assert repr(shown.tree) == "Subtree(source=(0, 5000), target=(0, 5000), rules=5000, glue=True)"
+    written = shown.tree.json()
+    assert written.count('"children": [') == written.count("[{") + 1 == 5001
+    assert json.loads(deep(100).tree.json()) == json.loads(json.dumps(asdict(deep(100).tree)))
+
+
+def test_pictures_of_deep_trees_leave_out_the_outermost_rules_and_count_them():
+    tree = Subtree((1, 2), (1, 2), (), ((1, 1),), False)
+    for _ in range(4998):
+        tree = Subtree((1, 2), (1, 2), (tree,), (), False)  # a thousand words would take long to draw
+    tree = Subtree((0, 2), (0, 2), (tree,), ((0, 0),), False)
+    axes = draw_translation(Translation("ne dort", "not sleep", 0.0, (), {}, tree)).axes[0]
+    texts = [text.get_text() for text in axes.texts]
+    assert texts.count("X1") == 2 * 60
+    assert "… 4,939 more rules around these" in texts
+    assert {"ne", "dort", "not", "sleep"} <= {*texts}
+    low, high = axes.get_ylim()
+    assert all(low < text.get_position()[1] < high for text in axes.texts)
