@@ -25,6 +25,8 @@ def test_several_mixtures_are_a_folder_of_models(dragoman, arguments, tmp_path):
     wanted = ["--mixture", "joint", "--mixture", "pro-mix", "--domain", "b"]
     assert dragoman(*arguments, *wanted, "--out", tmp_path / "models").code == 0
     assert sorted(path.name for path in (tmp_path / "models").iterdir()) == ["joint", "pro-mix"]
+    again = dragoman(*arguments, *wanted, "--out", tmp_path / "models")
+    assert (again.code, again.error) == (2, f"{tmp_path / 'models' / 'joint'} exists; use --force to replace it")
     model = Model.load(tmp_path / "models" / "pro-mix")
     assert model.tables["tm"].components.names == ("b", "a")
     assert model.weights["mix.tm.fwd.a"] + model.weights["mix.tm.fwd.b"] == pytest.approx(1)

@@ -149,17 +149,20 @@ runs = 1
 curves = false
 loop = {{ iterations = 2 }}
 decoding = {{ nbest = 20 }}
-method = [{{ name = "pro-mix" }}]
+method = [{{ name = "pro-mix" }}, {{ name = "plain", use = "pro", model = "{plain}" }}]
 test = [{{ name = "test", source = "dev.s", reference = ["dev.t"] }}]
 """
 
 
-def test_an_experiment_reports_shares(dragoman, toy, kept, tmp_path):
+def test_an_experiment_compares_models_and_reports_shares(dragoman, toy, kept, model, tmp_path, csv_rows):
     toy.write(tmp_path, dev=slice(10))
-    (tmp_path / "plan.toml").write_text(PLAN.format(model=kept), encoding="utf-8")
+    (tmp_path / "plan.toml").write_text(PLAN.format(model=kept, plain=model), encoding="utf-8")
     result = dragoman("experiment", tmp_path / "plan.toml", "--out", tmp_path / "out", "--threads", 1)
     assert result.code == 0, result.err
     assert "pro-mix: shares of mixed tables" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     lines = (tmp_path / "out" / "mixtures.csv").read_text(encoding="utf-8").splitlines()
     assert lines[0] == "method,seed,iteration,name,share"
     assert lines[1] == "pro-mix,1,1,mix.tm.bwd.in,0.7"
+    assert {row["method"] for row in csv_rows(tmp_path / "out" / "runs.csv")} == {"untuned", "pro-mix", "plain"}
+    plain = Weights.read(tmp_path / "out" / "runs" / "plain" / "1" / "weights.txt")
+    assert not any(name.startswith("mix.") for name in plain)

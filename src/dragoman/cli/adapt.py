@@ -65,7 +65,9 @@ def register(app: typer.Typer) -> None:
         or with shares to tune (pro-mix), beside each other (log-linear), or the first filled up with what only the
         others have (fill-up). Corpora are aligned and extracted once for all of them.
         """
-        refuse_existing(out, force)
+        folders = {name: out if len(mixture) == 1 else out / name for name in mixture}
+        for folder in folders.values():
+            refuse_existing(folder, force)
         twice = [name for i, name in enumerate(mixture) if name in mixture[:i]]
         unknown = [name for name in mixture if name not in SYSTEMS]
         if unknown:
@@ -98,8 +100,8 @@ def register(app: typer.Typer) -> None:
             threads=workers,
             progress=progress,
         )
-        for name in mixture:
-            model, folder = systems.model(name), out if len(mixture) == 1 else out / name
+        for name, folder in folders.items():
+            model = systems.model(name)
             with progress.stage(f"writing {folder}"):
                 model.save(folder)
             print_model(model, title=str(folder))

@@ -30,6 +30,13 @@ Methods that learn from samples also look at
 A model with features of source trees needs `trees = "dev.trees"` beside every `source`: the plan's own, that of
 `[held_out]` and those of the test sets.
 
+A method may have a model of its own, so that systems are compared that differ in more than their weights:
+
+    [[method]]
+    name = "mixed by perplexity"
+    use = "pro"
+    model = "models/perp"
+
 Paths are relative to the file. `correction = "holm"` corrects p-values for the number of pairs. Tables `[[decision]]`
 say by which rules to translate, see `plan_decisions.py`.
 """
@@ -50,6 +57,7 @@ from dragoman.evaluation.experiments.plan_decisions import AS_DECODED, PlannedDe
 from dragoman.evaluation.statistics.holm import Correction
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.references import reference_files
+from dragoman.model.bundle import model_digest
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.method import TuningMethod
@@ -66,10 +74,11 @@ _KEYS = frozenset({*_FILES, *_TEXTS, *_TABLES, "runs", "seeds", "curves", "corre
 
 @dataclass(frozen=True)
 class Method:
-    """A tuner under the name that tables show."""
+    """A tuner under the name that tables show, and a model if it is not that of the plan."""
 
     name: str
     tuner: TuningMethod
+    model: Path | None = None
 
     @property
     def folder(self) -> str:
@@ -120,6 +129,9 @@ class Plan:
     def content(self) -> dict[str, str]:
         """What the model and the texts hold, in a few letters each."""
         found = self.job.content()
+        for method in self.methods:
+            if method.model is not None:
+                found[f"model of {method.name}"] = model_digest(method.model)
         for test in self.tests:
             trees = [] if test.trees is None else [test.trees]
             found[f"test {test.name}"] = digest([test.source, *reference_files(test.references), *trees])
@@ -138,10 +150,13 @@ class Plan:
 
     def jobs(self) -> dict[tuple[Method, int], Job]:
         """The job of each method and seed."""
-        return {(method, seed): self._job(method.tuner, seed) for method in self.methods for seed in self.seeds}
+        return {
+            (method, seed): replace(self.job_of(method), seed=seed) for method in self.methods for seed in self.seeds
+        }
 
-    def _job(self, tuner: TuningMethod, seed: int) -> Job:
-        return replace(self.job, tuner=tuner, seed=seed)
+    def job_of(self, method: Method) -> Job:
+        """The job of a method, with whatever seed."""
+        return replace(self.job, tuner=method.tuner, model=method.model or self.job.model)
 
 
 def _plan(path: Path, values: Mapping[str, Any]) -> Plan:
@@ -192,12 +207,12 @@ def _plan(path: Path, values: Mapping[str, Any]) -> Plan:
 
 
 def _method(path: Path, row: Mapping[str, Any]) -> Method:
-    _check_keys(path, row, "method", {"name", "use", "options"})
+    _check_keys(path, row, "method", {"name", "use", "options", "model"})
     name = str(row.get("name", row.get("use", "")))
     if not name:
         raise DataError("has a method without a name", path=path, expected='name = "mert", say')
     tuner = TUNERS.get(str(row.get("use", name))).from_dict(row.get("options", {}))
-    return Method(name, tuner)
+    return Method(name, tuner, _file(path, row, "model") if "model" in row else None)
 
 
 def _test(path: Path, row: Mapping[str, Any]) -> TestSet:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,18 +25,20 @@ class TunedWeights:
         self._plan = plan
 
     @cached_property
-    def _model(self) -> Model:
-        return Model.load(self._plan.job.model)
+    def _models(self) -> dict[Path, Model]:
+        """The models of all methods."""
+        jobs = [self._plan.job_of(method) for method in self._plan.methods]
+        return {path: Model.load(path) for path in dict.fromkeys(job.model for job in jobs)}
 
     @cached_property
     def names(self) -> list[str]:
-        """The dense features whose weights were chosen."""
-        return self._plan.job.tuned(self._model)
+        """The dense features whose weights were chosen, of all models."""
+        return list(dict.fromkeys(name for model in self._models.values() for name in self._plan.job.tuned(model)))
 
     @property
     def all_dense(self) -> bool:
         """Whether all features are dense, so that pictures can show each of them."""
-        return not self._model.sparse_prefixes and len(self.names) <= MOST_DENSE
+        return not any(model.sparse_prefixes for model in self._models.values()) and len(self.names) <= MOST_DENSE
 
     def scaled(self, weights: Weights) -> Vector:
         """The tuned weights as a vector whose absolute values sum to 1."""
@@ -46,11 +48,15 @@ class TunedWeights:
     def last_problem(self, method: Method, run: Run, *, threads: int = 1) -> Problem | HypergraphProblem | None:
         """What the optimiser of a run saw last, if the run kept it; methods that learn from samples do not.
 
-        Nor is there one of a method that tunes shares of mixed tables: its scores are no sums of features.
+        Nor is there one of a method that tunes shares of mixed tables, whose scores are no sums of features, or of one
+        whose model has not all the features of the others.
         """
         if not kept_evidence(run) or getattr(method.tuner, "tunes_shares", False):
             return None
-        return replace(self._plan.job, tuner=method.tuner).problem(self._model, run, threads=threads)
+        job = self._plan.job_of(method)
+        if job.tuned(self._models[job.model]) != self.names:
+            return None
+        return job.problem(self._models[job.model], run, threads=threads)
 
 
 def kept_evidence(run: Run) -> bool:
