@@ -50,7 +50,7 @@ def register(app: typer.Typer) -> None:
         reference: ReferenceFiles,
         out: Annotated[Path, typer.Option(help="The run's folder: new, or one to go on with.")],
         loop: Annotated[Loop, Flags("Loop")],
-        course: Annotated[Course, Flags("Learners (mira-online, risk-sentence, risk-corpus, samplerank)")],
+        course: Annotated[Course, Flags("Learners (mira-online, risk-*, samplerank)")],
         decoding: Annotated[Decoding, Flags("Evidence")],
         limits: Annotated[SearchLimits, Flags("Search")],
         space: Annotated[SpaceLimits, Flags("Space (the model's own by default)")],

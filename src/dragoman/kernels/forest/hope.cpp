@@ -77,7 +77,11 @@ public:
         for (std::size_t node = 0; node <= root; ++node) {
             heed(stop);
             first_item_[node] = items_.size();
-            if (around_.used[node]) expand(node, node == root ? std::max(k, beam) : beam);
+            if (!around_.used[node]) continue;
+            if (node == root)
+                expand(node, std::max(k, beam), patience_at_root);
+            else
+                expand(node, beam, patience);
         }
         return std::min(k, items_.size() - first_item_[root]);
     }
@@ -171,7 +175,7 @@ private:
 
     // Finds the best derivations of a node among those that its edges make of the best of their tails: cube pruning. One
     // string is kept once, with the best of its derivations that were met.
-    void expand(std::size_t node, std::size_t beam) {
+    void expand(std::size_t node, std::size_t beam, std::size_t most) {
         candidates_.clear();
         heap_.clear();
         const auto worse_of = [&](std::uint32_t a, std::uint32_t b) { return worse(candidates_[a], candidates_[b]); };
@@ -184,7 +188,7 @@ private:
         std::ranges::make_heap(heap_, worse_of);
         const std::size_t begin = items_.size();
         known_.restart(std::min<std::size_t>(beam, 64));
-        for (std::size_t popped = 0; !heap_.empty() && items_.size() - begin < beam && popped < patience * beam; ++popped) {
+        for (std::size_t popped = 0; !heap_.empty() && items_.size() - begin < beam && popped < most * beam; ++popped) {
             std::ranges::pop_heap(heap_, worse_of);
             const std::uint32_t number = heap_.back();
             heap_.pop_back();
@@ -210,7 +214,7 @@ private:
     }
 
     // So many times as many candidates are looked at as are kept: the others are the same strings again.
-    static constexpr std::size_t patience = 3;
+    static constexpr std::size_t patience = 3, patience_at_root = 100;
 
     Forest forest_;
     Matching<orders> matching_;
