@@ -164,13 +164,14 @@ private:
         if (batch_.classes() == 1) return 0;
         LogSum sum;
         for (std::size_t c = 0; c < batch_.classes(); ++c) sum.add(group_score(match, c));
+        const std::size_t group = chart_.first_group(match);
         double rest = stream.uniform();
         std::size_t chosen = 0;
         for (std::size_t c = 0; c < batch_.classes(); ++c) {
-            const double score = group_score(match, c);
-            if (score == no_score) continue;
+            // Whatever the scores, a class that has a rule is drawn.
+            if (chart_.first_rule(group + c) == chart_.first_rule(group + c + 1)) continue;
             chosen = c;
-            if ((rest -= std::exp(score - sum.value())) < 0) break;
+            if ((rest -= std::exp(group_score(match, c) - sum.value())) < 0) break;
         }
         return chosen;
     }
