@@ -109,7 +109,8 @@ class Adapted:
         if system not in SYSTEMS:
             raise UsageError(f"no system is called '{system}'; there are {', '.join(SYSTEMS)}")
         pairs, shares = self._pairs(system)
-        tables = {name: PhraseTable.from_pairs(each) for name, each in pairs.items()}
+        with self._progress.stage("indexing the phrase table"):
+            tables = {name: PhraseTable.from_pairs(each) for name, each in pairs.items()}
         reorderings = sorted({name for table in tables.values() for name in table.log_reordering})
         weights = initial_weights({name: table.score_names for name, table in tables.items()}, reorderings, [_LM])
         return Model(
@@ -130,14 +131,20 @@ class Adapted:
         if system == "joint":
             return {_TABLE: self._joint}, Weights()
         if system == "fill-up":
-            return {_TABLE: filled_up(self._union)}, Weights()
+            union = self._union
+            with self._progress.stage("filling the first phrase table up"):
+                return {_TABLE: filled_up(union)}, Weights()
         if system == "log-linear":
             check_tables(self._tables)
-            tables = [reordered(pairs, self._joint) for pairs in self._tables.values()]
+            joint = self._joint
+            with self._progress.stage("looking up orientations"):
+                tables = [reordered(pairs, joint) for pairs in self._tables.values()]
             return {_TABLE if i == 0 else f"{_TABLE}{i + 1}": pairs for i, pairs in enumerate(tables)}, Weights()
-        shares = uniform_shares(self._union) if system == "uniform" else self._perplexity_shares
-        mixed = with_shares(self._union, shares) if system == "pro-mix" else baked(self._union, shares)
-        return {_TABLE: mixed}, named_shares(_TABLE, self._union, shares)
+        union = self._union
+        shares = uniform_shares(union) if system == "uniform" else self._perplexity_shares
+        with self._progress.stage("mixing the phrase tables"):
+            mixed = with_shares(union, shares) if system == "pro-mix" else baked(union, shares)
+        return {_TABLE: mixed}, named_shares(_TABLE, union, shares)
 
     def _history(self, system: str, shares: Weights) -> dict[str, Any]:
         return {
@@ -166,7 +173,8 @@ class Adapted:
 
     def _aligned(self, bitext: Bitext) -> Links:
         directions = self._aligner.align(bitext, threads=self._threads, progress=self._progress)
-        return symmetrise(directions, self._phrase_model.symmetrisation, threads=self._threads)
+        with self._progress.stage("putting both directions together"):
+            return symmetrise(directions, self._phrase_model.symmetrisation, threads=self._threads)
 
     def _extracted(self, bitext: Bitext, links: Links) -> PhrasePairs:
         return phrase_pairs(bitext, links, self._phrase_model, threads=self._threads, progress=self._progress)
@@ -194,8 +202,9 @@ class Adapted:
 
     @cached_property
     def _union(self) -> PhrasePairs:
+        tables, joint = self._tables, self._joint if self._phrase_model.reordering else None
         with self._progress.stage("uniting the phrase tables"):
-            return united(self._tables, reordering=self._joint if self._phrase_model.reordering else None)
+            return united(tables, reordering=joint)
 
     @cached_property
     def _perplexity_shares(self) -> NDArray[np.float64]:

@@ -99,7 +99,8 @@ def mix(
         shares = perplexity_shares(union, pairs, progress=progress)
     else:
         shares = given_shares(options, name, union)
-    return mixed_model(base, name, union, shares, keep_components=options.keep_components, how=options.weights)
+    with progress.stage("mixing and indexing the phrase table"):
+        return mixed_model(base, name, union, shares, keep_components=options.keep_components, how=options.weights)
 
 
 def tables_of(models: Mapping[str, Model]) -> dict[str, PhrasePairs]:

@@ -238,7 +238,7 @@ def test_whatever_takes_long_is_a_stage(toy, tmp_path, monkeypatch):
 
         monkeypatch.setattr(owner, name, call)
 
-    for name in ("symmetrise", "lexical_tables", "score_reordering", "_language_model_text"):
+    for name in ("symmetrise", "lexical_tables", "score_reordering", "language_model_text"):
         watched(pipeline, name)
     watched(preparation, "read_lines")
     watched(rule_training, "lexical_tables")
