@@ -102,6 +102,13 @@ def test_what_is_left_out_of_a_ratio_is_noticed(kind, broken):
 
 
 def test_scans_leave_the_distribution_as_it_is():
+    """Looked into with other seeds, after one p-value of 6.7e-6 under an earlier version of the sampler.
+
+    2,600 p-values (26 seeds a case) have a mean of 0.509 (0.500 +- 0.006), p = 0.03 by Kolmogorov and Smirnov. The
+    least is 3.5e-6, from a derivation that was expected 5.9 times and came 21 times; 400 other seeds of that case have
+    p = 0.56, and 1.2 million chains together agree with all its 38 derivations (p = 0.66). Where much is expected about
+    5 times, fair draws have p-values below 0.001 twice as often as they should: chi-square is an approximation there.
+    """
     found = []
     for seed, case in enumerate(itertools.islice(cases(34_000), 100)):
         rng = np.random.default_rng(seed)
