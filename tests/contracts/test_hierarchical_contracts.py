@@ -27,7 +27,7 @@ FEWER = {
 }
 
 #: What cannot be, and why.
-REFUSED = {"samplerank": "samplerank learns from neighbours that differ in one or two phrases"}
+REFUSED = {"samplerank": "samplerank lists all neighbours that differ in one or two phrases"}
 
 
 def kinds(method):

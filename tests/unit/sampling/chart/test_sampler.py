@@ -137,5 +137,5 @@ def test_what_is_refused():
     with pytest.raises(UsageError, match="lexical_consistency sees documents"):
         Sampler.of(ChartTranslator(documents, felt))
     next(Sampler.of(ChartTranslator(documents, translator.weights), FEW).sample(lines, features=False))
-    with pytest.raises(UsageError, match="samplerank learns from neighbours that differ in one or two phrases"):
+    with pytest.raises(UsageError, match="samplerank lists all neighbours that differ in one or two phrases"):
         RankChains.of(RankSteps(), translator, RankedSentences(lines, None, np.arange(21), lambda names: names))
