@@ -46,7 +46,8 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1)
     arguments = parser.parse_args()
     model = Model.load(arguments.model)
-    lines = list(read_lines(arguments.source))[: arguments.lines]
+    every = list(read_lines(arguments.source))
+    lines = every[: arguments.lines]
     references = Corpus.from_lines(list(read_lines(arguments.reference))[: arguments.lines])
     scorer = Bleu().scorer([references])
     translator = Translator.of(model)
@@ -58,7 +59,7 @@ def main() -> None:
     print(f"| decoding | {decoding.processor:.1f} | {threaded.clock:.1f} |")
     learn_times("a pass of online MIRA", lesson, model.weights, arguments.runs)
     if arguments.sparse:
-        richer, start = with_sparse(lesson, arguments.sparse)
+        richer, start = with_sparse(lesson, every, arguments.sparse)
         learn_times(f"a pass with {len(start) - len(model.weights):,} sparse weights", richer, start, arguments.runs)
     rescoring_times(translator, lines[: arguments.rescored], scorer)
 
@@ -71,8 +72,8 @@ def learn_times(name: str, lesson: Lesson, start: Weights, runs: int) -> None:
     print(f"| {name} | {one.processor:.1f} | {two.clock:.1f} |")
 
 
-def with_sparse(lesson: Lesson, count: int) -> tuple[Lesson, Weights]:
-    """The same with word pairs: small random weights for so many of those that occur first."""
+def with_sparse(lesson: Lesson, lines: list[str], count: int) -> tuple[Lesson, Weights]:
+    """The same with word pairs: small random weights for so many of those that occur in some lines."""
     model = lesson.model.with_features([WordPair(source_words=0, target_words=0)])
     translator = Translator.of(model)
 
@@ -80,7 +81,7 @@ def with_sparse(lesson: Lesson, count: int) -> tuple[Lesson, Weights]:
         return {name: (-1.0, 1.0) for name in sorted(names) if name.startswith("wp.")}  # type: ignore[call-overload]
 
     names: dict[str, None] = {}
-    for line in lesson.lines:
+    for line in lines:
         features = translator.search(line).features
         names |= dict.fromkeys(name for name in (features.names if features else ()) if name.startswith("wp."))
         if len(names) >= count:
