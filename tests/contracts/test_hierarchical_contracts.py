@@ -27,7 +27,10 @@ FEWER = {
 }
 
 #: What cannot be, and why.
-REFUSED = {"samplerank": "samplerank lists all neighbours that differ in one or two phrases"}
+REFUSED = {
+    "pro-mix": "the model has no mixed tables, whose shares pro-mix tunes",
+    "samplerank": "samplerank lists all neighbours that differ in one or two phrases",
+}
 
 
 def kinds(method):
