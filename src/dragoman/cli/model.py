@@ -27,6 +27,7 @@ from dragoman.model.baking import bake
 from dragoman.model.bundle import Model, verify
 from dragoman.model.corpus_grammar import CorpusGrammar
 from dragoman.model.extra_features import EXTRA_FEATURES
+from dragoman.model.filtering import encode, filtered
 from dragoman.model.further_grammar import with_grammar
 from dragoman.model.grammar import Grammar
 from dragoman.model.phrase_table import PhraseTable
@@ -88,7 +89,7 @@ def register(app: typer.Typer) -> None:
         refuse_existing(out, force)
         loaded = Model.load(model)
         progress = live_progress()
-        small = loaded.filtered(loaded.encode(source), threads=threads or available_cores(), progress=progress)
+        small = filtered(loaded, encode(loaded, source), threads=threads or available_cores(), progress=progress)
         small.save(out)
         print_model(small, title=str(out))
 

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.corpus import Corpus
 from dragoman.core.digest import digest
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import PathLike, output_folder
@@ -41,7 +40,7 @@ from dragoman.model.features import (
     phrase_features,
     reordering_features,
 )
-from dragoman.model.grammar import Grammar, rules_for
+from dragoman.model.grammar import Grammar
 from dragoman.model.language_model import LanguageModel
 from dragoman.model.mixture import read_shares, share_names
 from dragoman.model.parts import (
@@ -264,33 +263,6 @@ class Model:
         """Whether one of the extra features can give a value of this name."""
         prefix, _, rest = name.partition(".")
         return prefix in self._ready and self._ready[prefix].has(rest)
-
-    def filtered(self, corpus: Corpus, *, threads: int = 1, progress: Progress = SILENT) -> Model:
-        """Keep only the phrase pairs and rules whose source side fits on a text (in the words of `source_vocab`).
-
-        What is left of a grammar on demand is a table of its rules for the text.
-        """
-        tables = {}
-        for name, table in self.tables.items():
-            rows = table.rows_for(corpus, threads=threads, progress=progress)
-            tables[name] = PhraseTable.from_pairs(table.to_pairs(self.source_vocab, self.target_vocab).take(rows))
-        limit = self.settings.span_limit
-        known = [
-            grammar.for_sentences(corpus.sentences, span_limit=limit, threads=threads, progress=progress)
-            for grammar in self.grammars.values()
-        ]
-        rules = rules_for(known, corpus, limit, threads=threads, progress=progress)
-        grammars = {
-            name: grammar.take(rows, self.source_vocab, self.target_vocab)
-            for name, grammar, rows in zip(self.grammars, known, rules, strict=True)
-        }
-        return replace(self, tables=tables, grammars=grammars)
-
-    def encode(self, path: PathLike) -> Corpus:
-        """Read a prepared source text in the words of the model; unknown words become `<unk>`."""
-        corpus = Corpus.read(path)
-        sentences = replace(corpus.sentences, values=corpus.vocab.map_to(self.source_vocab)[corpus.sentences.values])
-        return Corpus(self.source_vocab, sentences)
 
     def save(self, path: PathLike) -> None:
         """Write the bundle: whole or not at all; the same model gives the same bytes."""

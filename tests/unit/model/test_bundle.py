@@ -7,6 +7,7 @@ from dragoman.core.phrases import PHRASE_SCORES
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model, verify
 from dragoman.model.features import initial_weights
+from dragoman.model.filtering import encode, filtered
 from dragoman.model.language_model import LanguageModel
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.model.settings import Settings
@@ -107,13 +108,13 @@ def test_words_in_the_ids_of_a_language_model(model):
 
 def test_filtering_keeps_what_a_text_can_use(model, tmp_path):
     (tmp_path / "text").write_text("la xyz\nvol\n\n", encoding="utf-8")
-    corpus = model.encode(tmp_path / "text")
+    corpus = encode(model, tmp_path / "text")
     assert [row.tolist() for row in corpus.sentences] == [
         [model.source_vocab.id("la"), 0],
         [model.source_vocab.id("vol")],
         [],
     ]
-    small = model.filtered(corpus)
+    small = filtered(model, corpus)
     assert {model.source_vocab.text(phrase) for phrase in small.tables["tm"].sources} == {"la", "vol"}
     assert len(model.tables["tm"]) == 4
     assert small.weights is model.weights

@@ -11,6 +11,7 @@ import pytest
 from dragoman.core.errors import UsageError
 from dragoman.model.bundle import Model
 from dragoman.model.extra_features import EXTRA_FEATURES
+from dragoman.model.filtering import encode, filtered
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import extra_features, forest, phrase_space
@@ -115,8 +116,8 @@ def test_models_keep_their_features_on_disk(tmp_path):
         assert (tmp_path / "again" / file.relative_to(tmp_path / "m")).read_bytes() == file.read_bytes()
     corpus_file = tmp_path / "text"
     corpus_file.write_text(f"{case.sentence}\n", encoding="utf-8")
-    filtered = loaded.filtered(loaded.encode(corpus_file))
-    small = PhraseTranslator(filtered, case.weights, space=case.space).search(case.sentence)
+    cut = filtered(loaded, encode(loaded, corpus_file))
+    small = PhraseTranslator(cut, case.weights, space=case.space).search(case.sentence)
     # A table's logarithms are made anew from probabilities, in single precision.
     np.testing.assert_allclose(np.sort(small.scores), np.sort(before.scores), atol=1e-6)
 
