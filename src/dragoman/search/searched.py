@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.errors import UsageError
+from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
+from dragoman.core.shown import shortened
 from dragoman.search.translation import Translation
 
 #: Between the name of a table and the number of a pair in it.
@@ -60,3 +63,44 @@ class Searched(ABC):
     @abstractmethod
     def edge_features(self, i: int, edges: NDArray[np.integer]) -> FeatureRows:
         """Return the features of some edges of sentence i's hypergraph; few are wanted where lists are made of it."""
+
+
+class Outcomes(Protocol):
+    """What kernels found: the outcome of each sentence (0 found, 1 no derivation, 2 too large), and more."""
+
+    @property
+    def outcomes(self) -> NDArray[np.uint8]:
+        """One for each sentence."""
+
+
+Batch = TypeVar("Batch")
+Found = TypeVar("Found", bound=Outcomes)
+
+_TOO_LARGE = 2
+
+
+class SearchedBatch(Searched, Generic[Batch, Found]):
+    """What a kernel found of a batch; `global_values` are of features that a search cannot see."""
+
+    def __init__(self, batch: Batch, found: Found, *, global_values: FeatureRows | None = None, threads: int = 1):
+        self.batch = batch
+        self.found = found
+        self._global_values = global_values
+        self._threads = threads
+
+    def __len__(self) -> int:
+        return len(self.found.outcomes)
+
+    def reached(self, i: int) -> bool:
+        """Whether sentence i has a derivation; only a forced target can leave it without."""
+        return bool(self.found.outcomes[i] == 0)
+
+
+def refuse_too_large(found: Outcomes, lines: Sequence[str], max_size: int, what: str) -> None:
+    """Refuse the first sentence that needed more memory than was allowed."""
+    for i in np.flatnonzero(found.outcomes == _TOO_LARGE).tolist():
+        line = lines[i]
+        raise DataError(
+            f"the search of '{shortened(line)}' ({len(line.split())} words) needs more than {max_size:,} {what}",
+            expected="a shorter sentence, tighter limits, or a larger max-size",
+        )

@@ -25,12 +25,10 @@ from dragoman.search.chart.graph import SentenceGraph, edge_features, hypergraph
 from dragoman.search.chart.rules import ChartRules, RuleCollector
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
 from dragoman.search.markup import Given, parse_markup
-from dragoman.search.searched import Searched
+from dragoman.search.searched import SearchedBatch, refuse_too_large
 from dragoman.search.spans import Spans, features_of_spans
 from dragoman.search.translation import Translation
 from dragoman.search.translator import Translator
-
-_TOO_LARGE = 2  # among the outcomes of the kernel
 
 
 class ChartTranslator(Translator):
@@ -110,13 +108,8 @@ class ChartTranslator(Translator):
         if targets is not None:
             wanted = Ragged(*batch.rules.vocab.encode("".join(f"{target}\n" for target in targets).encode()))
         found = batch.search(self.limits, targets=wanted, forests=forests, threads=self.threads)
+        refuse_too_large(found, part, self.limits.max_size, "items and edges")
         for i, outcome in enumerate(found.outcomes.tolist()):
-            if outcome == _TOO_LARGE:
-                raise DataError(
-                    f"the search of '{shortened(part[i])}' ({len(part[i].split())} words) needs more than "
-                    f"{self.limits.max_size:,} items and edges",
-                    expected="a shorter sentence, tighter limits, or a larger max-size",
-                )
             if outcome and targets is None:
                 raise DataError(
                     f"the model has no derivation of '{shortened(part[i])}' ({len(part[i].split())} words): its rules "
@@ -126,21 +119,8 @@ class ChartTranslator(Translator):
         return ChartSearched(batch, found, threads=self.threads)
 
 
-class ChartSearched(Searched):
+class ChartSearched(SearchedBatch[ChartBatch, Found]):
     """A batch of sentences after the search; `global_values` are of features that a search cannot see."""
-
-    def __init__(self, batch: ChartBatch, found: Found, *, global_values: FeatureRows | None = None, threads: int = 1):
-        self.batch = batch
-        self.found = found
-        self._global_values = global_values
-        self._threads = threads
-
-    def __len__(self) -> int:
-        return len(self.found.outcomes)
-
-    def reached(self, i: int) -> bool:
-        """Whether sentence i has a derivation; only a forced target can leave it without."""
-        return bool(self.found.outcomes[i] == 0)
 
     def translations(self, *, features: bool = False) -> list[Translation]:
         """Describe the best derivation of each sentence."""

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
-from dragoman.core.errors import DataError, UsageError
+from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
 from dragoman.core.ragged import Ragged
-from dragoman.core.shown import shortened
 from dragoman.core.weights import Weights
 from dragoman.forest.nbest import nbest
 from dragoman.model.bundle import Model
@@ -25,12 +24,10 @@ from dragoman.search.phrase.finite import check_scores
 from dragoman.search.phrase.greedy import greedy_search
 from dragoman.search.phrase.lattice import Edges, derivation_features, features_with_pairs, hypergraph
 from dragoman.search.phrase.options import OptionCollector, PhraseOptions
-from dragoman.search.searched import Searched
+from dragoman.search.searched import SearchedBatch, refuse_too_large
 from dragoman.search.spans import Spans, features_of_spans
 from dragoman.search.translation import Phrase, Translation
 from dragoman.search.translator import Translator
-
-_TOO_LARGE = 2  # among the outcomes of the kernel
 
 
 class PhraseTranslator(Translator):
@@ -108,12 +105,7 @@ class PhraseTranslator(Translator):
         check_scores(batch)
         wanted = None if targets is None else _encoded(batch, targets)
         found = self._search(batch, targets=wanted, lattice=forests)
-        for i in np.flatnonzero(found.outcomes == _TOO_LARGE).tolist():
-            raise DataError(
-                f"the search of '{shortened(part[i])}' ({len(part[i].split())} words) needs more than "
-                f"{self.limits.max_size:,} hypotheses and arcs",
-                expected="a shorter sentence, tighter limits, or a larger max-size",
-            )
+        refuse_too_large(found, part, self.limits.max_size, "hypotheses and arcs")
         return PhraseSearched(batch, found, threads=self.threads)
 
     def _search(self, batch: PhraseBatch, *, targets: Ragged[np.int32] | None = None, lattice: bool) -> Found:
@@ -128,21 +120,8 @@ class PhraseTranslator(Translator):
         )
 
 
-class PhraseSearched(Searched):
+class PhraseSearched(SearchedBatch[PhraseBatch, Found]):
     """A batch of sentences after the search; `global_values` are of features that a search cannot see."""
-
-    def __init__(self, batch: PhraseBatch, found: Found, *, global_values: FeatureRows | None = None, threads: int = 1):
-        self.batch = batch
-        self.found = found
-        self._global_values = global_values
-        self._threads = threads
-
-    def __len__(self) -> int:
-        return len(self.found.outcomes)
-
-    def reached(self, i: int) -> bool:
-        """Whether sentence i has a derivation; only a forced target can leave it without."""
-        return bool(self.found.outcomes[i] == 0)
 
     def translations(self, *, features: bool = False) -> list[Translation]:
         """Describe the best derivation of each sentence."""
