@@ -28,7 +28,7 @@ from timing import best_of
 MOSES = {("fr-en", "untuned"): 12.0, ("fr-en", "tuned"): 14.4, ("de-en", "untuned"): 16.0, ("de-en", "tuned"): 20.2}
 MOSES_CALM = {"cube": 300 / 16.7, "incremental": 300 / 5.8}
 SPACE = SpaceLimits(table_limit_by="score")
-POP_LIMITS = (10, 20, 50, 100, 200, 400)
+POP_LIMITS = (10, 20, 50, 100, 150, 200, 400)
 LN = 0.9998963157289519  # of 2.718, what Moses' glue feature counts
 
 
