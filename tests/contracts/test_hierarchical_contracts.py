@@ -1,5 +1,6 @@
 """Every tuning method and every decision rule works with hierarchical models, whoever wrote it and whatever it sees."""
 
+import itertools
 from dataclasses import replace
 from functools import cache
 
@@ -15,6 +16,8 @@ from dragoman.model.language_model import LanguageModel
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.tuner import Tuner
+from dragoman.tuning.problems.nbest_evidence import DecodedLists
+from dragoman.tuning.runs.run import Run
 from oracles import chart_space, tiny_grammar
 
 #: Small enough to try them all.
@@ -98,6 +101,20 @@ def test_no_method_makes_a_tuning_set_worse(trial, method, seen):
     )
     assert before <= after
     assert before < 100
+
+
+@pytest.mark.parametrize(("wanted", "different"), [(None, True), ("strings", True), ("derivations", False)])
+def test_lists_to_tune_on_have_different_strings_unless_derivations_are_wanted(trial, tmp_path, wanted, different):
+    chosen = {} if wanted is None else {"hypotheses": wanted}
+    texts = trial.folder / "source", trial.folder / "reference"
+    trial.system.tune(*texts, out=tmp_path / "run", nbest=30, iterations=1, prepared=True, progress=False, **chosen)
+    lists = DecodedLists.load(Run(tmp_path / "run").evidence(1)).nbest
+    rows = [
+        [text.tobytes() for text in lists.hypotheses.take(np.arange(begin, end))]
+        for begin, end in itertools.pairwise(lists.sentences.tolist())
+    ]
+    assert all(rows)
+    assert all(len(set(row)) == len(row) for row in rows) == different
 
 
 def test_two_language_models_work_at_once(trial, tmp_path):

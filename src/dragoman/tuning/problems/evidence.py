@@ -30,6 +30,9 @@ class Decoding(Options):
         None, "lists, or whole search spaces, for mert, risk-forest and likelihood; by default lists, if the method can"
     )
     nbest: int = option(100, "hypotheses a sentence", minimum=1)
+    hypotheses: Literal["derivations", "strings"] | None = option(
+        None, "a list has the best derivations, or the best of each string, as is usual for hierarchical models"
+    )
     density: float | None = option(
         None, "hypergraph edges for each word of the best translation; likelihood: 100, others: 20", minimum=1e-9
     )

@@ -338,6 +338,9 @@ class _Decoder:
 
     def __call__(self, weights: Weights, progress: Progress) -> Decoded:
         translator = self._translator.reweighted(weights)
+        # One string has many derivations by rules: lists of these would show a tuner few translations.
+        usual = "strings" if translator.model.kind == "chart" else "derivations"
+        distinct = (self._decoding.hypotheses or usual) == "strings"
         lists: list[NBest] = []
         graphs: list[Hypergraph] = []
         done = 0
@@ -345,7 +348,7 @@ class _Decoder:
             for part in translator.searched(self._lines, forests=True):
                 if self._decoding.evidence == "nbest":
                     size = self._decoding.nbest
-                    lists.append(part.pair_lists(size) if self._pairs else part.nbest(size))
+                    lists.append(part.pair_lists(size) if self._pairs else part.nbest(size, distinct=distinct))
                 else:
                     graphs += self._graphs(part)
                 done += len(part)
