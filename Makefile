@@ -28,7 +28,7 @@ SANITIZED = ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTION
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
 	$(VENV)-sanitize/bin/python
 sanitize: $(VENV)-sanitize/installed
-	$(SANITIZED) -m pytest -q tests/unit/kernels
+	$(SANITIZED) -m pytest -q tests/unit/kernels tests/unit/forest/test_hope.py tests/unit/search/chart/test_holes.py
 
 # Damaged models and sentences, in the same environment.
 MUTATIONS ?= --minutes 15

@@ -39,51 +39,16 @@ ABLATIONS = {
     "no fear": "fear = 0",
     "no sharing": "share = false",
 }
-DECISIONS = """
-[[decision]]
-name = "max-derivation"
-
-[[decision]]
-name = "max-translation"
-evidence = "samples"
-sampling = { samples = 200 }
-scales = [1, 2, 4]
-scale_lines = 100
-
-[[decision]]
-name = "mbr, samples"
-use = "mbr"
-evidence = "samples"
-sampling = { samples = 200 }
-scales = [1, 2, 4]
-scale_lines = 100
-
-[[decision]]
-name = "mbr, n-best"
-use = "mbr"
-evidence = "nbest"
-scales = [0.5, 1, 2, 4]
-scale_lines = 100
-
-[[decision]]
-name = "lattice-mbr"
-scales = [0.5, 1, 2, 4]
-scale_lines = 100
-
-[[decision]]
-name = "consensus, forests"
-use = "consensus"
-evidence = "hypergraph"
-scales = [0.5, 1, 2, 4]
-scale_lines = 100
-
-[[decision]]
-name = "variational, forests"
-use = "variational"
-evidence = "hypergraph"
-scales = [0.5, 1, 2, 4]
-scale_lines = 100
-"""
+#: Decision rules by what they see; those that have a scale choose it on val.
+DECISIONS = [
+    ("max-derivation", "hypergraph"),
+    ("max-translation", "samples"),
+    ("mbr", "samples"),
+    ("mbr", "nbest"),
+    ("lattice-mbr", "hypergraph"),
+    ("consensus", "hypergraph"),
+    ("variational", "hypergraph"),
+]
 
 
 def main() -> None:
@@ -110,7 +75,7 @@ def main() -> None:
         folder = arguments.out.resolve() / f"{model.name}-{name}".replace(" ", "_").replace(",", "")
         trees = features in TREES
         parts = [
-            DECISIONS * arguments.decisions,
+            *(decision_part(*decision) for decision in DECISIONS if arguments.decisions),
             *(method_part(method) for method in arguments.methods),
             text_part("held_out", "test_2017_mscoco", data, pair, trees=trees),
             text_part("[test]", "test_2016_flickr", data, pair, trees=trees),
@@ -136,6 +101,14 @@ def method_part(name: str) -> str:
     if name not in ABLATIONS:
         return f'[[method]]\nname = "{name}"\n\n'
     return f'[[method]]\nname = "{name}"\nuse = "mira-online"\noptions = {{ {ABLATIONS[name]} }}\n\n'
+
+
+def decision_part(rule: str, evidence: str) -> str:
+    """A decision rule."""
+    lines = ["[[decision]]", f'name = "{rule}, {evidence}"', f'use = "{rule}"', f'evidence = "{evidence}"']
+    lines += ["sampling = { samples = 200 }"] * (evidence == "samples")
+    lines += ["scales = [0.5, 1, 2, 4]", "scale_lines = 100"] * (rule != "max-derivation")
+    return "\n".join(lines) + "\n\n"
 
 
 def text_part(heading: str, name: str, data: Path, pair: str, *, trees: bool) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,6 +52,20 @@ def derivations(graph: Hypergraph, node: int | None = None) -> list[Listed]:
             edges = (edge, *(e for part in parts for e in part.edges))
             score = float(graph.scores[edge]) + sum(part.score for part in parts)
             found.append(Listed(edges, score, tuple(words), tuple(places)))
+    return found
+
+
+def totals(graph: Hypergraph, weights: Mapping[str, float]) -> list[Counter[str]]:
+    """The features of every derivation, after a check that it scores what the weights make of them."""
+    found = []
+    for derivation in derivations(graph):
+        total: Counter[str] = Counter()
+        for edge in derivation.edges:
+            total.update(graph.features.row(edge))
+        assert math.isclose(
+            derivation.score, sum(weights.get(name, 0.0) * value for name, value in total.items()), abs_tol=1e-9
+        )
+        found.append(total)
     return found
 
 

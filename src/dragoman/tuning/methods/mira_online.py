@@ -20,7 +20,7 @@ from dragoman.tuning.methods.learner import Checkpoint, Learner, Lesson, Seeded,
 from dragoman.tuning.methods.mira_smo import MAX_SWEEPS, TOLERANCE
 from dragoman.tuning.optimise.online import Workers
 from dragoman.tuning.problems.hope_fear import Hypotheses, HypothesisFinder, Wanted
-from dragoman.tuning.runs.kept import changed
+from dragoman.tuning.problems.ranges import changed
 
 Vector = NDArray[np.float64]
 

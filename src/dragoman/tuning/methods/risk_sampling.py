@@ -26,7 +26,7 @@ from dragoman.sampling.schedule import Sampling
 from dragoman.tuning.methods.learner import Checkpoint, Learner, Lesson, Seeded, State
 from dragoman.tuning.optimise.ascent import Ascent, AscentName, ascent_of
 from dragoman.tuning.problems.drawn import Drawn
-from dragoman.tuning.runs.kept import changed
+from dragoman.tuning.problems.ranges import changed
 
 Vector = NDArray[np.float64]
 

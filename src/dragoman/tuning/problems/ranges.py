@@ -1,4 +1,6 @@
-"""Where weights usually lie: the boxes that random starts are drawn from (after Schuth 2010, table 7.1)."""
+"""Which weights are tuned, where they usually lie (the boxes of random starts, after Schuth 2010, table 7.1), and how
+new ones take their place.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.core.weights import Weights
 from dragoman.model.features import GRAMMAR_PENALTY
 from dragoman.model.mixture import SHARES
 
@@ -59,3 +62,12 @@ def boxes(names: Sequence[str], ranges: Ranges) -> NDArray[np.float64]:
 def no_sparse(names: Iterable[str]) -> Ranges:
     """What is tuned of features that nobody knew beforehand, if there are none."""
     return {}
+
+
+def changed(weights: Weights, names: Sequence[str], values: NDArray[np.float64], sparse: Ranges) -> Weights:
+    """The weights with new values; sparse ones come last, in order, and only those that are not 0."""
+    new = weights.updated(dict(zip(names, values.tolist(), strict=True)))
+    return Weights(
+        {name: value for name, value in new.items() if name not in sparse}
+        | {name: new[name] for name in sparse if new[name]}
+    )

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dragoman.core.weights import Weights
-from dragoman.tuning.problems.ranges import Ranges, is_share
+from dragoman.tuning.problems.ranges import Ranges, changed, is_share
 from dragoman.tuning.runs.run import Run
 
 Keep = Literal["best", "last", "average"]
@@ -39,12 +38,3 @@ def kept_weights(
         return changed(later[-1], names, mean, found)
     best = max(events, key=lambda event: sign * event["score"])
     return run.weights(best["iteration"] - 1)
-
-
-def changed(weights: Weights, names: Sequence[str], values: NDArray[np.float64], sparse: Ranges) -> Weights:
-    """The weights with new values; sparse ones come last, in order, and only those that are not 0."""
-    new = weights.updated(dict(zip(names, values.tolist(), strict=True)))
-    return Weights(
-        {name: value for name, value in new.items() if name not in sparse}
-        | {name: new[name] for name in sparse if new[name]}
-    )

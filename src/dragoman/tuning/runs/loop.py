@@ -23,8 +23,8 @@ from dragoman.metrics.metric import Scorer
 from dragoman.tuning.methods.tuner import Tuner
 from dragoman.tuning.problems.evidence import Decoded
 from dragoman.tuning.problems.nbest_evidence import DecodedLists
-from dragoman.tuning.problems.ranges import Ranges, is_share, no_sparse
-from dragoman.tuning.runs.kept import Keep, changed, kept_weights
+from dragoman.tuning.problems.ranges import Ranges, changed, is_share, no_sparse
+from dragoman.tuning.runs.kept import Keep, kept_weights
 from dragoman.tuning.runs.run import Run
 
 Vector = NDArray[np.float64]
