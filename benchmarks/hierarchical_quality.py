@@ -60,6 +60,7 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=["mert", "mira", "pro"], help="methods, or rows of table 2")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--pop-limit", type=int, default=100)
+    parser.add_argument("--passes", type=int, default=8, help="passes of online MIRA over the tuning set")
     parser.add_argument("--phrases", action="store_true", help="phrase-based models, for comparison")
     parser.add_argument("--decisions", action="store_true", help="translate by several decision rules")
     arguments = parser.parse_args()
@@ -76,7 +77,7 @@ def main() -> None:
         trees = features in TREES
         parts = [
             *(decision_part(*decision) for decision in DECISIONS if arguments.decisions),
-            *(method_part(method) for method in arguments.methods),
+            *(method_part(method, arguments.passes) for method in arguments.methods),
             text_part("held_out", "test_2017_mscoco", data, pair, trees=trees),
             text_part("[test]", "test_2016_flickr", data, pair, trees=trees),
             text_part("[test]", "test_2017_mscoco", data, pair, trees=trees),
@@ -96,11 +97,12 @@ def main() -> None:
         report(folder / "out", f"{pair}, {features}")
 
 
-def method_part(name: str) -> str:
+def method_part(name: str, passes: int) -> str:
     """A method with its defaults, or a row of table 2."""
     if name not in ABLATIONS:
         return f'[[method]]\nname = "{name}"\n\n'
-    return f'[[method]]\nname = "{name}"\nuse = "mira-online"\noptions = {{ {ABLATIONS[name]} }}\n\n'
+    options = ", ".join([f"passes = {passes}", *filter(None, [ABLATIONS[name]])])
+    return f'[[method]]\nname = "{name}"\nuse = "mira-online"\noptions = {{ {options} }}\n\n'
 
 
 def decision_part(rule: str, evidence: str) -> str:
