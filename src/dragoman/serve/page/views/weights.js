@@ -1,0 +1,135 @@
+// Weights: a slider for each dense feature. All that the search kept is weighted anew, so that everything moves at once.
+
+import { ask, inTurn, whileBusy, ServiceError } from "../api.js";
+import { picture } from "../derivation.js";
+import { marked } from "../difference.js";
+import { copyText, el, empty, failure, shown } from "../dom.js";
+import { ModelChoice, textField } from "../fields.js";
+import { exchanged, nbestList } from "../nbest.js";
+import { Sliders } from "../sliders.js";
+import { state } from "../state.js";
+import { LinkedWords } from "../words.js";
+
+const SIZE = 12; // of the n-best list
+
+export function weightsView(panel, { models }) {
+  const choice = new ModelChoice(models, () => begin());
+  const source = textField("Sentence", { rows: 2, onInput: () => begin() });
+  const trouble = el("div", { class: "trouble" });
+  const holder = el("div", {});
+  const reset = el("button", { type: "button" }, "Reset");
+  const copy = el("button", { type: "button" }, "Copy as weights.txt");
+  const copied = el("span", { role: "status", class: "note" });
+  const result = el("div", { class: "result" });
+  let sliders = null;
+  let list = null;
+  let first = null; // the answer under the weights that one begins with
+  let open = new Set();
+
+  panel.append(
+    choice.element,
+    el("div", { class: "card" }, source.element, trouble),
+    el(
+      "div",
+      { class: "bench" },
+      el("div", { class: "card" }, el("div", { class: "actions" }, el("h2", {}, "Weights"), reset, copy), copied, holder),
+      result,
+    ),
+  );
+
+  function line() {
+    return source.area.value.trim().split("\n")[0] ?? "";
+  }
+
+  /** Another sentence, model or set of weights: sliders where they belong, and a search. */
+  function begin() {
+    sliders = new Sliders(choice.features.filter((feature) => feature.dense), moved);
+    const kept = Object.entries(state.all("w.")).filter(([, value]) => Number.isFinite(Number(value)));
+    sliders.place(Object.fromEntries(kept.map(([name, value]) => [name, Number(value)])));
+    holder.replaceChildren(sliders.element);
+    first = null;
+    open = new Set();
+    list = null;
+    update();
+  }
+
+  function moved() {
+    state.setAll("w.", sliders.changed());
+    update();
+  }
+
+  const update = inTurn(async () => {
+    const text = line();
+    if (!text) {
+      trouble.replaceChildren();
+      result.replaceChildren(
+        empty(
+          "Move a weight, see the translation change",
+          "Type a sentence. It is searched once; whatever the search kept is then weighted anew with every move of a " +
+            "slider, so that the translation and the order of the candidates change at once.",
+        ),
+      );
+      return;
+    }
+    const [model, values] = [choice.model.name, sliders.values()];
+    const request = (weights) => ask("reweight", { body: { text, model, weights, size: SIZE } });
+    try {
+      await whileBusy(result, async () => {
+        first ??= { text, answer: await request(Object.fromEntries(choice.features.filter((f) => f.dense).map((f) => [f.name, f.weight]))) };
+        const began = performance.now();
+        const answer = await request(values);
+        if (text !== line()) return;
+        trouble.replaceChildren();
+        showAnswer(answer, { ...choice.weights, ...values }, performance.now() - began);
+      });
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      trouble.replaceChildren(failure(error));
+    }
+  });
+
+  function showAnswer(answer, weights, milliseconds) {
+    const before = first.answer.nbest.map((candidate) => candidate.text);
+    const same = answer.text === first.answer.text;
+    const marks = (candidate, place) => {
+      const was = before.indexOf(candidate.text);
+      if (was < 0) return "new";
+      return was === place ? null : was > place ? `▲ ${was - place}` : `▼ ${place - was}`;
+    };
+    const next = nbestList(answer.nbest, weights, { marks, open });
+    if (!list) {
+      list = next;
+      result.replaceChildren(
+        el("div", { class: "card" }, el("h2", {}, "Translation"), el("p", { class: "output", "aria-live": "polite" }), el("p", { class: "note" }), el("div", { class: "drawn" })),
+        el("div", { class: "card" }, el("h2", {}, "Candidates"), list),
+      );
+    } else {
+      list = exchanged(list, next);
+    }
+    result.querySelector(".output").replaceChildren(...marked(answer.text, first.answer.text));
+    const change = same ? "as under the weights it began with" : "words that the first weights did not choose are marked";
+    result.querySelector(".note").textContent =
+      `score ${shown(answer.score)} · weighted anew in ${Math.max(1, Math.round(milliseconds))} ms · ${change}`;
+    const words = new LinkedWords(answer.derivation);
+    result.querySelector(".drawn").replaceChildren(picture(answer.derivation, words));
+  }
+
+  reset.addEventListener("click", () => {
+    sliders.place({});
+    moved();
+  });
+  copy.addEventListener("click", async () => {
+    const weights = { ...choice.weights, ...sliders.values() };
+    await copyText(Object.entries(weights).map(([name, weight]) => `${name} ${weight}\n`).join(""));
+    copied.textContent = "Copied: save it, and give it to --weights.";
+    setTimeout(() => (copied.textContent = ""), 4000);
+  });
+
+  return {
+    show() {
+      choice.show();
+      source.show();
+      begin();
+    },
+  };
+}
