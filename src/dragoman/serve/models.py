@@ -50,6 +50,10 @@ class NamedModel:
             ],
             needs_trees=bool(features_of_trees(model)),
             weight_sets=list(self.weight_sets),
+            set_weights={
+                name: {feature: system.weights.get(feature, 0.0) for feature in [*dense, *others]}
+                for name, system in self.weight_sets.items()
+            },
         )
 
 

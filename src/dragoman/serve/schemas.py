@@ -332,6 +332,7 @@ class ModelInfo(BaseModel):
     features: list[FeatureInfo]
     needs_trees: bool
     weight_sets: list[str]
+    set_weights: dict[str, Features] = Field(description="The weights of each set, for the same features.")
 
 
 class DecisionInfo(BaseModel):

@@ -22,8 +22,11 @@ export function lineStyle(n) {
   return { hue: `hue-${n % 8}`, dashes: DASHES[Math.floor(n / 8) % DASHES.length] };
 }
 
-/** A chart of `series` `{name, points: [[x, y], …], style}`. Pointing at it says what is nearest; so does the table. */
-export function lineChart(series, { x, y, label }) {
+/** A chart of `series` `{name, points: [[x, y], …], style}`. Pointing at it says what is nearest; so does the table.
+ *
+ * With a legend, each line has a button that leaves only it in colour.
+ */
+export function lineChart(series, { x, y, label, legend = false }) {
   const points = series.flatMap((line) => line.points);
   if (!points.length) return el("p", { class: "note" }, "There is nothing to draw yet.");
   const extent = (k) => [Math.min(...points.map((point) => point[k])), Math.max(...points.map((point) => point[k]))];
@@ -46,9 +49,10 @@ export function lineChart(series, { x, y, label }) {
   const dot = svg("circle", { class: "dot", r: 5, cx: -20, cy: -20 });
   for (const line of series) {
     const d = line.points.map(([px, py], i) => `${i ? "L" : "M"}${across(px).toFixed(1)} ${up(py).toFixed(1)}`).join("");
-    shapes.push(svg("path", { class: `line ${line.style.hue}`, d, "stroke-dasharray": line.style.dashes || null }));
-    for (const [px, py] of line.points)
-      shapes.push(svg("circle", { class: `point ${line.style.hue}`, cx: across(px), cy: up(py), r: 2.6 }));
+    const dots = line.points.map(([px, py]) => svg("circle", { class: "point", cx: across(px), cy: up(py), r: 2.6 }));
+    shapes.push(
+      svg("g", { class: `series ${line.style.hue}` }, svg("path", { class: "line", d, "stroke-dasharray": line.style.dashes || null }), dots),
+    );
   }
   shapes.push(dot);
   const image = svg("svg", { class: "chart", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label }, shapes);
@@ -61,7 +65,41 @@ export function lineChart(series, { x, y, label }) {
     dot.setAttribute("cy", up(near.point[1]));
     said.textContent = `${near.name}: ${shown(near.point[1])} at ${x} ${near.point[0]}`;
   });
-  return el("figure", { class: "plot" }, said, image, asTable(series, x));
+  return el("figure", { class: "plot" }, legend ? legendOf(series, image) : null, said, image, asTable(series, x));
+}
+
+function legendOf(series, image) {
+  const groups = () => [...image.querySelectorAll(".series")];
+  let chosen = null;
+  const leave = (only) => groups().forEach((group, i) => group.classList.toggle("faded", only !== null && i !== only));
+  const buttons = series.map((line, i) =>
+    el(
+      "button",
+      {
+        type: "button",
+        class: "plain key-entry",
+        "aria-pressed": "false",
+        on: {
+          pointerenter: () => leave(i),
+          pointerleave: () => leave(chosen),
+          click: () => {
+            chosen = chosen === i ? null : i;
+            buttons.forEach((button, k) => button.setAttribute("aria-pressed", String(k === chosen)));
+            leave(chosen);
+          },
+        },
+      },
+      swatch(line.style),
+      line.name,
+    ),
+  );
+  return el("div", { class: "legend", role: "group", "aria-label": "Lines" }, buttons);
+}
+
+/** A little line in the style of a line. */
+export function swatch(style) {
+  const line = svg("line", { class: "line", x1: 0, x2: 22, y1: 5, y2: 5, "stroke-dasharray": style.dashes || null });
+  return svg("svg", { class: `line-swatch ${style.hue}`, width: 22, height: 10, "aria-hidden": "true" }, line);
 }
 
 function nearest(series, distance) {

@@ -6,7 +6,9 @@ const GROUPS = {
   lr: "Reordering model",
   penalties: "Counts and penalties",
   mix: "Shares of a mixture",
+  other: "Other features",
 };
+const PENALTIES = ["distortion", "word_penalty", "phrase_penalty", "rule_penalty", "glue", "unknown_word"];
 
 const MEANINGS = {
   bwd: "ln p(source | target)",
@@ -46,7 +48,8 @@ export function meaning(name) {
 /** The group of a feature of which nothing is known but its name. */
 export function groupOf(name) {
   if (name.includes(".")) return name.slice(0, name.indexOf("."));
-  return /^lm\d*$/.test(name) ? "lm" : "penalties";
+  if (PENALTIES.includes(name)) return "penalties";
+  return /^[tl]m\d*$/.test(name) ? name : "other";
 }
 
 /** Features by group, groups in the order in which they first come. */

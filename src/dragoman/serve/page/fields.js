@@ -14,7 +14,7 @@ export function field(label, control, hint) {
 
 /** A field for text that grows with it; `onInput` is called after a pause. */
 export function textField(label, { name = "text", placeholder = "", rows = 3, onInput }) {
-  const area = el("textarea", { rows, placeholder, spellcheck: "false", autocapitalize: "off", "data-setting": name });
+  const area = el("textarea", { rows, vars: { "--rows": String(rows) }, placeholder, spellcheck: "false", autocapitalize: "off", "data-setting": name });
   const pause = debounced(() => onInput(area.value), PAUSE);
   area.addEventListener("input", () => {
     state.set({ [name]: area.value });

@@ -13,10 +13,10 @@ export function contributions(features, weights) {
     .sort((a, b) => Math.abs(b.contribution) - Math.abs(a.contribution));
 }
 
-function byGroup(features, weights) {
+function byGroup(features, weights, by) {
   const sums = new Map();
   for (const { name, contribution } of contributions(features, weights))
-    sums.set(groupOf(name), (sums.get(groupOf(name)) ?? 0) + contribution);
+    sums.set(by(name), (sums.get(by(name)) ?? 0) + contribution);
   return sums;
 }
 
@@ -25,8 +25,8 @@ function byGroup(features, weights) {
  * What all of them share goes out, and the lengths of the bars still tell the order: the losses of a candidate add up
  * to a constant minus its score.
  */
-export function losses(candidates, weights) {
-  const sums = candidates.map((candidate) => byGroup(candidate.features, weights));
+export function losses(candidates, weights, by) {
+  const sums = candidates.map((candidate) => byGroup(candidate.features, weights, by));
   const groups = [...new Set(sums.flatMap((some) => [...some.keys()]))].sort();
   const best = new Map(groups.map((group) => [group, Math.max(...sums.map((some) => some.get(group) ?? 0))]));
   return {
@@ -37,16 +37,16 @@ export function losses(candidates, weights) {
 
 /** The list as an element.
  *
- * `marks` gives words to put beside a candidate (its old place, say). `open` has the texts of those whose contributions
- * are seen, and is kept up to date, so that a list that takes the place of this one can look the same.
+ * `marks` gives words to put before a candidate (how far it moved, say). `open` has the texts of those whose contributions
+ * are seen, and is kept up to date, so that a list that takes the place of this one can look the same. `by` gives the group of a feature.
  */
-export function nbestList(candidates, weights, { marks = () => null, open = new Set(), limit = 50 } = {}) {
+export function nbestList(candidates, weights, { marks = null, open = new Set(), by = groupOf, limit = 50 } = {}) {
   const some = candidates.slice(0, limit);
-  const { groups, rows } = losses(some, weights);
+  const { groups, rows } = losses(some, weights, by);
   const longest = Math.max(...rows.map((row) => row.reduce((a, b) => a + b, 0)), 1e-9);
   const used = groups.map((_, g) => rows.some((row) => row[g] > 1e-9));
   const items = some.map((candidate, i) =>
-    item(candidate, weights, open, { loss: rows[i], groups, longest, mark: marks(candidate, i) }),
+    item(candidate, weights, open, { loss: rows[i], groups, longest, mark: marks?.(candidate, i) }),
   );
   return el(
     "div",
@@ -54,12 +54,12 @@ export function nbestList(candidates, weights, { marks = () => null, open = new 
     el(
       "p",
       { class: "legend" },
-      "Bars: what a candidate loses against the best in each group. ",
+      "Bars: what a candidate loses against the best in each group; the shortest wins. ",
       groups.map((group, g) =>
         used[g] ? el("span", { class: "key-entry" }, el("i", { class: `swatch hue-${g % 8}` }), groupTitle(group)) : null,
       ),
     ),
-    el("ol", { class: "candidates" }, items),
+    el("ol", { class: marks ? "candidates with-moves" : "candidates" }, items),
     candidates.length > limit ? el("p", { class: "note" }, `${candidates.length - limit} more are not shown.`) : null,
   );
 }
@@ -79,7 +79,8 @@ function item(candidate, weights, open, { loss, groups, longest, mark }) {
   const button = el(
     "button",
     { type: "button", class: "candidate", "aria-expanded": "false", "aria-controls": id },
-    el("span", { class: "candidate-text" }, candidate.text || "∅", mark ? el("span", { class: "mark" }, mark) : null),
+    mark === undefined ? null : el("span", { class: "moved" }, mark ?? ""),
+    el("span", { class: "candidate-text" }, candidate.text || "∅"),
     bar,
     el("span", { class: "number" }, shown(candidate.score)),
   );

@@ -71,6 +71,11 @@ export class Sliders {
     return Object.fromEntries([...this.rows].map(([name, { value }]) => [name, value]));
   }
 
+  /** All weights as they were at first. */
+  initial() {
+    return Object.fromEntries(this.features.map(({ name, weight }) => [name, weight]));
+  }
+
   /** Those that are not what they were at first. */
   changed() {
     return Object.fromEntries(

@@ -97,6 +97,7 @@ function drawSide(rule, side, { tokens, columns, lines, heights, rows, tints, wo
   const line = lines[side];
   const bar = side === "source" ? line + (BOX - BAR) / 2 - height * ROW : line + (BOX - BAR) / 2 + height * ROW;
   const [from, to] = [places[begin][0], places[end - 1][1]];
+  if (height === 0) group.append(svg("rect", { class: "own", x: from, y: line, width: to - from, height: BOX, rx: 5 }));
   for (const symbol of symbolsOf(rule, side)) {
     if (symbol.child) {
       const [first, last] = symbol.child[side];
@@ -117,7 +118,7 @@ function drawSide(rule, side, { tokens, columns, lines, heights, rows, tints, wo
         svg("text", { class: "small-word", x: middle, y: bar + BAR / 2, "font-size": SMALL }, tokens[side][symbol.word]),
       );
     }
-    group.append(svg("rect", { class: "own", x: a, y: line, width: b - a, height: BOX, rx: 5 }));
+    if (height > 0) group.append(svg("rect", { class: "own", x: a, y: line, width: b - a, height: BOX, rx: 5 }));
     group.append(
       words.add(
         side,

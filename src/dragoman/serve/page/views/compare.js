@@ -5,6 +5,7 @@ import { marked } from "../difference.js";
 import { el, empty, failure, shown } from "../dom.js";
 import { ModelChoice, textField } from "../fields.js";
 
+const FEWEST = 20; // lines of which a test says anything
 const linesOf = (text) => text.split("\n").map((line) => line.trim()).filter((line) => line);
 
 export function compareView(panel, { models, metrics }) {
@@ -63,8 +64,7 @@ export function compareView(panel, { models, metrics }) {
     const differing = outputs.filter((text, i) => text !== others[i]).length;
     const head = `${differing} of ${texts.length} ${texts.length === 1 ? "line differs" : "lines differ"}`;
     result.replaceChildren(
-      el("p", { class: "note" }, head),
-      scores ? summary(scores) : "",
+      el("div", { class: "card scroll" }, el("p", {}, head), scores ? summary(scores, texts.length) : null),
       ...texts.map((text, i) =>
         el(
           "article",
@@ -98,28 +98,24 @@ export function compareView(panel, { models, metrics }) {
     return el("span", { class: better ? "chip better" : "chip" }, `${score.metric} ${shown(mine, 1)}`);
   }
 
-  function summary({ scores, others, comparisons }) {
+  function summary({ scores, others, comparisons }, lines) {
     const rows = scores.map((score, k) => {
-      const test = comparisons?.find((some) => some.metric === score.metric);
+      const test = lines < FEWEST ? null : comparisons?.find((some) => some.metric === score.metric);
       return el(
         "tr",
         {},
         el("th", { scope: "row" }, score.metric),
         el("td", {}, shown(score.score, 2)),
         el("td", {}, shown(others[k].score, 2)),
-        el("td", {}, test ? `p = ${shown(test.p_bootstrap)}` : "–"),
+        el("td", {}, test ? `p = ${shown(test.p_bootstrap)}` : "too few lines"),
       );
     });
     const head = ["whole text", sides[0].title, sides[1].title, "paired bootstrap"];
     return el(
-      "div",
-      { class: "card scroll" },
-      el(
-        "table",
-        { class: "numbers" },
-        el("thead", {}, el("tr", {}, head.map((title) => el("th", { scope: "col" }, title)))),
-        el("tbody", {}, rows),
-      ),
+      "table",
+      { class: "numbers" },
+      el("thead", {}, el("tr", {}, head.map((title) => el("th", { scope: "col" }, title)))),
+      el("tbody", {}, rows),
     );
   }
 

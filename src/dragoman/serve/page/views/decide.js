@@ -1,6 +1,7 @@
 // Decide: how probable the translations of a sentence are by some evidence, and what each decision rule makes of it.
 
 import { ask, debounced, latest, whileBusy } from "../api.js";
+import { marked } from "../difference.js";
 import { el, empty, failure, freshId, shown } from "../dom.js";
 import { ModelChoice, textField } from "../fields.js";
 import { state } from "../state.js";
@@ -92,6 +93,7 @@ export function decideView(panel, { models }) {
     const candidates = answer.candidates.slice(0, SHOWN);
     const most = Math.max(...candidates.map((candidate) => candidate.probability), 1e-12);
     const chose = (text) => answer.choices.filter((made) => made.text === text).map((made) => made.decision);
+    const usual = answer.choices.find((one) => one.decision === "max-derivation")?.text;
     const rest = 1 - candidates.reduce((sum, candidate) => sum + candidate.probability, 0);
     const rows = candidates.map(({ text, probability }) =>
       el(
@@ -110,16 +112,16 @@ export function decideView(panel, { models }) {
         el("ol", { class: "candidates" }, rows),
         rest > 0.0005 ? el("p", { class: "note" }, `All others together: ${percent(rest)}.`) : null,
       ),
-      el("div", { class: "card" }, el("h2", {}, "What each rule chooses"), el("dl", { class: "choices-made" }, answer.choices.map(made))),
+      el("div", { class: "card" }, el("h2", {}, "What each rule chooses"), el("dl", { class: "choices-made" }, answer.choices.map((one) => made(one, usual)))),
     );
   }
 
-  function made({ decision, text, refused, evidence }) {
+  function made({ decision, text, refused, evidence }, usual) {
     return el(
       "div",
       { class: refused ? "refused" : null },
       el("dt", {}, decision, evidence ? el("small", {}, ` by ${EVIDENCE[evidence][0].toLowerCase()}`) : null),
-      el("dd", {}, refused ?? (text || "∅")),
+      el("dd", {}, refused ?? (usual && text !== usual ? marked(text, usual) : text || "∅")),
     );
   }
 

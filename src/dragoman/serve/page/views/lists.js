@@ -8,11 +8,11 @@ import { nbestList } from "../nbest.js";
 import { Sliders } from "../sliders.js";
 
 const EXAMPLE = [
-  "0 ||| the house is blue ||| lm= -9.1 tm= -2.0 words= 4 ||| -8.3",
-  "0 ||| the blue house is ||| lm= -12.4 tm= -1.2 words= 4 ||| -9.2",
-  "0 ||| blue is the house ||| lm= -11.0 tm= -1.9 words= 4 ||| -9.7",
-  "1 ||| a small cat sleeps ||| lm= -8.8 tm= -3.1 words= 4 ||| -8.9",
-  "1 ||| a small cat is sleeping ||| lm= -8.2 tm= -4.0 words= 5 ||| -9.1",
+  "0 ||| the house is blue ||| lm= -9.1 tm= -2.0 words= 4 ||| -4.95",
+  "0 ||| blue is the house ||| lm= -11.0 tm= -1.9 words= 4 ||| -5.82",
+  "0 ||| the blue house is ||| lm= -12.4 tm= -1.2 words= 4 ||| -5.96",
+  "1 ||| a small cat sleeps ||| lm= -8.8 tm= -3.1 words= 4 ||| -5.68",
+  "1 ||| a small cat is sleeping ||| lm= -8.2 tm= -4.0 words= 5 ||| -5.8",
   "",
 ].join("\n");
 
@@ -36,6 +36,9 @@ export function listsView(panel, { formats }) {
   let answer = null;
   let sliders = null;
   let at = 0;
+  let open = new Set();
+  // A few features are seen one by one.
+  const by = (name) => (sliders.features.length <= 8 ? name : groupOf(name));
 
   function teach() {
     const example = el("button", { type: "button" }, "Try it with five lines");
@@ -59,8 +62,10 @@ export function listsView(panel, { formats }) {
     if (error) return;
     answer = found;
     at = 0;
+    open = new Set();
     const names = Object.keys(answer.weights);
-    sliders = new Sliders(names.map((feature) => ({ name: feature, group: groupOf(feature), weight: answer.weights[feature] })), draw);
+    const weightOf = (name_) => Number(answer.weights[name_].toFixed(4));
+    sliders = new Sliders(names.map((feature) => ({ name: feature, group: groupOf(feature), weight: weightOf(feature) })), draw);
     showLists();
   }
 
@@ -109,7 +114,7 @@ export function listsView(panel, { formats }) {
     const { id } = answer.lists[at];
     position.textContent = `${at + 1} of ${answer.lists.length}${String(id) === String(at) ? "" : ` (${id})`}`;
     const marks = ({ was }, place) => (was === place ? null : was > place ? `▲ ${was - place}` : `▼ ${place - was}`);
-    candidates.replaceChildren(nbestList(reranked(answer.lists[at], weights), weights, { marks }));
+    candidates.replaceChildren(nbestList(reranked(answer.lists[at], weights), weights, { marks, open, by }));
     const changed = answer.lists.filter((list) => reranked(list, weights)[0]?.was).length;
     summary.textContent = `${answer.format}: ${answer.lists.length} lists; under these weights another candidate is best in ${changed}.`;
   }

@@ -1,7 +1,7 @@
 // Runs: the learning curves of all runs in the folder, live while they go on, and the weights of one by iteration.
 
 import { ServiceError, ask, askBlob, events, latest, named, whileBusy } from "../api.js";
-import { lineChart, lineStyle } from "../chart.js";
+import { lineChart, lineStyle, swatch } from "../chart.js";
 import { el, empty, failure, shown } from "../dom.js";
 import { state } from "../state.js";
 
@@ -101,7 +101,7 @@ export function runsView(panel) {
       "li",
       { class: state.get("run") === run.name ? "chosen" : null },
       box,
-      el("i", { class: `swatch ${style(run.name).hue}` }),
+      swatch(style(run.name)),
       el("button", { type: "button", class: "plain run-name", on: { click: () => choose(run.name) } }, run.name),
       el("small", {}, going ? el("span", { class: "live" }, "going on ") : null, facts.filter(Boolean).join(" · ")),
       report,
@@ -135,17 +135,15 @@ export function runsView(panel) {
     const names = Object.keys(run.weights[0] ?? {});
     const lines = names.map((name, i) => ({
       name,
-      points: run.weights.map((weights, k) => [k, weights[name] ?? 0]),
+      points: run.weights.map((weights, k) => [k + 1, weights[name] ?? 0]), // measured in the next iteration
       style: lineStyle(i),
     }));
-    const legend = names.map((name, i) => el("span", { class: "key-entry" }, el("i", { class: `swatch ${lineStyle(i).hue}` }), name));
     one.replaceChildren(
       el(
         "div",
         { class: "card" },
         el("h2", {}, `Weights of ${run.name} by iteration`),
-        el("p", { class: "legend" }, legend),
-        lineChart(lines, { x: "iteration", y: "weight", label: `Weights of ${run.name} by iteration` }),
+        lineChart(lines, { x: "iteration", y: "weight", label: `Weights of ${run.name} by iteration`, legend: true }),
         el("details", {}, el("summary", {}, "How it was made"), el("pre", { class: "scroll" }, JSON.stringify(run.options, null, 2))),
       ),
     );

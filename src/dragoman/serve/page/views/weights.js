@@ -12,11 +12,14 @@ import { LinkedWords } from "../words.js";
 
 const SIZE = 12; // of the n-best list
 
+// Shares of a mixture change the features of what the search kept, not their weights.
+const canMove = (feature) => feature.dense && feature.group !== "mix";
+
 export function weightsView(panel, { models }) {
   const choice = new ModelChoice(models, () => begin());
   const source = textField("Sentence", { rows: 2, onInput: () => begin() });
   const trouble = el("div", { class: "trouble" });
-  const holder = el("div", {});
+  const holder = el("div", { class: "holder" });
   const reset = el("button", { type: "button" }, "Reset");
   const copy = el("button", { type: "button" }, "Copy as weights.txt");
   const copied = el("span", { role: "status", class: "note" });
@@ -43,7 +46,7 @@ export function weightsView(panel, { models }) {
 
   /** Another sentence, model or set of weights: sliders where they belong, and a search. */
   function begin() {
-    sliders = new Sliders(choice.features.filter((feature) => feature.dense), moved);
+    sliders = new Sliders(choice.features.filter(canMove), moved);
     const kept = Object.entries(state.all("w.")).filter(([, value]) => Number.isFinite(Number(value)));
     sliders.place(Object.fromEntries(kept.map(([name, value]) => [name, Number(value)])));
     holder.replaceChildren(sliders.element);
@@ -75,7 +78,7 @@ export function weightsView(panel, { models }) {
     const request = (weights) => ask("reweight", { body: { text, model, weights, size: SIZE } });
     try {
       await whileBusy(result, async () => {
-        first ??= { text, answer: await request(Object.fromEntries(choice.features.filter((f) => f.dense).map((f) => [f.name, f.weight]))) };
+        first ??= { answer: await request(sliders.initial()) };
         const began = performance.now();
         const answer = await request(values);
         if (text !== line()) return;
