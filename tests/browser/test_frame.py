@@ -38,7 +38,7 @@ def test_tabs_by_keyboard_alone(at):
     expect(page.locator("#theme")).to_be_focused()
     # The sentence went along, and the way back is open.
     page.get_by_role("tab", name="Weights").click()
-    expect(page.get_by_label("Sentence")).to_have_value(SENTENCE)
+    expect(page.locator("#view-weights").get_by_label("Sentence")).to_have_value(SENTENCE)
     page.go_back()
     expect(page.get_by_role("tab", name="Translate")).to_have_attribute("aria-selected", "true")
 

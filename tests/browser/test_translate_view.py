@@ -125,7 +125,7 @@ def test_an_answer_that_comes_too_late_is_never_shown(visit):
 
 def test_markup_in_a_text_is_text(at):
     page = at("translate", text="<img src=x onerror=alert(1)> dort")
-    expect(page.locator(".output")).to_contain_text("<img")
+    expect(page.locator(".output")).to_contain_text("onerror")
     assert page.locator("main img").count() == 0
 
 

@@ -27,13 +27,13 @@ def test_a_slider_changes_the_translation_by_weighting_anew(visit, answers):
     output = page.locator("#view-weights .output")
     expect(output).to_have_text("A woman sleeps near the river.")
     assert page.get_by_role("slider").count() == 15
-    slider = page.get_by_role("slider", name="word_penalty")
+    slider = page.get_by_role("slider", name="lm")
     slider.focus()
-    page.keyboard.press("End")
+    page.keyboard.press("Home")
     expect(output).not_to_have_text("A woman sleeps near the river.")
     expect(page.locator("#view-weights .moved", has_text="▲").first).to_be_visible()
     expect(output.locator("mark").first).to_be_visible()
-    assert "w.word_penalty=" in page.url
+    assert "w.lm=" in page.url
     assert [response.json()["searched"] for response in heard[1:]] == [False] * (len(heard) - 1)
     # What is shown is what the service says under these weights.
     shown = heard[-1].json()
@@ -41,7 +41,7 @@ def test_a_slider_changes_the_translation_by_weighting_anew(visit, answers):
     assert page.locator(".candidate-text").all_inner_texts() == [one["text"] for one in shown["nbest"]]
     page.get_by_role("button", name="Reset").click()
     expect(output).to_have_text("A woman sleeps near the river.")
-    assert "w.word_penalty" not in page.url
+    assert "w.lm" not in page.url
 
 
 def test_weights_are_copied_as_a_file_that_can_be_read(visit, tmp_path, folder):

@@ -25,9 +25,7 @@ export function weightsView(panel, { models }) {
   const copied = el("span", { role: "status", class: "note" });
   const result = el("div", { class: "result" });
   let sliders = null;
-  let list = null;
-  let first = null; // the answer under the weights that one begins with
-  let open = new Set();
+  let now = null; // what belongs to one sentence, model and set of weights
 
   panel.append(
     choice.element,
@@ -50,9 +48,7 @@ export function weightsView(panel, { models }) {
     const kept = Object.entries(state.all("w.")).filter(([, value]) => Number.isFinite(Number(value)));
     sliders.place(Object.fromEntries(kept.map(([name, value]) => [name, Number(value)])));
     holder.replaceChildren(sliders.element);
-    first = null;
-    open = new Set();
-    list = null;
+    now = { sliders, first: null, list: null, open: new Set() };
     update();
   }
 
@@ -74,42 +70,42 @@ export function weightsView(panel, { models }) {
       );
       return;
     }
-    const [model, values] = [choice.model.name, sliders.values()];
+    const [mine, model, values] = [now, choice.model.name, sliders.values()];
     const request = (weights) => ask("reweight", { body: { text, model, weights, size: SIZE } });
     try {
       await whileBusy(result, async () => {
-        first ??= { answer: await request(sliders.initial()) };
+        mine.first ??= await request(mine.sliders.initial());
         const began = performance.now();
         const answer = await request(values);
-        if (text !== line()) return;
+        if (mine !== now) return; // another sentence waits for its turn
         trouble.replaceChildren();
         showAnswer(answer, { ...choice.weights, ...values }, performance.now() - began);
       });
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
-      trouble.replaceChildren(failure(error));
+      if (mine === now) trouble.replaceChildren(failure(error));
     }
   });
 
   function showAnswer(answer, weights, milliseconds) {
-    const before = first.answer.nbest.map((candidate) => candidate.text);
-    const same = answer.text === first.answer.text;
+    const before = now.first.nbest.map((candidate) => candidate.text);
+    const same = answer.text === now.first.text;
     const marks = (candidate, place) => {
       const was = before.indexOf(candidate.text);
       if (was < 0) return "new";
       return was === place ? null : was > place ? `▲ ${was - place}` : `▼ ${place - was}`;
     };
-    const next = nbestList(answer.nbest, weights, { marks, open });
-    if (!list) {
-      list = next;
+    const next = nbestList(answer.nbest, weights, { marks, open: now.open });
+    if (!now.list) {
+      now.list = next;
       result.replaceChildren(
         el("div", { class: "card" }, el("h2", {}, "Translation"), el("p", { class: "output", "aria-live": "polite" }), el("p", { class: "note" }), el("div", { class: "drawn" })),
-        el("div", { class: "card" }, el("h2", {}, "Candidates"), list),
+        el("div", { class: "card" }, el("h2", {}, "Candidates"), now.list),
       );
     } else {
-      list = exchanged(list, next);
+      now.list = exchanged(now.list, next);
     }
-    result.querySelector(".output").replaceChildren(...marked(answer.text, first.answer.text));
+    result.querySelector(".output").replaceChildren(...marked(answer.text, now.first.text));
     const change = same ? "as under the weights it began with" : "words that the first weights did not choose are marked";
     result.querySelector(".note").textContent =
       `score ${shown(answer.score)} · weighted anew in ${Math.max(1, Math.round(milliseconds))} ms · ${change}`;
