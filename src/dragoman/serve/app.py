@@ -123,8 +123,8 @@ def _add_errors(app: FastAPI) -> None:
         assert isinstance(error, HTTPException)
         return shaped(request, RequestError(error.status_code, _VERBS.get(error.status_code, str(error.detail))))
 
-    for kind in (RequestError, DragomanError):
-        app.add_exception_handler(kind, refused)
-    for kind in (RequestValidationError, ValidationError):
-        app.add_exception_handler(kind, invalid)
+    app.add_exception_handler(RequestError, refused)
+    app.add_exception_handler(DragomanError, refused)
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(ValidationError, invalid)
     app.add_exception_handler(HTTPException, of_http)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dragoman.core.errors import DragomanError
+from dragoman.core.errors import DragomanError, UsageError
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.weights import Weights
 from dragoman.decision import RULES
@@ -43,7 +43,10 @@ def reweighted(
     model: Model, kept: KeptGraph, source: Source, weights: Weights, size: int, prepared: bool
 ) -> dict[str, Any]:
     """The best derivation and the best hypotheses of a hypergraph under other weights."""
-    graph = kept.graph.reweighted(weights)
+    with np.errstate(over="ignore", invalid="ignore"):  # which we look for
+        graph = kept.graph.reweighted(weights)
+    if not np.isfinite(graph.scores).all():
+        raise UsageError("under these weights there are scores that are not finite; expected smaller weights")
     best = best_derivation(graph)
     translation = kept.search.derivation(0, best.edges, best.score)
     (text,) = model.preparation(prepared=prepared).restore([translation.text], [source.line])

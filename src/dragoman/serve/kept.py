@@ -6,8 +6,9 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
+from numpy.typing import NDArray
 
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.search.searched import Searched
@@ -24,12 +25,12 @@ class KeptGraph:
     def size(self) -> int:
         """About how many bytes it takes: what the search found is about as large as its hypergraph without features."""
         graph, rows = self.graph, self.graph.features
-        own = [graph.first_edge, graph.tails, graph.template_ids, graph.spans, graph.scores, graph.templates.values]
-        features = [] if rows is None else [rows.offsets, rows.ids, rows.values]
-        return 2 * _bytes(own) + _bytes(features)
+        own = (graph.first_edge, graph.tails, graph.template_ids, graph.spans, graph.scores, graph.templates.values)
+        features = () if rows is None else (rows.offsets, rows.ids, rows.values)
+        return 2 * _bytes(*own) + _bytes(*features)
 
 
-def _bytes(arrays: list[np.ndarray]) -> int:  # type: ignore[type-arg]
+def _bytes(*arrays: NDArray[Any]) -> int:
     return sum(array.nbytes for array in arrays)
 
 

@@ -69,10 +69,7 @@ def routes(service: Service) -> APIRouter:
     @router.post("/sample", response_model=schemas.SampleAnswer)
     async def sample(asked: schemas.SampleRequest) -> Response:
         """Draw derivations of a sentence from the model's distribution."""
-        total = asked.samples * asked.chains
-        service.check_size(
-            "the number of samples of all chains", total + asked.burn_in * asked.chains, service.limits.samples
-        )
+        service.check_samples(asked.samples, chains=asked.chains, burn_in=asked.burn_in)
         found = await service.slow.run(partial(drawn, alone(asked), source_of(asked), asked))
         return answer({"model": service.shelf.get(asked.model).name, "source": asked.text, "derivations": found})
 
@@ -80,7 +77,7 @@ def routes(service: Service) -> APIRouter:
     async def posterior_of(asked: schemas.PosteriorRequest) -> Response:
         """Weigh the translations of a sentence against each other, and say what each decision rule chooses."""
         service.check_size("size", asked.size, service.limits.nbest)
-        service.check_size("samples", 2 * asked.samples, service.limits.samples)
+        service.check_samples(asked.samples)
         found = await service.slow.run(partial(posterior, alone(asked), source_of(asked), asked))
         return answer({"model": service.shelf.get(asked.model).name, "source": asked.text, **found})
 

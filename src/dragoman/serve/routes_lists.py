@@ -60,7 +60,7 @@ def routes(service: Service) -> APIRouter:
             metric_without_files(metric)
         several = [asked.references] if isinstance(asked.references[0], str) else asked.references
         for text in (asked.outputs, asked.others or [], *several):
-            service.check_lines(text)  # type: ignore[arg-type]
+            service.check_lines(text)
         service.check_size("the number of metrics", len(asked.metrics), 10)
         service.check_size("the number of references", len(several), 20)
         service.check_size("resamples", asked.resamples, 10_000)

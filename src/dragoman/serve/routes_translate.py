@@ -88,14 +88,14 @@ async def decided(
     options = {**(asked.options or {}), **({} if asked.scale is None else {"scale": asked.scale})}
     assert asked.decision is not None
     rule_without_files(asked.decision, options)
-    service.check_size("samples", asked.samples, service.limits.samples)
+    service.check_samples(asked.samples)
     if not sources:
         return []
     system = model.weighted(asked.weights).with_threads(1)
     trees = [source.tree for source in sources if source.tree is not None]
-    return await service.slow.run(
-        partial(
-            system.translate,
+
+    def work() -> list[str]:
+        return system.translate(
             [source.line for source in sources],
             decision=asked.decision,
             evidence=asked.evidence,
@@ -105,7 +105,8 @@ async def decided(
             prepared=asked.prepared,
             **options,
         )
-    )
+
+    return await service.slow.run(work)
 
 
 def _texts(asked: schemas.TranslateRequest) -> list[str]:

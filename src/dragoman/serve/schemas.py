@@ -27,14 +27,14 @@ class OfModel(Asked):
 
     model: Name = None
     weights: WeightsBy = None
-    prepared: bool = Field(False, description="The text is tokenised (and lower-cased) already.")
+    prepared: bool = Field(default=False, description="The text is tokenised (and lower-cased) already.")
 
 
 class OfSentence(OfModel):
     """A request about one sentence."""
 
     text: Text
-    tree: str | None = Field(None, description="Its tree in Penn brackets, if the model looks at trees.")
+    tree: str | None = Field(default=None, description="Its tree in Penn brackets, if the model looks at trees.")
 
 
 class TranslateRequest(OfModel):
@@ -50,15 +50,21 @@ class TranslateRequest(OfModel):
     )
     text: Text | None = None
     texts: list[str] | None = None
-    split: bool = Field(True, description="Split lines into sentences; without it, a line is one, as in the command.")
-    decision: str | None = Field(None, description="A decision rule; by default the best derivation's string.")
-    evidence: EvidenceKind | None = Field(None, description="What the rule decides by; by default what suits it best.")
-    scale: FiniteFloat | None = Field(None, description="The rule's option of that name.")
-    options: dict[str, str | bool | int | FiniteFloat] | None = Field(None, description="More options of the rule.")
-    samples: int = Field(1000, ge=1, description="Samples a chain, where samples are the evidence.")
-    seed: int = Field(1, ge=0, lt=2**63, description="Of samples.")
-    nbest: int = Field(0, ge=0, description="So many best hypotheses of each sentence beside its translation.")
-    details: bool = Field(False, description="Say how each sentence was translated.")
+    split: bool = Field(
+        default=True, description="Split lines into sentences; without it, a line is one, as in the command."
+    )
+    decision: str | None = Field(default=None, description="A decision rule; by default the best derivation's string.")
+    evidence: EvidenceKind | None = Field(
+        default=None, description="What the rule decides by; by default what suits it best."
+    )
+    scale: FiniteFloat | None = Field(default=None, description="The rule's option of that name.")
+    options: dict[str, str | bool | int | FiniteFloat] | None = Field(
+        default=None, description="More options of the rule."
+    )
+    samples: int = Field(default=1000, ge=1, description="Samples a chain, where samples are the evidence.")
+    seed: int = Field(default=1, ge=0, lt=2**63, description="Of samples.")
+    nbest: int = Field(default=0, ge=0, description="So many best hypotheses of each sentence beside its translation.")
+    details: bool = Field(default=False, description="Say how each sentence was translated.")
     trees: list[str] | None = Field(
         None, description="A tree for each line of the texts, for models that look at them."
     )
@@ -102,8 +108,8 @@ class TranslateAnswer(BaseModel):
 class NBestRequest(OfSentence):
     """One sentence whose best hypotheses are wanted."""
 
-    size: int = Field(10, ge=1)
-    distinct: bool = Field(True, description="Only different strings.")
+    size: int = Field(default=10, ge=1)
+    distinct: bool = Field(default=True, description="Only different strings.")
 
 
 class NBestAnswer(BaseModel):
@@ -118,7 +124,7 @@ class NBestAnswer(BaseModel):
 class ReweightRequest(OfSentence):
     """A sentence under other weights; its hypergraph is kept from the first request on."""
 
-    size: int = Field(10, ge=1)
+    size: int = Field(default=10, ge=1)
 
 
 class ReweightAnswer(BaseModel):
@@ -148,11 +154,11 @@ class HypergraphAnswer(BaseModel):
 class SampleRequest(OfSentence):
     """One sentence whose derivations are to be drawn."""
 
-    samples: int = Field(1000, ge=1, description="Samples a chain.")
-    chains: int = Field(2, ge=1)
-    temperature: FiniteFloat = Field(1.0, ge=1e-6)
-    burn_in: int = Field(100, ge=0)
-    seed: int = Field(1, ge=0, lt=2**63)
+    samples: int = Field(default=1000, ge=1, description="Samples a chain.")
+    chains: int = Field(default=2, ge=1)
+    temperature: FiniteFloat = Field(default=1.0, ge=1e-6)
+    burn_in: int = Field(default=100, ge=0)
+    seed: int = Field(default=1, ge=0, lt=2**63)
 
 
 class Drawn(BaseModel):
@@ -177,10 +183,14 @@ class PosteriorRequest(OfSentence):
 
     evidence: EvidenceKind = "nbest"
     scale: Annotated[FiniteFloat, Field(gt=0, le=1000)] = 1.0
-    decisions: list[str] | None = Field(None, description="Rules that are to choose; all that take the evidence.")
-    size: int = Field(1000, ge=1, description="Derivations in n-best lists, and of hypergraphs those that are shown.")
-    samples: int = Field(1000, ge=1, description="Samples a chain.")
-    seed: int = Field(1, ge=0, lt=2**63)
+    decisions: list[str] | None = Field(
+        default=None, description="Rules that are to choose; all that take the evidence."
+    )
+    size: int = Field(
+        default=1000, ge=1, description="Derivations in n-best lists, and of hypergraphs those that are shown."
+    )
+    samples: int = Field(default=1000, ge=1, description="Samples a chain.")
+    seed: int = Field(default=1, ge=0, lt=2**63)
 
 
 class Candidate(BaseModel):
@@ -217,10 +227,10 @@ class ScoreRequest(Asked):
     )
     outputs: list[str] = Field(min_length=1)
     references: list[str] | list[list[str]] = Field(min_length=1, description="Lines, or several references' lines.")
-    metrics: list[str] = Field(["bleu", "chrf"], min_length=1)
+    metrics: list[str] = Field(default=["bleu", "chrf"], min_length=1)
     others: list[str] | None = None
-    resamples: int = Field(1000, ge=0)
-    seed: int = Field(0, ge=0, lt=2**63)
+    resamples: int = Field(default=1000, ge=0)
+    seed: int = Field(default=0, ge=0, lt=2**63)
 
 
 class MetricScore(BaseModel):
@@ -256,7 +266,7 @@ class ListsRequest(Asked):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"content": "0 ||| a cat ||| lm= -2 ||| -1\n"}]})
     content: str = Field(min_length=1, description="The text of an n-best file.")
-    format: str | None = Field(None, description="One of the formats by name; by default what it looks like.")
+    format: str | None = Field(default=None, description="One of the formats by name; by default what it looks like.")
 
 
 class Listed(BaseModel):
@@ -303,7 +313,7 @@ class MbrRequest(ListsRequest):
     """Lists to choose from by minimum Bayes risk."""
 
     metric: str = "bleu"
-    scale: FiniteFloat = Field(1.0, ge=0)
+    scale: FiniteFloat = Field(default=1.0, ge=0)
     weights_from: Literal["logprob", "score", "uniform"] | None = None
 
 
@@ -363,9 +373,9 @@ class RunInfo(BaseModel):
     higher_is_better: bool | None = None
     iterations: int | None = None
     best: float | None = None
-    stopped: str | None = Field(None, description="Why it ended; none while it goes on, or after a kill.")
-    report: bool = Field(False, description="Whether there is a page about it.")
-    runs: list[str] | None = Field(None, description="An experiment's runs.")
+    stopped: str | None = Field(default=None, description="Why it ended; none while it goes on, or after a kill.")
+    report: bool = Field(default=False, description="Whether there is a page about it.")
+    runs: list[str] | None = Field(default=None, description="An experiment's runs.")
 
 
 class RunsAnswer(BaseModel):

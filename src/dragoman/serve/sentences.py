@@ -7,12 +7,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sacremoses import MosesTokenizer
+from sacremoses.corpus import NonbreakingPrefixes
+
+from dragoman.text.preparation import DEFAULT_LANGUAGE
 
 #: The end of a sentence: marks, quotes and brackets that close, and white space; or a mark that needs no space.
 _END = re.compile("([.!?…؟।]+[\"'»”’)\\]]*)([^\\S\\n]+)|([。！？]+[」』”’）]*)([^\\S\\n]*)")  # noqa: RUF001
 #: What a sentence begins with, quotes and brackets before it.
 _BEGIN = re.compile("[¿¡\"'«„“‘(\\[\\-–—]*[^\\W_]")  # noqa: RUF001
+#: What marks abbreviations that are some before numbers only.
+_NUMERIC = "#NUMERIC_ONLY#"
 _LAST_WORD = re.compile("[^\\s\"'«„“‘(\\[]*$")  # noqa: RUF001
 
 
@@ -81,9 +85,8 @@ def _ends(line: str, begin: int, found: re.Match[str], language: str | None) -> 
 @functools.cache
 def _prefixes(language: str | None) -> dict[str, bool]:
     """Abbreviations of a language, each with whether it is one before a number only."""
-    tokeniser = MosesTokenizer(lang=language or "en")
-    numeric = set(tokeniser.NUMERIC_ONLY_PREFIXES)
-    return {word: word in numeric for word in tokeniser.NONBREAKING_PREFIXES}
+    words = NonbreakingPrefixes().words(language or DEFAULT_LANGUAGE)
+    return {word.removesuffix(_NUMERIC).strip(): word.endswith(_NUMERIC) for word in words}
 
 
 def _of_parts(parts: Sequence[str]) -> Split:

@@ -14,6 +14,7 @@ from dragoman.core.progress import SILENT, Progress
 from dragoman.serve.app import make_app
 from dragoman.serve.guard import Access, is_loopback
 from dragoman.serve.models import Shelf
+from dragoman.serve.protocol import timed_protocol
 from dragoman.serve.service import Service
 from dragoman.serve.settings import Limits
 
@@ -67,6 +68,7 @@ def configured(app: object, limits: Limits, *, log_requests: bool = False) -> uv
         server_header=False,
         date_header=False,
         lifespan="on",
+        http=timed_protocol(limits.client_seconds),
         ws="none",
         backlog=max(128, 2 * limits.concurrency),
         timeout_keep_alive=5,

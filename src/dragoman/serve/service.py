@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dragoman.core.errors import UsageError
+from dragoman.sampling.schedule import Sampling
 from dragoman.search.translator import BATCH
 from dragoman.serve.batching import Batcher, SlowPool
 from dragoman.serve.failures import RequestError
@@ -60,3 +61,7 @@ class Service:
         """Refuse a number beyond a limit."""
         if found > most:
             raise RequestError(422, f"{name} is {found:,}; expected at most {most:,}")
+
+    def check_samples(self, samples: int, *, chains: int = Sampling().chains, burn_in: int = 0) -> None:
+        """Refuse more samples than there may be, all chains of a sentence together."""
+        self.check_size("the number of samples of all chains", chains * (samples + burn_in), self.limits.samples)
