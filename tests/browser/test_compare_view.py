@@ -19,7 +19,7 @@ def test_differences_are_marked_and_sentences_scored(at):
     marked = cards.nth(0).locator("mark").all_inner_texts()
     assert marked
     assert all(word in f"{first[0]} {first[1]}" for word in marked)
-    chips = cards.nth(1).locator(".scores").first.locator(".chip").all_inner_texts()
+    chips = cards.nth(1).locator(".chips").first.locator(".chip").all_inner_texts()
     line = cards.nth(1).locator(".output").first.inner_text()
     for chip, metric in zip(chips, ("bleu", "chrf"), strict=True):
         expected = dm.score([line], [REFERENCE.split("\n")[1]], metric).sentences[0]
@@ -34,7 +34,7 @@ def test_two_kinds_of_models_and_no_reference(at):
     expect(page.get_by_text("0 of 2 lines differ")).to_be_visible()
     page.get_by_role("combobox", name="The other").select_option("rules")
     expect(page.locator(".compared h3").nth(1)).to_have_text("rules")
-    assert page.locator(".scores").count() == 0
+    assert page.locator(".chips").count() == 0
     assert "model2=rules" in page.url
 
 

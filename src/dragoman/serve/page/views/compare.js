@@ -88,7 +88,7 @@ export function compareView(panel, { models, metrics }) {
       {},
       el("h3", { class: "label" }, title),
       el("p", { class: "output" }, text === other ? text : marked(text, other)),
-      own ? el("p", { class: "scores" }, own.map((score, k) => badge(score, theirs[k], line))) : null,
+      own ? el("p", { class: "chips" }, own.map((score, k) => badge(score, theirs[k], line))) : null,
     );
   }
 

@@ -99,7 +99,7 @@ export function decideView(panel, { models }) {
       el(
         "li",
         { class: "probable" },
-        el("span", { class: "candidate-text" }, text || "∅", chose(text).map((rule) => el("span", { class: "chip" }, rule))),
+        el("span", { class: "candidate-text" }, text || "∅", chips(chose(text))),
         el("span", { class: "share", "aria-hidden": "true" }, el("i", { vars: { "--share": String(probability / most) } })),
         el("span", { class: "number" }, percent(probability)),
       ),
@@ -137,6 +137,10 @@ export function decideView(panel, { models }) {
     },
     hide: () => asking.cancel(),
   };
+}
+
+function chips(rules) {
+  return rules.length ? el("span", { class: "chips" }, rules.map((rule) => el("span", { class: "chip" }, rule))) : null;
 }
 
 function percent(share) {

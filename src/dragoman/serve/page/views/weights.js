@@ -32,7 +32,7 @@ export function weightsView(panel, { models }) {
     el("div", { class: "card" }, source.element, trouble),
     el(
       "div",
-      { class: "bench" },
+      { class: "bench moving" },
       el("div", { class: "card" }, el("div", { class: "actions" }, el("h2", {}, "Weights"), reset, copy), copied, holder),
       result,
     ),
@@ -99,7 +99,14 @@ export function weightsView(panel, { models }) {
     if (!now.list) {
       now.list = next;
       result.replaceChildren(
-        el("div", { class: "card" }, el("h2", {}, "Translation"), el("p", { class: "output", "aria-live": "polite" }), el("p", { class: "note" }), el("div", { class: "drawn" })),
+        el(
+          "div",
+          { class: "card stays" },
+          el("h2", {}, "Translation"),
+          el("p", { class: "output", "aria-live": "polite" }),
+          el("p", { class: "note" }),
+        ),
+        el("div", { class: "card" }, el("h2", {}, "Derivation"), el("div", { class: "drawn" })),
         el("div", { class: "card" }, el("h2", {}, "Candidates"), now.list),
       );
     } else {
