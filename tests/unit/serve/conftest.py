@@ -58,25 +58,33 @@ class Live:
         self.listener.close()
 
 
+@pytest.fixture(scope="session")
+def live_server(shelf):
+    """A live server with some limits, for as long as it is used: `with live_server(client_seconds=0.2) as server`."""
+
+    @contextlib.contextmanager
+    def made(access=Access(), *, runs=None, cors=(), **limits):
+        found = Live(Service(shelf, Limits(**limits), runs=runs), access, cors)
+        try:
+            yield found
+        finally:
+            found.close()
+
+    return made
+
+
 @pytest.fixture
-def live(shelf):
-    """A live server with some limits: `live(client_seconds=0.2)`."""
+def live(live_server):
+    """A live server with some limits, for a test: `live(client_seconds=0.2)`."""
     with contextlib.ExitStack() as stack:
-
-        def made(access=Access(), *, runs=None, cors=(), **limits):
-            found = Live(Service(shelf, Limits(**limits), runs=runs), access, cors)
-            stack.callback(found.close)
-            return found
-
-        yield made
+        yield lambda *access, **settings: stack.enter_context(live_server(*access, **settings))
 
 
 @pytest.fixture(scope="session")
-def server(shelf):
+def server(live_server):
     """A live server with the usual limits, for all tests."""
-    found = Live(Service(shelf))
-    yield found
-    found.close()
+    with live_server() as found:
+        yield found
 
 
 @pytest.fixture(scope="session")
