@@ -40,7 +40,9 @@ def folder(tmp_path_factory):
         rules = dm.train(made / "train.fr", made / "train.en", out=made / "rules", hierarchical=True, progress=False)
     rules.with_weights({"glue": -3.0}).weights.write(made / "nested.txt")
     phrases.with_weights({"word_penalty": 1.0, "lm": 0.0}).weights.write(made / "short.txt")
-    _write_run(made / "runs" / "done", [(40.0, 0.5), (44.0, 0.8), (45.5, 0.7)], stop="the weights do not change any more")
+    _write_run(
+        made / "runs" / "done", [(40.0, 0.5), (44.0, 0.8), (45.5, 0.7)], stop="the weights do not change any more"
+    )
     _write_run(made / "runs" / "going", [(38.0, 0.5), (41.0, 0.6)])
     experiment = made / "runs" / "plan"
     experiment.mkdir()
@@ -151,7 +153,9 @@ def visit(browser, service):
     seen = []
 
     def visited(url=service.url, **settings):
-        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce", **settings})
+        context = browser.new_context(
+            **{"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce", **settings}
+        )
         watched = Watched(context.new_page(), url)
         watched.watch()
         seen.append((context, watched))

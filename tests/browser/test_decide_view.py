@@ -22,7 +22,7 @@ def test_candidates_have_probabilities_and_rules_choose_among_them(at, evidence)
     assert 0 < sum(shares) <= 101
     expect(page.locator(".probable .chip").first).to_be_visible()
     rules = page.locator(".choices-made dt").all_inner_texts()
-    assert any(rule.startswith("mbr") or rule.startswith("lattice-mbr") for rule in rules)
+    assert any(rule.startswith(("mbr", "lattice-mbr")) for rule in rules)
     assert all(f"by {evidence.lower()}" in rule for rule in rules)
 
 

@@ -49,8 +49,10 @@ def test_every_control_has_a_name(at):
         page.get_by_role("tab", name=view.capitalize()).click()
         expect(page.locator(f"#view-{view} :is(button, input, select, textarea)").first).to_be_attached()
         nameless = page.locator(f"#view-{view} :is(button, input, select, textarea)").evaluate_all(
-            """controls => controls.filter(control => !(control.getAttribute("aria-label") || control.textContent.trim()
-                 || [...(control.labels ?? [])].some(label => label.textContent.trim()))).map(control => control.outerHTML)"""
+            """controls => controls.filter(control => !(
+                 control.getAttribute("aria-label") || control.textContent.trim()
+                 || [...(control.labels ?? [])].some(label => label.textContent.trim())
+               )).map(control => control.outerHTML)"""
         )
         assert nameless == []
 
@@ -120,7 +122,9 @@ def test_a_key_is_asked_for_and_kept(visit, serve):
     watched.excuse("401")
 
 
-@pytest.mark.parametrize("address", ["#nonsense", "#weights?w.lm=x&model=none", "#decide?evidence=tea&scale=-1&text=dort"])
+@pytest.mark.parametrize(
+    "address", ["#nonsense", "#weights?w.lm=x&model=none", "#decide?evidence=tea&scale=-1&text=dort"]
+)
 def test_an_odd_address_is_no_trouble(visit, address):
     page = visit().page
     page.goto(f"{visit().url}/{address}")

@@ -9,6 +9,11 @@ from dragoman.core.weights import Weights
 SENTENCE = "Une femme dort près de la rivière."
 
 
+def number(text):
+    """A number as the page shows it, with a true minus."""
+    return float(text.replace("\N{MINUS SIGN}", "-"))
+
+
 def test_typing_shows_the_translation_and_the_address_keeps_it(visit):
     page = visit().open("translate")
     expect(page.get_by_text("Nothing to look into yet")).to_be_visible()
@@ -46,7 +51,9 @@ def test_the_picture_of_phrases_has_both_sides_of_each(at):
     page = at("translate", text=SENTENCE)
     expect(page.locator(".derivation .phrase rect")).to_have_count(2 * page.locator(".derivation .band").count())
     words = page.locator(".derivation .drawn-word").all_text_contents()
-    assert sorted(words) == sorted("une femme dort près de la rivière . a woman sleeps near the river .".split())
+    assert sorted(words) == sorted(
+        [*SENTENCE.lower()[:-1].split(), ".", "a", "woman", "sleeps", "near", "the", "river", "."]
+    )
     assert re.match("The derivation: une femme", page.locator("svg.derivation").get_attribute("aria-label"))
 
 
@@ -56,21 +63,22 @@ def test_the_contributions_of_a_candidate_add_up_to_its_score(at, folder):
     candidate.click()
     expect(candidate).to_have_attribute("aria-expanded", "true")
     table = page.locator(".contributions:not([hidden])")
-    rows = [[cell.replace("−", "-") for cell in row.split("\t")] for row in table.locator("tbody tr").all_inner_texts()]
+    rows = [row.split("\t") for row in table.locator("tbody tr").all_inner_texts()]
     weights = Weights.read(folder / "model" / "weights.txt")
-    assert {name: float(weight) for name, _, weight, *_ in rows} == {name: round(weights[name], 3) for name, *_ in rows}
-    score = float(candidate.locator(".number").inner_text().replace("−", "-"))
-    assert abs(sum(float(row[3]) for row in rows) - score) < 0.001 * (len(rows) + 1)
-    assert score < float(page.locator(".candidate .number").first.inner_text().replace("−", "-"))
+    assert {row[0]: number(row[2]) for row in rows} == {row[0]: round(weights[row[0]], 3) for row in rows}
+    score = number(candidate.locator(".number").inner_text())
+    assert abs(sum(number(row[3]) for row in rows) - score) < 0.001 * (len(rows) + 1)
+    assert score < number(page.locator(".candidate .number").first.inner_text())
 
 
 def test_the_bars_of_losses_are_as_long_as_the_scores_are_low(at):
     page = at("translate", text=SENTENCE)
     expect(page.locator(".candidate").first).to_be_visible()
     bars = page.locator(".loss").evaluate_all(
-        "bars => bars.map(bar => [...bar.children].reduce((sum, i) => sum + Number(i.style.getPropertyValue('--share')), 0))"
+        """bars => bars.map(bar => [...bar.children]
+             .reduce((sum, part) => sum + Number(part.style.getPropertyValue("--share")), 0))"""
     )
-    scores = [float(text.replace("−", "-")) for text in page.locator(".candidate .number").all_inner_texts()]
+    scores = [number(text) for text in page.locator(".candidate .number").all_inner_texts()]
     assert len(bars) == len(scores) > 2
     assert bars == sorted(bars)
     assert max(bars) <= 1.001

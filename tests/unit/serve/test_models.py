@@ -9,6 +9,8 @@ def test_models_have_names_weights_and_languages(folder):
         [f"a={folder}/model", f"{folder}/rules"], weights=[f"w={folder}/other.txt"], languages=["rules=fr-de"]
     )
     assert [list(one.weight_sets) for one in shelf] == [["w"], []]  # the weights are for one kind of model
+    assert shelf.get("a").info.set_weights["w"]["lm"] == 2.0
+    assert shelf.get("a").info.set_weights["w"].keys() == {feature.name for feature in shelf.get("a").info.features}
     assert shelf.get("rules").languages == ("fr", "de")
     assert shelf.get(None).name == "a"
     for wrong, sentence in (

@@ -13,7 +13,8 @@ export function ticks(low, high, wanted) {
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].find((factor) => factor * power >= rough) * power;
   const found = [];
-  for (let at = Math.ceil(low / step - 1e-9) * step; at <= high + step * 1e-6; at += step) found.push(Number(at.toFixed(10)));
+  for (let at = Math.ceil(low / step - 1e-9) * step; at <= high + step * 1e-6; at += step)
+    found.push(Number(at.toFixed(10)));
   return found;
 }
 
@@ -48,18 +49,32 @@ export function lineChart(series, { x, y, label, legend = false }) {
 
   const dot = svg("circle", { class: "dot", r: 5, cx: -20, cy: -20 });
   for (const line of series) {
-    const d = line.points.map(([px, py], i) => `${i ? "L" : "M"}${across(px).toFixed(1)} ${up(py).toFixed(1)}`).join("");
+    const d = line.points
+      .map(([px, py], i) => `${i ? "L" : "M"}${across(px).toFixed(1)} ${up(py).toFixed(1)}`)
+      .join("");
     const dots = line.points.map(([px, py]) => svg("circle", { class: "point", cx: across(px), cy: up(py), r: 2.6 }));
     shapes.push(
-      svg("g", { class: `series ${line.style.hue}` }, svg("path", { class: "line", d, "stroke-dasharray": line.style.dashes || null }), dots),
+      svg(
+        "g",
+        { class: `series ${line.style.hue}` },
+        svg("path", { class: "line", d, "stroke-dasharray": line.style.dashes || null }),
+        dots,
+      ),
     );
   }
   shapes.push(dot);
-  const image = svg("svg", { class: "chart", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label }, shapes);
+  const image = svg(
+    "svg",
+    { class: "chart", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label },
+    shapes,
+  );
   const said = el("p", { class: "pointed", "aria-hidden": "true" }, `${y} by ${x}`);
   image.addEventListener("pointermove", (event) => {
     const box = image.getBoundingClientRect();
-    const [px, py] = [((event.clientX - box.left) / box.width) * WIDTH, ((event.clientY - box.top) / box.height) * HEIGHT];
+    const [px, py] = [
+      ((event.clientX - box.left) / box.width) * WIDTH,
+      ((event.clientY - box.top) / box.height) * HEIGHT,
+    ];
     const near = nearest(series, (point) => Math.hypot(across(point[0]) - px, up(point[1]) - py));
     dot.setAttribute("cx", across(near.point[0]));
     dot.setAttribute("cy", up(near.point[1]));
@@ -117,9 +132,19 @@ function asTable(series, x) {
   // Made when it is looked at: learners of sparse weights leave long runs.
   details.addEventListener("toggle", () => {
     if (!details.open || details.querySelector("table")) return;
-    const head = el("tr", {}, el("th", { scope: "col" }, x), series.map((line) => el("th", { scope: "col" }, line.name)));
+    const head = el(
+      "tr",
+      {},
+      el("th", { scope: "col" }, x),
+      series.map((line) => el("th", { scope: "col" }, line.name)),
+    );
     const rows = places.map((place) =>
-      el("tr", {}, el("th", { scope: "row" }, String(place)), values.map((value) => el("td", {}, shown(value.get(place))))),
+      el(
+        "tr",
+        {},
+        el("th", { scope: "row" }, String(place)),
+        values.map((value) => el("td", {}, shown(value.get(place)))),
+      ),
     );
     const table = el("table", { class: "numbers" }, el("thead", {}, head), el("tbody", {}, rows));
     details.append(el("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Table" }, table));

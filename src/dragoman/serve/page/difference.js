@@ -10,7 +10,7 @@ export function common(first, second) {
       lengths[i][j] =
         first[i] === second[j] ? lengths[i + 1][j + 1] + 1 : Math.max(lengths[i + 1][j], lengths[i][j + 1]);
   const same = [first.map(() => false), second.map(() => false)];
-  for (let i = 0, j = 0; i < first.length && j < second.length; ) {
+  for (let i = 0, j = 0; i < first.length && j < second.length;) {
     if (first[i] === second[j]) {
       same[0][i] = same[1][j] = true;
       i += 1;

@@ -15,7 +15,9 @@ function fill(element, properties, children) {
       element.setAttribute(name, value === true ? "" : value);
     }
   }
-  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(
+    ...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false),
+  );
   return element;
 }
 
@@ -42,7 +44,10 @@ export function shown(number, digits = 3) {
   if (number === null || number === undefined || Number.isNaN(number)) return "–";
   const magnitude = Math.abs(number);
   const places = magnitude >= 1000 ? 0 : magnitude >= 100 ? Math.min(1, digits) : digits;
-  return number.toFixed(places).replace("-", "−").replace(/^−(0(\.0*)?)$/, "$1");
+  return number
+    .toFixed(places)
+    .replace("-", "−")
+    .replace(/^−(0(\.0*)?)$/, "$1");
 }
 
 /** What an empty view shows: a sentence that says what is to be done, and perhaps something to press. */

@@ -14,7 +14,14 @@ export function field(label, control, hint) {
 
 /** A field for text that grows with it; `onInput` is called after a pause. */
 export function textField(label, { name = "text", placeholder = "", rows = 3, onInput }) {
-  const area = el("textarea", { rows, vars: { "--rows": String(rows) }, placeholder, spellcheck: "false", autocapitalize: "off", "data-setting": name });
+  const area = el("textarea", {
+    rows,
+    vars: { "--rows": String(rows) },
+    placeholder,
+    spellcheck: "false",
+    autocapitalize: "off",
+    "data-setting": name,
+  });
   const pause = debounced(() => onInput(area.value), PAUSE);
   area.addEventListener("input", () => {
     state.set({ [name]: area.value });
@@ -73,7 +80,9 @@ export class ModelChoice {
   /** All features `{name, group, weight, dense}` under the chosen weights. */
   get features() {
     const set = this.model.set_weights?.[this.weights_.value];
-    return set ? this.model.features.map((feature) => ({ ...feature, weight: set[feature.name] ?? 0 })) : this.model.features;
+    return set
+      ? this.model.features.map((feature) => ({ ...feature, weight: set[feature.name] ?? 0 }))
+      : this.model.features;
   }
 
   /** The weights by name. */

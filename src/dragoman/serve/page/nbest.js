@@ -37,8 +37,9 @@ export function losses(candidates, weights, by) {
 
 /** The list as an element.
  *
- * `marks` gives words to put before a candidate (how far it moved, say). `open` has the texts of those whose contributions
- * are seen, and is kept up to date, so that a list that takes the place of this one can look the same. `by` gives the group of a feature.
+ * `marks` gives words to put before a candidate (how far it moved, say). `open` has the texts of those whose
+ * contributions are seen, and is kept up to date, so that a list that takes the place of this one can look the same.
+ * `by` gives the group of a feature.
  */
 export function nbestList(candidates, weights, { marks = null, open = new Set(), by = groupOf, limit = 50 } = {}) {
   const some = candidates.slice(0, limit);
@@ -56,7 +57,9 @@ export function nbestList(candidates, weights, { marks = null, open = new Set(),
       { class: "legend" },
       "Bars: what a candidate loses against the best in each group; the shortest wins. ",
       groups.map((group, g) =>
-        used[g] ? el("span", { class: "key-entry" }, el("i", { class: `swatch hue-${g % 8}` }), groupTitle(group)) : null,
+        used[g]
+          ? el("span", { class: "key-entry" }, el("i", { class: `swatch hue-${g % 8}` }), groupTitle(group))
+          : null,
       ),
     ),
     el("ol", { class: marks ? "candidates with-moves" : "candidates" }, items),
@@ -110,7 +113,15 @@ export function contributionTable(features, weights) {
     el(
       "table",
       { class: "numbers" },
-      el("thead", {}, el("tr", {}, head.map((title) => el("th", { scope: "col" }, title)))),
+      el(
+        "thead",
+        {},
+        el(
+          "tr",
+          {},
+          head.map((title) => el("th", { scope: "col" }, title)),
+        ),
+      ),
       el(
         "tbody",
         {},
@@ -137,14 +148,25 @@ export function contributionTable(features, weights) {
   );
 }
 
+/** How far a candidate went up or down, as a mark; none if it is where it was. */
+export function movement(was, place) {
+  return was === place ? null : was > place ? `▲ ${was - place}` : `▼ ${place - was}`;
+}
+
 /** Put a new list in the place of an old one, and let candidates be seen to move; returns the new one. */
 export function exchanged(before, after) {
-  const tops = new Map([...before.querySelectorAll("li")].map((row) => [row.dataset.text, row.getBoundingClientRect().top]));
+  const tops = new Map(
+    [...before.querySelectorAll("li")].map((row) => [row.dataset.text, row.getBoundingClientRect().top]),
+  );
   before.replaceWith(after);
   if (matchMedia("(prefers-reduced-motion: reduce)").matches) return after;
   for (const row of after.querySelectorAll("li")) {
     const moved = (tops.get(row.dataset.text) ?? NaN) - row.getBoundingClientRect().top;
-    if (moved) row.animate([{ transform: `translateY(${moved}px)` }, { transform: "none" }], { duration: 220, easing: "ease-out" });
+    if (moved)
+      row.animate([{ transform: `translateY(${moved}px)` }, { transform: "none" }], {
+        duration: 220,
+        easing: "ease-out",
+      });
   }
   return after;
 }

@@ -41,7 +41,11 @@ export function drawPhrases(derivation, tokens, words) {
       const group = svg("g", { class: `phrase ${tint}${phrase.unknown ? " is-unknown" : ""}` });
       group.append(svg("rect", { x: left, y: rows[side], width: box.width, height: BOX, rx: 7 }));
       for (const word of box.words) {
-        const text = svg("text", { x: moved[side] + word.middle, y: rows[side] + BOX / 2, class: "drawn-word" }, word.text);
+        const text = svg(
+          "text",
+          { x: moved[side] + word.middle, y: rows[side] + BOX / 2, class: "drawn-word" },
+          word.text,
+        );
         if (word.index !== null) words.add(side, word.index, text);
         group.append(text);
       }

@@ -34,7 +34,12 @@ export class Sliders {
       value: feature.weight,
       "data-feature": feature.name,
     });
-    const number = el("input", { type: "number", step: "any", value: feature.weight, "aria-label": `${feature.name}, exactly` });
+    const number = el("input", {
+      type: "number",
+      step: "any",
+      value: feature.weight,
+      "aria-label": `${feature.name}, exactly`,
+    });
     const row = el(
       "div",
       { class: "slider" },
@@ -79,7 +84,9 @@ export class Sliders {
   /** Those that are not what they were at first. */
   changed() {
     return Object.fromEntries(
-      [...this.rows].filter(([, { value, feature }]) => value !== feature.weight).map(([name, { value }]) => [name, value]),
+      [...this.rows]
+        .filter(([, { value, feature }]) => value !== feature.weight)
+        .map(([name, { value }]) => [name, value]),
     );
   }
 

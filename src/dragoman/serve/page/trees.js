@@ -37,9 +37,7 @@ export function drawTrees(derivation, tokens, words) {
   const shapes = [];
   if (left) shapes.push(svg("text", { class: "left-out", x: 2, y: ROW / 2 }, `… ${left} more rules around these`));
   const tints = new Map(rules.map((rule, i) => [rule, `tint-${i % TINTS}`]));
-  const bands = rules.flatMap((rule) =>
-    rule.links.map(([from, to]) => link(columns, lines, from, to, rule.unknown)),
-  );
+  const bands = rules.flatMap((rule) => rule.links.map(([from, to]) => link(columns, lines, from, to, rule.unknown)));
   for (const rule of rules) {
     const sides = ["source", "target"].map((side) =>
       drawSide(rule, side, { tokens, columns, lines, heights, rows, tints, words }),
@@ -97,7 +95,8 @@ function drawSide(rule, side, { tokens, columns, lines, heights, rows, tints, wo
   const line = lines[side];
   const bar = side === "source" ? line + (BOX - BAR) / 2 - height * ROW : line + (BOX - BAR) / 2 + height * ROW;
   const [from, to] = [places[begin][0], places[end - 1][1]];
-  if (height === 0) group.append(svg("rect", { class: "own", x: from, y: line, width: to - from, height: BOX, rx: 5 }));
+  const whole = height === 0 ? { y: line, height: BOX, rx: 5 } : { y: bar, height: BAR, rx: 4 };
+  if (height === 0 || hasBar) group.append(svg("rect", { class: "own", x: from, width: to - from, ...whole }));
   for (const symbol of symbolsOf(rule, side)) {
     if (symbol.child) {
       const [first, last] = symbol.child[side];
@@ -114,8 +113,11 @@ function drawSide(rule, side, { tokens, columns, lines, heights, rows, tints, wo
     if (hasBar) {
       group.append(
         svg("line", { class: "stem", x1: middle, x2: middle, y1: bar + BAR / 2, y2: line + BOX / 2 }),
-        svg("rect", { class: "own", x: a, y: bar, width: b - a, height: BAR }),
-        svg("text", { class: "small-word", x: middle, y: bar + BAR / 2, "font-size": SMALL }, tokens[side][symbol.word]),
+        svg(
+          "text",
+          { class: "small-word", x: middle, y: bar + BAR / 2, "font-size": SMALL },
+          tokens[side][symbol.word],
+        ),
       );
     }
     if (height > 0) group.append(svg("rect", { class: "own", x: a, y: line, width: b - a, height: BOX, rx: 5 }));
@@ -127,9 +129,7 @@ function drawSide(rule, side, { tokens, columns, lines, heights, rows, tints, wo
       ),
     );
   }
-  if (hasBar) group.append(svg("rect", { class: "outline", x: from, y: bar, width: to - from, height: BAR, rx: 4 }));
-  else if (height === 0)
-    group.append(svg("rect", { class: "outline", x: from, y: line, width: to - from, height: BOX, rx: 5 }));
+  if (height === 0 || hasBar) group.append(svg("rect", { class: "outline", x: from, width: to - from, ...whole }));
   return group;
 }
 

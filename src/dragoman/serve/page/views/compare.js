@@ -6,7 +6,11 @@ import { el, empty, failure, shown } from "../dom.js";
 import { ModelChoice, textField } from "../fields.js";
 
 const FEWEST = 20; // lines of which a test says anything
-const linesOf = (text) => text.split("\n").map((line) => line.trim()).filter((line) => line);
+const linesOf = (text) =>
+  text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line);
 
 export function compareView(panel, { models, metrics }) {
   const asking = latest();
@@ -16,12 +20,22 @@ export function compareView(panel, { models, metrics }) {
     new ModelChoice(models, () => compare(), { label: "The other", suffix: "2" }),
   ];
   const source = textField("Text, a sentence a line", { rows: 4, onInput: () => compare() });
-  const reference = textField("Reference, a line for each (if you have one)", { name: "reference", rows: 4, onInput: () => compare() });
+  const reference = textField("Reference, a line for each (if you have one)", {
+    name: "reference",
+    rows: 4,
+    onInput: () => compare(),
+  });
   const trouble = el("div", { class: "trouble" });
   const result = el("div", { class: "result" });
 
   panel.append(
-    el("div", { class: "versus" }, sides[0].element, el("span", { "aria-hidden": "true" }, "against"), sides[1].element),
+    el(
+      "div",
+      { class: "versus" },
+      sides[0].element,
+      el("span", { "aria-hidden": "true" }, "against"),
+      sides[1].element,
+    ),
     el("div", { class: "card" }, el("div", { class: "pair plain" }, source.element, reference.element), trouble),
     result,
   );
@@ -35,15 +49,17 @@ export function compareView(panel, { models, metrics }) {
       result.replaceChildren(
         empty(
           "Two systems, one text",
-          "Choose two models, or two sets of weights of one, and type some sentences. Words that only one of them chose " +
-            "are marked; with a reference each line has its scores, and several lines a test of which is better.",
+          "Choose two models, or two sets of weights of one, and type some sentences. Words that only one of them " +
+            "chose are marked; with a reference each line has its scores, and several lines a test of which is better.",
         ),
       );
       return;
     }
-    const { result: found, error, cancelled } = await whileBusy(result, () =>
-      asking((signal) => askBoth(texts, references, signal)),
-    );
+    const {
+      result: found,
+      error,
+      cancelled,
+    } = await whileBusy(result, () => asking((signal) => askBoth(texts, references, signal)));
     if (cancelled) return;
     trouble.replaceChildren(...(error ? [failure(error)] : []));
     result.classList.toggle("stale", Boolean(error));
@@ -88,7 +104,13 @@ export function compareView(panel, { models, metrics }) {
       {},
       el("h3", { class: "label" }, title),
       el("p", { class: "output" }, text === other ? text : marked(text, other)),
-      own ? el("p", { class: "chips" }, own.map((score, k) => badge(score, theirs[k], line))) : null,
+      own
+        ? el(
+            "p",
+            { class: "chips" },
+            own.map((score, k) => badge(score, theirs[k], line)),
+          )
+        : null,
     );
   }
 
@@ -114,7 +136,15 @@ export function compareView(panel, { models, metrics }) {
     return el(
       "table",
       { class: "numbers" },
-      el("thead", {}, el("tr", {}, head.map((title) => el("th", { scope: "col" }, title)))),
+      el(
+        "thead",
+        {},
+        el(
+          "tr",
+          {},
+          head.map((title) => el("th", { scope: "col" }, title)),
+        ),
+      ),
       el("tbody", {}, rows),
     );
   }

@@ -25,7 +25,12 @@ export function decideView(panel, { models }) {
     el(
       "label",
       { class: "radio" },
-      el("input", { type: "radio", name: group, value: name, on: { change: () => (state.set({ evidence: name }), decide()) } }),
+      el("input", {
+        type: "radio",
+        name: group,
+        value: name,
+        on: { change: () => (state.set({ evidence: name }), decide()) },
+      }),
       el("span", {}, title, el("small", {}, hint)),
     ),
   );
@@ -47,7 +52,11 @@ export function decideView(panel, { models }) {
           { class: "field scale" },
           el("label", { for: scale.id }, "Scale ", scaleShown),
           scale,
-          el("small", {}, "scores are multiplied by it before they become probabilities: small is flat, large is sharp"),
+          el(
+            "small",
+            {},
+            "scores are multiplied by it before they become probabilities: small is flat, large is sharp",
+          ),
         ),
       ),
       trouble,
@@ -72,17 +81,19 @@ export function decideView(panel, { models }) {
       result.replaceChildren(
         empty(
           "The best derivation is one way to choose",
-          "Type a sentence. You see how probable its translations are, and which of them each decision rule takes: the " +
-            "best derivation's string, the most probable string, or the one that agrees most with all others.",
+          "Type a sentence. You see how probable its translations are, and which of them each decision rule takes: " +
+            "the best derivation's string, the most probable string, or the one that agrees most with all others.",
         ),
       );
       return;
     }
     const evidence = radios.map((radio) => radio.firstChild).find((radio) => radio.checked).value;
     const body = { text, ...choice.request, evidence, scale: value() };
-    const { result: answer, error, cancelled } = await whileBusy(result, () =>
-      asking((signal) => ask("posterior", { body, signal })),
-    );
+    const {
+      result: answer,
+      error,
+      cancelled,
+    } = await whileBusy(result, () => asking((signal) => ask("posterior", { body, signal })));
     if (cancelled) return;
     trouble.replaceChildren(...(error ? [failure(error)] : []));
     result.classList.toggle("stale", Boolean(error));
@@ -100,7 +111,11 @@ export function decideView(panel, { models }) {
         "li",
         { class: "probable" },
         el("span", { class: "candidate-text" }, text || "∅", chips(chose(text))),
-        el("span", { class: "share", "aria-hidden": "true" }, el("i", { vars: { "--share": String(probability / most) } })),
+        el(
+          "span",
+          { class: "share", "aria-hidden": "true" },
+          el("i", { vars: { "--share": String(probability / most) } }),
+        ),
         el("span", { class: "number" }, percent(probability)),
       ),
     );
@@ -112,7 +127,16 @@ export function decideView(panel, { models }) {
         el("ol", { class: "candidates" }, rows),
         rest > 0.0005 ? el("p", { class: "note" }, `All others together: ${percent(rest)}.`) : null,
       ),
-      el("div", { class: "card" }, el("h2", {}, "What each rule chooses"), el("dl", { class: "choices-made" }, answer.choices.map((one) => made(one, usual)))),
+      el(
+        "div",
+        { class: "card" },
+        el("h2", {}, "What each rule chooses"),
+        el(
+          "dl",
+          { class: "choices-made" },
+          answer.choices.map((one) => made(one, usual)),
+        ),
+      ),
     );
   }
 
@@ -130,7 +154,8 @@ export function decideView(panel, { models }) {
       choice.show();
       source.show();
       const wanted = state.get("evidence", "nbest");
-      for (const radio of radios) radio.firstChild.checked = radio.firstChild.value === (wanted in EVIDENCE ? wanted : "nbest");
+      for (const radio of radios)
+        radio.firstChild.checked = radio.firstChild.value === (wanted in EVIDENCE ? wanted : "nbest");
       scale.value = Math.log10(Number(state.get("scale", "1")) || 1);
       sayScale();
       decide();
@@ -140,9 +165,17 @@ export function decideView(panel, { models }) {
 }
 
 function chips(rules) {
-  return rules.length ? el("span", { class: "chips" }, rules.map((rule) => el("span", { class: "chip" }, rule))) : null;
+  return rules.length
+    ? el(
+        "span",
+        { class: "chips" },
+        rules.map((rule) => el("span", { class: "chip" }, rule)),
+      )
+    : null;
 }
 
 function percent(share) {
-  return share >= 0.9995 ? "100 %" : share < 0.001 ? "< 0.1 %" : `${shown(100 * share, 1)} %`;
+  if (share >= 0.9995) return "100 %";
+  if (share >= 0.001) return `${shown(100 * share, 1)} %`;
+  return share < 1e-6 ? "< 0.0001 %" : `${shown(100 * share, share < 1e-4 ? 4 : 3)} %`;
 }

@@ -4,7 +4,7 @@ import { ask, latest, whileBusy } from "../api.js";
 import { download, el, empty, failure, freshId } from "../dom.js";
 import { groupOf } from "../features.js";
 import { field } from "../fields.js";
-import { nbestList } from "../nbest.js";
+import { movement, nbestList } from "../nbest.js";
 import { Sliders } from "../sliders.js";
 
 const EXAMPLE = [
@@ -20,7 +20,12 @@ export function listsView(panel, { formats }) {
   const asking = latest();
   const file = el("input", { type: "file", id: freshId("file"), class: "offscreen" });
   const chooser = el("label", { for: file.id, class: "button primary" }, "Choose a file");
-  const format = el("select", {}, el("option", { value: "" }, "by its first lines"), formats.map((name) => el("option", { value: name }, name)));
+  const format = el(
+    "select",
+    {},
+    el("option", { value: "" }, "by its first lines"),
+    formats.map((name) => el("option", { value: name }, name)),
+  );
   const trouble = el("div", { class: "trouble" });
   const zone = el(
     "div",
@@ -46,8 +51,8 @@ export function listsView(panel, { formats }) {
     result.replaceChildren(
       empty(
         "Anybody's n-best lists",
-        "Choose a file of Moses, fairseq, Sockeye, OpenNMT, Marian, Hugging Face, vLLM or a table. You see the candidates of " +
-          "each sentence, and put them into another order by weighting their features.",
+        "Choose a file of Moses, fairseq, Sockeye, OpenNMT, Marian, Hugging Face, vLLM or a table. You see the " +
+          "candidates of each sentence, and put them into another order by weighting their features.",
         example,
       ),
     );
@@ -56,7 +61,11 @@ export function listsView(panel, { formats }) {
   async function read(text, name) {
     [content, fileName] = [text, name];
     const body = { content, ...(format.value ? { format: format.value } : {}) };
-    const { result: found, error, cancelled } = await whileBusy(result, () => asking((signal) => ask("lists", { body, signal })));
+    const {
+      result: found,
+      error,
+      cancelled,
+    } = await whileBusy(result, () => asking((signal) => ask("lists", { body, signal })));
     if (cancelled) return;
     trouble.replaceChildren(...(error ? [failure(error)] : []));
     if (error) return;
@@ -65,24 +74,36 @@ export function listsView(panel, { formats }) {
     open = new Set();
     const names = Object.keys(answer.weights);
     const weightOf = (name_) => Number(answer.weights[name_].toFixed(4));
-    sliders = new Sliders(names.map((feature) => ({ name: feature, group: groupOf(feature), weight: weightOf(feature) })), draw);
+    sliders = new Sliders(
+      names.map((feature) => ({ name: feature, group: groupOf(feature), weight: weightOf(feature) })),
+      draw,
+    );
     showLists();
   }
 
+  const scoreOf = ({ features }, weights) =>
+    Object.entries(features).reduce((sum, [name, value]) => sum + (weights[name] ?? 0) * value, 0);
+
   const reranked = (list, weights) =>
     list.candidates
-      .map((candidate, was) => ({
-        ...candidate,
-        was,
-        score: Object.entries(candidate.features).reduce((sum, [name, value]) => sum + (weights[name] ?? 0) * value, 0),
-      }))
+      .map((candidate, was) => ({ ...candidate, was, score: scoreOf(candidate, weights) }))
       .sort((a, b) => b.score - a.score || a.was - b.was);
+
+  /** The place of the candidate that is best under some weights. */
+  function bestOf(list, weights) {
+    const scores = list.candidates.map((candidate) => scoreOf(candidate, weights));
+    return scores.indexOf(Math.max(...scores));
+  }
 
   const position = el("span", { class: "number" });
   const summary = el("p", { class: "note", role: "status" });
   const candidates = el("div", {});
   const step = (by, title) =>
-    el("button", { type: "button", on: { click: () => ((at = (at + by + answer.lists.length) % answer.lists.length), draw()) } }, title);
+    el(
+      "button",
+      { type: "button", on: { click: () => ((at = (at + by + answer.lists.length) % answer.lists.length), draw()) } },
+      title,
+    );
   const reset = el("button", { type: "button", on: { click: () => (sliders.place({}), draw()) } }, "Reset");
   const best = el("button", { type: "button", on: { click: () => save("best") } }, "Download the best");
   const all = el("button", { type: "button", on: { click: () => save("all") } }, "Download the lists");
@@ -99,7 +120,14 @@ export function listsView(panel, { formats }) {
           el(
             "div",
             { class: "card" },
-            el("div", { class: "actions" }, el("h2", {}, "Candidates"), step(-1, "Previous"), position, step(1, "Next")),
+            el(
+              "div",
+              { class: "actions" },
+              el("h2", {}, "Candidates"),
+              step(-1, "Previous"),
+              position,
+              step(1, "Next"),
+            ),
             candidates,
           ),
           el("div", { class: "card" }, summary, el("div", { class: "actions start" }, best, all)),
@@ -113,10 +141,12 @@ export function listsView(panel, { formats }) {
     const weights = sliders.values();
     const { id } = answer.lists[at];
     position.textContent = `${at + 1} of ${answer.lists.length}${String(id) === String(at) ? "" : ` (${id})`}`;
-    const marks = ({ was }, place) => (was === place ? null : was > place ? `▲ ${was - place}` : `▼ ${place - was}`);
+    const marks = ({ was }, place) => movement(was, place);
     candidates.replaceChildren(nbestList(reranked(answer.lists[at], weights), weights, { marks, open, by }));
-    const changed = answer.lists.filter((list) => reranked(list, weights)[0]?.was).length;
-    summary.textContent = `${answer.format}: ${answer.lists.length} lists; under these weights another candidate is best in ${changed}.`;
+    const changed = answer.lists.filter((list) => bestOf(list, weights) > 0).length;
+    summary.textContent =
+      `${answer.format}: ${answer.lists.length} lists; under these weights another candidate ` +
+      `is best in ${changed}.`;
   }
 
   async function save(what) {

@@ -35,7 +35,12 @@ export function runsView(panel) {
     const curves = runs.filter((run) => run.kind === "run");
     for (const run of curves.slice(FIRST)) hiddenRuns.add(run.name);
     holder.replaceChildren(
-      el("div", { class: "bench runs" }, el("div", { class: "card" }, el("h2", {}, "Runs"), list), el("div", { class: "result" }, curve, one)),
+      el(
+        "div",
+        { class: "bench runs" },
+        el("div", { class: "card" }, el("h2", {}, "Runs"), list),
+        el("div", { class: "result" }, curve, one),
+      ),
     );
     await fetchRuns(curves.filter((run) => !hiddenRuns.has(run.name)));
     draw();
@@ -74,8 +79,16 @@ export function runsView(panel) {
           { class: "card" },
           el("h2", {}, `Learning curves, ${metric ?? "score"}`),
           lineChart(
-            some.map((run) => ({ name: run.name, points: run.events.map((event) => [event.iteration, event.score]), style: style(run.name) })),
-            { x: "iteration", y: metric ?? "score", label: `${metric ?? "Score"} by iteration of ${some.map((run) => run.name).join(", ")}` },
+            some.map((run) => ({
+              name: run.name,
+              points: run.events.map((event) => [event.iteration, event.score]),
+              style: style(run.name),
+            })),
+            {
+              x: "iteration",
+              y: metric ?? "score",
+              label: `${metric ?? "Score"} by iteration of ${some.map((run) => run.name).join(", ")}`,
+            },
           ),
         ),
       ),
@@ -85,7 +98,13 @@ export function runsView(panel) {
   function runEntry(run) {
     const report = run.report ? reportLink(run.name) : null;
     if (run.kind === "experiment")
-      return el("li", {}, el("span", { class: "run-name" }, run.name), el("small", {}, `experiment, ${run.runs?.length ?? 0} runs`), report);
+      return el(
+        "li",
+        {},
+        el("span", { class: "run-name" }, run.name),
+        el("small", {}, `experiment, ${run.runs?.length ?? 0} runs`),
+        report,
+      );
     const now = loaded.get(run.name) ?? run;
     const box = el("input", { type: "checkbox", "aria-label": `draw ${run.name}` });
     box.checked = !hiddenRuns.has(run.name);
@@ -144,7 +163,12 @@ export function runsView(panel) {
         { class: "card" },
         el("h2", {}, `Weights of ${run.name} by iteration`),
         lineChart(lines, { x: "iteration", y: "weight", label: `Weights of ${run.name} by iteration`, legend: true }),
-        el("details", {}, el("summary", {}, "How it was made"), el("pre", { class: "scroll" }, JSON.stringify(run.options, null, 2))),
+        el(
+          "details",
+          {},
+          el("summary", {}, "How it was made"),
+          el("pre", { class: "scroll" }, JSON.stringify(run.options, null, 2)),
+        ),
       ),
     );
   }
@@ -153,7 +177,9 @@ export function runsView(panel) {
   function listen() {
     streams?.abort();
     streams = new AbortController();
-    const going = [...loaded.values()].filter((run) => run.kind === "run" && !run.stopped && !run.trouble && !hiddenRuns.has(run.name));
+    const going = [...loaded.values()].filter(
+      (run) => run.kind === "run" && !run.stopped && !run.trouble && !hiddenRuns.has(run.name),
+    );
     going.sort((a, b) => (b.name === state.get("run")) - (a.name === state.get("run")));
     for (const run of going.slice(0, MOST_LIVE)) follow(run, streams.signal);
   }

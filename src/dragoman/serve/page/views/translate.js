@@ -6,7 +6,7 @@ import { el, empty, failure, shown } from "../dom.js";
 import { ModelChoice, languageName, textField } from "../fields.js";
 import { nbestList } from "../nbest.js";
 import { state } from "../state.js";
-import { LinkedWords, placesIn, wordLine } from "../words.js";
+import { LinkedWords, placesIn, rulesOf, wordLine } from "../words.js";
 
 const SIZE = 10; // of the n-best lists
 
@@ -45,9 +45,7 @@ export function translateView(panel, { models }) {
       return nothing();
     }
     const { result, error, cancelled } = await whileBusy(output, () =>
-      asking((signal) =>
-        ask("translate", { body: { text, ...choice.request, details: true, nbest: SIZE }, signal }),
-      ),
+      asking((signal) => ask("translate", { body: { text, ...choice.request, details: true, nbest: SIZE }, signal })),
     );
     if (cancelled) return;
     trouble.replaceChildren(...(error ? [failure(error)] : []));
@@ -63,8 +61,8 @@ export function translateView(panel, { models }) {
     inside.replaceChildren(
       empty(
         "Nothing to look into yet",
-        `Type a sentence${from ? ` in ${from}` : ""}. It is translated as you type; below it you see which words became ` +
-          "which, how the sentence was cut into pieces, and what else the model would have said.",
+        `Type a sentence${from ? ` in ${from}` : ""}. It is translated as you type; below it you see which words ` +
+          "became which, how the sentence was cut into pieces, and what else the model would have said.",
       ),
     );
   }
@@ -157,10 +155,16 @@ export function translateView(panel, { models }) {
       line.classList.toggle("chosen", k === i && sentences.length > 1),
     );
     const unknown = words.unknown.source.size;
-    const count = derivation.tree ? null : `${derivation.phrases.length} phrases`;
+    const count = derivation.tree ? `${rulesOf(derivation).length} rules` : `${derivation.phrases.length} phrases`;
     const facts = [`score ${shown(score)}`, count, unknown ? `${unknown} unknown` : null].filter(Boolean).join(" · ");
     inside.replaceChildren(
-      el("div", { class: "card" }, el("h2", {}, `Derivation${which}`), el("p", { class: "note" }, facts), picture(derivation, words)),
+      el(
+        "div",
+        { class: "card" },
+        el("h2", {}, `Derivation${which}`),
+        el("p", { class: "note" }, facts),
+        picture(derivation, words),
+      ),
       el("div", { class: "card" }, el("h2", {}, `Best candidates${which}`), nbestList(nbest, choice.weights)),
     );
   }

@@ -1,11 +1,11 @@
-// Weights: a slider for each dense feature. All that the search kept is weighted anew, so that everything moves at once.
+// Weights: a slider for each dense feature. What the search kept is weighted anew, so that everything moves at once.
 
 import { ask, inTurn, whileBusy, ServiceError } from "../api.js";
 import { picture } from "../derivation.js";
 import { marked } from "../difference.js";
 import { copyText, el, empty, failure, shown } from "../dom.js";
 import { ModelChoice, textField } from "../fields.js";
-import { exchanged, nbestList } from "../nbest.js";
+import { exchanged, movement, nbestList } from "../nbest.js";
 import { Sliders } from "../sliders.js";
 import { state } from "../state.js";
 import { LinkedWords } from "../words.js";
@@ -33,7 +33,13 @@ export function weightsView(panel, { models }) {
     el(
       "div",
       { class: "bench moving" },
-      el("div", { class: "card" }, el("div", { class: "actions" }, el("h2", {}, "Weights"), reset, copy), copied, holder),
+      el(
+        "div",
+        { class: "card" },
+        el("div", { class: "actions" }, el("h2", {}, "Weights"), reset, copy),
+        copied,
+        holder,
+      ),
       result,
     ),
   );
@@ -92,8 +98,7 @@ export function weightsView(panel, { models }) {
     const same = answer.text === now.first.text;
     const marks = (candidate, place) => {
       const was = before.indexOf(candidate.text);
-      if (was < 0) return "new";
-      return was === place ? null : was > place ? `▲ ${was - place}` : `▼ ${place - was}`;
+      return was < 0 ? "new" : movement(was, place);
     };
     const next = nbestList(answer.nbest, weights, { marks, open: now.open });
     if (!now.list) {
@@ -113,7 +118,9 @@ export function weightsView(panel, { models }) {
       now.list = exchanged(now.list, next);
     }
     result.querySelector(".output").replaceChildren(...marked(answer.text, now.first.text));
-    const change = same ? "as under the weights it began with" : "words that the first weights did not choose are marked";
+    const change = same
+      ? "as under the weights it began with"
+      : "words that the first weights did not choose are marked";
     result.querySelector(".note").textContent =
       `score ${shown(answer.score)} · weighted anew in ${Math.max(1, Math.round(milliseconds))} ms · ${change}`;
     const words = new LinkedWords(answer.derivation);
@@ -126,7 +133,11 @@ export function weightsView(panel, { models }) {
   });
   copy.addEventListener("click", async () => {
     const weights = { ...choice.weights, ...sliders.values() };
-    await copyText(Object.entries(weights).map(([name, weight]) => `${name} ${weight}\n`).join(""));
+    await copyText(
+      Object.entries(weights)
+        .map(([name, weight]) => `${name} ${weight}\n`)
+        .join(""),
+    );
     copied.textContent = "Copied: save it, and give it to --weights.";
     setTimeout(() => (copied.textContent = ""), 4000);
   });
