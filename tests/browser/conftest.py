@@ -14,6 +14,7 @@ import dragoman as dm
 from dragoman.core.weights import Weights
 from dragoman.tuning.runs.run import Run
 
+_SIZE = {"width": 1280, "height": 900}
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _COMMAND = [sys.executable, "-c", "from dragoman.cli.main import main; main()"]
 
@@ -26,7 +27,9 @@ def browser():
     if program is None:
         pytest.skip("there is no chromium: apt-get install chromium")
     with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        launched = playwright.chromium.launch(
+            executable_path=program, args=["--no-sandbox", "--disable-gpu", "--disable-software-rasterizer"]
+        )
         yield launched
         launched.close()
 
@@ -147,27 +150,54 @@ class Watched:
         self.complaints[:] = kept
 
 
-@pytest.fixture
-def visit(browser, service):
-    """Open pages: `visit(color_scheme="dark").open("weights", text="…")`; none of them may complain."""
-    seen = []
+@pytest.fixture(scope="session")
+def make_page(browser):
+    """A page in a window of its own."""
 
-    def visited(url=service.url, **settings):
-        context = browser.new_context(
-            **{"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce", **settings}
-        )
-        watched = Watched(context.new_page(), url)
+    def made(url):
+        usual = {"viewport": _SIZE, "reduced_motion": "reduce"}
+        watched = Watched(browser.new_context(**usual).new_page(), url)
         watched.watch()
-        seen.append((context, watched))
         return watched
 
-    yield visited
-    for context, watched in seen:
-        context.close()
-        assert watched.complaints == []
+    return made
+
+
+@pytest.fixture(scope="session")
+def usual_page(make_page, service):
+    """One for all tests that want nothing special, because a new one takes long."""
+    return make_page(service.url)
 
 
 @pytest.fixture
-def at(visit):
+def watched(usual_page):
+    """A page of which a test may expect complaints; those that are left at its end are too many."""
+    usual_page.page.goto("about:blank")  # an address that differs after its # only would not be loaded
+    usual_page.complaints.clear()
+    yield usual_page
+    usual_page.page.goto("about:blank")
+    usual_page.page.unroute_all()
+    usual_page.page.emulate_media(color_scheme="light")
+    usual_page.page.set_viewport_size(_SIZE)
+    assert usual_page.complaints == []
+
+
+@pytest.fixture
+def at(watched):
     """A page at a view: `at("translate", text="…")`."""
-    return lambda view, **settings: visit().open(view, **settings)
+    return watched.open
+
+
+@pytest.fixture
+def visit(make_page):
+    """Watch a page of another service: `visit(service.url).open("weights", text="…")`."""
+    seen = []
+
+    def visited(url):
+        seen.append(make_page(url))
+        return seen[-1]
+
+    yield visited
+    for found in seen:
+        found.page.context.close()
+        assert found.complaints == []

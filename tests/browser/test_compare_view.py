@@ -38,8 +38,7 @@ def test_two_kinds_of_models_and_no_reference(at):
     assert "model2=rules" in page.url
 
 
-def test_references_of_another_number_are_refused_in_a_sentence(visit):
-    watched = visit()
+def test_references_of_another_number_are_refused_in_a_sentence(watched):
     page = watched.open("compare", text=TEXT, reference="Only one.")
     expect(page.locator("#view-compare .failure")).to_be_visible()
     watched.excuse("40|42")

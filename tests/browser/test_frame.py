@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
 SENTENCE = "Une femme dort près de la rivière."
@@ -57,8 +56,9 @@ def test_every_control_has_a_name(at):
         assert nameless == []
 
 
-def test_dark_as_the_system_says_and_by_the_switch(visit):
-    page = visit(color_scheme="dark").open("translate")
+def test_dark_as_the_system_says_and_by_the_switch(watched):
+    watched.page.emulate_media(color_scheme="dark")
+    page = watched.open("translate")
     expect(page.locator("#theme")).to_have_attribute("aria-pressed", "true")
     assert lightness(page) < 60
     page.locator("#theme").click()
@@ -66,11 +66,12 @@ def test_dark_as_the_system_says_and_by_the_switch(visit):
     page.reload()
     expect(page.locator("#theme")).to_have_attribute("aria-pressed", "false")
     assert lightness(page) > 220
+    page.evaluate("localStorage.clear()")
 
 
-def test_nothing_is_wider_than_a_phone(visit):
-    watched = visit(viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
-    page = watched.open("translate", text=f"{SENTENCE} {'x' * 60}", reference=SENTENCE)
+def test_nothing_is_wider_than_a_phone(at):
+    page = at("translate", text=f"{SENTENCE} {'x' * 60}", reference=SENTENCE)
+    page.set_viewport_size({"width": 360, "height": 740})
     for view in VIEWS:
         page.get_by_role("tab", name=view.capitalize()).click()
         expect(page.locator(f"#view-{view}")).to_be_visible()
@@ -82,11 +83,16 @@ def test_nothing_is_wider_than_a_phone(visit):
         assert page.evaluate("document.documentElement.scrollWidth") == 360, view
 
 
-def test_a_service_that_goes_away_and_comes_back(visit, serve):
-    service = serve()
+def test_a_service_with_a_key_that_goes_away_and_comes_back(visit, serve):
+    service = serve("--api-key", "sesame")
     watched = visit(service.url)
     page = watched.open("translate", text=SENTENCE)
+    key = page.get_by_label("no valid key")
+    expect(key).to_be_focused()
+    key.fill("sesame")
+    page.keyboard.press("Enter")
     expect(page.locator(".output")).to_have_text("A woman sleeps near the river.")
+    watched.excuse("401")
     service.stop()
     area = page.get_by_label("Text, French")
     area.fill("Un homme court dans la rue.")
@@ -95,37 +101,21 @@ def test_a_service_that_goes_away_and_comes_back(visit, serve):
     page.get_by_role("tab", name="Runs").click()
     expect(page.locator("#view-runs .failure")).to_contain_text("The service does not answer.")
     page.get_by_role("tab", name="Translate").click()
-    back = serve(port=int(service.url.rpartition(":")[2]))
+    watched.excuse("ERR_CONNECTION_REFUSED")
+    back = serve("--api-key", "sesame", port=int(service.url.rpartition(":")[2]))
     try:
         area.fill("Un homme dort dans la rue.")
         expect(page.locator(".output")).to_have_text("A man sleeps in the street.")
         expect(page.locator("#view-translate .failure")).to_have_count(0)
+        page.reload()  # the key is kept for as long as the tab is open
+        expect(page.locator(".output")).to_have_text("A man sleeps in the street.")
     finally:
         page.goto("about:blank")
         back.stop()
-    watched.excuse("ERR_CONNECTION_REFUSED")
 
 
-def test_a_key_is_asked_for_and_kept(visit, serve):
-    service = serve("--api-key", "sesame")
-    watched = visit(service.url)
-    page = watched.open("translate", text=SENTENCE)
-    field = page.get_by_label("no valid key")
-    expect(field).to_be_focused()
-    field.fill("sesame")
-    page.keyboard.press("Enter")
-    expect(page.locator(".output")).to_have_text("A woman sleeps near the river.")
-    page.reload()
-    expect(page.locator(".output")).to_have_text("A woman sleeps near the river.")
-    page.goto("about:blank")
-    service.stop()
-    watched.excuse("401")
-
-
-@pytest.mark.parametrize(
-    "address", ["#nonsense", "#weights?w.lm=x&model=none", "#decide?evidence=tea&scale=-1&text=dort"]
-)
-def test_an_odd_address_is_no_trouble(visit, address):
-    page = visit().page
-    page.goto(f"{visit().url}/{address}")
-    expect(page.locator("[role=tabpanel]:visible :is(.empty, .probable)").first).to_be_visible()
+def test_odd_addresses_are_no_trouble(watched):
+    page = watched.page
+    for address in ("#nonsense", "#weights?w.lm=x&model=none", "#decide?evidence=tea&scale=-1&text=dort"):
+        page.goto(f"{watched.url}/{address}")
+        expect(page.locator("[role=tabpanel]:visible :is(.empty, .probable)").first).to_be_visible()

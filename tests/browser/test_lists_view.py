@@ -10,10 +10,10 @@ LISTS = (
 
 
 @pytest.fixture
-def lists(visit, tmp_path):
+def lists(at, tmp_path):
     """A page with a file of lists in it."""
     (tmp_path / "some.nbest").write_text(LISTS, encoding="utf-8")
-    page = visit(accept_downloads=True).open("lists")
+    page = at("lists")
     expect(page.get_by_text("Anybody's n-best lists")).to_be_visible()
     page.get_by_label("Choose a file").set_input_files(tmp_path / "some.nbest")
     expect(page.locator(".candidate-text").first).to_have_text("the house")
@@ -55,9 +55,8 @@ def test_a_file_is_dropped(at):
     expect(page.locator(".candidate-text").first).to_have_text("the house")
 
 
-def test_what_is_no_list_is_refused_beside_the_file(visit, tmp_path):
+def test_what_is_no_list_is_refused_beside_the_file(watched, tmp_path):
     (tmp_path / "bad.txt").write_text("0 ||| the house ||| lm= x ||| -3\n", encoding="utf-8")
-    watched = visit()
     page = watched.open("lists")
     page.get_by_label("Choose a file").set_input_files(tmp_path / "bad.txt")
     expect(page.locator(".drop .failure")).to_be_visible()

@@ -14,17 +14,18 @@ def number(text):
     return float(text.replace("\N{MINUS SIGN}", "-"))
 
 
-def test_typing_shows_the_translation_and_the_address_keeps_it(visit):
-    page = visit().open("translate")
+def test_typing_shows_the_translation_and_the_address_keeps_it(at):
+    page = at("translate")
     expect(page.get_by_text("Nothing to look into yet")).to_be_visible()
     page.get_by_label("Text, French").press_sequentially(SENTENCE)
     output = page.locator("#view-translate .output")
     expect(output).to_have_text("A woman sleeps near the river.")
     expect(output).to_have_attribute("aria-live", "polite")
-    other = visit().page
-    other.goto(page.url)
-    expect(other.locator("#view-translate .output")).to_have_text("A woman sleeps near the river.")
-    expect(other.get_by_label("Text, French")).to_have_value(SENTENCE)
+    address = page.url
+    page.goto("about:blank")
+    page.goto(address)
+    expect(output).to_have_text("A woman sleeps near the river.")
+    expect(page.get_by_label("Text, French")).to_have_value(SENTENCE)
 
 
 def test_words_light_up_with_those_they_are_linked_with(at):
@@ -117,9 +118,8 @@ def test_each_sentence_of_a_text_can_be_looked_into(at):
     assert "sentence=1" in page.url
 
 
-def test_an_answer_that_comes_too_late_is_never_shown(visit):
-    watched = visit()
-    page = watched.open("translate")
+def test_an_answer_that_comes_too_late_is_never_shown(at):
+    page = at("translate")
     held = []
     page.route("**/translate", lambda route: held.append(route) if not held else route.continue_())
     area = page.get_by_label("Text, French")
@@ -137,8 +137,7 @@ def test_markup_in_a_text_is_text(at):
     assert page.locator("main img").count() == 0
 
 
-def test_a_refusal_is_shown_beside_the_text(visit):
-    watched = visit()
+def test_a_refusal_is_shown_beside_the_text(watched):
     page = watched.open("translate", text="dort " * 300)
     expect(page.locator("#view-translate .failure")).to_have_text("a sentence has 300 words; expected at most 250")
     page.get_by_label("Text, French").fill(SENTENCE)

@@ -9,27 +9,26 @@ SENTENCE = "Une femme dort près de la rivière."
 
 
 @pytest.fixture
-def answers():
+def heard(watched):
     """What the service answers to requests for other weights, as they come."""
+    found = []
 
-    def heard(page):
-        found = []
-        page.on("response", lambda response: "reweight" in response.url and found.append(response))
-        return found
+    def hear(response):
+        if "reweight" in response.url:
+            found.append(response)
 
-    return heard
+    watched.page.on("response", hear)
+    yield found
+    watched.page.remove_listener("response", hear)
 
 
-def test_a_slider_changes_the_translation_by_weighting_anew(visit, answers):
-    watched = visit()
-    heard = answers(watched.page)
-    page = watched.open("weights", text=SENTENCE)
+def test_a_slider_changes_the_translation_by_weighting_anew(at, heard):
+    page = at("weights", text=SENTENCE)
     output = page.locator("#view-weights .output")
     expect(output).to_have_text("A woman sleeps near the river.")
     assert page.get_by_role("slider").count() == 15
     slider = page.get_by_role("slider", name="lm")
-    slider.focus()
-    page.keyboard.press("Home")
+    slider.fill("0")
     expect(output).not_to_have_text("A woman sleeps near the river.")
     expect(page.locator("#view-weights .moved", has_text="▲").first).to_be_visible()
     expect(output.locator("mark").first).to_be_visible()
@@ -44,9 +43,9 @@ def test_a_slider_changes_the_translation_by_weighting_anew(visit, answers):
     assert "w.lm" not in page.url
 
 
-def test_weights_are_copied_as_a_file_that_can_be_read(visit, tmp_path, folder):
-    watched = visit(permissions=["clipboard-read", "clipboard-write"])
-    page = watched.open("weights", text=SENTENCE, **{"w.lm": "0.75"})
+def test_weights_are_copied_as_a_file_that_can_be_read(at, tmp_path, folder):
+    page = at("weights", text=SENTENCE, **{"w.lm": "0.75"})
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.get_by_label("distortion, exactly").fill("-2.5")
     page.get_by_role("button", name="Copy").click()
     expect(page.get_by_text("Copied")).to_be_visible()

@@ -64,8 +64,6 @@ export const state = {
 };
 
 addEventListener("popstate", () => {
-  // Links within the page, such as the one to the content, are no views.
-  if (location.hash === "#content") return write(false);
   ({ view, settings } = read());
   for (const listener of listeners) listener();
 });

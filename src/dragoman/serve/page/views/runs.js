@@ -14,7 +14,7 @@ export function runsView(panel) {
   const holder = el("div", {});
   panel.append(holder);
   const loaded = new Map(); // what is known of each run that was looked at
-  const hiddenRuns = new Set();
+  let hiddenRuns = null; // until the first look
   let runs = [];
   let streams = null;
 
@@ -33,7 +33,7 @@ export function runsView(panel) {
       );
     }
     const curves = runs.filter((run) => run.kind === "run");
-    for (const run of curves.slice(FIRST)) hiddenRuns.add(run.name);
+    hiddenRuns ??= new Set(curves.slice(FIRST).map((run) => run.name));
     holder.replaceChildren(
       el(
         "div",
