@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -58,7 +59,9 @@ def make_app(service: Service, access: Access = Access(), *, cors: Sequence[str]
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        warming = asyncio.ensure_future(routes_translate.warmed(service))
         yield
+        warming.cancel()
         service.close()
 
     app = FastAPI(

@@ -1,11 +1,12 @@
 """Requests made from the schema, sensible and not: every answer is one of the schema's, and no failure is ours."""
 
+import contextlib
+
 import schemathesis
 from hypothesis import HealthCheck, given, settings
+from hypothesis.errors import Unsatisfiable
 
-_MOST = settings(
-    max_examples=4, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None
-)
+_FEW = settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None)
 
 
 def test_requests_of_the_schema_have_answers_of_the_schema(live):
@@ -16,7 +17,7 @@ def test_requests_of_the_schema_have_answers_of_the_schema(live):
         operation = found.ok()
         for mode in schemathesis.GenerationMode:
 
-            @_MOST
+            @_FEW
             @given(case=operation.as_strategy(generation_mode=mode))
             def check(case):
                 response = case.call(timeout=30)
@@ -24,7 +25,9 @@ def test_requests_of_the_schema_have_answers_of_the_schema(live):
                 checks = [schemathesis.checks.not_a_server_error, schemathesis.checks.response_schema_conformance]
                 case.validate_response(response, checks=checks)
 
-            check()
+            # What takes no parameters cannot be asked wrongly.
+            with contextlib.suppress(Unsatisfiable):
+                check()
     paths = {path for path, _ in asked}
     assert {f"/api/v1/{name}" for name in ("translate", "posterior", "lists", "runs", "models")} <= paths
     assert {"/metrics", "/translate", "/detect", "/languages"} <= paths
