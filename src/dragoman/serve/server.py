@@ -69,6 +69,8 @@ def configured(app: object, limits: Limits, *, log_requests: bool = False) -> uv
         app,  # type: ignore[arg-type]
         access_log=log_requests,
         log_level="info" if log_requests else "warning",
+        proxy_headers=True,
+        forwarded_allow_ips="127.0.0.1,::1",  # a proxy on this machine says whose request it is
         server_header=False,
         date_header=False,
         lifespan="on",

@@ -159,6 +159,8 @@ def test_a_client_may_ask_only_so_often():
 def test_a_rate_that_is_set_is_kept(live):
     client = live(rate=0.001, burst=2).client
     assert [client.get("/api/v1/health").status_code for _ in range(3)] == [200, 200, 429]
+    of_proxy = {"X-Forwarded-For": "192.0.2.7"}
+    assert client.get("/api/v1/health", headers=of_proxy).status_code == 200
 
 
 def test_too_many_requests_at_a_time_are_sent_away(live):
