@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -46,7 +47,11 @@ _TYPES = {
     ".webmanifest": "application/manifest+json",
     ".woff2": "font/woff2",
 }
-_VERBS = {404: "there is nothing at this address", 405: "this address is not for requests of this method"}
+_SENTENCES = {
+    400: "the body is not JSON in UTF-8",
+    404: "there is nothing at this address",
+    405: "this address is not for requests of this method",
+}
 
 
 def make_app(service: Service, access: Access = Access(), *, cors: Sequence[str] = ()) -> FastAPI:
@@ -54,7 +59,9 @@ def make_app(service: Service, access: Access = Access(), *, cors: Sequence[str]
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        warming = asyncio.ensure_future(routes_translate.warmed(service))
         yield
+        warming.cancel()
         service.close()
 
     app = FastAPI(
@@ -86,7 +93,7 @@ def _add_page(app: FastAPI) -> None:
 
     def served(name: str) -> Response:
         if name not in files:
-            raise RequestError(404, _VERBS[404])
+            raise RequestError(404, _SENTENCES[404])
         headers = {"Content-Security-Policy": _PAGE_POLICY, "Cache-Control": "no-cache"}
         return FileResponse(files[name], media_type=_TYPES[files[name].suffix], headers=headers)
 
@@ -114,14 +121,14 @@ def _add_errors(app: FastAPI) -> None:
         assert isinstance(error, RequestValidationError | ValidationError)
         first: dict[str, Any] = dict(error.errors()[0])
         if first["type"] == "json_invalid":
-            return shaped(request, RequestError(400, "the body is not JSON"))
+            return shaped(request, RequestError(400, _SENTENCES[400]))
         place = ".".join(str(part) for part in first["loc"] if part != "body") or "the body"
         status = 400 if request.url.path in LIBRE else 422
         return shaped(request, RequestError(status, f"{place}: {first['msg']}"))
 
     async def of_http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        return shaped(request, RequestError(error.status_code, _VERBS.get(error.status_code, str(error.detail))))
+        return shaped(request, RequestError(error.status_code, _SENTENCES.get(error.status_code, str(error.detail))))
 
     app.add_exception_handler(RequestError, refused)
     app.add_exception_handler(DragomanError, refused)

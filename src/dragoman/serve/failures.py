@@ -44,6 +44,8 @@ def refusal_of(error: BaseException) -> RequestError:
         return RequestError(400, re.sub(r"^(\d+): ", r"line \1: ", text.strip()))
     if isinstance(error, DragomanError):
         return RequestError(400, str(error))
+    if isinstance(error, UnicodeEncodeError):
+        return RequestError(400, "the request holds half a character; expected text that UTF-8 can hold")
     if isinstance(error, MemoryError):
         return RequestError(413, "out of memory; ask for less")
     return RequestError(500, UNEXPECTED)

@@ -124,8 +124,7 @@ class Guard:
                 await answer.refuse(refusal, bare=scope["path"] in LIBRE)
         finally:
             self._inside -= 1
-            route = getattr(scope.get("route"), "path", "other")
-            self._metrics.request(route, answer.status or 499, time.monotonic() - begin)
+            self._metrics.request(_route(scope), answer.status or 499, time.monotonic() - begin)
 
     async def _admitted(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
@@ -191,6 +190,13 @@ async def _until_gone(app: App, scope: Scope, body: bytes, receive: Receive, ans
 async def _disconnected(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+def _route(scope: Scope) -> str:
+    """The route of a request as the schema has it: names in paths would be counters without end."""
+    route = getattr(scope.get("route"), "path", "other")
+    prefix = next((some for some in ("/api/v1", "/api") if scope["path"].startswith(f"{some}/")), "")
+    return route if route.startswith(prefix) else prefix + route
 
 
 class _Answer:

@@ -149,7 +149,7 @@ async def _fields(request: Request) -> Any:
         try:
             return await request.json()
         except (ValueError, RecursionError):
-            raise RequestError(400, "the body is not JSON") from None
+            raise RequestError(400, "the body is not JSON in UTF-8") from None
     if kind == "application/x-www-form-urlencoded":
         try:
             found = parse_qs((await request.body()).decode(), keep_blank_values=True, errors="strict")

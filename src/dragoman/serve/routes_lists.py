@@ -12,7 +12,6 @@ from fastapi import APIRouter, Response
 
 from dragoman.core.errors import DataError
 from dragoman.core.nbest import NBest
-from dragoman.core.progress import Progress
 from dragoman.core.weights import Weights
 from dragoman.formats.nbest.format import NBEST_FORMATS, NBestFormat, sniff
 from dragoman.front.candidates import mbr, rerank
@@ -21,15 +20,8 @@ from dragoman.serve import schemas
 from dragoman.serve.answers import REFUSALS, answer
 from dragoman.serve.no_files import metric_without_files
 from dragoman.serve.service import Service
-from dragoman.serve.work import hypotheses_of
+from dragoman.serve.work import Quiet, hypotheses_of
 from dragoman.tuning.runs.rerank import first_weights, reranked, with_features
-
-
-class _Quiet(Progress):
-    """What is odd about lists is no news for the log of a service."""
-
-    def warn(self, text: str) -> None:
-        pass
 
 
 def routes(service: Service) -> APIRouter:
@@ -77,7 +69,7 @@ def _read(asked: schemas.ListsRequest) -> tuple[NBest, NBestFormat]:
         file = Path(folder) / "lists"
         file.write_text(asked.content, encoding="utf-8", newline="")
         form = (sniff(file) if asked.format is None else NBEST_FORMATS.get(asked.format))()
-        return form.read(file, progress=_Quiet()), form
+        return form.read(file, progress=Quiet()), form
 
 
 def _looked_at(asked: schemas.ListsRequest) -> dict[str, Any]:
@@ -109,7 +101,7 @@ def _reranked(asked: schemas.RerankRequest) -> dict[str, Any]:
     ):
         order = np.argsort(-scores[begin:end], kind="stable").tolist()
         rows.append({"id": name, "text": text, "order": order, "scores": scores[begin:end].tolist()})
-    content = b"".join(form.blocks(found, "the lists", _Quiet())).decode()
+    content = b"".join(form.blocks(found, "the lists", Quiet())).decode()
     return {"format": form.name, "chosen": chosen, "lists": rows, "content": content}
 
 

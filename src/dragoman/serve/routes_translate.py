@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Response
 
-from dragoman.core.errors import UsageError
+from dragoman.core.errors import DragomanError, UsageError
+from dragoman.model.source_trees import features_of_trees
 from dragoman.serve import schemas, sentences
 from dragoman.serve.answers import REFUSALS, answer
 from dragoman.serve.models import NamedModel
@@ -62,6 +64,19 @@ def routes(service: Service) -> APIRouter:
     return router
 
 
+async def warmed(service: Service) -> None:
+    """Translate a word with each model, so that what is loaded when it is first used is there for the first request."""
+
+    def work(model: NamedModel) -> None:
+        sentences.split("A. B.", model.languages[0])
+        if not features_of_trees(model.system.model):
+            translated(model.system, [Source("A.")], prepared=False, features=False)
+
+    for model in service.shelf:
+        with contextlib.suppress(DragomanError):  # what is wrong with a model is told to those who ask for it
+            await service.batcher.alone(partial(work, model))
+
+
 async def found_together(
     service: Service,
     model: NamedModel,
@@ -92,7 +107,8 @@ async def decided(
     if not sources:
         return []
     system = model.weighted(asked.weights).with_threads(1)
-    trees = [source.tree for source in sources if source.tree is not None]
+    of_trees = features_of_trees(system.model)
+    trees = [source.tree for source in sources if source.tree is not None and of_trees]
 
     def work() -> list[str]:
         return system.translate(

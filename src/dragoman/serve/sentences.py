@@ -7,8 +7,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sacremoses.corpus import NonbreakingPrefixes
-
 from dragoman.text.preparation import DEFAULT_LANGUAGE
 
 #: The end of a sentence: marks, quotes and brackets that close, and white space; or a mark that needs no space.
@@ -85,6 +83,8 @@ def _ends(line: str, begin: int, found: re.Match[str], language: str | None) -> 
 @functools.cache
 def _prefixes(language: str | None) -> dict[str, bool]:
     """Abbreviations of a language, each with whether it is one before a number only."""
+    from sacremoses.corpus import NonbreakingPrefixes  # which takes half a second that a start need not wait for
+
     words = NonbreakingPrefixes().words(language or DEFAULT_LANGUAGE)
     return {word.removesuffix(_NUMERIC).strip(): word.endswith(_NUMERIC) for word in words}
 

@@ -18,6 +18,9 @@ from dragoman.serve.protocol import timed_protocol
 from dragoman.serve.service import Service
 from dragoman.serve.settings import Limits
 
+#: Connections that wait to be taken.
+_BACKLOG = 256
+
 
 @dataclass(frozen=True)
 class Address:
@@ -51,6 +54,7 @@ class Address:
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind((self.host, self.port))
+            listener.listen(_BACKLOG)  # whoever asks from now on waits until models are loaded
         except OSError as error:
             listener.close()
             raise DataError(
@@ -65,12 +69,14 @@ def configured(app: object, limits: Limits, *, log_requests: bool = False) -> uv
         app,  # type: ignore[arg-type]
         access_log=log_requests,
         log_level="info" if log_requests else "warning",
+        proxy_headers=True,
+        forwarded_allow_ips="127.0.0.1,::1",  # a proxy on this machine says whose request it is
         server_header=False,
         date_header=False,
         lifespan="on",
         http=timed_protocol(limits.client_seconds),
         ws="none",
-        backlog=max(128, 2 * limits.concurrency),
+        backlog=_BACKLOG,
         timeout_keep_alive=5,
         timeout_graceful_shutdown=5,
         h11_max_incomplete_event_size=65536,

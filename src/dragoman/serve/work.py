@@ -7,12 +7,20 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from dragoman.core.nbest import NBest
+from dragoman.core.progress import Progress
 from dragoman.formats.penn_trees import with_trees
 from dragoman.front.system import System
 from dragoman.model.source_trees import trees_for
 from dragoman.search.searched import Searched
 from dragoman.search.translation import Translation
 from dragoman.serve.json_text import Written
+
+
+class Quiet(Progress):
+    """What is odd about a request is no news for the log of a service."""
+
+    def warn(self, text: str) -> None:
+        """Say nothing."""
 
 
 class Source(NamedTuple):
@@ -35,7 +43,7 @@ def prepared_lines(system: System, sources: Sequence[Source], *, prepared: bool)
     """Sentences in the model's words, with their trees if it looks at them."""
     lines = system.model.preparation(prepared=prepared).source([source.line for source in sources])
     given = [source.tree for source in sources if source.tree is not None]
-    trees = trees_for(system.model, given if len(given) == len(sources) else None, flag="trees")
+    trees = trees_for(system.model, given if len(given) == len(sources) else None, Quiet(), flag="trees")
     return list(lines if trees is None else with_trees(lines, trees))
 
 

@@ -119,6 +119,14 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(refused, asked, sentence):
     assert (status, found[: len(sentence)]) == (400, sentence)
 
 
+def test_trees_that_no_feature_looks_at_change_nothing(ask, model):
+    trees = ["(S (NP Un homme) (VP dort .))"]
+    wanted = [{"source": LINES[0], "text": model.translate(LINES[0])}]
+    assert ask("translate", text=LINES[0], trees=trees)["translations"] == wanted
+    assert ask("translate", text=LINES[0], trees=trees, decision="mbr")["translations"] == wanted
+    assert ask("reweight", text=LINES[0], tree=trees[0])["text"] == wanted[0]["text"]
+
+
 def test_a_model_that_is_not_there(refused):
     assert refused("translate", text="a", model="x") == (404, "no model is called 'x'; there are model, rules")
 
