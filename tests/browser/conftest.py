@@ -27,9 +27,7 @@ def browser():
     if program is None:
         pytest.skip("there is no chromium: apt-get install chromium")
     with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(
-            executable_path=program, args=["--no-sandbox", "--disable-gpu", "--disable-software-rasterizer"]
-        )
+        launched = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
         yield launched
         launched.close()
 
@@ -122,6 +120,7 @@ class Watched:
     page: Page
     url: str
     complaints: list[str] = field(default_factory=list)
+    opened: int = 0
 
     def watch(self):
         self.page.on("console", lambda said: said.type in ("error", "warning") and self.complaints.append(said.text))
@@ -140,7 +139,9 @@ class Watched:
 
     def open(self, view, **settings):
         """Go to a view, with settings in the address."""
-        self.page.goto(f"{self.url}/#{view}?{urlencode(settings)}")
+        # An address that differs from the one before only after its # would not be loaded.
+        self.opened += 1
+        self.page.goto(f"{self.url}/?{self.opened}#{view}?{urlencode(settings)}")
         return self.page
 
     def excuse(self, pattern):
@@ -172,10 +173,8 @@ def usual_page(make_page, service):
 @pytest.fixture
 def watched(usual_page):
     """A page of which a test may expect complaints; those that are left at its end are too many."""
-    usual_page.page.goto("about:blank")  # an address that differs after its # only would not be loaded
     usual_page.complaints.clear()
     yield usual_page
-    usual_page.page.goto("about:blank")
     usual_page.page.unroute_all()
     usual_page.page.emulate_media(color_scheme="light")
     usual_page.page.set_viewport_size(_SIZE)
