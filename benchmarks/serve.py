@@ -183,14 +183,14 @@ def soak(server: Server, lines: list[str], minutes: float) -> None:
     end, seen, requests = time.monotonic() + 60 * minutes, [server.memory()], 0
     rng = np.random.default_rng(1)
     while time.monotonic() < end:
-        picked = [[lines[i]] for i in rng.integers(len(lines), size=1000)]
+        picked = [[lines[i]] for i in rng.integers(len(lines), size=200)]
         _run(server.url, picked, 16)
         with httpx.Client(base_url=server.url, timeout=120) as client:
-            for line, weight in zip(lines[: 1 + requests % 20], rng.random(20), strict=False):
+            for line, weight in zip(lines[: 1 + requests // 200 % 20], rng.random(20), strict=False):
                 client.post("/api/v1/reweight", json={"text": line, "weights": {"lm": float(weight)}})
                 client.post("/api/v1/sample", json={"text": line, "samples": 50})
             client.get("/api/v1/models")
-        requests += 1000
+        requests += 200
         seen.append(server.memory())
     shown = ", ".join(f"{seen[int(share * (len(seen) - 1))]:.0f}" for share in (0, 0.25, 0.5, 0.75, 1))
     print(f"{minutes:g} minutes, {requests:,} translations and looks inside: memory {shown} MB at each quarter")

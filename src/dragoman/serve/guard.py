@@ -130,7 +130,9 @@ class Guard:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         self._access.check_host(headers.get("host", ""))
         self._rate.check((scope.get("client") or ("", 0))[0], time.monotonic())
-        if scope["path"] not in (*_OPEN, *LIBRE) and not scope["path"].startswith("/static/"):
+        # A browser that asks whether it may ask sends no key.
+        is_open = scope["path"] in (*_OPEN, *LIBRE) or scope["method"] == "OPTIONS"
+        if not is_open and not scope["path"].startswith("/static/"):
             bearer = headers.get("authorization", "").removeprefix("Bearer ").strip()
             self._access.check_key(headers.get("x-api-key") or bearer)
         if self._inside > self._limits.concurrency:

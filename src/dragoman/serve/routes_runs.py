@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from typing import Annotated
 
@@ -13,6 +12,7 @@ from fastapi.responses import StreamingResponse
 from dragoman.serve import schemas
 from dragoman.serve.answers import REFUSALS, answer
 from dragoman.serve.failures import busy
+from dragoman.serve.json_text import written
 from dragoman.serve.service import Service
 
 #: Seconds between two looks at a run, and looks between two signs of life.
@@ -80,11 +80,11 @@ async def _followed(service: Service, name: str, first: int) -> AsyncIterator[st
     while True:
         events = await asyncio.to_thread(service.runs.events, name)
         for number, event in enumerate(events[first:], first):
-            yield f"id: {number}\nevent: iteration\ndata: {json.dumps(event)}\n\n"
+            yield f"id: {number}\nevent: iteration\ndata: {written(event)}\n\n"
         quiet = 0 if len(events) > first else quiet + 1
         first = max(first, len(events))
         if events and events[-1].get("stop"):
-            yield f"event: end\ndata: {json.dumps({'stop': events[-1]['stop']})}\n\n"
+            yield f"event: end\ndata: {written({'stop': events[-1]['stop']})}\n\n"
             return
         if quiet % _SIGN == 1:
             yield ": waiting\n\n"

@@ -10,6 +10,7 @@ from typing import Any
 from fastapi import APIRouter, Response
 
 from dragoman.core.errors import DragomanError, UsageError
+from dragoman.decision.settings import Decision
 from dragoman.model.source_trees import features_of_trees
 from dragoman.serve import schemas, sentences
 from dragoman.serve.answers import REFUSALS, answer
@@ -103,6 +104,7 @@ async def decided(
     options = {**(asked.options or {}), **({} if asked.scale is None else {"scale": asked.scale})}
     assert asked.decision is not None
     rule_without_files(asked.decision, options)
+    decision = Decision.of(asked.decision, [f"{name}={value}" for name, value in options.items()], asked.evidence)
     service.check_samples(asked.samples)
     if not sources:
         return []
@@ -113,13 +115,11 @@ async def decided(
     def work() -> list[str]:
         return system.translate(
             [source.line for source in sources],
-            decision=asked.decision,
-            evidence=asked.evidence,
+            decision=decision,
             samples=asked.samples,
             seed=asked.seed,
             trees=trees or None,
             prepared=asked.prepared,
-            **options,
         )
 
     return await service.slow.run(work)

@@ -51,7 +51,10 @@ class Runs:
 
     def events(self, name: str) -> list[dict[str, Any]]:
         """What a run has told so far."""
-        return Run(self._path(name)).events()
+        path = self._path(name)
+        if not (path / _RUN).exists():
+            raise RequestError(404, f"'{name}' is an experiment; its runs have events")
+        return Run(path).events()
 
     def report(self, name: str) -> bytes:
         """The page about an experiment."""

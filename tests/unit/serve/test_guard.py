@@ -123,10 +123,17 @@ def test_only_names_of_ours_are_answered(live):
 
 
 def test_other_sites_may_ask_only_if_they_were_named(live):
-    server = live(cors=["https://example.org"])
+    server = live(Access("secret"), cors=["https://example.org"])
     for origin, allowed in (("https://example.org", "https://example.org"), ("https://evil.example", None)):
         found = server.client.get("/api/v1/health", headers={"Origin": origin})
         assert found.headers.get("access-control-allow-origin") == allowed
+        asking = {
+            "Origin": origin,
+            "Access-Control-Request-Method": "POST",
+            "Access-Control-Request-Headers": "x-api-key",
+        }
+        found = server.client.options("/api/v1/translate", headers=asking)
+        assert (found.status_code == 200, found.headers.get("access-control-allow-origin")) == (bool(allowed), allowed)
 
 
 def test_beyond_this_machine_there_is_a_key_or_none_is_wanted():

@@ -98,6 +98,14 @@ def test_a_run_that_is_damaged_is_no_trouble_for_the_others(client):
     assert found.json()["error"]["message"].startswith("is not TOML")
 
 
+def test_an_experiment_has_no_events_of_its_own(client):
+    found = client.get("/api/v1/runs/experiment/events")
+    assert (found.status_code, found.json()["error"]["message"]) == (
+        404,
+        "'experiment' is an experiment; its runs have events",
+    )
+
+
 def test_a_run_is_followed_until_it_stops(client, runs):
     run = Run.begin(runs / "live", {"metric": "bleu", "method": "mert"})
     run.record({"iteration": 0, "score": 10.0, "stop": None})

@@ -6,6 +6,7 @@ import threading
 import pytest
 
 import dragoman as dm
+from dragoman.decision.settings import Decision
 
 TEXT = "Un homme dort. Une femme court dans la rue.\n\n Un chien noir ronfle."
 LINES = ["Un homme dort.", "Une femme court dans la rue.", "Un chien noir ronfle."]
@@ -87,13 +88,16 @@ def test_weights_are_by_name_or_a_set(ask, model, folder, refused):
         {"decision": "mbr", "evidence": "samples", "samples": 50, "seed": 3},
         {"decision": "consensus", "options": {"hypotheses": 5, "order": 2}},
         {"decision": "lattice-mbr", "model": "rules"},
+        {"decision": "mbr", "options": {"evidence": 2, "metric": "chrf"}},
     ],
 )
 def test_rules_decide_as_they_do_elsewhere(ask, folder, asked):
     found = ask("translate", texts=LINES, **asked)["translations"]
-    others = {key: value for key, value in asked.items() if key not in ("model", "options")}
+    options = {**asked.get("options", {}), **({"scale": asked["scale"]} if "scale" in asked else {})}
+    decision = Decision.of(asked["decision"], [f"{k}={v}" for k, v in options.items()], asked.get("evidence"))
+    drawing = {key: value for key, value in asked.items() if key in ("samples", "seed")}
     system = dm.load(folder / asked.get("model", "model"))
-    assert [one["text"] for one in found] == system.translate(LINES, **others, **asked.get("options", {}))
+    assert [one["text"] for one in found] == system.translate(LINES, decision=decision, **drawing)
 
 
 NO_LISTS = "a decision chooses strings, not derivations: it goes without details and nbest"
@@ -111,6 +115,8 @@ OF_FILE = {"metric": "precomputed:path=/etc/passwd"}
         ({"text": "a", "decision": "lattice-mbr", "evidence": "nbest"}, "lattice-mbr decides by hypergraphs, not by"),
         ({"text": "a", "decision": "/etc/passwd"}, "no rule is called '/etc/passwd'; there are"),
         ({"text": "a", "decision": "mbr", "options": OF_FILE}, NO_FILE),
+        ({"text": "a", "decision": "mbr", "options": {"trees": "/etc/passwd"}}, "found 'trees=/etc/passwd'; expected"),
+        ({"text": "a", "decision": "mbr", "options": {"samples": 3}}, "found 'samples=3'; expected NAME=VALUE"),
         ({"text": "a", "trees": ["(S a)", "(S b)"]}, "there are 2 trees for 1 sentences; expected one for each"),
     ],
 )
