@@ -18,7 +18,8 @@ _SIZE = {"width": 1280, "height": 900}
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _COMMAND = [sys.executable, "-c", "from dragoman.cli.main import main; main()"]
 
-expect.set_options(timeout=20_000)  # machines may be busy; what is there is seen at once
+_TIMEOUT = 60_000  # machines may be busy; what is there is seen at once
+expect.set_options(timeout=_TIMEOUT)
 
 
 @pytest.fixture(scope="session")
@@ -158,6 +159,7 @@ def make_page(browser):
     def made(url):
         usual = {"viewport": _SIZE, "reduced_motion": "reduce"}
         watched = Watched(browser.new_context(**usual).new_page(), url)
+        watched.page.set_default_timeout(_TIMEOUT)
         watched.watch()
         return watched
 
