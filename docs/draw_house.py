@@ -45,6 +45,7 @@ ARROWS = [
 ]
 GROUND = [
     ("front", "import dragoman: what a person in a notebook uses"),
+    ("serve", "the same over HTTP, and a page to look at it with"),
     ("cli", "one file a command; results on stdout"),
     ("core", "what everything speaks: corpora, weights, hypergraphs, lists, samples, options, errors"),
     ("kernels", "the inner loops in C++: arrays in, arrays out, in folders that mirror the rooms"),
@@ -75,13 +76,13 @@ def main() -> None:
         for i, (name, does) in enumerate(GROUND)
     )
     svg = (
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1200 560" role="img" '
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1200 594" role="img" '
         'aria-label="The rooms of Dragoman and the data that goes through them, from corpus to report">'
         "<style>text{font-family:sans-serif;text-anchor:middle;fill:#222}.name{font-size:16px;font-weight:bold}"
         ".does{font-size:11.5px}.goods{font-size:11.5px;fill:#00695c;font-style:italic;paint-order:stroke;stroke:#fff;stroke-width:4px}"
         ".way{stroke:#555;stroke-width:1.5;marker-end:url(#head)}</style>"
         '<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
-        '<path d="M0 0 8 4 0 8z" fill="#555"/></marker></defs><rect width="1200" height="560" fill="#fff"/>'
+        '<path d="M0 0 8 4 0 8z" fill="#555"/></marker></defs><rect width="1200" height="594" fill="#fff"/>'
         + "".join(arrow(*row) for row in ARROWS)
         + "".join(room(*row) for row in ROOMS)
         + ground

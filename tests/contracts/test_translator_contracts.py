@@ -6,7 +6,9 @@ import pytest
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.nbest import NBest
+from dragoman.core.ragged import Ragged
 from dragoman.core.samples import Samples
+from dragoman.forest.derivation import derivation_features, yields
 from dragoman.forest.inside_outside import log_partition
 from dragoman.forest.kbest import kbest
 from dragoman.model.bundle import Model
@@ -93,6 +95,33 @@ def test_lists_and_hypergraphs_agree_with_the_best(model, lines):
             some = np.arange(graph.edges)[::-2]
             assert part.edge_features(i, some).dot(model.weights) == pytest.approx(graph.scores[some], abs=1e-9)
         assert lists.features.dot(model.weights) == pytest.approx(lists.scores, abs=1e-9)
+
+
+def test_every_derivation_of_a_hypergraph_can_be_described(model, lines):
+    (part,) = Translator.of(model).searched(lines[1:8], forests=True)
+    for i in range(len(part)):
+        graph = part.hypergraph(i)
+        for edges, score in zip(*_best_derivations(graph, 10), strict=True):
+            found = part.derivation(i, edges, score)
+            row = Ragged(edges, np.array([0, len(edges)]))
+            assert found.text == graph.vocab.text(yields(graph, row)[0])
+            assert found.features == pytest.approx(derivation_features(graph, row).row(0))
+            spans = [[*phrase.source, *phrase.target] for phrase in found.phrases]
+            assert sorted(word for begin, end, *_ in spans for word in range(begin, end)) == [
+                *range(len(found.source.split()))
+            ]
+            assert [word for *_, begin, end in spans for word in range(begin, end)] == [*range(len(found.text.split()))]
+    best = part.translations(features=True)
+    first = [
+        part.derivation(i, _best_derivations(part.hypergraph(i), 1)[0][0], best[i].score) for i in range(len(part))
+    ]
+    assert [found.phrases for found in first] == [found.phrases for found in best]
+    assert [found.tree is None for found in first] == [found.tree is None for found in best]
+
+
+def _best_derivations(graph, k):
+    found = kbest(graph, k)
+    return [found.derivations[i] for i in range(len(found))], found.scores.tolist()
 
 
 def test_distinct_lists_have_each_string_once(model, lines):

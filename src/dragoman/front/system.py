@@ -105,12 +105,24 @@ class System:
             chosen = weights if isinstance(weights, Weights) else self.weights.updated(weights)
         else:
             chosen = self.model.read_weights(weights)
-        return self._changed(weights=chosen)
+        return self._shared(chosen, self.threads)
+
+    def with_threads(self, threads: int) -> System:
+        """Return the same system that works in so many threads; results do not depend on their number."""
+        return self._shared(self.weights, threads)
 
     def with_limits(self, **options: Any) -> System:
         """Return the same system with other limits, such as `pop_limit=1000` or `reordering_limit=12`."""
         limits, space = routed(options, SearchLimits, SpaceLimits)
         return self._changed(limits=replace(self.limits, **limits), space=replace(self.space, **space))
+
+    def _shared(self, weights: Weights, threads: int) -> System:
+        """Other weights or threads; what a translator has that does not depend on them is not made again."""
+        other = self._changed(weights=weights)
+        other.threads = threads
+        if "translator" in self.__dict__:
+            other.__dict__["translator"] = self.translator.reweighted(weights, threads=threads)
+        return other
 
     def _changed(self, **values: Any) -> System:
         now = {"weights": self.weights, "limits": self.limits, "space": self.space}

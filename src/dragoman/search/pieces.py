@@ -144,6 +144,10 @@ class Pieced(Searched):
         """Refuse: there are no edges."""
         raise UsageError("a sentence that was searched in pieces has no hypergraph")
 
+    def derivation(self, i: int, edges: NDArray[np.integer], score: float) -> Translation:
+        """Refuse: there are no edges."""
+        raise UsageError("a sentence that was searched in pieces has no hypergraph")
+
 
 def batches(lines: Iterable[str], *, sentences: int, words: int, longest: int) -> Iterator[list[str]]:
     """Group lines so that a group has at most so many of them, and no more once it has so many words.

@@ -64,6 +64,13 @@ class Searched(ABC):
     def edge_features(self, i: int, edges: NDArray[np.integer]) -> FeatureRows:
         """Return the features of some edges of sentence i's hypergraph; few are wanted where lists are made of it."""
 
+    @abstractmethod
+    def derivation(self, i: int, edges: NDArray[np.integer], score: float) -> Translation:
+        """Describe a derivation of sentence i's hypergraph, with features, given its edges in pre-order and its score.
+
+        The best under other weights is one, which needs no other search.
+        """
+
 
 class Outcomes(Protocol):
     """What kernels found: the outcome of each sentence (0 found, 1 no derivation, 2 too large), and more."""

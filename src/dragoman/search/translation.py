@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from json import dumps
 from typing import Literal
@@ -144,6 +144,12 @@ class Translation:
 
     def __str__(self) -> str:
         return self.text
+
+    def json(self, number: int) -> str:
+        """All of it as a JSON object, with the number of the sentence before it."""
+        row = dumps({"id": number, **asdict(replace(self, tree=None))}, ensure_ascii=False)
+        # The tree is the last of the fields.
+        return row if self.tree is None else f"{row.removesuffix('null}')}{self.tree.json()}}}"
 
     def _repr_html_(self) -> str:
         """Show source and translation phrase by phrase, or rule in rule, for notebooks."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Protocol
 
@@ -81,11 +81,8 @@ class Details:
     def add(self, part: Searched, translations: Sequence[Translation], first: int) -> None:
         """Write a line for each sentence, with little in it where the search found nothing."""
         for i, translation in enumerate(translations):
-            reached = part.reached(i)
-            found = asdict(replace(translation, tree=None)) if reached else {"source": translation.source}
-            row = json.dumps({"id": first + i, **found}, ensure_ascii=False)
-            if reached and translation.tree is not None:
-                row = row.removesuffix("null}") + translation.tree.json() + "}"  # the last of the fields
+            nothing = {"id": first + i, "source": translation.source}
+            row = translation.json(first + i) if part.reached(i) else json.dumps(nothing, ensure_ascii=False)
             self.stream.write(f"{row}\n".encode())
 
 

@@ -11,6 +11,17 @@
 
 namespace dragoman {
 
+// Called with nothing, now and then; None if nobody wants to be asked.
+class Watcher : public nb::object {
+public:
+    static constexpr auto Name = nb::detail::const_name("collections.abc.Callable[[], None] | None");
+    static bool check_(nb::handle) { return true; }
+    using nb::object::object;
+};
+
+// What the thread that calls kernels wants to be asked while they run; a reference of our own, or null.
+static thread_local PyObject* watcher = nullptr;
+
 void run_blocks(std::size_t blocks, int threads, nb::handle progress, BlockWork work) {
     if (blocks == 0) return;
     std::atomic<std::size_t> next{0}, finished{0};
@@ -59,6 +70,11 @@ void run_blocks(std::size_t blocks, int threads, nb::handle progress, BlockWork 
             {
                 nb::gil_scoped_acquire acquire;
                 if (!raised && PyErr_CheckSignals() != 0) raised = true;
+                if (!raised && watcher != nullptr) {
+                    PyObject* answer = PyObject_CallNoArgs(watcher);
+                    if (answer == nullptr) raised = true;
+                    Py_XDECREF(answer);
+                }
                 if (!raised && !progress.is_none()) {
                     PyObject* answer = PyObject_CallFunction(progress.ptr(), "d", double(finished) / double(blocks));
                     if (answer == nullptr) raised = true;
@@ -73,6 +89,19 @@ void run_blocks(std::size_t blocks, int threads, nb::handle progress, BlockWork 
     }
     if (raised) throw nb::python_error();
     if (failure) std::rethrow_exception(failure);
+}
+
+void bind_watching(nb::module_& m) {
+    m.def(
+        "set_watcher",
+        [](Watcher wanted) -> Watcher {
+            PyObject* before = watcher;
+            watcher = wanted.is_none() ? nullptr : wanted.inc_ref().ptr();
+            return before == nullptr ? nb::borrow<Watcher>(nb::none()) : nb::steal<Watcher>(before);
+        },
+        nb::arg("watcher").none(),
+        "Have the kernels that this thread calls ask a function, ten times a second, whether to go on: what it raises "
+        "ends them. Returns the one that they asked before.");
 }
 
 }  // namespace dragoman

@@ -50,6 +50,22 @@ class SentenceGraph:
             lm_scores=graphs.lm_scores[edges],
         )
 
+    def only(self, edges: NDArray[np.integer]) -> SentenceGraph:
+        """Return the graph of one derivation, given its edges in pre-order: a node has one edge, the goal is last."""
+        order = edges[::-1]
+        heads = np.repeat(np.arange(len(self.spans)), np.diff(self.first_edges))[order]
+        place = np.full(len(self.spans) + 1, -1, np.int32)  # the last one is for tails that are not there
+        place[heads] = np.arange(len(order))
+        return SentenceGraph(
+            spans=self.spans[heads],
+            first_edges=np.arange(len(order) + 1),
+            tails=place[self.tails[order]],
+            rules=self.rules[order],
+            matches=self.matches[order],
+            scores=self.scores[order],
+            lm_scores=self.lm_scores[order],
+        )
+
 
 def edge_features(
     batch: ChartBatch, rules: NDArray[np.int32], matches: NDArray[np.int64], lm_scores: NDArray[np.float64]

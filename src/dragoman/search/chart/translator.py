@@ -156,6 +156,14 @@ class ChartSearched(SearchedBatch[ChartBatch, Found]):
         """Return the features of some edges of sentence i's hypergraph."""
         return self._features([SentenceGraph.of(self.batch, self._every, i)], [edges])
 
+    def derivation(self, i: int, edges: NDArray[np.integer], score: float) -> Translation:
+        """Describe a derivation of sentence i's hypergraph, with features."""
+        graph = SentenceGraph.of(self.batch, self._every, i).only(edges)
+        every = np.arange(len(edges), dtype=np.int32)
+        of_edges = self._features([graph], [every])
+        features = of_edges.sum_over(Ragged(every, np.array([0, len(edges)]))).row(0)
+        return describe(self.batch, graph, self.batch.rules.source.line(i), score, features, of_edges)
+
     @property
     def _every(self) -> Graphs:
         if self.found.every is None:

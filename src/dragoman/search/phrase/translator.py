@@ -129,7 +129,13 @@ class PhraseSearched(SearchedBatch[PhraseBatch, Found]):
         if features:
             rows = derivation_features(self.batch, self.found.derivations, np.arange(len(self)))
             rows = rows if self._global_values is None else FeatureRows.join([rows, self._global_values])
-        return [_describe(self.batch, self.found, rows, i) for i in range(len(self))]
+        first, scores = self.batch.options.offsets, self.found.scores.tolist()
+        return [
+            _describe(
+                self.batch, i, self.found.derivations[i] + first[i], scores[i], {} if rows is None else rows.row(i)
+            )
+            for i in range(len(self))
+        ]
 
     def nbest(self, k: int, *, distinct: bool = False) -> NBest:
         """Return the k best hypotheses of each sentence; only their edges' features are computed."""
@@ -160,6 +166,14 @@ class PhraseSearched(SearchedBatch[PhraseBatch, Found]):
         """Return the features of some edges of sentence i's hypergraph."""
         return Edges.of(self.batch, self.found, i).take(edges).features(self.batch)
 
+    def derivation(self, i: int, edges: NDArray[np.integer], score: float) -> Translation:
+        """Describe a derivation of sentence i's hypergraph; its edges lead from the sentence's end to its start."""
+        used = Edges.of(self.batch, self.found, i).take(edges[::-1])
+        rows = used.features(self.batch).sum_over(
+            Ragged(np.arange(len(edges), dtype=np.int32), np.array([0, len(edges)]))
+        )
+        return _describe(self.batch, i, used.option[used.option >= 0], score, rows.row(0))
+
 
 def _encoded(batch: PhraseBatch, targets: Sequence[str]) -> Ragged[np.int32]:
     return Ragged(*batch.options.vocab.encode("".join(f"{target}\n" for target in targets).encode()))
@@ -180,9 +194,11 @@ def _best_of_spans(options: PhraseOptions, estimates: NDArray[np.float64], limit
     return np.sort(order[rank < limit])
 
 
-def _describe(batch: PhraseBatch, found: Found, features: FeatureRows | None, i: int) -> Translation:
+def _describe(
+    batch: PhraseBatch, i: int, chosen: NDArray[np.integer], score: float, features: dict[str, float]
+) -> Translation:
+    """Describe the derivation of sentence i that uses some options of the batch, in the order of the target."""
     options = batch.options
-    chosen = found.derivations[i] + options.offsets[i]
     phrases, position, words = [], 0, []
     for option in chosen.tolist():
         target = options.words[option]
@@ -197,13 +213,7 @@ def _describe(batch: PhraseBatch, found: Found, features: FeatureRows | None, i:
         )
         position += len(target)
     text = options.vocab.text(np.concatenate(words)) if words else ""
-    return Translation(
-        source=options.source.line(i),
-        text=text,
-        score=float(found.scores[i]),
-        phrases=tuple(phrases),
-        features={} if features is None else features.row(i),
-    )
+    return Translation(options.source.line(i), text, score, tuple(phrases), features)
 
 
 def _links(batch: PhraseBatch, option: int, position: int) -> tuple[tuple[int, int], ...]:

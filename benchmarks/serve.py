@@ -1,0 +1,200 @@
+"""The service under load: beside `dragoman translate`, alone, with too many clients, and for minutes.
+
+python benchmarks/serve.py --model model --data ../shared/data [--minutes 10]
+
+The model is one of Multi30k, fr-en, on tokenised text: `dragoman train --source train.fr.gz --target train.en.gz
+--tokenised --out model`. Clients are in a process of their own, on the same cores as the service. Throughput is given
+by the clock and by processor time: on a machine that others use too, only the second says something.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gzip
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import httpx
+import numpy as np
+
+_COMMAND = [sys.executable, "-m", "dragoman.cli.main"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", required=True, type=Path)
+    parser.add_argument("--data", default=Path("../shared/data"), type=Path)
+    parser.add_argument("--sentences", default=1000, type=int)
+    parser.add_argument("--clients", default=32, type=int)
+    parser.add_argument("--minutes", default=0.0, type=float, help="of the soak; 0 is none")
+    asked = parser.parse_args()
+    file = asked.data / "multi30k" / "test_2016_flickr.fr.gz"
+    with gzip.open(file, "rt", encoding="utf-8") as stream:
+        lines = [line.rstrip("\n") for line in stream][: asked.sentences]
+    command = command_line(asked.model, lines)
+    server = Server(asked.model)
+    try:
+        alone = asyncio.run(asked_for(server.url, [[line] for line in lines[:200]], 1))
+        print(f"alone: {latencies(alone.seconds)}; {alone.statuses}")
+        for size in (1, 10):
+            parts = [lines[i : i + size] for i in range(0, len(lines), size)]
+            before = server.cpu()
+            loaded = in_process(server.url, parts, asked.clients)
+            spent = server.cpu() - before
+            print(
+                f"{asked.clients} clients, {size} sentences a request: {len(lines) / loaded.wall:.0f} sentences/s, "
+                f"{loaded.wall:.2f} s wall, {spent:.2f} s of the server's processor time; {latencies(loaded.seconds)}; "
+                f"{loaded.statuses}; the same lines as the command: {loaded.texts == command.texts}"
+            )
+            print(
+                f"    beside the command: {command.wall / loaded.wall:.2f} of its sentences/s by the clock, "
+                f"{command.cpu / spent:.2f} by the processor time of the server"
+            )
+        crowd(server, lines)
+        if asked.minutes:
+            soak(server, lines, asked.minutes)
+    finally:
+        server.stop()
+
+
+class Command:
+    """What `dragoman translate --threads 2` takes and writes; the second run counts, without the time to start."""
+
+    def __init__(self, texts: list[str], wall: float, cpu: float):
+        self.texts, self.wall, self.cpu = texts, wall, cpu
+
+
+def command_line(model: Path, lines: list[str]) -> Command:
+    """Translate all lines, and one, whose time is that of starting."""
+    found: dict[int, tuple[float, float, list[str]]] = {}
+    for count in (1, len(lines)):
+        text = "".join(f"{line}\n" for line in lines[:count]).encode()
+        before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+        arguments = [*_COMMAND, "translate", "--model", str(model), "--threads", "2"]
+        out = subprocess.run(arguments, input=text, capture_output=True, check=True).stdout.decode()
+        wall, after = time.monotonic() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        found[count] = wall, spent, out.splitlines()
+    wall, cpu = (found[len(lines)][i] - found[1][i] for i in (0, 1))
+    print(f"command: {len(lines) / wall:.0f} sentences/s, {wall:.2f} s wall, {cpu:.2f} s of processor time")
+    return Command(found[len(lines)][2], wall, cpu)
+
+
+class Server:
+    """The service in a process of its own; says how long its start took."""
+
+    def __init__(self, model: Path):
+        begin = time.monotonic()
+        arguments = ["serve", "--model", str(model), "--port", "0", "--threads", "2"]
+        self._process = subprocess.Popen([*_COMMAND, *arguments], stderr=subprocess.PIPE, text=True)
+        assert self._process.stderr is not None
+        found = re.search(r"http://\S+", self._process.stderr.readline())
+        assert found is not None, "the service did not start"
+        self.url = found[0]
+        httpx.get(f"{self.url}/api/v1/health", timeout=60)
+        wall = time.monotonic() - begin
+        print(f"start: {wall:.2f} s wall, {self.cpu():.2f} s of processor time until the first answer")
+
+    def cpu(self) -> float:
+        """Seconds of the processor so far."""
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def memory(self) -> float:
+        """Resident memory, in MB."""
+        text = Path(f"/proc/{self._process.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+)", text)[1]) / 1024  # type: ignore[index]
+
+    def stop(self) -> None:
+        """End it."""
+        self._process.terminate()
+        self._process.wait(30)
+
+
+class Answers:
+    """What clients got: latencies, statuses, texts in order, and the time all of it took."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+        self.statuses: dict[int, int] = {}
+        self.parts: dict[int, list[str]] = {}
+        self.wall = 0.0
+
+    @property
+    def texts(self) -> list[str]:
+        return [text for i in sorted(self.parts) for text in self.parts[i]]
+
+
+async def asked_for(url: str, parts: list[list[str]], clients: int) -> Answers:
+    """Have some clients ask for all parts, each client one after the other."""
+    found, waiting = Answers(), iter(list(enumerate(parts)))
+    limits = httpx.Limits(max_connections=clients, max_keepalive_connections=clients)
+    async with httpx.AsyncClient(base_url=url, timeout=120, limits=limits) as client:
+
+        async def ask() -> None:
+            for i, lines in waiting:
+                begin = time.monotonic()
+                response = await client.post("/api/v1/translate", json={"texts": lines, "split": False})
+                found.seconds.append(time.monotonic() - begin)
+                found.statuses[response.status_code] = found.statuses.get(response.status_code, 0) + 1
+                if response.status_code == 200:
+                    found.parts[i] = [one["text"] for one in response.json()["translations"]]
+                elif "retry-after" not in response.headers:
+                    raise AssertionError(response.text)
+
+        begin = time.monotonic()
+        await asyncio.gather(*(ask() for _ in range(clients)))
+        found.wall = time.monotonic() - begin
+    return found
+
+
+def _run(url: str, parts: list[list[str]], clients: int) -> Answers:
+    return asyncio.run(asked_for(url, parts, clients))
+
+
+def in_process(url: str, parts: list[list[str]], clients: int) -> Answers:
+    """The same in a process of its own."""
+    with ProcessPoolExecutor(1) as pool:
+        return pool.submit(_run, url, parts, clients).result()
+
+
+def latencies(seconds: list[float]) -> str:
+    """Median and 99th percentile."""
+    low, high = np.percentile(seconds, [50, 99]) * 1000
+    return f"p50 {low:.1f} ms, p99 {high:.1f} ms, longest {max(seconds) * 1000:.1f} ms"
+
+
+def crowd(server: Server, lines: list[str]) -> None:
+    """More clients than are let in at a time: some are sent away, none hangs."""
+    found = in_process(server.url, [[line] for line in lines], 200)
+    print(f"200 clients: {latencies(found.seconds)}; statuses {json.dumps(found.statuses)}")
+
+
+def soak(server: Server, lines: list[str], minutes: float) -> None:
+    """Ask for minutes, and look at the memory."""
+    end, seen, requests = time.monotonic() + 60 * minutes, [server.memory()], 0
+    rng = np.random.default_rng(1)
+    while time.monotonic() < end:
+        picked = [[lines[i]] for i in rng.integers(len(lines), size=200)]
+        _run(server.url, picked, 16)
+        with httpx.Client(base_url=server.url, timeout=120) as client:
+            for line, weight in zip(lines[: 1 + requests // 200 % 20], rng.random(20), strict=False):
+                client.post("/api/v1/reweight", json={"text": line, "weights": {"lm": float(weight)}})
+                client.post("/api/v1/sample", json={"text": line, "samples": 50})
+            client.get("/api/v1/models")
+        requests += 200
+        seen.append(server.memory())
+    shown = ", ".join(f"{seen[int(share * (len(seen) - 1))]:.0f}" for share in (0, 0.25, 0.5, 0.75, 1))
+    print(f"{minutes:g} minutes, {requests:,} translations and looks inside: memory {shown} MB at each quarter")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+"""The models of the service: each with a name, languages, and sets of weights by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dragoman.core.errors import DragomanError, UsageError
+from dragoman.front.system import System, load
+from dragoman.model.source_trees import features_of_trees
+from dragoman.serve import schemas
+from dragoman.serve.failures import RequestError
+
+
+@dataclass(frozen=True, eq=False)
+class NamedModel:
+    """A model, what it translates from and to, and its sets of weights, each as a system of its own."""
+
+    name: str
+    system: System
+    languages: tuple[str | None, str | None]
+    weight_sets: Mapping[str, System] = field(default_factory=dict)
+
+    def weighted(self, weights: Mapping[str, float] | str | None) -> System:
+        """The system under the weights of a request: some by name, or a set of them."""
+        if isinstance(weights, str):
+            if weights not in self.weight_sets:
+                known = ", ".join(self.weight_sets) or "none"
+                raise UsageError(f"the model {self.name} has no weights called '{weights}'; there are {known}")
+            return self.weight_sets[weights]
+        if not weights:
+            return self.system
+        return self.system.with_weights(weights)
+
+    @property
+    def info(self) -> schemas.ModelInfo:
+        """What clients are told of it."""
+        model, weights = self.system.model, self.system.weights
+        dense = [*model.weight_names]
+        others = [name for name in weights if name not in set(dense)]
+        return schemas.ModelInfo(
+            name=self.name,
+            kind=model.kind,
+            source_language=self.languages[0],
+            target_language=self.languages[1],
+            features=[
+                schemas.FeatureInfo(name=name, group=_group(name), weight=weights.get(name, 0.0), dense=name in dense)
+                for name in [*dense, *others]
+            ],
+            needs_trees=bool(features_of_trees(model)),
+            weight_sets=list(self.weight_sets),
+            set_weights={
+                name: {feature: system.weights.get(feature, 0.0) for feature in [*dense, *others]}
+                for name, system in self.weight_sets.items()
+            },
+        )
+
+
+def _group(name: str) -> str:
+    """What features are shown together: those of one table, reordering model or prefix."""
+    return name.partition(".")[0] if "." in name else "lm" if name.startswith("lm") else "penalties"
+
+
+class Shelf:
+    """All models of the service by name; the first is the one for requests that name none."""
+
+    def __init__(self, models: Sequence[NamedModel]):
+        self._models = {model.name: model for model in models}
+
+    @classmethod
+    def of(
+        cls,
+        folders: Sequence[str],
+        *,
+        weights: Sequence[str] = (),
+        languages: Sequence[str] = (),
+        threads: int | None = None,
+    ) -> Shelf:
+        """Load models given as FOLDER or NAME=FOLDER, weights as NAME=FILE or MODEL:NAME=FILE, languages as NAME=fr-en.
+
+        Weights without a model's name are for all models that have their features, at least one.
+        """
+        systems: dict[str, System] = {}
+        for text in folders:
+            name, folder = _named(text, Path(text).resolve().name)
+            if name in systems:
+                raise UsageError(f"two models are called '{name}'; give one of them another name, as in NAME={folder}")
+            systems[name] = load(folder, threads=threads)
+        if not systems:
+            raise UsageError("there is no model; expected --model FOLDER")
+        sets = {name: _weight_sets(name, system, weights, systems) for name, system in systems.items()}
+        pairs = dict(_languages(text, systems) for text in languages)
+        return cls(
+            [
+                NamedModel(name, system, pairs.get(name) or _own_languages(system), sets[name])
+                for name, system in systems.items()
+            ]
+        )
+
+    def __iter__(self) -> Iterator[NamedModel]:
+        return iter(self._models.values())
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all models."""
+        return list(self._models)
+
+    def get(self, name: str | None) -> NamedModel:
+        """A model by name, or the first."""
+        if name is None:
+            return next(iter(self._models.values()))
+        if name not in self._models:
+            raise RequestError(404, f"no model is called '{name}'; there are {', '.join(self._models)}")
+        return self._models[name]
+
+
+def _named(text: str, default: str | None = None) -> tuple[str, str]:
+    """The two sides of NAME=VALUE."""
+    name, equals, value = text.partition("=")
+    if not equals and default is not None:
+        return default, text
+    if not (name and value):
+        raise UsageError(f"found '{text}'; expected NAME=VALUE")
+    return name, value
+
+
+def _weight_sets(
+    model: str, system: System, weights: Sequence[str], systems: Mapping[str, System]
+) -> dict[str, System]:
+    """The sets of weights that are for a model."""
+    found = {}
+    for text in weights:
+        label, file = _named(text)
+        wanted, colon, name = label.rpartition(":")
+        if colon and wanted not in systems:
+            raise UsageError(f"'{text}' names the model '{wanted}'; there are {', '.join(systems)}")
+        if wanted in ("", model):
+            try:
+                found[name] = system.with_weights(file)
+            except DragomanError:
+                # Weights for all may be those of another model; that they are of none is refused.
+                if wanted or len(systems) == 1 or not any(_takes(other, file) for other in systems.values()):
+                    raise
+    return found
+
+
+def _takes(system: System, file: str) -> bool:
+    try:
+        system.with_weights(file)
+    except DragomanError:
+        return False
+    return True
+
+
+def _own_languages(system: System) -> tuple[str | None, str | None]:
+    settings = system.model.settings
+    return settings.source_language, settings.target_language
+
+
+def _languages(text: str, systems: Mapping[str, System]) -> tuple[str, tuple[str, str]]:
+    name, pair = _named(text, next(iter(systems)))
+    source, dash, target = pair.partition("-")
+    if not (source and dash and target):
+        raise UsageError(f"--languages is '{text}'; expected NAME=SOURCE-TARGET, as in model=fr-en")
+    if name not in systems:
+        raise UsageError(f"--languages names the model '{name}'; there are {', '.join(systems)}")
+    return name, (source, target)

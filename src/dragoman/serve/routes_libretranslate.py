@@ -1,0 +1,170 @@
+"""The routes that clients and plug-ins of LibreTranslate know, as far as the models' languages tell."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qs
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from dragoman.core.errors import UsageError
+from dragoman.serve import schemas
+from dragoman.serve.answers import answer
+from dragoman.serve.failures import RequestError
+from dragoman.serve.guard import Access
+from dragoman.serve.html_text import translated_html
+from dragoman.serve.models import NamedModel
+from dragoman.serve.routes_translate import found_together
+from dragoman.serve.sentences import split
+from dragoman.serve.service import Service
+from dragoman.serve.work import Source
+
+#: Names of languages that clients show.
+_NAMES = {
+    "de": "German",
+    "en": "English",
+    "es": "Spanish",
+    "fr": "French",
+    "it": "Italian",
+    "ja": "Japanese",
+    "pt": "Portuguese",
+    "ru": "Russian",
+    "zh": "Chinese",
+}
+
+
+class LibreRequest(BaseModel):
+    """What LibreTranslate's clients send; what they send besides is not looked at."""
+
+    model_config = ConfigDict(extra="ignore")
+    q: str | list[str] = Field(description="Text, or several.", examples=["Un homme dort."])
+    source: str = Field("auto", description="A language, or `auto`.")
+    target: str = Field("auto", description="A language.")
+    format: str = Field("text", pattern="^(text|html)$")
+    api_key: str | None = None
+
+
+class LibreAnswer(BaseModel):
+    """LibreTranslate's answer: a translation, or several."""
+
+    translatedText: str | list[str]  # noqa: N815 - their name
+    detectedLanguage: dict[str, Any] | list[dict[str, Any]] | None = None  # noqa: N815
+
+
+class LibreError(BaseModel):
+    """LibreTranslate's shape of errors."""
+
+    error: str
+
+
+_REFUSALS: dict[int | str, dict[str, Any]] = {
+    status: {"model": LibreError, "description": "Refused, in a sentence."}
+    for status in (400, 401, 408, 413, 429, 500, 503)
+}
+
+
+def routes(service: Service, access: Access) -> APIRouter:
+    """The routes of this group."""
+    router = APIRouter(tags=["LibreTranslate"], responses=_REFUSALS)
+
+    @router.post("/translate", response_model=LibreAnswer, openapi_extra=_body(LibreRequest))
+    async def translate(request: Request) -> Response:
+        """Translate like LibreTranslate: `q` from `source` to `target`, in JSON or as a form."""
+        asked = LibreRequest.model_validate(await _fields(request))
+        access.check_key(_key(request, asked.api_key))
+        model = _model_for(service, asked.source, asked.target)
+        texts = [asked.q] if isinstance(asked.q, str) else asked.q
+        done = [await _translated(service, model, text, html=asked.format == "html") for text in texts]
+        found: dict[str, Any] = {"translatedText": done[0] if isinstance(asked.q, str) else done}
+        if asked.source == "auto":
+            detected = {
+                "confidence": 0 if len(_sources(service)) > 1 else 100,
+                "language": model.languages[0] or "auto",
+            }
+            found["detectedLanguage"] = detected if isinstance(asked.q, str) else [detected] * len(done)
+        return answer(found)
+
+    @router.get("/languages")
+    async def languages() -> list[dict[str, Any]]:
+        """List the languages that models translate from, each with those that they translate to."""
+        targets: dict[str, list[str]] = {}
+        for model in service.shelf:
+            source, target = model.languages
+            targets.setdefault(source or "auto", []).append(target or "auto")
+            targets.setdefault(target or "auto", [])
+        return [
+            {"code": code, "name": _NAMES.get(code, code), "targets": sorted(set(found))}
+            for code, found in targets.items()
+        ]
+
+    @router.post("/detect", openapi_extra=_body(LibreRequest))
+    async def detect(request: Request) -> list[dict[str, Any]]:
+        """Say which languages a text may be in: those that models translate from; nothing looks at the text."""
+        asked = LibreRequest.model_validate(await _fields(request))
+        access.check_key(_key(request, asked.api_key))
+        codes = _sources(service)
+        return [{"confidence": round(100 / len(codes)), "language": code} for code in codes]
+
+    return router
+
+
+async def _translated(service: Service, model: NamedModel, text: str, *, html: bool) -> str:
+    """Translate a text, sentence by sentence."""
+
+    async def plain(some: str) -> str:
+        parts = split(some, model.languages[0])
+        service.check_lines(parts.sentences)
+        sources = [Source(line) for line in parts.sentences]
+        found = await found_together(service, model, schemas.OfModel(), sources, features=False, nbest=0, distinct=True)
+        service.metrics.sentences(len(found))
+        return parts.joined([one.text for one in found])
+
+    return await translated_html(text, plain) if html else await plain(text)
+
+
+def _sources(service: Service) -> list[str]:
+    return list(dict.fromkeys(model.languages[0] or "auto" for model in service.shelf))
+
+
+def _model_for(service: Service, source: str, target: str) -> NamedModel:
+    """The first model between two languages."""
+    for model in service.shelf:
+        ours = zip(model.languages, (source, target), strict=True)
+        if all(wanted in ("auto", language) or language is None for language, wanted in ours):
+            return model
+    known = ", ".join(f"{a or '?'}-{b or '?'}" for a, b in (model.languages for model in service.shelf))
+    raise UsageError(f"no model translates from {source} to {target}; there are {known}")
+
+
+def _key(request: Request, in_body: str | None) -> str | None:
+    bearer = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
+    return in_body or request.headers.get("x-api-key") or bearer
+
+
+async def _fields(request: Request) -> Any:
+    """The fields of a request, in JSON or as a form."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == "application/json":
+        try:
+            return await request.json()
+        except (ValueError, RecursionError):
+            raise RequestError(400, "the body is not JSON in UTF-8") from None
+    if kind == "application/x-www-form-urlencoded":
+        try:
+            found = parse_qs((await request.body()).decode(), keep_blank_values=True, errors="strict")
+        except UnicodeError:
+            raise RequestError(400, "the form is not UTF-8") from None
+        return {name: values if name == "q" and len(values) > 1 else values[-1] for name, values in found.items()}
+    raise RequestError(400, "the body is neither JSON nor a form; expected application/json")
+
+
+def _body(model: type[BaseModel]) -> dict[str, Any]:
+    """The schema of a body that is JSON or a form."""
+    schema = {"schema": model.model_json_schema()}
+    return {
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": schema, "application/x-www-form-urlencoded": schema},
+        }
+    }

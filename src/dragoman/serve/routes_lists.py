@@ -1,0 +1,139 @@
+"""Anybody's n-best lists and outputs: looked at, reranked, decided upon, and scored."""
+
+from __future__ import annotations
+
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from fastapi import APIRouter, Response
+
+from dragoman.core.errors import DataError
+from dragoman.core.nbest import NBest
+from dragoman.core.weights import Weights
+from dragoman.formats.nbest.format import NBEST_FORMATS, NBestFormat, sniff
+from dragoman.front.candidates import mbr, rerank
+from dragoman.front.scoring import compare, score
+from dragoman.serve import schemas
+from dragoman.serve.answers import REFUSALS, answer
+from dragoman.serve.no_files import metric_without_files
+from dragoman.serve.service import Service
+from dragoman.serve.work import Quiet, hypotheses_of
+from dragoman.tuning.runs.rerank import first_weights, reranked, with_features
+
+
+def routes(service: Service) -> APIRouter:
+    """The routes of this group."""
+    router = APIRouter(tags=["lists and scores"], responses=REFUSALS)
+
+    @router.post("/lists", response_model=schemas.ListsAnswer)
+    async def lists(asked: schemas.ListsRequest) -> Response:
+        """Read an n-best file of any format that is known."""
+        return answer(await service.slow.run(partial(_looked_at, asked)))
+
+    @router.post("/rerank", response_model=schemas.RerankAnswer)
+    async def rerank_lists(asked: schemas.RerankRequest) -> Response:
+        """Put lists into the order of weights, and choose the first of each."""
+        return answer(await service.slow.run(partial(_reranked, asked)))
+
+    @router.post("/mbr", response_model=schemas.MbrAnswer)
+    async def mbr_of_lists(asked: schemas.MbrRequest) -> Response:
+        """Choose from each list the candidate that agrees most with all others: minimum Bayes risk."""
+        metric_without_files(asked.metric)
+        how = {"metric": asked.metric, "scale": asked.scale, "weights_from": asked.weights_from, "threads": 1}
+        return answer({"chosen": await service.slow.run(lambda: mbr(_read(asked)[0], **how))})  # type: ignore[arg-type]
+
+    @router.post("/score", response_model=schemas.ScoreAnswer)
+    async def score_outputs(asked: schemas.ScoreRequest) -> Response:
+        """Score translations against references, and compare them with others if there are some."""
+        for metric in asked.metrics:
+            metric_without_files(metric)
+        several = [asked.references] if isinstance(asked.references[0], str) else asked.references
+        for text in (asked.outputs, asked.others or [], *several):
+            service.check_lines(text)
+        service.check_size("the number of metrics", len(asked.metrics), 10)
+        service.check_size("the number of references", len(several), 20)
+        service.check_size("resamples", asked.resamples, 10_000)
+        return answer(await service.slow.run(partial(_scored, asked)))
+
+    return router
+
+
+def _read(asked: schemas.ListsRequest) -> tuple[NBest, NBestFormat]:
+    """Read lists; formats read files, so they become one."""
+    if asked.content.startswith("BZh"):
+        raise DataError("the lists are compressed", expected="text")
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "lists"
+        file.write_text(asked.content, encoding="utf-8", newline="")
+        form = (sniff(file) if asked.format is None else NBEST_FORMATS.get(asked.format))()
+        return form.read(file, progress=Quiet()), form
+
+
+def _looked_at(asked: schemas.ListsRequest) -> dict[str, Any]:
+    lists, form = _read(asked)
+    shown = with_features(lists, {})
+    weights = first_weights(shown) if shown.features.names else {}
+    rows = hypotheses_of(shown)
+    bounds = shown.sentences.tolist()
+    return {
+        "format": form.name,
+        "features": list(shown.features.names),
+        "weights": dict(weights),
+        "lists": [
+            {"id": name, "candidates": rows[begin:end]}
+            for name, begin, end in zip(shown.sentence_ids, bounds, bounds[1:], strict=False)
+        ],
+    }
+
+
+def _reranked(asked: schemas.RerankRequest) -> dict[str, Any]:
+    lists, form = _read(asked)
+    shown = with_features(lists, {})
+    chosen = rerank(shown, asked.weights)
+    scores = shown.features.dot(Weights(asked.weights))
+    found = reranked(shown, Weights(asked.weights))
+    rows: list[dict[str, Any]] = []
+    for name, text, begin, end in zip(
+        shown.sentence_ids, chosen, shown.sentences.tolist(), shown.sentences.tolist()[1:], strict=False
+    ):
+        order = np.argsort(-scores[begin:end], kind="stable").tolist()
+        rows.append({"id": name, "text": text, "order": order, "scores": scores[begin:end].tolist()})
+    content = b"".join(form.blocks(found, "the lists", Quiet())).decode()
+    return {"format": form.name, "chosen": chosen, "lists": rows, "content": content}
+
+
+def _scored(asked: schemas.ScoreRequest) -> dict[str, Any]:
+    systems = {"outputs": asked.outputs, **({} if asked.others is None else {"others": asked.others})}
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in systems}
+    for name, lines in systems.items():
+        for metric in asked.metrics:
+            one = score(lines, asked.references, metric, resamples=asked.resamples, seed=asked.seed, threads=1)
+            found[name].append(
+                {
+                    "metric": metric,
+                    "score": one.value,
+                    "interval": one.interval,
+                    "signature": one.signature,
+                    "sentences": one.sentences.tolist(),
+                }
+            )
+    answers: dict[str, Any] = {"scores": found["outputs"]}
+    if asked.others is not None:
+        answers |= {"others": found["others"], "comparisons": _compared(asked, systems)}
+    return answers
+
+
+def _compared(asked: schemas.ScoreRequest, systems: dict[str, list[str]]) -> list[dict[str, Any]]:
+    rows = []
+    for metric in asked.metrics:
+        resamples = max(asked.resamples, 1)
+        found = compare(
+            systems, asked.references, metric, resamples=resamples, trials=resamples, seed=asked.seed, threads=1
+        )
+        (pair,) = found.pairs
+        names = ("better", "difference", "p_bootstrap", "p_randomisation")
+        rows.append({"metric": metric, **{name: pair[name] for name in names}})
+    return rows

@@ -1,0 +1,168 @@
+"""Texts in, translations out: `translate`, and `nbest` for one sentence."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from fastapi import APIRouter, Response
+
+from dragoman.core.errors import DragomanError, UsageError
+from dragoman.decision.settings import Decision
+from dragoman.model.source_trees import features_of_trees
+from dragoman.serve import schemas, sentences
+from dragoman.serve.answers import REFUSALS, answer
+from dragoman.serve.models import NamedModel
+from dragoman.serve.no_files import rule_without_files
+from dragoman.serve.sentences import Split
+from dragoman.serve.service import Service
+from dragoman.serve.work import Done, Source, derivation_json, hypotheses_of, translated
+
+
+def routes(service: Service) -> APIRouter:
+    """The routes of this group."""
+    router = APIRouter(tags=["translate"], responses=REFUSALS)
+
+    @router.post("/translate", response_model=schemas.TranslateAnswer)
+    async def translate(asked: schemas.TranslateRequest) -> Response:
+        """Translate texts: lines are split into sentences, which are searched together with those of other requests."""
+        model = service.shelf.get(asked.model)
+        texts = _texts(asked)
+        by_lines = not asked.split or asked.prepared or asked.trees is not None
+        splits = [sentences.lines(text) if by_lines else sentences.split(text, model.languages[0]) for text in texts]
+        sources = _with_trees([line for split in splits for line in split.sentences], asked.trees)
+        service.check_lines([source.line for source in sources])
+        service.check_size("nbest", asked.nbest, service.limits.nbest)
+        if asked.decision is not None:
+            done = await decided(service, model, asked, sources)
+            answers = _in_texts(texts, splits, done, [None] * len(done))
+        else:
+            _refuse_for_rules(asked)
+            found = await found_together(
+                service, model, asked, sources, features=asked.details, nbest=asked.nbest, distinct=True
+            )
+            rows = [_row(source.line, one, asked) for source, one in zip(sources, found, strict=True)]
+            wanted = asked.details or asked.nbest
+            answers = _in_texts(texts, splits, [one.text for one in found], rows if wanted else [None] * len(rows))
+        service.metrics.sentences(len(sources))
+        return answer({"model": model.name, "translations": answers})
+
+    @router.post("/nbest", response_model=schemas.NBestAnswer)
+    async def nbest(asked: schemas.NBestRequest) -> Response:
+        """Return the best hypotheses of one sentence, with their features, in the model's words."""
+        model = service.shelf.get(asked.model)
+        service.check_size("size", asked.size, service.limits.nbest)
+        source = Source(service.check_one(asked.text), asked.tree)
+        (found,) = await found_together(
+            service, model, asked, [source], features=False, nbest=asked.size, distinct=asked.distinct
+        )
+        assert found.nbest is not None
+        listed = hypotheses_of(found.nbest)
+        return answer({"model": model.name, "source": asked.text, "text": found.text, "nbest": listed})
+
+    return router
+
+
+async def warmed(service: Service) -> None:
+    """Translate a word with each model, so that what is loaded when it is first used is there for the first request."""
+
+    def work(model: NamedModel) -> None:
+        sentences.split("A. B.", model.languages[0])
+        if not features_of_trees(model.system.model):
+            translated(model.system, [Source("A.")], prepared=False, features=False)
+
+    for model in service.shelf:
+        with contextlib.suppress(DragomanError):  # what is wrong with a model is told to those who ask for it
+            await service.batcher.alone(partial(work, model))
+
+
+async def found_together(
+    service: Service,
+    model: NamedModel,
+    asked: schemas.OfModel,
+    sources: Sequence[Source],
+    *,
+    features: bool,
+    nbest: int,
+    distinct: bool,
+) -> list[Done]:
+    """Have sentences searched, together with those of other requests to the same model under the same weights."""
+    weights = tuple(sorted(asked.weights.items())) if isinstance(asked.weights, dict) else asked.weights
+    how = {"prepared": asked.prepared, "features": features, "nbest": nbest, "distinct": distinct}
+    key = (model.name, weights, *how.values())
+    return await service.batcher.run(key, sources, partial(translated, model.weighted(asked.weights), **how))  # type: ignore[arg-type]
+
+
+async def decided(
+    service: Service, model: NamedModel, asked: schemas.TranslateRequest, sources: Sequence[Source]
+) -> list[str]:
+    """Have a decision rule choose, by itself: what it sees takes long to make."""
+    if asked.nbest or asked.details:
+        raise UsageError("a decision chooses strings, not derivations: it goes without details and nbest")
+    options = {**(asked.options or {}), **({} if asked.scale is None else {"scale": asked.scale})}
+    assert asked.decision is not None
+    rule_without_files(asked.decision, options)
+    decision = Decision.of(asked.decision, [f"{name}={value}" for name, value in options.items()], asked.evidence)
+    service.check_samples(asked.samples)
+    if not sources:
+        return []
+    system = model.weighted(asked.weights).with_threads(1)
+    of_trees = features_of_trees(system.model)
+    trees = [source.tree for source in sources if source.tree is not None and of_trees]
+
+    def work() -> list[str]:
+        return system.translate(
+            [source.line for source in sources],
+            decision=decision,
+            samples=asked.samples,
+            seed=asked.seed,
+            trees=trees or None,
+            prepared=asked.prepared,
+        )
+
+    return await service.slow.run(work)
+
+
+def _texts(asked: schemas.TranslateRequest) -> list[str]:
+    if (asked.text is None) == (asked.texts is None):
+        raise UsageError("found both text and texts, or neither; expected one of them")
+    return [asked.text] if asked.texts is None else asked.texts  # type: ignore[list-item]
+
+
+def _refuse_for_rules(asked: schemas.TranslateRequest) -> None:
+    if asked.evidence is not None or asked.scale is not None or asked.options:
+        raise UsageError("evidence, scale and options go with a decision")
+
+
+def _with_trees(lines: Sequence[str], trees: Sequence[str] | None) -> list[Source]:
+    if trees is None:
+        return [Source(line) for line in lines]
+    if len(trees) != len(lines):
+        raise UsageError(f"there are {len(trees)} trees for {len(lines)} sentences; expected one for each")
+    return [Source(line, tree) for line, tree in zip(lines, trees, strict=True)]
+
+
+def _row(line: str, done: Done, asked: schemas.TranslateRequest) -> dict[str, Any]:
+    """What is told of a sentence."""
+    row: dict[str, Any] = {"source": line, "text": done.text, "score": done.translation.score}
+    if asked.details:
+        row["derivation"] = derivation_json(done.translation)
+    if done.nbest is not None:
+        row["nbest"] = hypotheses_of(done.nbest)
+    return row
+
+
+def _in_texts(
+    texts: Sequence[str], splits: Sequence[Split], done: Sequence[str], rows: Sequence[dict[str, Any] | None]
+) -> list[dict[str, Any]]:
+    """Give each text what belongs to it."""
+    answers, first = [], 0
+    for text, split in zip(texts, splits, strict=True):
+        end = first + len(split.sentences)
+        found: dict[str, Any] = {"source": text, "text": split.joined(done[first:end])}
+        of_text = [row for row in rows[first:end] if row is not None]
+        answers.append({**found, "sentences": of_text} if rows and rows[0] is not None else found)
+        first = end
+    return answers

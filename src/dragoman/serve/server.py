@@ -1,0 +1,110 @@
+"""The server: models are loaded, and requests are answered until somebody stops it."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.progress import SILENT, Progress
+from dragoman.serve.app import make_app
+from dragoman.serve.guard import Access, is_loopback
+from dragoman.serve.models import Shelf
+from dragoman.serve.protocol import timed_protocol
+from dragoman.serve.service import Service
+from dragoman.serve.settings import Limits
+
+#: Connections that wait to be taken.
+_BACKLOG = 256
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where to listen, and who may ask there."""
+
+    host: str
+    port: int
+    access: Access
+
+    @classmethod
+    def of(cls, host: str, port: int, key: str | None, *, no_key: bool, names: Sequence[str] = ()) -> Address:
+        """Check that nobody is let in by mistake: what others can reach has a key, or is said to have none.
+
+        A host that only this machine can reach goes by its own names only, so that no other site's name leads a browser
+        to it.
+        """
+        if key and no_key:
+            raise UsageError("found --api-key and --no-key; expected one of them")
+        if key == "":
+            raise UsageError("the key is empty; expected some characters, or --no-key")
+        local = is_loopback(host)
+        if not local and not key and not no_key:
+            raise UsageError(f"others can reach {host}: give --api-key KEY, or say --no-key if everybody may ask")
+        own = {host.lower(), f"[{host}]", "localhost", "127.0.0.1", "[::1]", *(name.lower() for name in names)}
+        return cls(host, port, Access(key, frozenset(own) if local or names else None))
+
+    def bound(self) -> socket.socket:
+        """Listen, or say why that cannot be."""
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+        listener = socket.socket(family)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((self.host, self.port))
+            listener.listen(_BACKLOG)  # whoever asks from now on waits until models are loaded
+        except OSError as error:
+            listener.close()
+            raise DataError(
+                f"cannot listen at {self.host}, port {self.port}: {error.strerror}", expected="another --host or --port"
+            ) from None
+        return listener
+
+
+def configured(app: object, limits: Limits, *, log_requests: bool = False) -> uvicorn.Config:
+    """How uvicorn is to serve: clients that are slow or idle are left."""
+    return uvicorn.Config(
+        app,  # type: ignore[arg-type]
+        access_log=log_requests,
+        log_level="info" if log_requests else "warning",
+        proxy_headers=True,
+        forwarded_allow_ips="127.0.0.1,::1",  # a proxy on this machine says whose request it is
+        server_header=False,
+        date_header=False,
+        lifespan="on",
+        http=timed_protocol(limits.client_seconds),
+        ws="none",
+        backlog=_BACKLOG,
+        timeout_keep_alive=5,
+        timeout_graceful_shutdown=5,
+        h11_max_incomplete_event_size=65536,
+        limit_concurrency=4 * limits.concurrency + 16,
+    )
+
+
+def serve_until_stopped(
+    address: Address,
+    *,
+    models: Sequence[str],
+    weights: Sequence[str] = (),
+    languages: Sequence[str] = (),
+    runs: Path | None = None,
+    limits: Limits = Limits(),
+    cors: Sequence[str] = (),
+    log_requests: bool = False,
+    threads: int | None = None,
+    progress: Progress = SILENT,
+) -> None:
+    """Load models and answer requests until interrupted."""
+    if runs is not None and not runs.is_dir():
+        raise DataError("is not a folder", path=runs, expected="a folder with runs")
+    listener = address.bound()
+    with listener:
+        shelf = Shelf.of(models, weights=weights, languages=languages, threads=threads)
+        app = make_app(Service(shelf, limits, runs=runs), address.access, cors=cors)
+        host, port = listener.getsockname()[:2]
+        shown = f"[{host}]" if ":" in host else host
+        progress.note(f"{', '.join(shelf.names)} at http://{shown}:{port} (Ctrl-C ends it)")
+        uvicorn.Server(configured(app, limits, log_requests=log_requests)).run(sockets=[listener])

@@ -1,0 +1,67 @@
+"""What routes share: models, limits, those who do the work, what is kept, runs, and counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from dragoman.core.errors import UsageError
+from dragoman.sampling.schedule import Sampling
+from dragoman.search.translator import BATCH
+from dragoman.serve.batching import Batcher, SlowPool
+from dragoman.serve.failures import RequestError
+from dragoman.serve.kept import KeptGraphs
+from dragoman.serve.metrics import Metrics
+from dragoman.serve.models import Shelf
+from dragoman.serve.runs import Runs
+from dragoman.serve.settings import Limits
+
+#: A word of more letters than this on average is a way around the limit on words.
+_LETTERS = 40
+
+
+class Service:
+    """All that requests use; it knows nothing of HTTP but statuses."""
+
+    def __init__(self, shelf: Shelf, limits: Limits = Limits(), *, runs: Path | None = None):
+        self.shelf = shelf
+        self.limits = limits
+        self.runs = Runs(runs)
+        self.metrics = Metrics()
+        self.kept = KeptGraphs(limits.kept_bytes)
+        threads = max(model.system.threads for model in shelf)
+        self.batcher = Batcher(most=BATCH * threads, queue=limits.queue, gather=limits.gather_ms / 1000)
+        self.slow = SlowPool(workers=limits.slow_workers, queue=limits.slow_queue, seconds=limits.slow_seconds)
+
+    def close(self) -> None:
+        """End the threads."""
+        self.batcher.close()
+        self.slow.close()
+
+    def check_lines(self, lines: Sequence[str]) -> None:
+        """Refuse too many sentences, and too long ones."""
+        if len(lines) > self.limits.sentences:
+            raise RequestError(
+                413, f"found {len(lines):,} sentences; expected at most {self.limits.sentences:,} a request"
+            )
+        for line in lines:
+            words = max(len(line.split()), len(line) // _LETTERS)
+            if words > self.limits.words:
+                raise RequestError(413, f"a sentence has {words:,} words; expected at most {self.limits.words:,}")
+
+    def check_one(self, line: str) -> str:
+        """Refuse what is not one sentence, and return it in one line."""
+        if not line.strip():
+            raise UsageError("the text is empty; expected a sentence")
+        flat = " ".join(line.split("\n"))
+        self.check_lines([flat])
+        return flat
+
+    def check_size(self, name: str, found: int, most: int) -> None:
+        """Refuse a number beyond a limit."""
+        if found > most:
+            raise RequestError(422, f"{name} is {found:,}; expected at most {most:,}")
+
+    def check_samples(self, samples: int, *, chains: int = Sampling().chains, burn_in: int = 0) -> None:
+        """Refuse more samples than there may be, all chains of a sentence together."""
+        self.check_size("the number of samples of all chains", chains * (samples + burn_in), self.limits.samples)

@@ -1,0 +1,70 @@
+"""Lists: any n-best file, its candidates, sliders that rerank, and files to take away."""
+
+import pytest
+from playwright.sync_api import expect
+
+LISTS = (
+    "0 ||| the house ||| lm= -2 tm= -1 ||| -3\n0 ||| a house ||| lm= -1 tm= -3 ||| -4\n"
+    "1 ||| a cat ||| lm= -2 tm= -2 ||| -4\n1 ||| the cat ||| lm= -5 tm= -2.5 ||| -7.5\n"
+)
+
+
+@pytest.fixture
+def lists(at, tmp_path):
+    """A page with a file of lists in it."""
+    (tmp_path / "some.nbest").write_text(LISTS, encoding="utf-8")
+    page = at("lists")
+    expect(page.get_by_text("Anybody's n-best lists")).to_be_visible()
+    page.get_by_label("Choose a file").set_input_files(tmp_path / "some.nbest")
+    expect(page.locator(".candidate-text").first).to_have_text("the house")
+    return page
+
+
+def test_candidates_are_reranked_by_sliders(lists):
+    assert lists.locator(".candidate-text").all_inner_texts() == ["the house", "a house"]
+    assert lists.get_by_label("lm, exactly").input_value() == "1"  # the weights behind the scores are found
+    lists.get_by_label("tm, exactly").fill("0.1")
+    expect(lists.locator(".candidate-text").first).to_have_text("a house")
+    expect(lists.get_by_text("moses: 2 lists; under these weights another candidate is best in 1.")).to_be_visible()
+    lists.get_by_role("button", name="Next").click()
+    expect(lists.locator(".candidate-text")).to_have_text(["a cat", "the cat"])
+
+
+def test_what_was_reranked_can_be_taken_away(lists):
+    lists.get_by_label("tm, exactly").fill("0.1")
+    with lists.expect_download() as best:
+        lists.get_by_role("button", name="Download the best").click()
+    assert best.value.suggested_filename == "some.nbest.best.txt"
+    assert best.value.path().read_text(encoding="utf-8") == "a house\na cat\n"
+    with lists.expect_download() as whole:
+        lists.get_by_role("button", name="Download the lists").click()
+    rows = [line.split(" ||| ") for line in whole.value.path().read_text(encoding="utf-8").splitlines()]
+    assert [row[1] for row in rows] == ["a house", "the house", "a cat", "the cat"]
+
+
+def test_a_file_is_dropped(at):
+    page = at("lists")
+    page.evaluate(
+        """lists => {
+          const data = new DataTransfer();
+          data.items.add(new File([lists], "dropped.nbest"));
+          document.querySelector(".drop").dispatchEvent(new DragEvent("drop", {dataTransfer: data, bubbles: true}));
+        }""",
+        LISTS,
+    )
+    expect(page.locator(".candidate-text").first).to_have_text("the house")
+
+
+def test_what_is_no_list_is_refused_beside_the_file(watched, tmp_path):
+    (tmp_path / "bad.txt").write_text("0 ||| the house ||| lm= x ||| -3\n", encoding="utf-8")
+    page = watched.open("lists")
+    page.get_by_label("Choose a file").set_input_files(tmp_path / "bad.txt")
+    expect(page.locator(".drop .failure")).to_be_visible()
+    watched.excuse("400|422")
+
+
+def test_the_example_teaches(at):
+    page = at("lists")
+    page.get_by_role("button", name="Try it").click()
+    expect(page.locator(".candidate-text").first).to_have_text("the house is blue")
+    expect(page.locator(".moved", has_text="▲")).to_have_count(0)

@@ -1,0 +1,118 @@
+"""`dragoman serve` as a user starts it: what it refuses to begin with, and that it answers what the command answers."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+
+import dragoman as dm
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("example")
+    dm.example(made)
+    return made
+
+
+@pytest.fixture
+def served(command, folder):
+    """Start the service at any port; gives its process and address."""
+    processes = []
+
+    def start(*arguments):
+        process = subprocess.Popen(
+            [command, "serve", "--model", folder / "model", "--port", "0", "--threads", "1", *map(str, arguments)],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        processes.append(process)
+        line = process.stderr.readline()
+        return process, re.search(r"http://\S+", line)[0]
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def post(url, **body):
+    request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=60) as response:
+        return json.load(response)
+
+
+def test_answers_are_those_of_translate_to_the_byte(served, dragoman, folder, tmp_path):
+    lines = (folder / "dev.fr").read_text(encoding="utf-8").splitlines()
+    details, lists = tmp_path / "details.jsonl", tmp_path / "lists.jsonl"
+    sides = ["--details", details, "--nbest", "3", "--distinct", "--nbest-out", lists]
+    written = dragoman("translate", "--model", folder / "model", folder / "dev.fr", *sides)
+    process, url = served()
+    found = post(f"{url}/api/v1/translate", texts=lines, details=True, nbest=3, split=False)["translations"]
+    assert "".join(f"{one['text']}\n" for one in found) == written.out
+    rows = [json.loads(line) for line in details.read_text(encoding="utf-8").splitlines()]
+    assert [one["sentences"][0]["derivation"] for one in found] == [{**row, "id": 0} for row in rows]
+    texts = [text.split(" ||| ")[1].rstrip() for text in lists.read_text(encoding="utf-8").splitlines()]
+    assert [row["text"] for one in found for row in one["sentences"][0]["nbest"]] == texts
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) in (0, 130)
+
+
+def test_after_a_kill_it_can_be_started_again_and_a_model_that_vanishes_goes_on(command, folder, tmp_path):
+    model = tmp_path / "model"
+    dm.load(folder / "model").save(model)
+    port = "0"
+    for again in (False, True):
+        arguments = [command, "serve", "--model", model, "--port", port, "--threads", "1"]
+        process = subprocess.Popen([*map(str, arguments)], stderr=subprocess.PIPE, text=True)
+        url = re.search(r"http://\S+", process.stderr.readline())[0]
+        port = url.rpartition(":")[2]
+        assert post(f"{url}/api/v1/translate", text="Un homme dort.")["translations"][0]["text"] == "A man sleeps."
+        if not again:
+            process.kill()
+            process.communicate()
+    for path in sorted(model.rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    assert post(f"{url}/api/v1/translate", text="Une femme court.")["translations"][0]["text"] == "A woman runs."
+    assert post(f"{url}/api/v1/reweight", text="Une femme court.")["text"] == "A woman runs."
+    process.kill()
+    assert "Traceback" not in process.communicate()[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (
+            ["--host", "0.0.0.0"],
+            2,
+            "others can reach 0.0.0.0: give --api-key KEY, or say --no-key if everybody may ask",
+        ),
+        (["--host", "192.0.2.1", "--no-key"], 1, "cannot listen at 192.0.2.1, port 8017: "),
+        (["--api-key", "k", "--no-key"], 2, "found --api-key and --no-key; expected one of them"),
+        (["--runs", "nowhere"], 1, "nowhere: is not a folder; expected a folder with runs"),
+        (["--weights", "x"], 2, "found 'x'; expected NAME=VALUE"),
+        (["--slow-seconds", "0"], 2, "--slow-seconds is 0.0; expected at least 0.01"),
+    ],
+)
+def test_what_it_refuses_to_begin_with(dragoman, folder, arguments, code, sentence):
+    port = [] if "192.0.2.1" in arguments else ["--port", "0"]
+    found = dragoman("serve", "--model", folder / "model", *port, *arguments)
+    assert (found.code, found.error[: len(sentence)]) == (code, sentence)
+
+
+def test_a_model_that_is_none(dragoman, tmp_path):
+    found = dragoman("serve", "--port", "0", "--model", tmp_path / "none")
+    assert found.code == 1
+    assert "none" in found.error
+
+
+def test_without_its_libraries_it_says_what_to_install(dragoman, folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "fastapi", None)
+    found = dragoman("serve", "--model", folder / "model")
+    assert found.error == "the service needs FastAPI and uvicorn: pip install 'dragoman[serve]'"
+    assert os.environ.get("DRAGOMAN_API_KEY") is None

@@ -1,0 +1,118 @@
+"""A service over a small phrase-based model and a hierarchical one, in this process."""
+
+import contextlib
+import socket
+import threading
+import time
+
+import httpx
+import pytest
+import uvicorn
+
+import dragoman as dm
+from dragoman.serve.app import make_app
+from dragoman.serve.guard import Access
+from dragoman.serve.models import Shelf
+from dragoman.serve.server import configured
+from dragoman.serve.service import Service
+from dragoman.serve.settings import Limits
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    """The texts and the model of `dm.example`, a hierarchical model, and other weights for the first."""
+    made = tmp_path_factory.mktemp("serve")
+    model = dm.example(made)
+    with pytest.warns(UserWarning, match="discounts"):
+        dm.train(made / "train.fr", made / "train.en", out=made / "rules", hierarchical=True, progress=False)
+    model.with_weights({"lm": 2.0, "word_penalty": 0.0}).weights.write(made / "other.txt")
+    return made
+
+
+@pytest.fixture(scope="session")
+def shelf(folder):
+    return Shelf.of([f"{folder}/model", f"{folder}/rules"], weights=[f"model:other={folder}/other.txt"], threads=2)
+
+
+class Live:
+    """A server in a thread, at a port of its own, and a client of it."""
+
+    def __init__(self, service, access=Access(), cors=()):
+        self.service = service
+        self.listener = socket.socket()
+        self.listener.bind(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.server = uvicorn.Server(configured(make_app(service, access, cors=cors), service.limits))
+        self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [self.listener]})
+        self.thread.start()
+        while not self.server.started:
+            time.sleep(0.005)
+        self.client = httpx.Client(base_url=self.url, timeout=60)
+
+    def close(self):
+        self.client.close()
+        self.server.should_exit = True
+        self.thread.join(20)
+        assert not self.thread.is_alive()
+        self.listener.close()
+
+
+@pytest.fixture(scope="session")
+def live_server(shelf):
+    """A live server with some limits, for as long as it is used: `with live_server(client_seconds=0.2) as server`."""
+
+    @contextlib.contextmanager
+    def made(access=Access(), *, runs=None, cors=(), **limits):
+        found = Live(Service(shelf, Limits(**limits), runs=runs), access, cors)
+        try:
+            yield found
+        finally:
+            found.close()
+
+    return made
+
+
+@pytest.fixture
+def live(live_server):
+    """A live server with some limits, for a test: `live(client_seconds=0.2)`."""
+    with contextlib.ExitStack() as stack:
+        yield lambda *access, **settings: stack.enter_context(live_server(*access, **settings))
+
+
+@pytest.fixture(scope="session")
+def server(live_server):
+    """A live server with the usual limits, for all tests."""
+    with live_server() as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def client(server):
+    """Its client."""
+    return server.client
+
+
+@pytest.fixture
+def ask(client):
+    """Ask and get an answer that is right: `ask("translate", text="…")`."""
+
+    def asked(route, **body):
+        response = client.post(f"/api/v1/{route}", json=body)
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    return asked
+
+
+@pytest.fixture
+def refused(client):
+    """Ask and get the status and the sentence of an error."""
+
+    def asked(route, **body):
+        response = client.post(f"/api/v1/{route}", json=body)
+        found = response.json()["error"]
+        assert found["status"] == response.status_code
+        return response.status_code, found["message"]
+
+    return asked
