@@ -1,0 +1,140 @@
+"""Training a normaliser: a model of characters, tuned; then the choice among its candidates and those of memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.options import Options, option
+from dragoman.core.progress import SILENT, Progress
+from dragoman.model.bundle import Model
+from dragoman.normalisation.characters import LIMITS, CharacterModel, character_model, tuned_weights, words_model
+from dragoman.normalisation.choice import Choice, tuned_choice
+from dragoman.normalisation.examples import Examples, Spelling
+from dragoman.normalisation.lexicon import Lexicon
+from dragoman.normalisation.lists import Lists, Proposer
+from dragoman.normalisation.memory import Memory
+from dragoman.normalisation.normaliser import Normaliser
+from dragoman.search.translator import Translator
+from dragoman.tuning import TUNERS
+from dragoman.tuning.methods.tuner import Tuner
+
+#: Without a development set, fewer examples cannot be cut into parts that teach anything.
+FEWEST = 20
+
+
+@dataclass(frozen=True)
+class Learning(Options):
+    """How the choice among candidates is learnt."""
+
+    candidates: int = option(40, "what the model proposes for each form", minimum=1, maximum=1000)
+    choice: str = option("mert", "what tunes the weights of the choice: any method that takes n-best lists")
+    folds: int = option(4, "without a development set, parts of the examples that stand in for one in turn", minimum=2)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not issubclass(TUNERS.get(self.choice), Tuner) or not TUNERS.get(self.choice).takes_lists:  # type: ignore[attr-defined]
+            raise UsageError(f"choice is '{self.choice}'; expected a method that takes n-best lists, such as mert")
+
+    @property
+    def tuner(self) -> Tuner:
+        """What tunes the choice."""
+        made = TUNERS.get(self.choice)()
+        assert isinstance(made, Tuner)
+        return made
+
+
+def train_normaliser(
+    examples: Examples,
+    dev: Examples | None = None,
+    lexicon: Lexicon = Lexicon(),
+    *,
+    spelling: Spelling = Spelling(),
+    characters: CharacterModel = CharacterModel(),
+    learning: Learning = Learning(),
+    seed: int = 1,
+    threads: int = 1,
+    progress: Progress = SILENT,
+) -> Normaliser:
+    """Train on examples; weights are tuned on `dev`, or where there is none, on each part of the examples in turn.
+
+    `lexicon` are modern words, the more the better. What is memorised comes from the examples alone.
+    """
+    if not len(examples):
+        raise DataError("there are no examples", expected="some historical forms with their modern forms")
+    if dev is not None and not len(dev):
+        raise DataError("the development set is empty", expected="examples in it, or none at all: parts stand in for it")
+    if dev is None and len(examples) < FEWEST:
+        raise DataError(f"there are {len(examples)} examples", expected=f"at least {FEWEST}, or a development set")
+    work = _Training(lexicon, characters, learning, seed, threads, progress)
+    if dev is not None:
+        model = work.tuned(work.model(examples), dev)
+        choice = work.choice([(model, examples, dev)])
+    else:
+        model, choice = work.in_turn(examples)
+    return Normaliser(model, Memory.of(examples), lexicon, choice, spelling, learning.candidates)
+
+
+class _Training:
+    """The steps of training, with what all of them need."""
+
+    def __init__(
+        self,
+        lexicon: Lexicon,
+        characters: CharacterModel,
+        learning: Learning,
+        seed: int,
+        threads: int,
+        progress: Progress,
+    ):
+        self.lexicon, self.characters, self.learning = lexicon, characters, learning
+        self.seed, self.threads, self.progress = seed, threads, progress
+        with progress.stage("learning how modern words are spelt"):
+            self._words = words_model(lexicon, characters, threads=threads, progress=progress)
+
+    def model(self, examples: Examples) -> Model:
+        """Train a model of characters, untuned."""
+        return character_model(examples, self._words, self.characters, threads=self.threads, progress=self.progress)
+
+    def tuned(self, model: Model, dev: Examples) -> Model:
+        """Give a model weights that suit a development set."""
+        weights = tuned_weights(
+            model, dev.forms, self.characters, seed=self.seed, threads=self.threads, progress=self.progress
+        )
+        return replace(model, weights=weights)
+
+    def choice(self, parts: Sequence[tuple[Model, Examples, Examples]]) -> Choice:
+        """Learn to choose on development sets, each with a model and the examples that this was trained on."""
+        lists: list[Lists] = []
+        gold: list[Counter[str]] = []
+        with self.progress.stage("proposing candidates") as share:
+            for i, (model, examples, dev) in enumerate(parts):
+                translator = Translator.of(model, limits=LIMITS, threads=self.threads)
+                proposer = Proposer(translator, Memory.of(examples), self.lexicon, self.learning.candidates)
+                lists += proposer.lists([*dev.forms])
+                gold += dev.forms.values()
+                share((i + 1) / len(parts))
+        start = parts[0][0].weights.updated({"known": 0.5, "share": 1.0})
+        return tuned_choice(
+            Lists.concatenate(lists),
+            gold,
+            start,
+            self.learning.tuner,
+            seed=self.seed,
+            threads=self.threads,
+            progress=self.progress,
+        )
+
+    def in_turn(self, examples: Examples) -> tuple[Model, Choice]:
+        """Train on all examples, with weights that suit each part of them if it is left out."""
+        bounds = [i * len(examples) // self.learning.folds for i in range(self.learning.folds + 1)]
+        parts: list[tuple[Model, Examples, Examples]] = []
+        for begin, end in pairwise(bounds):
+            rest, part = examples.without(begin, end), examples.first(end - begin, begin)
+            model = self.model(rest)
+            weights = parts[0][0].weights if parts else self.tuned(model, part).weights
+            parts.append((replace(model, weights=weights), rest, part))
+        return replace(self.model(examples), weights=parts[0][0].weights), self.choice(parts)
