@@ -12,9 +12,12 @@ from scipy.optimize import minimize_scalar
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.nbest import NBest
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.weights import Weights
+from dragoman.decision.rule import Rule
 from dragoman.metrics.accuracy import Accuracy
+from dragoman.normalisation.characters import SETTINGS
 from dragoman.normalisation.lists import Lists
 from dragoman.tuning.methods.tuner import Tuner
 from dragoman.tuning.problems.problem import Problem
@@ -34,6 +37,16 @@ class Choice:
     def log_probabilities(self, lists: Lists) -> NDArray[np.float64]:
         """The logarithm of each candidate's probability among those of its form."""
         return _log_softmax(self.scale * (lists.features @ self.weights.vector(lists.names)), lists.offsets)
+
+    def order(self, lists: Lists, rule: Rule | None = None, *, threads: int = 1) -> NDArray[np.int64]:
+        """The rows of lists, each form's most probable first; or first what a decision rule makes of the list."""
+        scores = self.log_probabilities(lists)
+        of_form = np.repeat(np.arange(len(lists.offsets) - 1), np.diff(lists.offsets))
+        first = np.zeros(len(scores), bool)
+        if rule is not None:
+            decided = _decided(lists, scores, rule, threads)
+            first = np.array([decided[i] == text for i, text in zip(of_form.tolist(), lists.texts, strict=True)])
+        return np.lexsort((-scores, ~first, of_form))
 
 
 def tuned_choice(
@@ -67,6 +80,14 @@ def tuned_choice(
     found = optimum.weights / max(np.abs(optimum.weights).sum(), 1e-12)
     weights = Weights(dict(zip(names, found.tolist(), strict=True)))
     return Choice(weights, _calibrated(used @ found, right, lists.offsets))
+
+
+def _decided(lists: Lists, scores: NDArray[np.float64], rule: Rule, threads: int) -> list[str]:
+    rule.check_kind("nbest")
+    text = SETTINGS.preparation()
+    corpus = Corpus.from_lines(text.target(lists.texts))
+    nbest = NBest(corpus.vocab, lists.offsets, corpus.sentences, scores, FeatureRows.zeros(len(scores)))
+    return text.restore(rule.decide(nbest, threads=threads).lines())
 
 
 def _calibrated(scores: NDArray[np.float64], right: NDArray[np.float64], offsets: NDArray[np.int64]) -> float:

@@ -143,7 +143,9 @@ def _unfit(example: Example, spelling: Spelling) -> str | None:
         return "a form is empty"
     if not (spelling.punctuation or has_letters(example.historical)):
         return "no letters or digits"
-    return f"a form longer than {spelling.max_length} characters" if max(map(len, example)) > spelling.max_length else None
+    return (
+        f"a form longer than {spelling.max_length} characters" if max(map(len, example)) > spelling.max_length else None
+    )
 
 
 def _report(examples: Examples, progress: Progress) -> None:

@@ -42,6 +42,11 @@ class Memory:
         counts = self.counts.get(historical)
         return 0.0 if counts is None else counts[modern] / (counts.total() + 1)
 
+    def best(self, historical: str) -> str:
+        """The most frequent modern form of a word, or the word itself."""
+        counts = self.counts.get(historical)
+        return historical if counts is None else min(counts, key=lambda new: (-counts[new], new))
+
     def save(self, path: Path) -> None:
         """Write as lines of historical form, modern form and count."""
         with open_output(path) as stream:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -15,24 +15,21 @@ from dragoman.core.files import PathLike, open_output, output_folder
 from dragoman.core.toml import format_toml, read_toml
 from dragoman.core.version import version
 from dragoman.core.weights import Weights
+from dragoman.decision.rule import Rule
+from dragoman.formats.arpa import read_arpa, write_arpa
 from dragoman.model.bundle import Model
+from dragoman.model.language_model import LanguageModel
 from dragoman.normalisation.characters import LIMITS
 from dragoman.normalisation.choice import Choice
-from dragoman.normalisation.examples import Spelling, has_letters
+from dragoman.normalisation.context import Context
+from dragoman.normalisation.examples import Examples, Spelling, has_letters
 from dragoman.normalisation.lexicon import Lexicon
 from dragoman.normalisation.lists import Proposer
 from dragoman.normalisation.memory import Memory
+from dragoman.normalisation.normalised import Normalised
 from dragoman.search.translator import Translator
 
 _DIGIT = re.compile(r"\d")
-
-
-class Normalised(NamedTuple):
-    """A word's modern spelling, its probability, and others with theirs, the most probable first."""
-
-    modern: str
-    confidence: float
-    alternatives: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,40 +45,75 @@ class Normaliser:
     choice: Choice
     spelling: Spelling = Spelling()
     candidates: int = 40
+    context: Context | None = None
     _known: dict[str, Normalised] = field(default_factory=dict, init=False, repr=False)
 
-    def normalise(self, words: Iterable[str], *, threads: int = 1) -> list[str]:
-        """Return the modern spelling of each word, written with capital letters where the word was."""
-        return [found.modern for found in self.explain(words, threads=threads)]
+    def normalise(self, words: Sequence[str], *, rule: Rule | None = None, threads: int = 1) -> list[str]:
+        """Return the modern spelling of each word of a sentence, with capital letters where the word has them."""
+        return [found.modern for found in self.explain(words, rule=rule, threads=threads)]
 
-    def explain(self, words: Iterable[str], *, threads: int = 1) -> list[Normalised]:
-        """Return for each word its modern spelling, with its probability and alternatives."""
-        words = list(words)
-        forms = self.forms(map(self.spelling.form, words), threads=threads)
-        return [self._written(word, forms.get(self.spelling.form(word))) for word in words]
+    def explain(self, words: Sequence[str], *, rule: Rule | None = None, threads: int = 1) -> list[Normalised]:
+        """Return for each word of a sentence its modern spelling, with its probability and alternatives."""
+        (found,) = self.explain_sentences([words], rule=rule, threads=threads)
+        return found
 
-    def forms(self, forms: Iterable[str], *, threads: int = 1) -> dict[str, Normalised]:
-        """Return what each form becomes, of those that can be normalised: neither too long nor without letters."""
+    def explain_sentences(
+        self, sentences: Sequence[Sequence[str]], *, rule: Rule | None = None, threads: int = 1
+    ) -> list[list[Normalised]]:
+        """Return the same for many sentences, whose forms are looked at together.
+
+        A `rule` is a decision rule that chooses in place of the most probable form. If the normaliser knows of
+        context, words are chosen together with their neighbours.
+        """
+        forms = [[self.spelling.form(word) for word in words] for words in sentences]
+        known = self.forms((form for sentence in forms for form in sentence), rule=rule, threads=threads)
+        found = []
+        for words, sentence in zip(sentences, forms, strict=True):
+            chosen = [known.get(form, Normalised(form, 1.0)) for form in sentence]
+            if self.context is not None:
+                chosen = self.context.chosen(chosen)
+            found.append(
+                [
+                    self._written(word, one) if form in known else Normalised(word, 1.0)
+                    for word, form, one in zip(words, sentence, chosen, strict=True)
+                ]
+            )
+        return found
+
+    def forms(self, forms: Iterable[str], *, rule: Rule | None = None, threads: int = 1) -> dict[str, Normalised]:
+        """Return what each form becomes alone, of those that can be normalised: neither too long nor without letters.
+
+        What was found by probability is remembered.
+        """
         wanted = [form for form in dict.fromkeys(forms) if self._fit(form)]
-        new = [form for form in wanted if form not in self._known]
+        known = self._known if rule is None else {}
+        new = [form for form in wanted if form not in known]
         translator = Translator.of(self.model, limits=LIMITS, threads=threads)
         proposer = Proposer(translator, self.memory, self.lexicon, self.candidates)
         at = 0
         for lists in proposer.lists(new):
+            order = self.choice.order(lists, rule, threads=threads)
             probabilities = np.exp(self.choice.log_probabilities(lists))
             for begin, end in zip(lists.offsets[:-1].tolist(), lists.offsets[1:].tolist(), strict=True):
-                order = begin + np.argsort(-probabilities[begin:end], kind="stable")[:_ALTERNATIVES]
-                (modern, sure), *others = [(lists.texts[row], float(probabilities[row])) for row in order.tolist()]
-                self._known[new[at]] = Normalised(modern, sure, tuple(others))
+                rows = order[begin : min(end, begin + 1 + _ALTERNATIVES)].tolist()
+                (modern, sure), *others = [(lists.texts[row], float(probabilities[row])) for row in rows]
+                known[new[at]] = Normalised(modern, sure, tuple(others))
                 at += 1
-        return {form: self._known[form] for form in wanted}
+        return {form: known[form] for form in wanted}
+
+    def modern_forms(self, examples: Examples, *, threads: int = 1) -> list[str]:
+        """Return what the tokens of examples become, in the form in which examples have them."""
+        words = [token.historical for token in examples.tokens]
+        forms = self.forms(words, threads=threads)
+        alone = [forms.get(word, Normalised(word, 1.0)) for word in words]
+        if self.context is None:
+            return [one.modern for one in alone]
+        return [one.modern for begin, end in pairwise(examples.bounds) for one in self.context.chosen(alone[begin:end])]
 
     def _fit(self, form: str) -> bool:
         return 0 < len(form) <= self.spelling.max_length and has_letters(form)
 
-    def _written(self, word: str, found: Normalised | None) -> Normalised:
-        if found is None:
-            return Normalised(word, 1.0)
+    def _written(self, word: str, found: Normalised) -> Normalised:
         alternatives = tuple((self.written(word, text), sure) for text, sure in found.alternatives)
         return Normalised(self.written(word, found.modern), found.confidence, alternatives)
 
@@ -102,11 +134,14 @@ class Normaliser:
             self.memory.save(partial / "memory.tsv")
             self.lexicon.save(partial / "words.txt")
             self.choice.weights.write(partial / "weights.txt")
+            if self.context is not None:
+                write_arpa(partial / _CONTEXT, self.context.bigrams.to_ngrams())
             about = {
                 "format": FORMAT,
                 "version": version(),
                 "candidates": self.candidates,
                 "scale": self.choice.scale,
+                **({} if self.context is None else {"context": self.context.weight}),
                 "spelling": self.spelling.to_dict(),
             }
             with open_output(partial / NAME) as stream:
@@ -124,6 +159,7 @@ class Normaliser:
         try:
             spelling = Spelling.from_dict(about["spelling"])
             scale, candidates = float(about["scale"]), int(about["candidates"])
+            weight = float(about["context"]) if "context" in about else None
         except (KeyError, TypeError, ValueError, DragomanError) as error:
             raise DataError(f"is damaged ({error})", path=folder / NAME, expected="what training wrote") from None
         return cls(
@@ -133,12 +169,16 @@ class Normaliser:
             Choice(Weights.read(folder / "weights.txt"), scale),
             spelling,
             candidates,
+            None if weight is None else Context(LanguageModel.from_ngrams(read_arpa(folder / _CONTEXT)), weight),
         )
 
 
 #: The file by which a folder is known, and the number of its form.
 NAME, FORMAT = "normaliser.toml", 1
 
+_CONTEXT = "context.arpa"
+
+#: So many forms beside the chosen one are kept.
 _ALTERNATIVES = 10
 
 

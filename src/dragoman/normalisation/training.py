@@ -13,10 +13,13 @@ from dragoman.core.progress import SILENT, Progress
 from dragoman.model.bundle import Model
 from dragoman.normalisation.characters import LIMITS, CharacterModel, character_model, tuned_weights, words_model
 from dragoman.normalisation.choice import Choice, tuned_choice
+from dragoman.normalisation.context import WEIGHTS, Context
+from dragoman.normalisation.evaluate import right
 from dragoman.normalisation.examples import Examples, Spelling
 from dragoman.normalisation.lexicon import Lexicon
 from dragoman.normalisation.lists import Lists, Proposer
 from dragoman.normalisation.memory import Memory
+from dragoman.normalisation.normalised import Normalised
 from dragoman.normalisation.normaliser import Normaliser
 from dragoman.search.translator import Translator
 from dragoman.tuning import TUNERS
@@ -26,12 +29,17 @@ from dragoman.tuning.methods.tuner import Tuner
 FEWEST = 20
 
 
+#: A model, the examples that it was trained on, and those that stand in for a text to normalise.
+Part = tuple[Model, Examples, Examples]
+
+
 @dataclass(frozen=True)
 class Learning(Options):
     """How the choice among candidates is learnt."""
 
     candidates: int = option(40, "what the model proposes for each form", minimum=1, maximum=1000)
     choice: str = option("mert", "what tunes the weights of the choice: any method that takes n-best lists")
+    context: bool = option(False, "learn to choose words together with their neighbours too; takes running text")
     folds: int = option(4, "without a development set, parts of the examples that stand in for one in turn", minimum=2)
 
     def __post_init__(self) -> None:
@@ -66,16 +74,29 @@ def train_normaliser(
     if not len(examples):
         raise DataError("there are no examples", expected="some historical forms with their modern forms")
     if dev is not None and not len(dev):
-        raise DataError("the development set is empty", expected="examples in it, or none at all: parts stand in for it")
+        raise DataError(
+            "the development set is empty", expected="examples in it, or none at all: parts stand in for it"
+        )
     if dev is None and len(examples) < FEWEST:
         raise DataError(f"there are {len(examples)} examples", expected=f"at least {FEWEST}, or a development set")
     work = _Training(lexicon, characters, learning, seed, threads, progress)
     if dev is not None:
         model = work.tuned(work.model(examples), dev)
-        choice = work.choice([(model, examples, dev)])
+        parts = [(model, examples, dev)]
     else:
-        model, choice = work.in_turn(examples)
-    return Normaliser(model, Memory.of(examples), lexicon, choice, spelling, learning.candidates)
+        parts = work.in_turn(examples)
+        model = replace(work.model(examples), weights=parts[0][0].weights)
+    choice = work.choice(parts)
+
+    def normaliser(model: Model, known: Examples) -> Normaliser:
+        return Normaliser(model, Memory.of(known), lexicon, choice, spelling, learning.candidates)
+
+    found = normaliser(model, examples)
+    if not learning.context:
+        return found
+    tried, known, held_out = parts[0]
+    weight = context_weight(normaliser(tried, known), known, held_out, threads=threads, progress=progress)
+    return replace(found, context=Context.of(examples, weight, threads=threads))
 
 
 class _Training:
@@ -106,7 +127,7 @@ class _Training:
         )
         return replace(model, weights=weights)
 
-    def choice(self, parts: Sequence[tuple[Model, Examples, Examples]]) -> Choice:
+    def choice(self, parts: Sequence[Part]) -> Choice:
         """Learn to choose on development sets, each with a model and the examples that this was trained on."""
         lists: list[Lists] = []
         gold: list[Counter[str]] = []
@@ -128,13 +149,31 @@ class _Training:
             progress=self.progress,
         )
 
-    def in_turn(self, examples: Examples) -> tuple[Model, Choice]:
-        """Train on all examples, with weights that suit each part of them if it is left out."""
+    def in_turn(self, examples: Examples) -> list[Part]:
+        """Leave out each part of the examples in turn, and train on the rest; weights suit the first part."""
         bounds = [i * len(examples) // self.learning.folds for i in range(self.learning.folds + 1)]
-        parts: list[tuple[Model, Examples, Examples]] = []
+        parts: list[Part] = []
         for begin, end in pairwise(bounds):
             rest, part = examples.without(begin, end), examples.first(end - begin, begin)
             model = self.model(rest)
             weights = parts[0][0].weights if parts else self.tuned(model, part).weights
             parts.append((replace(model, weights=weights), rest, part))
-        return replace(self.model(examples), weights=parts[0][0].weights), self.choice(parts)
+        return parts
+
+
+def context_weight(
+    normaliser: Normaliser, known: Examples, dev: Examples, *, threads: int = 1, progress: Progress = SILENT
+) -> float:
+    """Find how much the neighbours of words should weigh, by accuracy on a development set; the least of equals."""
+    words = [token.historical for token in dev.tokens]
+    forms = normaliser.forms(words, threads=threads)
+    alone = [forms.get(word, Normalised(word, 1.0)) for word in words]
+    context = Context.of(known, threads=threads)
+    scores = {}
+    for weight in WEIGHTS:
+        weighed = replace(context, weight=weight)
+        found = [one.modern for begin, end in pairwise(dev.bounds) for one in weighed.chosen(alone[begin:end])]
+        scores[weight] = int(right(dev, found).sum())
+    best = max(WEIGHTS, key=lambda weight: (scores[weight], -weight))
+    progress.note(f"context weighs {best:g}: {scores[best]:,} of {len(dev):,} tokens right, {scores[0.0]:,} without it")
+    return best
