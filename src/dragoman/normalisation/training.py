@@ -11,6 +11,7 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.options import Options, option
 from dragoman.core.progress import SILENT, Progress
 from dragoman.model.bundle import Model
+from dragoman.model.language_model import LanguageModel
 from dragoman.normalisation.characters import LIMITS, CharacterModel, character_model, tuned_weights, words_model
 from dragoman.normalisation.choice import Choice, tuned_choice
 from dragoman.normalisation.context import WEIGHTS, Context
@@ -63,13 +64,15 @@ def train_normaliser(
     spelling: Spelling = Spelling(),
     characters: CharacterModel = CharacterModel(),
     learning: Learning = Learning(),
+    words: LanguageModel | None = None,
     seed: int = 1,
     threads: int = 1,
     progress: Progress = SILENT,
 ) -> Normaliser:
     """Train on examples; weights are tuned on `dev`, or where there is none, on each part of the examples in turn.
 
-    `lexicon` are modern words, the more the better. What is memorised comes from the examples alone.
+    `lexicon` are modern words, the more the better; `words` is the model that `words_model` makes of them, if it is
+    there already. What is memorised comes from the examples alone.
     """
     if not len(examples):
         raise DataError("there are no examples", expected="some historical forms with their modern forms")
@@ -79,7 +82,10 @@ def train_normaliser(
         )
     if dev is None and len(examples) < FEWEST:
         raise DataError(f"there are {len(examples)} examples", expected=f"at least {FEWEST}, or a development set")
-    work = _Training(lexicon, characters, learning, seed, threads, progress)
+    if words is None:
+        with progress.stage("learning how modern words are spelt"):
+            words = words_model(lexicon, characters, threads=threads, progress=progress)
+    work = _Training(lexicon, words, characters, learning, seed, threads, progress)
     if dev is not None:
         model = work.tuned(work.model(examples), dev)
         parts = [(model, examples, dev)]
@@ -105,20 +111,19 @@ class _Training:
     def __init__(
         self,
         lexicon: Lexicon,
+        words: LanguageModel | None,
         characters: CharacterModel,
         learning: Learning,
         seed: int,
         threads: int,
         progress: Progress,
     ):
-        self.lexicon, self.characters, self.learning = lexicon, characters, learning
+        self.lexicon, self.words, self.characters, self.learning = lexicon, words, characters, learning
         self.seed, self.threads, self.progress = seed, threads, progress
-        with progress.stage("learning how modern words are spelt"):
-            self._words = words_model(lexicon, characters, threads=threads, progress=progress)
 
     def model(self, examples: Examples) -> Model:
         """Train a model of characters, untuned."""
-        return character_model(examples, self._words, self.characters, threads=self.threads, progress=self.progress)
+        return character_model(examples, self.words, self.characters, threads=self.threads, progress=self.progress)
 
     def tuned(self, model: Model, dev: Examples) -> Model:
         """Give a model weights that suit a development set."""
