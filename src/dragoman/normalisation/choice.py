@@ -103,4 +103,4 @@ def _calibrated(scores: NDArray[np.float64], right: NDArray[np.float64], offsets
 def _log_softmax(scores: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
     sizes = np.diff(offsets)
     shifted = scores - np.repeat(np.maximum.reduceat(scores, offsets[:-1]), sizes)
-    return shifted - np.repeat(np.log(np.add.reduceat(np.exp(shifted), offsets[:-1])), sizes)
+    return np.asarray(shifted - np.repeat(np.log(np.add.reduceat(np.exp(shifted), offsets[:-1])), sizes))

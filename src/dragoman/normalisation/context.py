@@ -69,7 +69,7 @@ class Context:
         return path[::-1]
 
     def _weighted(self, log10: NDArray[np.float32]) -> NDArray[np.float64]:
-        return self.weight * np.log(10.0) * log10.astype(np.float64)
+        return np.asarray(self.weight * np.log(10.0) * log10, np.float64)
 
 
 def _token(word: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -103,7 +103,7 @@ class Proposer:
         for row in range(begin, end):
             if written[row].strip():
                 found.setdefault(written[row], (row, 0.0, 0.0))
-        memorised = self.memory.counts.get(form, {})
+        memorised: Mapping[str, int] = self.memory.counts.get(form, {})
         if not memorised and (not found or next(iter(found)) not in self.lexicon):
             for base, (row, _, _) in [*found.items()][:_BASES]:
                 for neighbour in sorted(self.lexicon.neighbours(base)):

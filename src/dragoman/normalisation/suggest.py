@@ -14,13 +14,13 @@ class Suggestion(NamedTuple):
     """A form of a text, how often it occurs, and what the normaliser makes of it."""
 
     form: str
-    count: int
+    occurrences: int
     normalised: Normalised
 
     @property
     def expected_errors(self) -> float:
         """How many of its tokens are wrong, if the normaliser knows how sure it is."""
-        return self.count * (1 - self.normalised.confidence)
+        return self.occurrences * (1 - self.normalised.confidence)
 
 
 def suggestions(
@@ -31,5 +31,5 @@ def suggestions(
     wanted = [form for form in counts if memorised or form not in normaliser.memory.counts]
     found = normaliser.forms(wanted, threads=threads)
     ranked = [Suggestion(form, counts[form], normalised) for form, normalised in found.items()]
-    ranked.sort(key=lambda one: (-one.expected_errors, -one.count, one.form))
+    ranked.sort(key=lambda one: (-one.expected_errors, -one.occurrences, one.form))
     return ranked[:most]

@@ -75,6 +75,6 @@ def test_frequent_and_uncertain_forms_are_suggested_first(normaliser):
     found = suggestions(normaliser, ["Vntheren", "vntheren", "qthx", "qthx", seen, ","])
     assert {one.form for one in found} == {"vntheren", "qthx"}
     assert [one.expected_errors for one in found] == sorted((one.expected_errors for one in found), reverse=True)
-    assert all(one.count == 2 for one in found)
+    assert all(one.occurrences == 2 for one in found)
     assert seen in {one.form for one in suggestions(normaliser, [seen], memorised=True)}
     assert len(suggestions(normaliser, ["vntheren", "qthx"], most=1)) == 1
