@@ -17,6 +17,9 @@ from dragoman.core.progress import SILENT, Progress
 
 _DIGIT = re.compile(r"\d")
 
+#: Lines without a tab, for each line with one, that may be slips.
+_SLIPS = 0.05
+
 
 class Example(NamedTuple):
     """One token: as it was written, and as it is written today."""
@@ -112,18 +115,17 @@ def read_examples(paths: Sequence[PathLike], spelling: Spelling = Spelling(), pr
     bounds = [0]
     left_out: Counter[str] = Counter()
     for path in paths:
+        narrow: list[tuple[int, str]] = []
+        wide = 0
         for number, line in enumerate(read_lines(path), 1):
             if not line.strip():
                 bounds.append(len(tokens))
                 continue
             columns = line.split("\t")
             if len(columns) < 2:
-                raise DataError(
-                    f"found one column, '{line[:40]}'",
-                    path=path,
-                    line=number,
-                    expected="a historical form, a tab and its modern form",
-                )
+                narrow.append((number, line))
+                continue
+            wide += 1
             example = spelling.example(columns[0], columns[1])
             reason = _unfit(example, spelling)
             if reason is None:
@@ -131,11 +133,27 @@ def read_examples(paths: Sequence[PathLike], spelling: Spelling = Spelling(), pr
             else:
                 left_out[reason] += 1
         bounds.append(len(tokens))
+        _check_columns(path, narrow, wide, progress)
     for reason, count in sorted(left_out.items()):
         progress.note(f"{count:,} lines are left out: {reason}")
     examples = Examples(tuple(tokens), tuple(sorted(set(bounds))))
     _report(examples, progress)
     return examples
+
+
+def _check_columns(path: PathLike, narrow: Sequence[tuple[int, str]], wide: int, progress: Progress) -> None:
+    """Let single lines without a tab pass, which are slips, and refuse a file of them, which is none of ours."""
+    if not narrow:
+        return
+    number, line = narrow[0]
+    if len(narrow) > _SLIPS * wide:
+        raise DataError(
+            f"found one column, '{line[:40]}'",
+            path=path,
+            line=number,
+            expected="a historical form, a tab and its modern form",
+        )
+    progress.warn(f"{path}: {len(narrow):,} lines are left out: one column only, the first of them line {number:,}")
 
 
 def _unfit(example: Example, spelling: Spelling) -> str | None:

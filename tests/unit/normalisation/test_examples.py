@@ -45,6 +45,14 @@ def test_a_line_without_a_tab_is_refused_by_its_number(tmp_path):
         read(tmp_path, "vnd\tund\njn in\n")
 
 
+def test_a_slip_among_many_lines_is_left_out_with_a_warning(tmp_path):
+    listener = Listener()
+    assert len(read(tmp_path, "vnd\tund\n" * 30 + "jn in\n", progress=listener)) == 30
+    assert [text.partition(": ")[2] for text in listener.said] == [
+        "1 lines are left out: one column only, the first of them line 31"
+    ]
+
+
 def test_what_is_left_out_or_odd_is_counted(tmp_path):
     listener = Listener()
     text = f"den\tden\nden\tdenn\nden\tden\nvnd\tund\n.\t.\n\tx\n{'a' * 201}\tb\n\u0440\u0430\u0443\tpay\np\u0430\tpa\n"
