@@ -9,6 +9,7 @@
     best.translate(lines, decision="mbr"), best.nbest(line, 10), best.sample(line, 1000), best.hypergraph(line)
     dm.score(outputs, references), dm.compare({"a": outputs, "b": others}, references)
     dm.rerank(candidates, weights), dm.mbr(candidates)
+    dm.normaliser(examples="examples.tsv", modern="words.txt", out="old-to-new").normalise("Vnd das liecht")
     dm.mix({"in": "model1", "out": "model2"}, source="dev.fr", reference="dev.en", out="mixed")
 
 `dm.example()` is a small model to try all of this with.
@@ -25,12 +26,14 @@ if TYPE_CHECKING:
     from dragoman.front.candidates import mbr, rerank, tune_reranker
     from dragoman.front.example import example
     from dragoman.front.mixtures import adapt, mix
+    from dragoman.front.normalisation import Normaliser, normaliser
     from dragoman.front.run import TuningRun
     from dragoman.front.scoring import Comparison, Score, compare, score
     from dragoman.front.system import System, load, load_cdec, load_joshua, load_moses, train
 
 __all__ = [
     "Comparison",
+    "Normaliser",
     "Score",
     "System",
     "TuningRun",
@@ -43,6 +46,7 @@ __all__ = [
     "load_moses",
     "mbr",
     "mix",
+    "normaliser",
     "rerank",
     "score",
     "train",
@@ -54,6 +58,7 @@ _HOMES = {
     "scoring": ("Comparison", "Score", "compare", "score"),
     "example": ("example",),
     "mixtures": ("adapt", "mix"),
+    "normalisation": ("Normaliser", "normaliser"),
     "run": ("TuningRun",),
     "system": ("System", "load", "load_cdec", "load_joshua", "load_moses", "train"),
 }

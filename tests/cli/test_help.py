@@ -26,7 +26,7 @@ COMMANDS = [name for name in EVERYTHING if name not in GROUPS]
 
 
 def test_the_walk_is_long_enough():
-    assert {"", "corpora", "export", "import", "lm", "model", "rerank", "weights"} == set(GROUPS)
+    assert {"", "corpora", "export", "import", "lm", "model", "normalise", "rerank", "weights"} == set(GROUPS)
     assert {"train", "translate", "rerank apply", "weights diff", "tune-decision"} <= set(COMMANDS)
 
 

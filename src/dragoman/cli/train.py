@@ -36,6 +36,7 @@ def register(app: typer.Typer) -> None:
             "dragoman train --source train.fr --target train.en --out model",
             "dragoman train --source train.fr.gz --target train.en.gz --tokenised --lm-order 5 --out model",
             "dragoman train --source train.fr --target train.en --hierarchical --rule-max-span 12 --out model",
+            "dragoman train --source words.old --target words.new --units characters --boundaries --out model",
             "dragoman train --source s --target t --alignment links --arpa lm.arpa.gz --prune-significance a+e --out m",
         ],
     )
@@ -107,6 +108,8 @@ def register(app: typer.Typer) -> None:
 
 
 def _read_text(path: Path, settings: Settings, threads: int, progress: Progress) -> Corpus:
+    if settings.units == "characters":
+        return Corpus.from_lines(settings.preparation().target(read_lines(path), progress))
     if not settings.tokenise:
         return Corpus.read(path)
     language = settings.target_language or DEFAULT_LANGUAGE

@@ -8,6 +8,7 @@ from typing import Literal
 from dragoman.core.options import Options, option
 from dragoman.text.casing import Casing
 from dragoman.text.preparation import TextPreparation
+from dragoman.text.units import Units
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,8 @@ class Settings(Options):
     tokenise: bool = option(False, "whether text must be tokenised before the model sees it")
     lowercase: bool = option(False, "whether text must be lower-cased before the model sees it")
     unicode: Literal["NFC", "as-is"] = option("as-is", "whether letters must be composed before the model sees text")
+    units: Units = option("words", "what the model's words are: words of the text, or its characters")
+    boundaries: bool = option(False, "whether lines of characters have marks of their beginning and end")
     reordering_limit: int = option(6, "longest jump between phrases; -1 is no limit", minimum=-1, maximum=2**31 - 1)
     span_limit: int = option(
         10, "longest span of a rule of a hierarchical model; glue joins longer ones", minimum=1, maximum=2**31 - 1
@@ -37,4 +40,6 @@ class Settings(Options):
             lowercase=self.lowercase,
             nfc=self.unicode == "NFC",
             casing=casing,
+            units=self.units,
+            boundaries=self.boundaries,
         )

@@ -12,7 +12,7 @@ import math
 import re
 from dataclasses import dataclass, replace
 
-from dragoman.core.errors import DataError
+from dragoman.core.errors import DataError, UsageError
 from dragoman.text.preparation import TextPreparation
 
 _TAG = re.compile(r"<(/?)([A-Za-z][\w-]*)((?:\s+[\w-]+\s*=\s*\"[^\"]*\")*)\s*(/?)>")
@@ -69,6 +69,8 @@ def prepare_markup(line: str, text: TextPreparation) -> str:
     >>> prepare_markup('Wo ist <x translation="A dog">ein Hund</x>?', text)
     'wo ist <x translation="a dog"> ein hund </x> ?'
     """
+    if text.units == "characters":
+        raise UsageError("markup fixes what words become, and this model's words are characters; expected no markup")
     parse_markup(line)  # which refuses what is wrong with it as it was written
     parts, at = [], 0
     for tag in _TAG.finditer(line):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from dragoman.core.progress import SILENT, Progress
 from dragoman.text.casing import Casing
 from dragoman.text.tokenise import Tokeniser, detokenise_lines, tokenise_lines
+from dragoman.text.units import Units, characters_of, joined_characters
 
 #: The language whose rules are used where none is named.
 DEFAULT_LANGUAGE = "en"
@@ -19,6 +20,7 @@ class TextPreparation:
     """Turns raw text into what a model was trained on, and translations into what a person would write.
 
     With `nfc`, text is brought into Unicode's composed normal form first, so that é is one letter however it was typed.
+    Where the `units` are characters, these come last, and are joined again first; see `units.py`.
 
     >>> casing = Casing.learn(["He met Ann ."])
     >>> text = TextPreparation("en", "en", tokenise=True, lowercase=True, casing=casing)
@@ -34,6 +36,8 @@ class TextPreparation:
     lowercase: bool = False
     nfc: bool = False
     casing: Casing | None = None
+    units: Units = "words"
+    boundaries: bool = False
 
     def source(self, lines: Iterable[str], progress: Progress = SILENT) -> Iterator[str]:
         """Prepare source text, a line at a time; at the end, says if letters had to be composed."""
@@ -48,6 +52,8 @@ class TextPreparation:
 
         `sources` are the raw sentences, from which words that passed through untranslated have their case.
         """
+        if self.units == "characters":
+            lines = [joined_characters(line, boundaries=self.boundaries) for line in lines]
         if self.casing is not None:
             raw = [""] * len(lines) if sources is None else self._cased(sources)
             lines = [self.casing.restore(line, source) for line, source in zip(lines, raw, strict=True)]
@@ -63,6 +69,8 @@ class TextPreparation:
             if self.nfc and not unicodedata.is_normalized("NFC", line):
                 line = unicodedata.normalize("NFC", line)
                 changed += 1
-            yield tokenise_lines([line], language or DEFAULT_LANGUAGE, options)[0] if self.tokenise else line
+            if self.tokenise:
+                (line,) = tokenise_lines([line], language or DEFAULT_LANGUAGE, options)
+            yield characters_of(line, boundaries=self.boundaries) if self.units == "characters" else line
         if changed:
             progress.note(f"in {changed:,} lines letters were composed (Unicode's NFC), as in the model's training")

@@ -128,7 +128,15 @@ def _only_table(name: str, model: Model) -> tuple[str, PhraseTable]:
 def _check_alike(models: Mapping[str, Model]) -> None:
     (first, one), *others = models.items()
     for name, other in others:
-        for setting in ("source_language", "target_language", "tokenise", "lowercase", "unicode"):
+        for setting in (
+            "source_language",
+            "target_language",
+            "tokenise",
+            "lowercase",
+            "unicode",
+            "units",
+            "boundaries",
+        ):
             ours, theirs = getattr(one.settings, setting), getattr(other.settings, setting)
             if ours != theirs:
                 raise UsageError(

@@ -1,9 +1,10 @@
-"""From raw parallel text to words: reading, tokenising, lower-casing, and learning how words are written."""
+"""From raw parallel text to words or characters: reading, tokenising, lower-casing, learning how words are written."""
 
 from __future__ import annotations
 
 import itertools
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -11,7 +12,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from dragoman.core.corpus import Bitext, Corpus
-from dragoman.core.errors import DataError
+from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import PathLike, read_lines
 from dragoman.core.options import Options, option
 from dragoman.core.progress import SILENT, Progress
@@ -19,6 +20,7 @@ from dragoman.model.settings import Settings
 from dragoman.text.casing import Casing
 from dragoman.text.preparation import DEFAULT_LANGUAGE
 from dragoman.text.tokenise import tokenise_lines
+from dragoman.text.units import Units
 
 
 @dataclass(frozen=True)
@@ -29,8 +31,17 @@ class Preparation(Options):
     lowercase: bool = option(True, "lower-case the text (tokenised text is left as it is)")
     recase: bool = option(True, "learn how words are written, so that translations of a lower-cased model can be")
     unicode: Literal["NFC", "as-is"] = option("NFC", "compose letters with their accents, or leave text as it is")
+    units: Units = option(
+        "words", "what the model's words are: words, or the characters of the text as it is (▁ stands for a space)"
+    )
+    boundaries: bool = option(False, "of text in characters, mark the beginning and the end of each line too")
     source_language: str | None = option(None, "language code of the source, for the tokeniser; by default the ending")
     target_language: str | None = option(None, "language code of the target, for the tokeniser; by default the ending")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.boundaries and self.units != "characters":
+            raise UsageError("boundaries are marked in text in characters only; expected units of characters too")
 
 
 class Prepared(NamedTuple):
@@ -54,6 +65,9 @@ def prepare(
 
     Of raw text, only so many of the `first` lines are taken.
     """
+    if options.units == "characters":
+        settings = Settings(unicode=options.unicode, units="characters", boundaries=options.boundaries)
+        return Prepared(_in_characters(source, target, settings, first, progress), settings)
     if options.tokenised:
         with progress.stage("reading"):
             bitext = Bitext.read(source, target)
@@ -75,12 +89,7 @@ def prepare(
                     done(0.8)
                 lines = [line.lower() for line in lines]
             sides.append(Corpus.from_lines(lines))
-    if len(sides[0]) != len(sides[1]):
-        raise DataError(
-            f"has {len(sides[1])} lines, but {source} has {len(sides[0])}",
-            path=target,
-            expected="as many as the source",
-        )
+    _check_lengths(sides, source, target)
     settings = Settings(
         source_language=languages[0],
         target_language=languages[1],
@@ -89,6 +98,28 @@ def prepare(
         unicode=options.unicode,
     )
     return Prepared(Bitext(*sides), settings, casing)
+
+
+def _in_characters(
+    source: PathLike, target: PathLike, settings: Settings, first: int | None, progress: Progress
+) -> Bitext:
+    """Both sides of a text in characters, neither tokenised nor lower-cased: case and spelling are to be learnt."""
+    text = settings.preparation()
+    sides = []
+    for path, prepared in ((source, text.source), (target, text.target)):
+        with progress.stage(f"reading {path}"):
+            sides.append(Corpus.from_lines(prepared(itertools.islice(read_lines(path), first), progress)))
+    _check_lengths(sides, source, target)
+    return Bitext(*sides)
+
+
+def _check_lengths(sides: Sequence[Corpus], source: PathLike, target: PathLike) -> None:
+    if len(sides[0]) != len(sides[1]):
+        raise DataError(
+            f"has {len(sides[1])} lines, but {source} has {len(sides[0])}",
+            path=target,
+            expected="as many as the source",
+        )
 
 
 def _composed_lines(lines: list[str], path: PathLike, progress: Progress) -> list[str]:

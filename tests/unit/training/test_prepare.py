@@ -1,5 +1,6 @@
 import pytest
 
+from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import Progress
 from dragoman.training.prepare import Preparation, prepare
 
@@ -73,3 +74,18 @@ def test_tokenised_text_is_left_as_it_is(tmp_path):
     assert bitext.source.lines() == ["L'ÉTÉ !"]
     assert not settings.tokenise
     assert not settings.lowercase
+
+
+def test_characters_are_units_as_they_are(tmp_path):
+    (tmp_path / "a.old").write_text("Vnd e\u0301s\n", encoding="utf-8")
+    (tmp_path / "a.new").write_text("Und  \u2581s\n", encoding="utf-8")
+    options = Preparation(units="characters", boundaries=True)
+    bitext, settings, casing = prepare(tmp_path / "a.old", tmp_path / "a.new", options)
+    assert bitext.source.lines() == ["\u2581 V n d \u2581 \u00e9 s \u2581"]
+    assert bitext.target.lines() == ["\u2581 U n d \u2581 \u2581 \u2581\u2581 s \u2581"]
+    assert settings.preparation(casing).restore(bitext.target.lines()) == ["Und  \u2581s"]
+    (tmp_path / "a.new").write_text("Und\nes\n", encoding="utf-8")
+    with pytest.raises(DataError, match="has 2 lines"):
+        prepare(tmp_path / "a.old", tmp_path / "a.new", options)
+    with pytest.raises(UsageError, match="in characters only"):
+        Preparation(boundaries=True)

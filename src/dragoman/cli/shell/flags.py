@@ -56,7 +56,16 @@ Restart = Annotated[
 ]
 
 #: Files by which folders that may be replaced are known.
-OURS = ("model.toml", "manifest.toml", "moses.ini", "grammar.gz", "diagnosis.json", "report.html", "run.toml")
+OURS = (
+    "model.toml",
+    "normaliser.toml",
+    "manifest.toml",
+    "moses.ini",
+    "grammar.gz",
+    "diagnosis.json",
+    "report.html",
+    "run.toml",
+)
 
 
 def refuse_existing(out: Path, force: bool) -> None:

@@ -44,7 +44,7 @@ class KneserNey(Options):
     [0, 0, 1, 1]
     """
 
-    order: int = option(3, "length of the longest n-grams", minimum=1, maximum=6)
+    order: int = option(3, "length of the longest n-grams", minimum=1, maximum=16)
     prune: str = option(
         "0",
         "drop n-grams seen at most so often, a number for each order as in 0,0,1; the last holds for all higher ones",

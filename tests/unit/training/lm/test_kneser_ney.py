@@ -50,7 +50,7 @@ def assert_same(ours, expected):
 
 
 @settings(deadline=None, max_examples=60)
-@given(texts, st.integers(1, 6))
+@given(texts, st.integers(1, 9))
 def test_equals_the_formulas(sentences, order):
     ngrams = estimate(corpus_of(sentences), KneserNey(order=order), progress=Heard())
     assert_same(as_dict(ngrams), kneser_ney(sentences, order))
@@ -170,7 +170,7 @@ def test_marks_in_text_are_refused_with_their_line(mark):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"order": 7}, "order is 7"),
+        ({"order": 17}, "order is 17"),
         ({"prune": "1"}, "expected 0 for words"),
         ({"prune": "0,2,1"}, "do not fall"),
         ({"prune": "0,0,0,1"}, "at most 3"),

@@ -1,0 +1,124 @@
+"""Normalising historical text: train or open a normaliser, and let it write words or text in modern spelling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from os import PathLike
+from typing import Any
+
+from dragoman.core.errors import UsageError
+from dragoman.core.live import watcher_of
+from dragoman.core.progress import Progress, available_cores
+from dragoman.decision.settings import Decision
+from dragoman.front.system import routed
+from dragoman.front.texts import File, files_of
+from dragoman.normalisation.characters import CharacterModel
+from dragoman.normalisation.evaluate import Accuracy, evaluate
+from dragoman.normalisation.examples import Examples, Spelling, read_examples
+from dragoman.normalisation.lexicon import Lexicon
+from dragoman.normalisation.normalised import Normalised
+from dragoman.normalisation.normaliser import Normaliser as Engine
+from dragoman.normalisation.running_text import changed_lines
+from dragoman.normalisation.suggest import Suggestion, suggestions
+from dragoman.normalisation.training import Learning, train_normaliser
+
+#: Examples: a file of them (historical form, tab, modern form), several, or pairs of forms.
+Pairs = File | Sequence[File] | Sequence[tuple[str, str]]
+
+
+class Normaliser:
+    """A normaliser in memory; `normaliser` opens or trains one."""
+
+    def __init__(self, engine: Engine, *, threads: int | None = None):
+        self.engine, self.threads = engine, threads or available_cores()
+
+    def __repr__(self) -> str:
+        known = len(self.engine.memory.counts)
+        return f"Normaliser({known:,} memorised forms, {len(self.engine.lexicon):,} modern words)"
+
+    def normalise(self, text: str, *, decision: str | None = None) -> str:
+        """Write running text in modern spelling, line by line; spacing and punctuation stay as they are."""
+        rule = None if decision is None else Decision.of(decision, evidence="nbest").rule
+
+        def modern(sentences: list[list[str]]) -> list[list[str]]:
+            found = self.engine.explain_sentences(sentences, rule=rule, threads=self.threads)
+            return [[one.modern for one in words] for words in found]
+
+        return "\n".join(changed_lines(text.split("\n"), modern))
+
+    def words(self, words: Sequence[str]) -> list[str]:
+        """Return the modern spelling of each word of a sentence."""
+        return self.engine.normalise(words, threads=self.threads)
+
+    def explain(self, words: Sequence[str]) -> list[Normalised]:
+        """Return the modern spelling of each word, with its probability and alternatives."""
+        return self.engine.explain(words, threads=self.threads)
+
+    def suggest(self, words: Iterable[str], most: int | None = 100) -> list[Suggestion]:
+        """Rank the forms of a text by what there is to learn from annotating them."""
+        return suggestions(self.engine, words, most=most, threads=self.threads)
+
+    def evaluate(self, examples: Pairs) -> Accuracy:
+        """Measure on examples that it has not seen."""
+        found = _examples(examples, self.engine.spelling, Progress())
+        return evaluate(found, self.engine.modern_forms(found, threads=self.threads), self.engine.memory)
+
+    def save(self, folder: File) -> Normaliser:
+        """Write a folder that `normaliser` opens."""
+        self.engine.save(folder)
+        return self
+
+
+def normaliser(
+    folder: File | None = None,
+    *,
+    examples: Pairs | None = None,
+    dev: Pairs | None = None,
+    modern: File | Sequence[File] = (),
+    out: File | None = None,
+    seed: int = 1,
+    threads: int | None = None,
+    progress: Progress | bool = True,
+    **options: Any,
+) -> Normaliser:
+    """Open a normaliser from a folder, or train one from `examples` and write it to `out` if that is given.
+
+    `dev` are more examples, to tune on; without them, parts of the examples stand in. `modern` are lists of modern
+    words. `options` are those of spelling (`lowercase`, ...), of the model of characters (`lm_order`, ...) and of the
+    choice among candidates (`context`, ...); see the reference of `dragoman normalise train`.
+
+    >>> import dragoman as dm
+    >>> pairs = [("vnd", "und"), ("vns", "uns"), ("jn", "in"), ("vnter", "unter"), ("haus", "haus")] * 5
+    >>> dm.normaliser(examples=pairs, progress=False).normalise("Vnd  jn, haus!")
+    'Und  in, haus!'
+    """
+    if (folder is None) == (examples is None):
+        raise UsageError("give the folder of a normaliser to open it, or examples to train one")
+    if folder is not None:
+        return Normaliser(Engine.load(folder), threads=threads)
+    assert examples is not None
+    watcher, workers = watcher_of(progress), threads or available_cores()
+    spelt, characters, learning = routed(options, Spelling, CharacterModel, Learning)
+    spelling = Spelling.from_dict(spelt)
+    engine = train_normaliser(
+        _examples(examples, spelling, watcher),
+        None if dev is None else _examples(dev, spelling, watcher),
+        Lexicon.read(files_of(modern), spelling),
+        spelling=spelling,
+        characters=CharacterModel.from_dict(characters),
+        learning=Learning.from_dict(learning),
+        seed=seed,
+        threads=workers,
+        progress=watcher,
+    )
+    found = Normaliser(engine, threads=threads)
+    return found if out is None else found.save(out)
+
+
+def _examples(given: Pairs, spelling: Spelling, progress: Progress) -> Examples:
+    if isinstance(given, str | PathLike):
+        return read_examples([given], spelling, progress)
+    rows = list(given)
+    if all(isinstance(row, str | PathLike) for row in rows):
+        return read_examples(rows, spelling, progress)  # type: ignore[arg-type]
+    return Examples.of(spelling.example(*row) for row in rows)  # type: ignore[misc]

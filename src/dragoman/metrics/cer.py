@@ -1,0 +1,70 @@
+"""CER: character error rate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman import kernels
+from dragoman.core.corpus import Corpus
+from dragoman.core.options import option
+from dragoman.metrics.error_rate import ErrorRate, ErrorRateScorer
+from dragoman.metrics.preparation import change_words
+from dragoman.metrics.references import Compared, Preparation, References
+from dragoman.metrics.signature import signature
+from dragoman.text.units import are_characters, characters_of
+
+
+@dataclass(frozen=True)
+class Cer(ErrorRate):
+    """Character error rate: the Levenshtein distance in characters to the closest reference, in percent of its length.
+
+    The characters of text are its code points, with one space between words. The output of a model whose units are
+    characters is counted as it is, a unit a character: `▁` is the space, and so are the marks of boundaries. Text is
+    taken for such units if all words of the references are; so both ways give the same number, but for boundaries.
+
+    Costs the product of the two lengths for each hypothesis and reference.
+    """
+
+    name: ClassVar[str] = "cer"
+
+    lowercase: bool = option(False, "ignore case")
+    units: Literal["auto", "words", "characters"] = option(
+        "auto", "what the words of the text are; auto: characters, if all words of the references are one long"
+    )
+
+    def scorer(self, references: Sequence[Corpus]) -> ErrorRateScorer:
+        """Bind references."""
+        units = self.units
+        if units == "auto":
+            units = "characters" if all(map(_in_characters, references)) else "words"
+        prepare = self._folded if units == "characters" else self._characters
+        return ErrorRateScorer(self, References(references, self.name, prepare))
+
+    def signature(self) -> str:
+        """Return what must be known to get the same number again."""
+        case = "lc" if self.lowercase else "mixed"
+        return signature(self.name, case=case, units=self.units, refs="fewest-edits", reflen="average")
+
+    def preparation(self) -> Preparation:
+        """Write the words of text as characters."""
+        return self._characters
+
+    def edits(self, compared: Compared, threads: int) -> NDArray[np.int64]:
+        """Count insertions, deletions and substitutions of characters."""
+        return kernels.edit_distances(*compared.arrays, threads)
+
+    def _characters(self, corpus: Corpus) -> Corpus:
+        return Corpus.from_lines(map(characters_of, self._folded(corpus).lines()))
+
+    def _folded(self, corpus: Corpus) -> Corpus:
+        return change_words(corpus, str.lower) if self.lowercase else corpus
+
+
+def _in_characters(corpus: Corpus) -> bool:
+    used = np.unique(corpus.sentences.values)
+    return len(used) > 0 and are_characters(corpus.vocab[int(word)] for word in used)

@@ -1,0 +1,81 @@
+"""Evaluation as in Bollmann (2019): accuracy of tokens, seen and unseen, errors in characters, and significance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binomtest
+
+from dragoman.core.corpus import Corpus
+from dragoman.core.errors import DataError
+from dragoman.metrics.cer import Cer
+from dragoman.normalisation.examples import Examples
+from dragoman.normalisation.memory import Memory
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """How good predictions are; rates are percent, and None where there is nothing to measure.
+
+    The accuracy of stems, which the study has too, needs a stemmer for each language, and is not measured.
+    """
+
+    tokens: int
+    accuracy: float
+    seen_tokens: int
+    seen: float | None
+    unseen: float | None
+    cer: float
+    cer_of_wrong: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures by name."""
+        return dict(vars(self))
+
+
+def right(examples: Examples, predictions: Sequence[str]) -> NDArray[np.bool_]:
+    """Whether each prediction is the modern form of its token."""
+    if len(predictions) != len(examples):
+        raise DataError(f"there are {len(predictions)} predictions for {len(examples)} tokens", expected="as many")
+    return np.array([found == token.modern for token, found in zip(examples.tokens, predictions, strict=True)], bool)
+
+
+def evaluate(examples: Examples, predictions: Sequence[str], memory: Memory = Memory()) -> Accuracy:
+    """Compare predictions with the modern forms of tokens; seen are those of forms that are memorised."""
+    if not len(examples):
+        raise DataError("there are no tokens to evaluate on", expected="some")
+    correct = right(examples, predictions)
+    seen = np.array([token.historical in memory.counts for token in examples.tokens], bool)
+    scorer = Cer(units="words").scorer([Corpus.from_lines(token.modern for token in examples.tokens)])
+    statistics = scorer.statistics(Corpus.from_lines(predictions))
+    return Accuracy(
+        tokens=len(examples),
+        accuracy=100 * float(correct.mean()),
+        seen_tokens=int(seen.sum()),
+        seen=_percent(correct[seen]),
+        unseen=_percent(correct[~seen]),
+        cer=float(scorer.score(statistics.sum(axis=0))),
+        cer_of_wrong=float(scorer.score(statistics[~correct].sum(axis=0))) if not correct.all() else None,
+    )
+
+
+def mcnemar(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> float:
+    """The probability of so different numbers of tokens that only one system has right, if both were equally good.
+
+    It is the exact test, from the binomial distribution.
+
+    >>> mcnemar(np.array([True] * 6 + [False]), np.array([False] * 6 + [False]))
+    0.03125
+    """
+    only_one, only_other = int((one & ~other).sum()), int((other & ~one).sum())
+    if only_one + only_other == 0:
+        return 1.0
+    return float(binomtest(only_one, only_one + only_other).pvalue)
+
+
+def _percent(correct: NDArray[np.bool_]) -> float | None:
+    return 100 * float(correct.mean()) if len(correct) else None

@@ -1,0 +1,186 @@
+"""Tables of examples: a historical form, a tab and its modern form a line, with empty lines between sentences."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+from dragoman.core.errors import DataError
+from dragoman.core.files import PathLike, read_lines
+from dragoman.core.options import Options, option
+from dragoman.core.progress import SILENT, Progress
+
+_DIGIT = re.compile(r"\d")
+
+#: Lines without a tab, for each line with one, that may be slips.
+_SLIPS = 0.05
+
+
+class Example(NamedTuple):
+    """One token: as it was written, and as it is written today."""
+
+    historical: str
+    modern: str
+
+
+@dataclass(frozen=True)
+class Spelling(Options):
+    """What happens to words before a normaliser sees them; the defaults are those of Bollmann (2019)."""
+
+    lowercase: bool = option(True, "lower-case words; what is written with a capital letter is so again afterwards")
+    unicode: Literal["NFC", "as-is"] = option("NFC", "compose letters with their accents, or leave words as they are")
+    digits: bool = option(True, "take all digits for 0 (in examples, where both forms are equal)")
+    punctuation: bool = option(False, "keep tokens without letters and digits among the examples")
+    max_length: int = option(200, "longer words are left out, and left as they are", minimum=1, maximum=2000)
+
+    def word(self, text: str) -> str:
+        """Bring a word into the form in which words are compared; digits stay.
+
+        >>> Spelling().word(" Wu\\u0308rtz ")
+        'würtz'
+        """
+        text = unicodedata.normalize("NFC", text) if self.unicode == "NFC" else text
+        return " ".join((text.lower() if self.lowercase else text).split())
+
+    def form(self, text: str) -> str:
+        """Bring a word into the form in which it is looked up and translated."""
+        return _DIGIT.sub("0", self.word(text)) if self.digits else self.word(text)
+
+    def example(self, historical: str, modern: str) -> Example:
+        """Bring both forms of a token into the form in which they are learnt from."""
+        old, new = self.word(historical), self.word(modern)
+        if self.digits and old == new:
+            old = new = _DIGIT.sub("0", old)
+        return Example(old, new)
+
+
+def has_letters(word: str) -> bool:
+    """Whether a token is more than punctuation.
+
+    >>> has_letters("1642"), has_letters("¶,")
+    (True, False)
+    """
+    return any(unicodedata.category(character)[0] not in "PSZC" for character in word)
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Tokens in order, in sentences: sentence i has those from `bounds[i]` to `bounds[i + 1]`."""
+
+    tokens: tuple[Example, ...]
+    bounds: tuple[int, ...]
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[str, str]]) -> Examples:
+        """Make examples of pairs, all in one sentence, as they are."""
+        tokens = tuple(Example(*pair) for pair in pairs)
+        return cls(tokens, (0, len(tokens)) if tokens else (0,))
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def first(self, count: int, begin: int = 0) -> Examples:
+        """Return so many tokens from `begin` on, with the ends of sentences among them."""
+        end = min(begin + count, len(self))
+        inside = [bound - begin for bound in self.bounds if begin < bound < end]
+        return Examples(self.tokens[begin:end], (0, *inside, end - begin) if end > begin else (0,))
+
+    def without(self, begin: int, end: int) -> Examples:
+        """Return all tokens but those from `begin` to `end`."""
+        kept = [*self.tokens[:begin], *self.tokens[end:]]
+        bounds = {min(bound, begin) if bound <= end else bound - (end - begin) for bound in self.bounds}
+        return Examples(tuple(kept), tuple(sorted(bounds | {len(kept)})))
+
+    @cached_property
+    def forms(self) -> dict[str, Counter[str]]:
+        """For each historical form how often it has which modern form."""
+        found: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for old, new in self.tokens:
+            found[old][new] += 1
+        return dict(found)
+
+    def contradictions(self) -> dict[str, Counter[str]]:
+        """The forms that have more than one modern form."""
+        return {old: counts for old, counts in self.forms.items() if len(counts) > 1}
+
+
+def read_examples(paths: Sequence[PathLike], spelling: Spelling = Spelling(), progress: Progress = SILENT) -> Examples:
+    """Read tables of examples; says what was left out, and how many forms have more than one modern form."""
+    tokens: list[Example] = []
+    bounds = [0]
+    left_out: Counter[str] = Counter()
+    for path in paths:
+        narrow: list[tuple[int, str]] = []
+        wide = 0
+        for number, line in enumerate(read_lines(path), 1):
+            if not line.strip():
+                bounds.append(len(tokens))
+                continue
+            columns = line.split("\t")
+            if len(columns) < 2:
+                narrow.append((number, line))
+                continue
+            wide += 1
+            example = spelling.example(columns[0], columns[1])
+            reason = _unfit(example, spelling)
+            if reason is None:
+                tokens.append(example)
+            else:
+                left_out[reason] += 1
+        bounds.append(len(tokens))
+        _check_columns(path, narrow, wide, progress)
+    for reason, count in sorted(left_out.items()):
+        progress.note(f"{count:,} lines are left out: {reason}")
+    examples = Examples(tuple(tokens), tuple(sorted(set(bounds))))
+    _report(examples, progress)
+    return examples
+
+
+def _check_columns(path: PathLike, narrow: Sequence[tuple[int, str]], wide: int, progress: Progress) -> None:
+    """Let single lines without a tab pass, which are slips, and refuse a file of them, which is none of ours."""
+    if not narrow:
+        return
+    number, line = narrow[0]
+    if len(narrow) > _SLIPS * wide:
+        raise DataError(
+            f"found one column, '{line[:40]}'",
+            path=path,
+            line=number,
+            expected="a historical form, a tab and its modern form",
+        )
+    progress.warn(f"{path}: {len(narrow):,} lines are left out: one column only, the first of them line {number:,}")
+
+
+def _unfit(example: Example, spelling: Spelling) -> str | None:
+    if not all(example):
+        return "a form is empty"
+    if not (spelling.punctuation or has_letters(example.historical)):
+        return "no letters or digits"
+    return (
+        f"a form longer than {spelling.max_length} characters" if max(map(len, example)) > spelling.max_length else None
+    )
+
+
+def _report(examples: Examples, progress: Progress) -> None:
+    found = examples.contradictions()
+    if found:
+        often = max(found, key=lambda old: (found[old].total(), old))
+        progress.note(
+            f"{len(found):,} of {len(examples.forms):,} forms have more than one modern form, such as {often}: "
+            + ", ".join(f"{new} ({count:,})" for new, count in found[often].most_common(3))
+        )
+    scripts = {name for old in examples.forms if len(name := "/".join(_scripts(old))) and "/" in name}
+    if scripts:
+        mixed = sum(len(_scripts(old)) > 1 for old in examples.forms)
+        progress.warn(f"{mixed:,} forms mix scripts ({', '.join(sorted(scripts)[:3])}): letters that look alike?")
+
+
+def _scripts(word: str) -> list[str]:
+    """The scripts of a word's letters, by the first word of their Unicode names, as far as mixtures are suspicious."""
+    names = {unicodedata.name(character, "").partition(" ")[0] for character in word if character.isalpha()}
+    return sorted(names & {"LATIN", "CYRILLIC", "GREEK"})

@@ -1,0 +1,194 @@
+"""A normaliser: words in, modern spellings out, with how sure they are and what else they may be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from dragoman.core.errors import DataError, DragomanError
+from dragoman.core.files import PathLike, open_output, output_folder
+from dragoman.core.toml import format_toml, read_toml
+from dragoman.core.version import version
+from dragoman.core.weights import Weights
+from dragoman.decision.rule import Rule
+from dragoman.formats.arpa import read_arpa, write_arpa
+from dragoman.model.bundle import Model
+from dragoman.model.language_model import LanguageModel
+from dragoman.normalisation.characters import LIMITS
+from dragoman.normalisation.choice import Choice
+from dragoman.normalisation.context import Context
+from dragoman.normalisation.examples import Examples, Spelling, has_letters
+from dragoman.normalisation.lexicon import Lexicon
+from dragoman.normalisation.lists import Proposer
+from dragoman.normalisation.memory import Memory
+from dragoman.normalisation.normalised import Normalised
+from dragoman.search.translator import Translator
+
+_DIGIT = re.compile(r"\d")
+
+
+@dataclass(frozen=True, eq=False)
+class Normaliser:
+    """Writes words in modern spelling: a model of characters proposes, memory and word lists have a say in the choice.
+
+    Each form is looked at once, however often it occurs.
+    """
+
+    model: Model
+    memory: Memory
+    lexicon: Lexicon
+    choice: Choice
+    spelling: Spelling = Spelling()
+    candidates: int = 40
+    context: Context | None = None
+    _known: dict[str, Normalised] = field(default_factory=dict, init=False, repr=False)
+
+    def normalise(self, words: Sequence[str], *, rule: Rule | None = None, threads: int = 1) -> list[str]:
+        """Return the modern spelling of each word of a sentence, with capital letters where the word has them."""
+        return [found.modern for found in self.explain(words, rule=rule, threads=threads)]
+
+    def explain(self, words: Sequence[str], *, rule: Rule | None = None, threads: int = 1) -> list[Normalised]:
+        """Return for each word of a sentence its modern spelling, with its probability and alternatives."""
+        (found,) = self.explain_sentences([words], rule=rule, threads=threads)
+        return found
+
+    def explain_sentences(
+        self, sentences: Sequence[Sequence[str]], *, rule: Rule | None = None, threads: int = 1
+    ) -> list[list[Normalised]]:
+        """Return the same for many sentences, whose forms are looked at together.
+
+        A `rule` is a decision rule that chooses in place of the most probable form. If the normaliser knows of
+        context, words are chosen together with their neighbours.
+        """
+        forms = [[self.spelling.form(word) for word in words] for words in sentences]
+        known = self.forms((form for sentence in forms for form in sentence), rule=rule, threads=threads)
+        found = []
+        for words, sentence in zip(sentences, forms, strict=True):
+            chosen = [known.get(form, Normalised(form, 1.0)) for form in sentence]
+            if self.context is not None:
+                chosen = self.context.chosen(chosen)
+            found.append(
+                [
+                    self._written(word, one) if form in known else Normalised(word, 1.0)
+                    for word, form, one in zip(words, sentence, chosen, strict=True)
+                ]
+            )
+        return found
+
+    def forms(self, forms: Iterable[str], *, rule: Rule | None = None, threads: int = 1) -> dict[str, Normalised]:
+        """Return what each form becomes alone, of those that can be normalised: neither too long nor without letters.
+
+        What was found by probability is remembered.
+        """
+        wanted = [form for form in dict.fromkeys(forms) if self._fit(form)]
+        known = self._known if rule is None else {}
+        new = [form for form in wanted if form not in known]
+        translator = Translator.of(self.model, limits=LIMITS, threads=threads)
+        proposer = Proposer(translator, self.memory, self.lexicon, self.candidates)
+        at = 0
+        for lists in proposer.lists(new):
+            order = self.choice.order(lists, rule, threads=threads)
+            probabilities = np.exp(self.choice.log_probabilities(lists))
+            for begin, end in zip(lists.offsets[:-1].tolist(), lists.offsets[1:].tolist(), strict=True):
+                rows = order[begin : min(end, begin + 1 + _ALTERNATIVES)].tolist()
+                (modern, sure), *others = [(lists.texts[row], float(probabilities[row])) for row in rows]
+                known[new[at]] = Normalised(modern, sure, tuple(others))
+                at += 1
+        return {form: known[form] for form in wanted}
+
+    def modern_forms(self, examples: Examples, *, threads: int = 1) -> list[str]:
+        """Return what the tokens of examples become, in the form in which examples have them."""
+        words = [token.historical for token in examples.tokens]
+        forms = self.forms(words, threads=threads)
+        alone = [forms.get(word, Normalised(word, 1.0)) for word in words]
+        if self.context is None:
+            return [one.modern for one in alone]
+        return [one.modern for begin, end in pairwise(examples.bounds) for one in self.context.chosen(alone[begin:end])]
+
+    def _fit(self, form: str) -> bool:
+        return 0 < len(form) <= self.spelling.max_length and has_letters(form)
+
+    def _written(self, word: str, found: Normalised) -> Normalised:
+        alternatives = tuple((self.written(word, text), sure) for text, sure in found.alternatives)
+        return Normalised(self.written(word, found.modern), found.confidence, alternatives)
+
+    def written(self, word: str, modern: str) -> str:
+        """Give a modern form the digits and the case of the word that it stands for."""
+        digits = _DIGIT.findall(word) if self.spelling.digits else []
+        if digits:
+            if len(digits) != modern.count("0"):
+                return word
+            given = iter(digits)
+            modern = re.sub("0", lambda _: next(given), modern)
+        return cased(word, modern) if self.spelling.lowercase else modern
+
+    def save(self, folder: PathLike) -> None:
+        """Write a folder: the model, the memorised forms, the word list and the weights of the choice."""
+        with output_folder(folder) as partial:
+            self.model.save(partial / "model")
+            self.memory.save(partial / "memory.tsv")
+            self.lexicon.save(partial / "words.txt")
+            self.choice.weights.write(partial / "weights.txt")
+            if self.context is not None:
+                write_arpa(partial / _CONTEXT, self.context.bigrams.to_ngrams())
+            about = {
+                "format": FORMAT,
+                "version": version(),
+                "candidates": self.candidates,
+                "scale": self.choice.scale,
+                **({} if self.context is None else {"context": self.context.weight}),
+                "spelling": self.spelling.to_dict(),
+            }
+            with open_output(partial / NAME) as stream:
+                stream.write(format_toml(about).encode())
+
+    @classmethod
+    def load(cls, folder: PathLike) -> Normaliser:
+        """Open a folder that `save` wrote."""
+        folder = Path(folder)
+        if not (folder / NAME).is_file():
+            raise DataError(f"has no {NAME}", path=folder, expected="a folder of `dragoman normalise train`")
+        about = read_toml(folder / NAME)
+        if about.get("format") != FORMAT:
+            raise DataError(f"has the format {about.get('format')}", path=folder / NAME, expected=str(FORMAT))
+        try:
+            spelling = Spelling.from_dict(about["spelling"])
+            scale, candidates = float(about["scale"]), int(about["candidates"])
+            weight = float(about["context"]) if "context" in about else None
+        except (KeyError, TypeError, ValueError, DragomanError) as error:
+            raise DataError(f"is damaged ({error})", path=folder / NAME, expected="what training wrote") from None
+        return cls(
+            Model.load(folder / "model"),
+            Memory.load(folder / "memory.tsv"),
+            Lexicon.load(folder / "words.txt"),
+            Choice(Weights.read(folder / "weights.txt"), scale),
+            spelling,
+            candidates,
+            None if weight is None else Context(LanguageModel.from_ngrams(read_arpa(folder / _CONTEXT)), weight),
+        )
+
+
+#: The file by which a folder is known, and the number of its form.
+NAME, FORMAT = "normaliser.toml", 1
+
+_CONTEXT = "context.arpa"
+
+#: So many forms beside the chosen one are kept.
+_ALTERNATIVES = 10
+
+
+def cased(word: str, modern: str) -> str:
+    """Write a form in lower case with capital letters where a word has them: at its beginning, or all along.
+
+    >>> cased("Vnd", "und"), cased("VND", "und"), cased("vnd", "und"), cased("V", "in")
+    ('Und', 'UND', 'und', 'In')
+    """
+    letters = [character for character in word if character.isalpha()]
+    if len(letters) > 1 and all(character.isupper() for character in letters):
+        return modern.upper()
+    return modern[:1].upper() + modern[1:] if word[:1].isupper() else modern
