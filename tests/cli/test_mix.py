@@ -97,7 +97,9 @@ def tuning(toy, tmp_path):
     return ["tune", *texts, "--method", "pro-mix", "--iterations", "2", "--nbest", "20", "--threads", "1"]
 
 
-def test_shares_are_tuned_and_used(dragoman, kept, tuning, tmp_path):
+@pytest.mark.parametrize(("method", "gain"), [("pro-mix", 10), ("risk-nbest", 0)])
+def test_shares_are_tuned_and_used(dragoman, kept, tuning, tmp_path, method, gain):
+    tuning += ["--method", method]
     bad = tmp_path / "bad"
     before = Model.load(kept).weights.updated(dict.fromkeys(Model.load(kept).feature_names, -0.2))
     before.write(bad)
@@ -108,7 +110,7 @@ def test_shares_are_tuned_and_used(dragoman, kept, tuning, tmp_path):
     found = Weights.read(run / "weights.txt")
     assert found["mix.tm.fwd.in"] + found["mix.tm.fwd.out"] == pytest.approx(1, abs=1e-9)
     events = [json.loads(line) for line in (run / "events.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert max(event["score"] for event in events) > events[0]["score"] + 10
+    assert max(event["score"] for event in events) > events[0]["score"] + gain
     assert sum(events[0]["phrases_from"]["tm"].values()) == pytest.approx(1, abs=1e-3)
     assert dragoman("translate", "--model", kept, "--weights", run, tmp_path / "dev.s").code == 0
     # The same command finds all done, from what is in the folder.
