@@ -130,6 +130,10 @@ class Job:
 
     def content(self) -> dict[str, str]:
         """What the model and the texts hold, in a few letters each: they may change under the same names."""
+        return {"model": model_digest(self.model)} | self.text_content()
+
+    def text_content(self) -> dict[str, str]:
+        """What the texts hold."""
         held, files = self.held_out, {"source": [self.source], "reference": reference_files(self.references)}
         if isinstance(self.start, Path):
             start = self.start / "weights.txt" if self.start.is_dir() else self.start
@@ -140,7 +144,7 @@ class Job:
             files |= {"held_out_source": [held.source], "held_out_reference": reference_files(held.references)}
             files |= {} if held.documents is None else {"held_out_documents": [held.documents]}
             files |= {} if held.trees is None else {"held_out_trees": [held.trees]}
-        return {"model": model_digest(self.model)} | {name: digest(paths) for name, paths in files.items()}
+        return {name: digest(paths) for name, paths in files.items()}
 
     def run(self, out: Path, *, restart: bool = False, threads: int = 1, progress: Progress = SILENT) -> Run:
         """Do the job in a folder, or go on with it; nothing is written before the input has been looked at.
