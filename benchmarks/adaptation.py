@@ -204,7 +204,7 @@ def draw(path: Path, results: Sequence[dict[str, Any]], systems: Sequence[str]) 
         ax.set_xticks(range(len(domains)), domains)
         ax.set_title("all pairs of the domain" if size == 0 else f"{size:,} pairs of the domain")
     axes[0].set_ylabel("BLEU against in")
-    axes[-1].legend(fontsize="small")
+    axes[-1].legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
     write_svg(path, figure)
 
 
