@@ -37,6 +37,8 @@ DOMAINS = ("multi30k", "libreoffice", "wesnoth")
 PAIRS = ("fr-en", "de-en", "en-fr", "en-de")
 SYSTEMS = ("in", "joint", "perp", "uniform", "log-linear", "fill-up", "pro-mix")
 SIZES = (2000, 500, 0)
+#: The model of pro-mix tuned by minimum risk, which takes several times as long: only if it is asked for.
+RISK = "risk-mix"
 
 PLAN = """\
 source = "dev.0"
@@ -48,6 +50,12 @@ loop = {{ iterations = {iterations} }}
 search = {{ pop_limit = {pop_limit} }}
 adapt = {{ systems = {systems}, tokenised = true }}
 test = [{{ name = "test", source = "{test[0]}", reference = "{test[1]}" }}]
+"""
+METHOD = """
+[[method]]
+name = "{}"
+use = "{}"
+system = "{}"
 """
 CORPUS = """
 [[corpus]]
@@ -79,54 +87,57 @@ def file_of(data: Path, domain: str, part: str, pair: str, side: int) -> Path:
     return data / f"{domain}/{part}.{stored}.{language}.gz"
 
 
-def copied(files: Iterable[Path], count: int, out: Path) -> Path:
-    """The first lines of texts after each other, in a file; all of them if the count is 0."""
+def copied(files: Iterable[Path], count: int, out: Path) -> None:
+    """Write the first lines of texts after each other into a file; all of them if the count is 0."""
     lines = islice(chain.from_iterable(map(read_lines, files)), count or None)
     out.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return out
 
 
 def plan_of(arguments: argparse.Namespace, cell: Cell, folder: Path) -> Path:
     """Write the texts and the plan of a cell, unless they are there."""
-    path = folder / "plan.toml"
-    if path.exists():
-        return path
-    folder.mkdir(parents=True, exist_ok=True)
     data = arguments.data.resolve()
 
     def texts(part: str, domains: Sequence[str]) -> list[list[Path]]:
         return [[file_of(data, domain, part, cell.pair, side) for domain in domains] for side in (0, 1)]
 
-    for side, files in enumerate(texts("dev", [cell.domain])):
-        copied(files, arguments.dev_lines, folder / f"dev.{side}")
     others = [domain for domain in DOMAINS if domain != cell.domain]
-    groups = {"in": [cell.domain]} | ({"out": others} if cell.tables == 2 else {other: [other] for other in others})
-    corpora = []
-    for name, domains in groups.items():
-        count = cell.size if name == "in" else 0
-        files = [copied(f, count, folder / f"{name}.{side}") for side, f in enumerate(texts("train", domains))]
-        corpora.append(CORPUS.format(name, *(file.name for file in files)))
+    corpora = {"in": [cell.domain]} | ({"out": others} if cell.tables == 2 else {other: [other] for other in others})
+    models = {name: "pro-mix" if name == RISK else name for name in arguments.systems}
+    tuners = {"pro-mix": "pro-mix", RISK: "risk-nbest"}
     text = PLAN.format(
         runs=arguments.runs,
         iterations=arguments.iterations,
         pop_limit=arguments.pop_limit,
-        systems=list(arguments.systems),
+        systems=list(dict.fromkeys(models.values())),
         test=[file for (file,) in texts("test", [cell.domain])],
     )
+    text += "".join(METHOD.format(name, tuners.get(name, "pro"), model) for name, model in models.items())
+    text += "".join(CORPUS.format(name, f"{name}.0", f"{name}.1") for name in corpora)
+    path = folder / "plan.toml"
+    if path.exists():
+        if path.read_text(encoding="utf-8") != text:
+            raise SystemExit(f"{folder} was begun with other options; expected the same, or another --out")
+        return path
+    folder.mkdir(parents=True, exist_ok=True)
+    for side, files in enumerate(texts("dev", [cell.domain])):
+        copied(files, arguments.dev_lines, folder / f"dev.{side}")
+    for name, domains in corpora.items():
+        for side, files in enumerate(texts("train", domains)):
+            copied(files, cell.size if name == "in" else 0, folder / f"{name}.{side}")
     with open_output(path) as stream:
-        stream.write((text + "".join(corpora)).encode())
+        stream.write(text.encode())
     return path
 
 
 def compared(arguments: argparse.Namespace, cell: Cell) -> dict[str, Any]:
     """Carry a cell out, or read what came of it."""
     folder = arguments.out.resolve() / str(cell)
-    result = folder / "result.json"
+    result, plan = folder / "result.json", plan_of(arguments, cell, folder)
     if result.exists():
         found: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
         return found
     begun = time.monotonic()
-    experiment = Experiment.begin(plan_of(arguments, cell, folder), folder / "experiment")
+    experiment = Experiment.begin(plan, folder / "experiment")
     experiment.run(threads=arguments.threads, progress=live_progress())
     (test,) = experiment.plan.tests
     runs = {
@@ -216,7 +227,9 @@ def main() -> None:
     parser.add_argument("--sizes", nargs="+", type=int, default=SIZES)
     parser.add_argument("--pairs", nargs="+", default=PAIRS)
     parser.add_argument("--tables", nargs="+", type=int, choices=(2, 3), default=(3, 2))
-    parser.add_argument("--systems", nargs="+", default=SYSTEMS, help="`in` is always among them")
+    parser.add_argument(
+        "--systems", nargs="+", default=SYSTEMS, choices=(*SYSTEMS, RISK), help="`in` is always among them"
+    )
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--iterations", type=int, default=6)
     parser.add_argument("--dev-lines", type=int, default=500, help="tune on so many lines; 0 is all")
