@@ -29,15 +29,16 @@ from timing import best_of
 
 PROJECT = Path(__file__).resolve().parent.parent
 INCREMENTAL = SearchLimits(algorithm="incremental")
+ORDERS = [f"sd.{order}.{size}" for order in ("monotone", "reordered") for size in ("any", *range(1, 10), "10+")]
+CLASSES = ["rc.identity", "rc.number", "rc.name"]
 
 
 def candidates(model: Model) -> dict[str, tuple[Model, Weights]]:
     """Models with features, and weights drawn at random for all their names."""
-    orders = [f"sd.{order}.{size}" for order in ("monotone", "reordered") for size in ("any", *range(1, 10), "10+")]
     sets: dict[str, tuple[ExtraFeature, list[str]]] = {
         "structural distortion, coarse": (StructuralDistortion(grain="coarse"), ["sd.log_p"]),
-        "structural distortion, fine": (StructuralDistortion(grain="fine"), orders),
-        "rule classes": (RuleClass(), ["rc.identity", "rc.number", "rc.name"]),
+        "structural distortion, fine": (StructuralDistortion(grain="fine"), ORDERS),
+        "rule classes": (RuleClass(), CLASSES),
     }
     found = {"none": (model, model.weights)}
     for label, (feature, names) in sets.items():

@@ -97,7 +97,9 @@ def tuning(toy, tmp_path):
     return ["tune", *texts, "--method", "pro-mix", "--iterations", "2", "--nbest", "20", "--threads", "1"]
 
 
-def test_shares_are_tuned_and_used(dragoman, kept, tuning, tmp_path):
+@pytest.mark.parametrize(("method", "gain"), [("pro-mix", 10), ("risk-nbest", 0)])
+def test_shares_are_tuned_and_used(dragoman, kept, tuning, tmp_path, method, gain):
+    tuning += ["--method", method]
     bad = tmp_path / "bad"
     before = Model.load(kept).weights.updated(dict.fromkeys(Model.load(kept).feature_names, -0.2))
     before.write(bad)
@@ -108,7 +110,7 @@ def test_shares_are_tuned_and_used(dragoman, kept, tuning, tmp_path):
     found = Weights.read(run / "weights.txt")
     assert found["mix.tm.fwd.in"] + found["mix.tm.fwd.out"] == pytest.approx(1, abs=1e-9)
     events = [json.loads(line) for line in (run / "events.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert max(event["score"] for event in events) > events[0]["score"] + 10
+    assert max(event["score"] for event in events) > events[0]["score"] + gain
     assert sum(events[0]["phrases_from"]["tm"].values()) == pytest.approx(1, abs=1e-3)
     assert dragoman("translate", "--model", kept, "--weights", run, tmp_path / "dev.s").code == 0
     # The same command finds all done, from what is in the folder.
@@ -141,7 +143,6 @@ def test_other_methods_leave_shares_alone(dragoman, kept, tuning, tmp_path):
 
 
 PLAN = """
-model = "{model}"
 source = "dev.s"
 reference = "dev.t"
 prepared = true
@@ -149,20 +150,26 @@ runs = 1
 curves = false
 loop = {{ iterations = 2 }}
 decoding = {{ nbest = 20 }}
-method = [{{ name = "pro-mix" }}, {{ name = "plain", use = "pro", model = "{plain}" }}]
+corpus = [{{ name = "in", source = "a.s", target = "a.t" }}, {{ name = "web", source = "b.s", target = "b.t" }}]
+adapt = {{ systems = ["log-linear", "pro-mix"], tokenised = true, lm = {{ order = 2 }} }}
+method = [{{ name = "pro-mix", system = "pro-mix" }}, {{ name = "plain", use = "pro", model = "{plain}" }}]
 test = [{{ name = "test", source = "dev.s", reference = ["dev.t"] }}]
 """
 
 
-def test_an_experiment_compares_models_and_reports_shares(dragoman, toy, kept, model, tmp_path, csv_rows):
-    toy.write(tmp_path, dev=slice(10))
-    (tmp_path / "plan.toml").write_text(PLAN.format(model=kept, plain=model), encoding="utf-8")
-    result = dragoman("experiment", tmp_path / "plan.toml", "--out", tmp_path / "out", "--threads", 1)
+def test_an_experiment_trains_systems_compares_models_and_reports_shares(dragoman, toy, model, tmp_path, csv_rows):
+    toy.write(tmp_path, a=slice(60), b=slice(60, 180), dev=slice(180, 190))
+    (tmp_path / "plan.toml").write_text(PLAN.format(plain=model), encoding="utf-8")
+    out = tmp_path / "out"
+    result = dragoman("experiment", tmp_path / "plan.toml", "--out", out, "--threads", 1)
     assert result.code == 0, result.err
-    assert "pro-mix: shares of mixed tables" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    lines = (tmp_path / "out" / "mixtures.csv").read_text(encoding="utf-8").splitlines()
-    assert lines[0] == "method,seed,iteration,name,share"
-    assert lines[1] == "pro-mix,1,1,mix.tm.bwd.in,0.7"
-    assert {row["method"] for row in csv_rows(tmp_path / "out" / "runs.csv")} == {"untuned", "pro-mix", "plain"}
-    plain = Weights.read(tmp_path / "out" / "runs" / "plain" / "1" / "weights.txt")
+    assert sorted(path.name for path in (out / "models").iterdir()) == ["log-linear", "pro-mix"]
+    page = (out / "report.html").read_text(encoding="utf-8")
+    for part in ("pro-mix: shares of mixed tables", "mix.tm.fwd.web", "phrases.tm.web", "corpus web"):
+        assert part in page
+    first = csv_rows(out / "mixtures.csv")[0]
+    assert (first["method"], first["seed"], first["iteration"], first["name"]) == ("pro-mix", "1", "1", "mix.tm.bwd.in")
+    assert float(first["share"]) == Model.load(out / "models" / "pro-mix").weights["mix.tm.bwd.in"]
+    assert {row["method"] for row in csv_rows(out / "runs.csv")} == {"untuned", "pro-mix", "plain"}
+    plain = Weights.read(out / "runs" / "plain" / "1" / "weights.txt")
     assert not any(name.startswith("mix.") for name in plain)

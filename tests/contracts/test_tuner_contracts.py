@@ -8,10 +8,13 @@ from dragoman.core.progress import SILENT
 from dragoman.core.weights import Weights
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.tuner import Tuner
+from dragoman.tuning.optimise.shares import FLOOR
+from oracles.mixtures import noisy_problem
 from oracles.toy_decoder import NAMES, ToyDecoder, as_graphs, task_for, task_of
 
 FEWER = {"lus": {"samples": 500, "starts": 2}}
 OPTIMISERS = [name for name in TUNERS.names() if issubclass(TUNERS.get(name), Tuner)]
+MIXERS = [name for name in OPTIMISERS if TUNERS.get(name).tunes_shares]
 START = np.array([0.1, -0.5, 0.3])
 
 
@@ -72,6 +75,22 @@ def test_bad_starts_are_refused(name, problem):
         tuner(name).optimise(problem, START[:2], rng=np.random.default_rng(1))
     with pytest.raises(UsageError, match="not a finite number"):
         tuner(name).optimise(problem, np.array([0, np.nan, 0]), rng=np.random.default_rng(1))
+
+
+@pytest.mark.parametrize("name", MIXERS)
+def test_shares_of_mixed_tables_are_tuned_with_the_weights(name):
+    problem = noisy_problem(np.random.default_rng(3))
+    start = np.array([0.1, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
+    found = [
+        tuner(name).optimise(problem, start, rng=np.random.default_rng(7), threads=threads).weights
+        for threads in (1, 2)
+    ]
+    np.testing.assert_array_equal(*found)
+    assert problem.objective(found[0]) > problem.objective(start)
+    shares = found[0][problem.mixtures[0].share_columns]
+    np.testing.assert_allclose(shares.sum(axis=1), 1, atol=1e-9)
+    assert shares.min() >= FLOOR - 1e-12
+    assert shares[:, 1].sum() < 0.8  # the second table is noise
 
 
 @pytest.mark.parametrize("name", TUNERS.names())

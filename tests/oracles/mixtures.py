@@ -1,5 +1,7 @@
 """Tables to mix: random ones over a few words, and mixtures worked out pair by pair."""
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.sparse import csr_matrix
 
@@ -7,6 +9,7 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.tuning.problems.mixture_problem import MixedScores, MixtureProblem
 from oracles.phrase_pairs import as_dict, phrase_pairs
 from oracles.tuning_margin import random_problem
+from oracles.tuning_sampling_opt import SmoothBleu
 
 SOURCES = ["la", "maison", "la maison", "vol", "une"]
 TARGETS = ["the", "house", "the house", "flight", "theft", "a"]
@@ -61,7 +64,7 @@ def random_mixture_problem(rng, tables, *, pairs=15, sentences=12, candidates=8,
         sentences=np.arange(0, size + 1, candidates),
         features=FeatureRows.from_dense(free, matrix),
         statistics=statistics,
-        scorer=plain.scorer,
+        scorer=SmoothBleu(),
         ranges=np.tile([-1.0, 1.0], (len(free), 1)),
         mixtures=(mixture,),
     )
@@ -75,3 +78,20 @@ def random_vector(rng, problem):
             if (row >= 0).all():
                 vector[row] = rng.dirichlet(np.full(len(row), 5.0))
     return vector
+
+
+def noisy_problem(rng, sentences=40):
+    """A problem in which the first table ranks candidates by their quality, and the second says nothing of it."""
+    problem = random_mixture_problem(rng, 2, pairs=200, sentences=sentences, missing=0)
+    scores = problem.scorer.sentence_scores(problem.statistics)
+    size, (mixture,) = len(scores), problem.mixtures
+    probabilities = rng.uniform(0.01, 1, (2, 2, size))
+    probabilities[:, 0] = np.exp(0.1 * (scores - scores.max()) / 2)
+    own = replace(mixture, counts=csr_matrix(np.eye(size)), probabilities=probabilities)
+    empty = FeatureRows.from_dense(problem.names, np.zeros((size, len(problem.names))))
+    return replace(problem, features=empty, mixtures=(own,))
+
+
+def slopes(function, place, step=1e-6):
+    """A gradient by differences."""
+    return np.array([(function(place + e) - function(place - e)) / (2 * step) for e in step * np.eye(len(place))])

@@ -7,19 +7,19 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli.mixing import named, print_shares, tuning_bitext, two_files
+from dragoman.cli.mixing import named, print_shares, two_files
 from dragoman.cli.model import print_model
 from dragoman.cli.shell.flags import Flags, Force, Threads, command, refuse_existing
-from dragoman.core.errors import UsageError
 from dragoman.core.live import live_progress
 from dragoman.core.options import options_from
 from dragoman.core.progress import available_cores
-from dragoman.training.adapt import SYSTEMS, Adaptation, Adapted, domain_first
+from dragoman.training.adapt import SYSTEMS, Adaptation, domain_first
+from dragoman.training.adapt_recipe import AdaptRecipe, check_systems
 from dragoman.training.align import ALIGNERS
 from dragoman.training.clean import Cleaning
 from dragoman.training.lm.kneser_ney import KneserNey
 from dragoman.training.pipeline import PhraseModel
-from dragoman.training.prepare import Preparation, prepare
+from dragoman.training.prepare import Preparation
 
 
 def register(app: typer.Typer) -> None:
@@ -68,38 +68,15 @@ def register(app: typer.Typer) -> None:
         folders = {name: out if len(mixture) == 1 else out / name for name in mixture}
         for folder in folders.values():
             refuse_existing(folder, force)
-        twice = [name for i, name in enumerate(mixture) if name in mixture[:i]]
-        unknown = [name for name in mixture if name not in SYSTEMS]
-        if unknown:
-            raise UsageError(f"no mixture is called '{unknown[0]}'; there are {', '.join(SYSTEMS)}")
-        if twice:
-            raise UsageError(f"--mixture {twice[0]} is given twice; expected each once")
+        check_systems(mixture, "--mixture")
         files = {
             name: two_files(value, "--corpus") for name, value in named(corpus, "--corpus", "SOURCE,TARGET").items()
         }
         files = domain_first(files, domain)
         workers, progress = threads or available_cores(), live_progress()
         chosen = options_from(ALIGNERS.get(aligner), aligner_option or [])
-        texts = {
-            name: prepare(*paths, preparation, threads=workers, progress=progress) for name, paths in files.items()
-        }
-        first = next(iter(texts.values()))
-        for name, text in texts.items():
-            if text.settings != first.settings:
-                raise UsageError(f"the corpus {name} is of other languages than the first; expected the same")
-        systems = Adapted(
-            {name: text.bitext for name, text in texts.items()},
-            tuning_bitext(source, reference, first.settings.preparation(), progress),
-            adaptation,
-            cleaning=cleaning,
-            aligner=chosen,
-            phrase_model=phrase_model,
-            kneser_ney=kneser_ney,
-            settings=first.settings,
-            casing=first.casing,
-            threads=workers,
-            progress=progress,
-        )
+        recipe = AdaptRecipe(adaptation, preparation, cleaning, chosen, phrase_model, kneser_ney)
+        systems = recipe.read(files, source, reference, threads=workers, progress=progress)
         for name, folder in folders.items():
             model = systems.model(name)
             with progress.stage(f"writing {folder}"):

@@ -41,6 +41,11 @@ def register(app: typer.Typer) -> None:
         500 }`. All weights then translate all test sets by all decisions. With `scales = [0.25, 0.5, 1, 2, 4]` the
         scale of the rule is chosen for each run on the tuning set, or with `scale_lines = 300` on so many of its lines.
 
+        In place of a model a plan may have corpora: tables `[[corpus]]` with `name`, `source` and `target`, that of the
+        domain first, and `[adapt]` with `systems = ["in", "joint", "perp", "pro-mix"]` and options of `dragoman adapt`.
+        The systems are trained once, in the folder of the experiment, and each is tuned by PRO (`pro-mix` by PRO-mix),
+        or by what tables `[[method]]` say that have `system = "perp"`.
+
         Runs go on in parallel, each in a folder of its own; what was done is kept when the command is given again. At
         the end there are report.html (one file, with all tables and pictures) and runs, systems, pairs, scales, curves
         and weights as CSV.

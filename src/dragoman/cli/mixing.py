@@ -10,14 +10,13 @@ import typer
 
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import Flags, Force, Prepared, Threads, command, refuse_existing
-from dragoman.core.corpus import Bitext, Corpus
+from dragoman.core.corpus import Bitext
 from dragoman.core.errors import UsageError
 from dragoman.core.live import live_progress
 from dragoman.core.options import options_from
-from dragoman.core.progress import Progress, available_cores
-from dragoman.metrics.texts import ReferencedText
+from dragoman.core.progress import available_cores
 from dragoman.model.bundle import Model
-from dragoman.text.preparation import TextPreparation
+from dragoman.training.adapt_recipe import tuning_bitext
 from dragoman.training.align import ALIGNERS
 from dragoman.training.mix import Mixing, TuningText, mix as mix_models
 
@@ -113,12 +112,6 @@ def two_files(text: str, flag: str) -> tuple[Path, Path]:
     if not (source and comma and target) or "," in target:
         raise UsageError(f"{flag} is '{text}'; expected two files, SOURCE,TARGET")
     return Path(source), Path(target)
-
-
-def tuning_bitext(source: Path, reference: Path, text: TextPreparation, progress: Progress) -> Bitext:
-    """Read a tuning set in the words of a model."""
-    found = ReferencedText.read(source, [reference], text, progress)
-    return Bitext(Corpus.from_lines(found.lines), found.references[0])
 
 
 def print_shares(model: Model, title: str) -> None:

@@ -19,6 +19,7 @@ from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.texts import ReferencedText
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.tuning.problems.hope_fear import HypothesisFinder, Wanted
+from dragoman.tuning.problems.oracle_lists import OBJECTIVES, oracle_lists
 
 
 def register(app: typer.Typer) -> None:
@@ -60,7 +61,7 @@ def register(app: typer.Typer) -> None:
         text = ReferencedText.read(source, reference, translator.model.preparation(prepared=prepared), progress)
         if line > len(text):
             raise UsageError(f"--line is {line}, and {source} has {len(text)} lines")
-        objectives = dict(map(_objective, mu or ["0", "0.5", "1", "inf"]))
+        objectives = dict(map(_objective, mu)) if mu else OBJECTIVES
         chosen = parse_metric(metric)
         finder = HypothesisFinder(
             translator,
@@ -69,21 +70,13 @@ def register(app: typer.Typer) -> None:
             1 if chosen.higher_is_better else -1,
             Wanted(best=nbest, hope=nbest, fear=nbest, beam=max(10, nbest)),
         )
-        document = finder.document_before(line - 1, translator.weights)
-        pool = finder.pool(line - 1, translator.weights, document, [*objectives.values()])
-        rows = {name: pool.highest(objective, nbest) for name, objective in objectives.items()}
+        lists = oracle_lists(finder, line - 1, translator.weights, nbest, objectives)
         if out is not None:
             from dragoman.evaluation.figures.hope_plot import draw_hopes
             from dragoman.evaluation.figures.svg import write_svg
 
-            write_svg(
-                out, draw_hopes({name: (pool.scores[row], pool.gains[row]) for name, row in rows.items()}, metric)
-            )
-        found = [
-            (name, float(pool.gains[i]), float(pool.scores[i]), pool.vocab.text(pool.texts[i]))
-            for name, row in rows.items()
-            for i in row.tolist()
-        ]
+            write_svg(out, draw_hopes(lists, metric))
+        found = [(name, *row) for name, rows in lists.items() for row in rows]
         terminal.output().print(terminal.table(text.lines[line - 1], ["mu", "B", "score", "translation"], found))
 
 

@@ -82,6 +82,16 @@ def options_from(options: type[Chosen], assignments: Sequence[str], base: Chosen
     return options(**values) if base is None else dataclasses.replace(base, **values)
 
 
+def routed(options: Mapping[str, Any], *kinds: type[Options]) -> list[dict[str, Any]]:
+    """Give each kind of options the values that are its own; a name that none has is refused."""
+    names = [{field.name for field in dataclasses.fields(kind)} for kind in kinds]
+    for name in options:
+        if not any(name in own for own in names):
+            known = ", ".join(sorted(set().union(*names)))
+            raise UsageError(f"there is no option '{name}'; there are {known}")
+    return [{name: value for name, value in options.items() if name in own} for own in names]
+
+
 _HINTS: dict[type, dict[str, Any]] = {}
 
 

@@ -6,21 +6,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dragoman.core.corpus import Bitext, Corpus
+from dragoman.core.corpus import Bitext
 from dragoman.core.errors import UsageError
 from dragoman.core.live import watcher_of
 from dragoman.core.progress import Progress, available_cores
-from dragoman.front.system import System, load, routed
+from dragoman.front.system import System, load
 from dragoman.front.texts import File
-from dragoman.metrics.texts import ReferencedText
 from dragoman.model.bundle import Model
-from dragoman.training.adapt import SYSTEMS, Adaptation, Adapted, domain_first
+from dragoman.training.adapt import domain_first
+from dragoman.training.adapt_recipe import AdaptRecipe, check_systems, tuning_bitext
 from dragoman.training.align import ALIGNERS
-from dragoman.training.clean import Cleaning
-from dragoman.training.lm.kneser_ney import KneserNey
 from dragoman.training.mix import Mixing, TuningText, mix as mix_models
-from dragoman.training.pipeline import PhraseModel
-from dragoman.training.prepare import Preparation, prepare
 
 
 def mix(
@@ -59,9 +55,8 @@ def mix(
         raise UsageError("a tuning set is a source and a reference")
     if source is not None and reference is not None and loaded:
         text = next(iter(loaded.values())).preparation(prepared=prepared)
-        found = ReferencedText.read(Path(source), [Path(reference)], text, watcher)
         beside = None if align_with is None else Bitext.read(*align_with)
-        tuning = TuningText(Bitext(Corpus.from_lines(found.lines), found.references[0]), alignment, beside)
+        tuning = TuningText(tuning_bitext(source, reference, text, watcher), alignment, beside)
     mixed = mix_models(
         loaded,
         Mixing.from_dict(options),
@@ -84,6 +79,7 @@ def adapt(
     out: File,
     domain: str | None = None,
     aligner: str = "diagonal",
+    aligner_options: Mapping[str, Any] | None = None,
     lm: Mapping[str, Any] | None = None,
     threads: int | None = None,
     progress: Progress | bool = True,
@@ -96,29 +92,9 @@ def adapt(
     and `align` ("together" or "apart"); `lm` are those of the language model.
     """
     watcher, workers = watcher_of(progress), threads or available_cores()
-    unknown = [name for name in mixtures if name not in SYSTEMS]
-    if unknown:
-        raise UsageError(f"no mixture is called '{unknown[0]}'; there are {', '.join(SYSTEMS)}")
-    text, cleaning, table, adaptation = routed(options, Preparation, Cleaning, PhraseModel, Adaptation)
-    prepared = {
-        name: prepare(*sides, Preparation.from_dict(text), threads=workers, progress=watcher)
-        for name, sides in domain_first(corpora, domain).items()
-    }
-    first = next(iter(prepared.values()))
-    found = ReferencedText.read(Path(source), [Path(reference)], first.settings.preparation(), watcher)
-    systems = Adapted(
-        {name: each.bitext for name, each in prepared.items()},
-        Bitext(Corpus.from_lines(found.lines), found.references[0]),
-        Adaptation.from_dict(adaptation),
-        cleaning=Cleaning.from_dict(cleaning),
-        aligner=ALIGNERS.get(aligner)(),
-        phrase_model=PhraseModel.from_dict(table),
-        kneser_ney=KneserNey.from_dict(lm or {}),
-        settings=first.settings,
-        casing=first.casing,
-        threads=workers,
-        progress=watcher,
-    )
+    check_systems(mixtures)
+    recipe = AdaptRecipe.from_dict(options, aligner=aligner, aligner_options=aligner_options, lm=lm)
+    systems = recipe.read(domain_first(corpora, domain), source, reference, threads=workers, progress=watcher)
     for name in mixtures:
         systems.model(name).save(Path(out) / name)
     return {name: load(Path(out) / name, threads=threads) for name in mixtures}

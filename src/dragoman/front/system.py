@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
@@ -14,7 +14,7 @@ from dragoman.core.files import read_lines
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.live import watcher_of
 from dragoman.core.nbest import NBest
-from dragoman.core.options import Options
+from dragoman.core.options import routed
 from dragoman.core.progress import Progress, available_cores
 from dragoman.core.samples import Samples
 from dragoman.core.shown import html_table
@@ -398,13 +398,3 @@ def _decision(decision: str | Decision, evidence: str | None, options: Mapping[s
     if isinstance(decision, Decision):
         return decision
     return Decision.of(decision, [f"{name}={value}" for name, value in options.items()], evidence)  # type: ignore[arg-type]
-
-
-def routed(options: Mapping[str, Any], *kinds: type[Options]) -> list[dict[str, Any]]:
-    """Give each kind of options the values that are its own; a name that none has is refused."""
-    names = [{field.name for field in fields(kind)} for kind in kinds]
-    for name in options:
-        if not any(name in own for own in names):
-            known = ", ".join(sorted(set().union(*names)))
-            raise UsageError(f"there is no option '{name}'; there are {known}")
-    return [{name: value for name, value in options.items() if name in own} for own in names]

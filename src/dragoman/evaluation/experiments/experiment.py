@@ -2,6 +2,7 @@
 
 out/plan.toml                     what was asked for
 out/content.toml                  what the files that it names held then
+out/models/SYSTEM/                the models of systems that the plan trains
 out/untuned/tests/TEST/final.txt  translations under the weights that all begin with
 out/runs/METHOD/SEED/             a tuning run (see `tuning.run`), and in its folder `tests/TEST/`
     final.txt                     translations under the weights that it ended with
@@ -31,7 +32,7 @@ from dragoman.model.source_trees import features_of_trees
 from dragoman.tuning.runs.job import Job
 from dragoman.tuning.runs.run import Run, check_unchanged
 
-_PLAN, _CONTENT = "plan.toml", "content.toml"
+_PLAN, _CONTENT, _MODELS = "plan.toml", "content.toml", "models"
 
 
 @dataclass(frozen=True)
@@ -67,10 +68,11 @@ class Experiment:
 
         A folder that was begun with others is refused, or if `restart`, begun anew.
         """
-        plan = Plan.read(path)
+        plan = Plan.read(path, out / _MODELS)
         for test in plan.tests:
             read_references(test.references)
-        _check_trees(plan, path)
+        if plan.systems is None:
+            _check_trees(plan, path)
         text = path.read_text(encoding="utf-8")
         kept = out / _PLAN
         if restart and kept.exists():
@@ -103,6 +105,8 @@ class Experiment:
     def run(self, *, threads: int = 1, progress: Progress = SILENT) -> None:
         """Do all that is not done yet, in as many processes as there are threads."""
         plan = self.plan
+        if plan.systems is not None:
+            plan.systems.train(plan.job, threads=threads, progress=progress)
         jobs = plan.jobs()
         workers = min(threads, len(jobs))
         share = max(1, threads // workers)

@@ -37,6 +37,8 @@ A method may have a model of its own, so that systems are compared that differ i
     use = "pro"
     model = "models/perp"
 
+or `system = "perp"`, if the plan has corpora to train systems on, see `plan_corpora.py`.
+
 Paths are relative to the file. `correction = "holm"` corrects p-values for the number of pairs. Tables `[[decision]]`
 say by which rules to translate, see `plan_decisions.py`.
 """
@@ -53,6 +55,7 @@ from dragoman.core.errors import DataError, DragomanError
 from dragoman.core.toml import read_toml
 from dragoman.decision.settings import Decision
 from dragoman.evaluation.experiments.folder_name import folder_name
+from dragoman.evaluation.experiments.plan_corpora import PlannedSystems, planned_systems
 from dragoman.evaluation.experiments.plan_decisions import AS_DECODED, PlannedDecision, planned_decisions
 from dragoman.evaluation.statistics.holm import Correction
 from dragoman.metrics.combined import parse_metric
@@ -69,7 +72,8 @@ from dragoman.tuning.runs.loop import Loop
 _FILES = ("model", "source", "reference", "documents", "trees", "start")
 _TEXTS = ("title", "metric", "metrics", "fixed", "prepared")
 _TABLES = ("loop", "decoding", "course", "held_out", "search", "space", "ranges", "method", "decision", "test")
-_KEYS = frozenset({*_FILES, *_TEXTS, *_TABLES, "runs", "seeds", "curves", "correction"})
+_TRAINED = ("corpus", "adapt")
+_KEYS = frozenset({*_FILES, *_TEXTS, *_TABLES, *_TRAINED, "runs", "seeds", "curves", "correction"})
 
 
 @dataclass(frozen=True)
@@ -120,6 +124,7 @@ class Plan:
     curves: bool = True
     decisions: tuple[PlannedDecision, ...] = (AS_DECODED,)
     correction: Correction = "none"
+    systems: PlannedSystems | None = None
 
     @property
     def has_decisions(self) -> bool:
@@ -127,10 +132,11 @@ class Plan:
         return self.decisions != (AS_DECODED,)
 
     def content(self) -> dict[str, str]:
-        """What the model and the texts hold, in a few letters each."""
-        found = self.job.content()
+        """What the models and the texts hold, in a few letters each; for systems to train, their corpora."""
+        found = self.job.content() if self.systems is None else self.job.text_content() | self.systems.content()
+        trained = [] if self.systems is None else self.systems.folders
         for method in self.methods:
-            if method.model is not None:
+            if method.model is not None and method.model not in trained:
                 found[f"model of {method.name}"] = model_digest(method.model)
         for test in self.tests:
             trees = [] if test.trees is None else [test.trees]
@@ -138,11 +144,14 @@ class Plan:
         return found
 
     @classmethod
-    def read(cls, path: Path) -> Plan:
-        """Read and check a plan; nothing but the files that it names is needed to carry it out."""
+    def read(cls, path: Path, models: Path) -> Plan:
+        """Read and check a plan; nothing but the files that it names is needed to carry it out.
+
+        If it has systems to train, they go into the folder `models`.
+        """
         values = read_toml(path)
         try:
-            return _plan(path, values)
+            return _plan(path, values, models)
         except DataError:
             raise
         except DragomanError as error:  # an option that is wrong
@@ -159,22 +168,24 @@ class Plan:
         return replace(self.job, tuner=method.tuner, model=method.model or self.job.model)
 
 
-def _plan(path: Path, values: Mapping[str, Any]) -> Plan:
+def _plan(path: Path, values: Mapping[str, Any], models: Path) -> Plan:
     for key in values:
         if key not in _KEYS:
             raise DataError(f"has an unknown key '{key}'", path=path, expected=f"some of {', '.join(sorted(_KEYS))}")
-    methods = [_method(path, row) for row in _tables(path, values, "method")]
+    systems = planned_systems(path, values, models)
+    rows = systems.methods() if systems and "method" not in values else _tables(path, values, "method")
+    methods = [_method(path, row, systems) for row in rows]
     tests = [_test(path, row) for row in _tables(path, values, "test")]
     decisions = planned_decisions(path, values.get("decision", []))
-    for kind, rows in (("method", methods), ("test set", tests), ("decision", decisions)):
-        names = [row.folder for row in rows]
+    for kind, named in (("method", methods), ("test set", tests), ("decision", decisions)):
+        names = [row.folder for row in named]
         if len(set(names)) < len(names):
             raise DataError(f"has two {kind}s of the same name", path=path, expected="different ones")
     metrics = tuple(_texts(path, values, "metrics")) or (str(values.get("metric", "bleu")),)
     for metric in metrics:
         parse_metric(metric)
     job = Job(
-        model=_file(path, values, "model"),
+        model=_file(path, values, "model") if systems is None else systems.folders[0],
         source=_file(path, values, "source"),
         references=_files(path, values, "reference"),
         tuner=methods[0].tuner,
@@ -203,16 +214,27 @@ def _plan(path: Path, values: Mapping[str, Any]) -> Plan:
         curves=_flag(path, values, "curves", True),
         decisions=decisions,
         correction=_correction(path, values),
+        systems=systems,
     )
 
 
-def _method(path: Path, row: Mapping[str, Any]) -> Method:
-    _check_keys(path, row, "method", {"name", "use", "options", "model"})
+def _method(path: Path, row: Mapping[str, Any], systems: PlannedSystems | None) -> Method:
+    _check_keys(path, row, "method", {"name", "use", "options", "model"} | ({"system"} if systems else set()))
     name = str(row.get("name", row.get("use", "")))
     if not name:
         raise DataError("has a method without a name", path=path, expected='name = "mert", say')
     tuner = TUNERS.get(str(row.get("use", name))).from_dict(row.get("options", {}))
-    return Method(name, tuner, _file(path, row, "model") if "model" in row else None)
+    return Method(name, tuner, _model(path, name, row, systems))
+
+
+def _model(path: Path, name: str, row: Mapping[str, Any], systems: PlannedSystems | None) -> Path | None:
+    """The model that a method has for itself."""
+    if systems is None or "system" not in row:
+        return _perhaps(path, row, "model")
+    if "model" in row or row["system"] not in systems.names:
+        found = "a model as well" if "model" in row else f"the system {row['system']!r}"
+        raise DataError(f"has a method '{name}' with {found}", path=path, expected=f"one of {', '.join(systems.names)}")
+    return systems.folder(row["system"])
 
 
 def _test(path: Path, row: Mapping[str, Any]) -> TestSet:

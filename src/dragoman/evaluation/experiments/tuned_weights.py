@@ -51,12 +51,11 @@ class TunedWeights:
         Nor is there one of a method that tunes shares of mixed tables, whose scores are no sums of features, or of one
         whose model has not all the features of the others.
         """
-        if not kept_evidence(run) or getattr(method.tuner, "tunes_shares", False):
-            return None
         job = self._plan.job_of(method)
-        if job.tuned(self._models[job.model]) != self.names:
+        model = self._models[job.model]
+        if not kept_evidence(run) or job.mixes(model) or job.tuned(model) != self.names:
             return None
-        return job.problem(self._models[job.model], run, threads=threads)
+        return job.problem(model, run, threads=threads)
 
 
 def kept_evidence(run: Run) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,6 +50,18 @@ def traces(panels: Sequence[tuple[str, str, Sequence[Vector]]]) -> Figure:
         for run in runs:
             ax.plot(run[:, 0], run[:, 1], marker=".", linewidth=1)
         ax.set(title=title, xlabel="iteration", ylabel=label)
+        _whole_numbers(ax)
+    return figure
+
+
+def share_curves(panels: Mapping[str, Mapping[str, Sequence[tuple[int, float]]]]) -> Figure:
+    """A panel for each thing that several have a share of: a line for each of them, its iterations and shares."""
+    figure, axes = panel_grid(len(panels), columns=3, size=_PANEL)
+    for ax, (title, lines) in zip(axes, panels.items(), strict=True):
+        for colour, (name, points) in zip(cycle(COLOURS), lines.items(), strict=False):
+            ax.plot(*zip(*points, strict=True), marker=".", linewidth=1, color=colour, label=name)
+        ax.set(title=title, xlabel="iteration", ylim=(-0.03, 1.03))
+        ax.legend(fontsize="small")
         _whole_numbers(ax)
     return figure
 

@@ -11,6 +11,7 @@ from dragoman.evaluation.experiments.tuned_weights import TunedWeights
 from dragoman.evaluation.reports.experiment.curves import add_curves, add_numbers
 from dragoman.evaluation.reports.experiment.mixtures import add_mixtures
 from dragoman.evaluation.reports.experiment.one_run import add_best_run
+from dragoman.evaluation.reports.experiment.oracles import add_oracles
 from dragoman.evaluation.reports.experiment.scales import add_scales
 from dragoman.evaluation.reports.experiment.scores import Table, add_scores, add_spread, summary, write_runs
 from dragoman.evaluation.reports.experiment.settings import add_settings
@@ -51,6 +52,7 @@ class ExperimentReport:
         add_numbers(sheets, tuned)
         add_weights(sheets, tuned, weights)
         add_mixtures(sheets, tuned)
+        add_oracles(sheets, tuned)
         for method in plan.methods:
             add_best_run(sheets, method, tuned, weights, threads=self._threads)
         add_settings(sheets)

@@ -20,7 +20,7 @@ class Risk(Protocol):
     """What is gained in expectation under p ∝ exp(gamma w · features), and a worth of entropy."""
 
     def __call__(
-        self, weights: NDArray[np.float64], gamma: float, temperature: float
+        self, weights: NDArray[np.float64], /, gamma: float, temperature: float
     ) -> tuple[float, NDArray[np.float64]]:
         """Return expected gain + temperature · mean entropy in nats, and the derivatives by the weights."""
 
@@ -55,32 +55,50 @@ class Annealer(Tuner, ABC):
         annealing = [(1.0, temperature) for temperature in [*temperatures, self.coldest]]
         return annealing + [(2.0**i, 0.0) for i in range(1, self.doublings + 1)]
 
-    def anneal(self, risk: Risk, start: NDArray[np.float64], progress: Progress) -> Optimum:
-        """Anneal, then quench."""
+    def anneal(
+        self,
+        risk: Risk,
+        start: NDArray[np.float64],
+        progress: Progress,
+        *,
+        bounds: NDArray[np.float64] | None = None,
+        others: NDArray[np.bool_] | None = None,
+    ) -> Optimum:
+        """Anneal, then quench.
+
+        `bounds` has the least and the largest value of each weight. `others` says what is no weight, though it is
+        chosen with them: gamma does not scale it, and it has no part in the length.
+        """
         schedule, limits = self.schedule(), (self.iterations, self.tolerance)
         weights, length, value = start.astype(np.float64), 0.0, 0.0
+        weighed = np.ones(len(start), bool) if others is None else ~others
+        climb = partial(maximise, bounds=bounds, progress=progress)
         with progress.stage("annealing") as share_done:
             for step, (gamma, temperature) in enumerate(schedule):
                 objective = partial(risk, gamma=gamma, temperature=temperature)
                 if gamma == 1:
-                    weights, value = maximise(objective, weights, *limits, progress=progress)
-                    length = float(np.linalg.norm(weights))
+                    weights, value = climb(objective, weights, *limits)
+                    length = float(np.linalg.norm(weights[weighed]))
                 elif length > 0:
-                    weights, value = maximise(_on_sphere(objective, length), weights, *limits, progress=progress)
-                    weights *= length / np.linalg.norm(weights)
+                    weights, value = climb(_on_sphere(objective, length, weighed), weights, *limits)
+                    weights[weighed] *= length / np.linalg.norm(weights[weighed])
                 share_done((step + 1) / len(schedule))
         if length == 0:
             progress.warn("no direction of the weights improves the expected score; they stay 0")
         return Optimum(weights, value)
 
 
-def _on_sphere(objective: Differentiable, length: float) -> Differentiable:
-    """The same function of the direction of weights alone, as if they had a given length."""
+def _on_sphere(objective: Differentiable, length: float, weighed: NDArray[np.bool_]) -> Differentiable:
+    """The same function of the direction of weights alone, as if they had a given length, and of what is none."""
 
-    def directed(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        norm = float(np.linalg.norm(weights))
-        direction = weights / norm
-        value, gradient = objective(length * direction)
-        return value, length / norm * (gradient - (gradient @ direction) * direction)
+    def directed(vector: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        norm = float(np.linalg.norm(vector[weighed]))
+        direction = vector[weighed] / norm
+        there = vector.copy()
+        there[weighed] = length * direction
+        value, gradient = objective(there)
+        along = gradient[weighed]
+        gradient[weighed] = length / norm * (along - (along @ direction) * direction)
+        return value, gradient
 
     return directed

@@ -130,6 +130,10 @@ class Learner(TuningMethod):
         self.check(lesson)
         return self.checkpoints(lesson, start, state, Seeded(threads, progress, seed))
 
+    def last_look(self, lesson: Lesson, weights: Weights) -> dict[str, Any]:
+        """What a report shows of the weights that a run ended with, as values that JSON has; by default nothing."""
+        return {}
+
     @abstractmethod
     def checkpoints(self, lesson: Lesson, start: Weights, state: State | None, using: Seeded) -> Iterator[Checkpoint]:
         """Do what `learn` promises; the lesson is checked."""

@@ -16,10 +16,12 @@ from dragoman.core.options import option
 from dragoman.core.progress import ShareDone
 from dragoman.core.weights import Weights
 from dragoman.forest.hope import BEAM
+from dragoman.text.words import words_of
 from dragoman.tuning.methods.learner import Checkpoint, Learner, Lesson, Seeded, State, diverged
 from dragoman.tuning.methods.mira_smo import MAX_SWEEPS, TOLERANCE
 from dragoman.tuning.optimise.online import Workers
 from dragoman.tuning.problems.hope_fear import Hypotheses, HypothesisFinder, Wanted
+from dragoman.tuning.problems.oracle_lists import oracle_lists
 from dragoman.tuning.problems.ranges import changed
 
 Vector = NDArray[np.float64]
@@ -102,6 +104,15 @@ class MiraOnline(Learner):
             stop = f"{number} passes" if number >= self.passes else None
             reported = school.average(start)
             yield Checkpoint(reported, {"pass": np.array(number), **_arrays(team)}, school.report(), stop)
+
+    def last_look(self, lesson: Lesson, weights: Weights) -> dict[str, Any]:
+        """What is hoped for and feared in a sentence of middling length: figure 1 of the paper."""
+        lengths = np.array([len(words_of(line)) for line in lesson.lines])
+        sentence = int(np.argmin(np.abs(lengths - np.median(lengths))))
+        wanted = Wanted(candidates=self.candidates, beam=max(BEAM, self.beam))
+        finder = HypothesisFinder(lesson.translator, lesson.lines, lesson.scorer, lesson.sign, wanted)
+        lists = oracle_lists(finder, sentence, weights)
+        return {"sentence": sentence + 1, "source": str(lesson.lines[sentence]), "oracles": lists}
 
 
 class _DivergenceError(Exception):

@@ -11,22 +11,12 @@ from numpy.typing import NDArray
 from dragoman.core.options import option
 from dragoman.core.progress import Progress
 from dragoman.tuning.methods.pro import Pro, least
-from dragoman.tuning.problems.mixture_problem import MixedScores, MixtureProblem
+from dragoman.tuning.optimise.shares import bounds_of, dirichlet, from_shares, to_coordinates, to_shares
+from dragoman.tuning.problems.mixture_problem import MixedRows, MixedScores, MixtureProblem, share_groups
 from dragoman.tuning.problems.pairs import differences
 from dragoman.tuning.problems.problem import Problem
-from dragoman.tuning.problems.ranges import is_share
 
 Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-
-#: The least share of a table.
-FLOOR = 1e-3
-
-#: Beyond such coordinates a share is as good as at its bound.
-_FARTHEST = 12.0
-
-#: No climb begins nearer to a bound: the slope of a softmax vanishes there.
-_NEAREST = 0.01
 
 
 @dataclass(frozen=True)
@@ -49,6 +39,7 @@ class ProMix(Pro):
 
     name: ClassVar[str] = "pro-mix"
     tunes_shares: ClassVar[bool] = True
+    needs_shares: ClassVar[bool] = True
 
     concentration: float = option(
         1.0, "of the Dirichlet prior of the shares; 1 is none, more draws them to equal shares", minimum=1
@@ -66,7 +57,7 @@ class ProMix(Pro):
         if not isinstance(problem, MixtureProblem):
             return super().learnt(problem, better, worse, start, progress)
         scores = [mixture.between(better, worse) for mixture in problem.mixtures]
-        shares = np.array([is_share(name) for name in problem.names])
+        shares = problem.shares
         mean = np.where(shares, 0.0, self._mean(start))
         loss = MixedRanking(
             differences(problem, better, worse), scores, mean, ~shares, self.variance, self.concentration
@@ -88,39 +79,20 @@ class MixedRanking:
     def __call__(self, vector: Vector) -> tuple[float, Vector]:
         """Return the loss and its gradient, by weights and by shares as if these were free."""
         away = np.where(self.weighed, vector - self.mean, 0.0)
-        margins = self.pairs @ np.where(self.weighed, vector, 0.0)
-        mixed = []
-        for one in self.mixtures:
-            mixture = one.mixed(one.shares_in(vector))
-            values, weights = one.values(mixture), one.weights_in(vector)
-            margins = margins + values @ weights
-            mixed.append((one, mixture, values, weights))
+        margins, gradient_of = MixedRows(self.pairs, self.mixtures).scored(vector)
         decline = -2 * np.exp(-np.logaddexp(0.0, margins))
         loss = 2 * float(np.logaddexp(0.0, -margins).sum()) + float(away @ away) / (2 * self.variance)
-        gradient = np.where(self.weighed, self.pairs.T @ decline, 0.0) + away / self.variance
-        for one, mixture, values, weights in mixed:
-            there = one.columns >= 0
-            gradient[one.columns[there]] += (values.T @ decline)[there]
-            free = one.share_columns >= 0
-            if free.any():
-                slopes = weights[:, None] * one.share_slopes(mixture, decline)
-                gradient[one.share_columns[free]] += slopes[free]
-        if self.concentration > 1:
-            shares = vector[~self.weighed]
-            loss -= (self.concentration - 1) * float(np.log(shares).sum())
-            gradient[~self.weighed] -= (self.concentration - 1) / shares
-        return loss, gradient
+        gradient = gradient_of(decline) + away / self.variance
+        prior, slopes = dirichlet(vector[~self.weighed], self.concentration)
+        gradient[~self.weighed] -= slopes
+        return loss - prior, gradient
 
     def least(self, start: Vector, progress: Progress) -> tuple[Vector, float]:
         """Go downhill from a start: in weights, and in the coordinates of a softmax of each score's shares."""
-        groups = [row for one in self.mixtures for row in one.share_columns if (row >= 0).all()]
-        origin = start.copy()
-        for group in groups:
-            origin[group] = coordinates(start[group])
-        units = self._units(to_shares(origin, groups), groups)
-        bounds = np.tile([-np.inf, np.inf], (len(start), 1))
-        for group in groups:
-            bounds[group] = np.array([[-_FARTHEST, _FARTHEST]]) / units[group][:, None]
+        groups = share_groups(self.mixtures)
+        origin = from_shares(start, groups)
+        units = self._units(to_shares(origin, groups))
+        bounds = bounds_of(len(start), groups) / units[:, None]
 
         def in_units(moved: Vector) -> tuple[float, Vector]:
             place = units * moved
@@ -131,7 +103,7 @@ class MixedRanking:
         moved, loss = least(in_units, origin / units, progress, bounds=bounds)
         return to_shares(units * moved, groups), loss
 
-    def _units(self, vector: Vector, groups: list[NDArray[np.int64]]) -> Vector:
+    def _units(self, vector: Vector) -> Vector:
         """Units in which everything has about the same curvature, as in `Pro.learnt`."""
         squares = np.bincount(self.pairs.indices, self.pairs.data**2, minlength=len(vector)).astype(np.float64)
         for one in self.mixtures:
@@ -149,44 +121,3 @@ class MixedRanking:
         own = np.where(self.weighed, 1 / self.variance, 1.0)
         units: Vector = 1 / np.sqrt(squares / 2 + own)
         return units
-
-
-def coordinates(shares: Vector) -> Vector:
-    """The θ, around 0, whose softmax gives shares, or others nearby if they are at their bounds.
-
-    >>> shares_of(coordinates(np.array([0.2, 0.3, 0.5]))).round(6).tolist()
-    [0.2, 0.3, 0.5]
-    """
-    free = np.maximum((shares - FLOOR) / (1 - FLOOR * len(shares)), _NEAREST)
-    logs = np.log(free / free.sum())
-    centred: Vector = logs - logs.mean()
-    return centred
-
-
-def shares_of(theta: Vector) -> Vector:
-    """Shares that sum to 1, none below the floor, whatever the coordinates.
-
-    >>> shares_of(np.array([500.0, 0.0])).tolist()
-    [0.999, 0.001]
-    """
-    powers = np.exp(theta - theta.max())
-    shares: Vector = FLOOR + (1 - FLOOR * len(theta)) * powers / powers.sum()
-    return shares
-
-
-def to_shares(place: Vector, groups: list[NDArray[np.int64]]) -> Vector:
-    """Replace coordinates by shares."""
-    vector = place.copy()
-    for group in groups:
-        vector[group] = shares_of(place[group])
-    return vector
-
-
-def to_coordinates(gradient: Vector, vector: Vector, groups: list[NDArray[np.int64]]) -> Vector:
-    """Turn a gradient by shares into one by coordinates."""
-    turned = gradient.copy()
-    for group in groups:
-        scale = 1 - FLOOR * len(group)
-        powers = (vector[group] - FLOOR) / scale
-        turned[group] = scale * powers * (gradient[group] - powers @ gradient[group])
-    return turned

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -10,8 +10,12 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.errors import UsageError
+from dragoman.core.options import option
 from dragoman.tuning.methods.annealer import Annealer
 from dragoman.tuning.methods.tuner import Optimum, Random
+from dragoman.tuning.optimise.shares import bounds_of, dirichlet, from_shares, to_coordinates, to_shares
+from dragoman.tuning.problems.mixture_problem import MixedRows, MixtureProblem, share_groups
+from dragoman.tuning.problems.pairs import feature_matrix
 from dragoman.tuning.problems.problem import Problem
 
 
@@ -41,27 +45,48 @@ class RiskNbest(Annealer):
     Smith & Eisner, "Minimum risk annealing for training log-linear models", 2006. They minimise the expectation of
     -log BLEU, by a second-order expansion around the expected statistics; this is BLEU of the expected statistics, as
     sums over a corpus hardly vary. The length of w is fixed in quenching because gamma would be without effect else.
+
+    If the model has mixed tables, their shares are learnt with the weights, as `pro-mix` does it: the scores of a
+    candidate are Σ log Σ_t λ_t p_t over its phrases, λ = 0.001 + (1 - 0.001 T) softmax(θ) for T tables, and each step
+    climbs in w and θ at once. Gamma and the length are of w only.
     """
 
     name: ClassVar[str] = "risk-nbest"
+    tunes_shares: ClassVar[bool] = True
+
+    concentration: float = option(
+        1.0,
+        "of the Dirichlet prior of shares of mixed tables, a nat of which is worth a point; 1 is none, more draws them"
+        " to equal shares",
+        minimum=1,
+    )
 
     def improve(self, problem: Problem, start: NDArray[np.float64], using: Random) -> Optimum:
         """Anneal, then quench."""
-        return self.anneal(ExpectedScore(problem, threads=using.threads), start, using.progress)
+        if not isinstance(problem, MixtureProblem):
+            return self.anneal(ExpectedScore(problem, threads=using.threads), start, using.progress)
+        risk = ExpectedMixture(problem, self.concentration)
+        from threadpoolctl import threadpool_limits
+
+        # One thread, because sums of several depend on how many there are.
+        with threadpool_limits(1):
+            found = self.anneal(
+                risk,
+                from_shares(start, risk.groups),
+                using.progress,
+                bounds=bounds_of(len(start), risk.groups),
+                others=problem.shares,
+            )
+        return replace(found, weights=to_shares(found.weights, risk.groups))
 
 
 class ExpectedScore:
     """The objective of `RiskNbest` on a problem, with its gradient, for given weights, gamma and temperature."""
 
     def __init__(self, problem: Problem, *, threads: int = 1):
-        if not isinstance(problem.scorer, SmoothScorer):
-            raise UsageError(
-                "risk-nbest needs a metric that is a smooth function of its statistics, such as bleu;"
-                " this one is not (mert, simplex and lus take any)"
-            )
         features = problem.features
         self._problem = problem
-        self._smooth_score = problem.scorer.smooth_score
+        self._smooth_score = _smooth(problem).smooth_score
         self._statistics = np.ascontiguousarray(problem.statistics, np.float64)
         self._lists = (
             np.ascontiguousarray(problem.sentences, np.int64),
@@ -86,3 +111,53 @@ class ExpectedScore:
             *self._lists, scores, probabilities, sign * slopes, per_sentence, len(weights), self._threads
         )
         return sign * value + per_sentence * entropy, gamma * gradient
+
+
+class ExpectedMixture:
+    """The objective of `RiskNbest` where tables are mixed: a function of weights and of coordinates of the shares."""
+
+    def __init__(self, problem: MixtureProblem, concentration: float = 1.0):
+        self._problem, self._concentration = problem, concentration
+        self._smooth_score = _smooth(problem).smooth_score
+        self._statistics = np.ascontiguousarray(problem.statistics, np.float64)
+        self._rows = MixedRows(feature_matrix(problem), problem.mixtures)
+        self._shares = problem.shares
+        #: Where the shares that sum to 1 are.
+        self.groups = share_groups(problem.mixtures)
+
+    def __call__(
+        self, place: NDArray[np.float64], gamma: float, temperature: float
+    ) -> tuple[float, NDArray[np.float64]]:
+        """V(expected statistics) + temperature · mean entropy + the prior of the shares, and its derivatives."""
+        vector = to_shares(place, self.groups)
+        scores, gradient_of = self._rows.scored(vector)
+        bounds = self._problem.sentences
+        first, sizes = bounds[:-1], np.diff(bounds)
+        scaled = gamma * scores
+        scaled -= np.repeat(np.maximum.reduceat(scaled, first), sizes)
+        powers = np.exp(scaled)
+        totals = np.add.reduceat(powers, first)
+        probabilities = powers / np.repeat(totals, sizes)
+        logs = scaled - np.repeat(np.log(totals), sizes)
+        value, by_statistics = self._smooth_score(probabilities @ self._statistics)
+        sign, worth = self._problem.sign, temperature / len(sizes)
+        # The derivative of an expectation by a score is p (gain - expected gain), and so is that of the entropy, in
+        # which the gain is -log p.
+        gains = sign * (self._statistics @ by_statistics) - worth * logs
+        mean = np.add.reduceat(probabilities * gains, first)
+        slopes = probabilities * (gains - np.repeat(mean, sizes))
+        entropy = -float((probabilities * logs).sum())
+        prior, by_shares = dirichlet(vector[self._shares], self._concentration)
+        gradient = gradient_of(gamma * slopes)
+        gradient[self._shares] += by_shares
+        return sign * value + worth * entropy + prior, to_coordinates(gradient, vector, self.groups)
+
+
+def _smooth(problem: Problem) -> SmoothScorer:
+    """The scorer of a problem, if it is a smooth one."""
+    if not isinstance(problem.scorer, SmoothScorer):
+        raise UsageError(
+            "risk-nbest needs a metric that is a smooth function of its statistics, such as bleu;"
+            " this one is not (mert, simplex and lus take any)"
+        )
+    return problem.scorer

@@ -46,6 +46,8 @@ class Tuner(TuningMethod):
     forces_references: ClassVar[bool] = False
     #: Whether it tunes the shares of mixed tables with the weights, and wants lists that know their pairs.
     tunes_shares: ClassVar[bool] = False
+    #: Whether it is for models with mixed tables only.
+    needs_shares: ClassVar[bool] = False
     #: The share of the new weights that the loop goes on with by default; the rest are those before.
     interpolation: ClassVar[float] = 1.0
 

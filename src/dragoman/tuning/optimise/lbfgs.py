@@ -26,9 +26,12 @@ def maximise(
     iterations: int,
     tolerance: float = TOLERANCE,
     *,
+    bounds: NDArray[np.float64] | None = None,
     progress: Progress = SILENT,
 ) -> tuple[NDArray[np.float64], float]:
     """Climb by L-BFGS for at most so many iterations; returns where that ends and the objective there.
+
+    `bounds` has the least and the largest value of each weight, a row each.
 
     It ends when a step gains less than `tolerance` times the objective. If it ends because no step gains anything where
     the slope says that one should, a warning says so; if there is no finite objective there, the start is returned.
@@ -45,7 +48,7 @@ def maximise(
     from scipy.optimize import minimize
 
     limits = {"maxiter": iterations, "ftol": tolerance}
-    found = minimize(negated, start, jac=True, method="L-BFGS-B", options=limits)
+    found = minimize(negated, start, jac=True, method="L-BFGS-B", bounds=bounds, options=limits)
     if not np.isfinite(found.fun) or not np.isfinite(found.x).all():
         progress.warn("L-BFGS came to weights without a finite objective; the weights that it began with stay")
         return start.astype(np.float64), float(objective(start)[0])

@@ -6,6 +6,7 @@ the shares λ, but a smooth one.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from dragoman.model.log_scores import LOG_ZERO
 from dragoman.tuning.problems.problem import Problem
+from dragoman.tuning.problems.ranges import is_share
 
 Vector = NDArray[np.float64]
 
@@ -76,9 +78,52 @@ class MixtureProblem(Problem):
 
     mixtures: tuple[MixedScores, ...] = ()
 
+    @property
+    def shares(self) -> NDArray[np.bool_]:
+        """Which of the weights are shares."""
+        return np.array([is_share(name) for name in self.names], bool)
+
     def model_scores(self, weights: Vector) -> Vector:
         """The weighted sum of each candidate's features, mixed by the shares among the weights."""
         scores = super().model_scores(weights)
         for one in self.mixtures:
             scores = scores + one.values(one.mixed(one.shares_in(weights))) @ one.weights_in(weights)
         return scores
+
+
+@dataclass(frozen=True, eq=False)
+class MixedRows:
+    """The model's scores of rows, candidates or differences of two, as functions of weights and shares.
+
+    `features` is a sparse matrix (scipy CSR) of rows by weights, which has nothing in the columns of `mixtures`.
+    """
+
+    features: Any
+    mixtures: Sequence[MixedScores]
+
+    def scored(self, vector: Vector) -> tuple[Vector, Callable[[Vector], Vector]]:
+        """Return the scores, and what makes slopes by them a gradient by weights, and by shares as if free."""
+        scores: Vector = self.features @ vector
+        mixed = []
+        for one in self.mixtures:
+            mixture = one.mixed(one.shares_in(vector))
+            values, weights = one.values(mixture), one.weights_in(vector)
+            scores = scores + values @ weights
+            mixed.append((one, mixture, values, weights))
+
+        def gradient_of(slopes: Vector) -> Vector:
+            gradient: Vector = self.features.T @ slopes
+            for one, mixture, values, weights in mixed:
+                there, free = one.columns >= 0, one.share_columns >= 0
+                gradient[one.columns[there]] += (values.T @ slopes)[there]
+                if free.any():
+                    by_shares = weights[:, None] * one.share_slopes(mixture, slopes)
+                    gradient[one.share_columns[free]] += by_shares[free]
+            return gradient
+
+        return scores, gradient_of
+
+
+def share_groups(mixtures: Sequence[MixedScores]) -> list[NDArray[np.int64]]:
+    """Where the shares that sum to 1 are among the weights, if they are."""
+    return [row for one in mixtures for row in one.share_columns if (row >= 0).all()]

@@ -10,13 +10,18 @@ from numpy.typing import NDArray
 from dragoman.tuning.problems.problem import Problem
 
 
-def differences(problem: Problem, better: NDArray[np.int64], worse: NDArray[np.int64]) -> Any:
-    """Return a sparse matrix (scipy CSR) with a row h(better) - h(worse) for each pair."""
+def feature_matrix(problem: Problem) -> Any:
+    """Return a sparse matrix (scipy CSR) with the features of each candidate."""
     from scipy.sparse import csr_matrix
 
     features = problem.features
     shape = (len(features), len(features.names))
-    matrix = csr_matrix((features.values, features.ids, features.offsets), shape=shape)
+    return csr_matrix((features.values, features.ids, features.offsets), shape=shape)
+
+
+def differences(problem: Problem, better: NDArray[np.int64], worse: NDArray[np.int64]) -> Any:
+    """Return a sparse matrix (scipy CSR) with a row h(better) - h(worse) for each pair."""
+    matrix = feature_matrix(problem)
     result = matrix[better] - matrix[worse]
     result.sum_duplicates()
     return result

@@ -130,6 +130,10 @@ class Job:
 
     def content(self) -> dict[str, str]:
         """What the model and the texts hold, in a few letters each: they may change under the same names."""
+        return {"model": model_digest(self.model)} | self.text_content()
+
+    def text_content(self) -> dict[str, str]:
+        """What the texts hold."""
         held, files = self.held_out, {"source": [self.source], "reference": reference_files(self.references)}
         if isinstance(self.start, Path):
             start = self.start / "weights.txt" if self.start.is_dir() else self.start
@@ -140,7 +144,7 @@ class Job:
             files |= {"held_out_source": [held.source], "held_out_reference": reference_files(held.references)}
             files |= {} if held.documents is None else {"held_out_documents": [held.documents]}
             files |= {} if held.trees is None else {"held_out_trees": [held.trees]}
-        return {"model": model_digest(self.model)} | {name: digest(paths) for name, paths in files.items()}
+        return {name: digest(paths) for name, paths in files.items()}
 
     def run(self, out: Path, *, restart: bool = False, threads: int = 1, progress: Progress = SILENT) -> Run:
         """Do the job in a folder, or go on with it; nothing is written before the input has been looked at.
@@ -172,20 +176,19 @@ class Job:
         text = self.text(model, progress)
         # Global features are in no evidence of a search, so that their weights stay as they are.
         names = [name for name in self.tuned(model) if name not in model.global_features]
-        if tuner.tunes_shares:
-            names += self._tuned_shares(model)
+        names += self._tuned_shares(model)
         if not (names or model.sparse_prefixes):
             raise UsageError("only weights of global features are not fixed, and no search can tune these")
         targets = [corpus.lines() for corpus in text.references] if tuner.forces_references else []
         return Task(
             decoder=_Decoder(
-                self.translator(model, threads=threads), text.lines, targets, self._decoding, pairs=tuner.tunes_shares
+                self.translator(model, threads=threads), text.lines, targets, self._decoding, pairs=self.mixes(model)
             ),
             scorer=self._scorer(text),
             names=names,
             ranges=self._ranges(names, model.sparse_prefixes),
             sign=self._sign,
-            evidence=self._evidence,
+            evidence=self._evidence(model),
             sparse=partial(self._sparse, model.sparse_prefixes),
         )
 
@@ -236,21 +239,22 @@ class Job:
 
     def problem(self, model: Model, run: Run, *, threads: int = 1) -> Problem | HypergraphProblem:
         """What an optimiser of decoded evidence saw last in a run of this job, of dense features."""
-        pool = pooled(run, self._evidence)
+        pool = pooled(run, self._evidence(model))
         if pool is None:
             raise DataError("has no iteration", path=run.folder, expected="a run that has begun")
-        names = self.tuned(model)
-        if isinstance(self.tuner, Tuner) and self.tuner.tunes_shares:
-            names += self._tuned_shares(model)
+        names = [*self.tuned(model), *self._tuned_shares(model)]
         references = read_references(self.references, text=model.preparation(prepared=self.prepared))
         scorer = parse_metric(self.metric).scorer(references)
         return pool.problem(names, weight_ranges(names), scorer, sign=self._sign, threads=threads)
 
-    @property
-    def _evidence(self) -> type[Decoded]:
+    def mixes(self, model: Model) -> bool:
+        """Whether lists know the pairs of mixed tables, so that shares are tuned with the weights."""
+        return isinstance(self.tuner, Tuner) and self.tuner.tunes_shares and bool(model.share_names)
+
+    def _evidence(self, model: Model) -> type[Decoded]:
         if self._decoding.evidence == "hypergraph":
             return DecodedGraphs
-        return DecodedMixtures if isinstance(self.tuner, Tuner) and self.tuner.tunes_shares else DecodedLists
+        return DecodedMixtures if self.mixes(model) else DecodedLists
 
     def text(self, model: Model, progress: Progress | None = None) -> ReferencedText:
         """The tuning set as the model wants it, with its references."""
@@ -289,7 +293,9 @@ class Job:
 
     def _tuned_shares(self, model: Model) -> list[str]:
         """The shares of mixed tables that are chosen: all or none of those that sum to 1."""
-        if not model.share_names:
+        if not self.mixes(model):
+            if not (isinstance(self.tuner, Tuner) and self.tuner.needs_shares):
+                return []
             raise UsageError(
                 f"the model has no mixed tables, whose shares {self.tuner.name} tunes; expected one that `dragoman"
                 " adapt --mixture pro-mix` or `dragoman model mix --keep-components` made, or another method"

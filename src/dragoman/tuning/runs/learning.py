@@ -78,6 +78,10 @@ def learn(
         progress.note(_told(event))
     # Once more, for a run that was killed between its last event and this.
     run.write_weights(kept_weights(run, events, lesson.names, lesson.sparse, lesson.sign, keep))
+    if not run.last_look():
+        seen = learner.last_look(lesson, run.weights())
+        if seen:
+            run.write_last_look(seen)
     return run.weights()
 
 

@@ -19,7 +19,7 @@ from dragoman.core.toml import format_toml, read_toml
 from dragoman.core.version import version
 from dragoman.core.weights import Weights
 
-_OPTIONS, _EVENTS, _WEIGHTS = "run.toml", "events.jsonl", "weights.txt"
+_OPTIONS, _EVENTS, _WEIGHTS, _LAST_LOOK = "run.toml", "events.jsonl", "weights.txt", "last_look.json"
 
 
 class Run:
@@ -111,6 +111,16 @@ class Run:
     def drop_state(self, iteration: int) -> None:
         """Forget what nobody will go on from."""
         self._state(iteration).unlink(missing_ok=True)
+
+    def last_look(self) -> dict[str, Any]:
+        """What a learner saw under the weights that it ended with; nothing if it did not look."""
+        file = self.folder / _LAST_LOOK
+        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        return found
+
+    def write_last_look(self, found: Mapping[str, Any]) -> None:
+        """Keep what a learner saw in the end."""
+        _write(self.folder / _LAST_LOOK, json.dumps(found, ensure_ascii=False))
 
     def _state(self, iteration: int) -> Path:
         return self.folder / "state" / f"{iteration:03}.npz"

@@ -2,22 +2,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies
-from scipy.sparse import csr_matrix
 
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.tuning.methods.pro import Pro
-from dragoman.tuning.methods.pro_mix import (
-    FLOOR,
-    MixedRanking,
-    ProMix,
-    coordinates,
-    shares_of,
-    to_coordinates,
-    to_shares,
-)
+from dragoman.tuning.methods.pro_mix import MixedRanking, ProMix
+from dragoman.tuning.optimise.shares import FLOOR, to_coordinates, to_shares
 from dragoman.tuning.problems.pairs import differences
-from oracles.mixtures import random_mixture_problem, random_vector
+from oracles.mixtures import noisy_problem, random_mixture_problem, random_vector, slopes
 
 
 def rng(seed=1):
@@ -31,11 +22,6 @@ def ranking(problem, seed=1, *, variance=0.5, concentration=1.0):
     mixtures = [mixture.between(better, worse) for mixture in problem.mixtures]
     mean = np.where(weighed, 0.1, 0.0)
     return MixedRanking(differences(problem, better, worse), mixtures, mean, weighed, variance, concentration)
-
-
-def slopes(function, place, step=1e-6):
-    """A gradient by differences."""
-    return np.array([(function(place + e) - function(place - e)) / (2 * step) for e in step * np.eye(len(place))])
 
 
 @pytest.mark.parametrize("concentration", [1.0, 3.0])
@@ -90,22 +76,6 @@ def test_scores_of_candidates_are_sums_over_their_phrases():
         assert score == pytest.approx(expected)
 
 
-@given(
-    strategies.lists(strategies.floats(-1e6, 1e6), min_size=2, max_size=8),
-)
-def test_shares_are_on_the_simplex_and_above_the_floor_whatever_the_coordinates(theta):
-    shares = shares_of(np.array(theta))
-    assert shares.sum() == pytest.approx(1, abs=1e-9)
-    assert shares.min() >= FLOOR - 1e-15
-
-
-@given(strategies.lists(strategies.floats(0.05, 1), min_size=2, max_size=8))
-def test_coordinates_of_shares_give_them_back(values):
-    shares = np.array(values) / np.sum(values)
-    np.testing.assert_allclose(shares_of(coordinates(shares)), np.maximum(shares, 0.0), atol=0.02)
-    assert coordinates(np.array([1.0, 0.0])).max() < 5
-
-
 @pytest.mark.parametrize("tables", [2, 4])
 def test_shares_stay_on_the_simplex_at_every_step(tables, monkeypatch):
     problem = random_mixture_problem(rng(7), tables)
@@ -121,20 +91,8 @@ def test_shares_stay_on_the_simplex_at_every_step(tables, monkeypatch):
             assert vector[row].min() >= FLOOR - 1e-12
 
 
-def noisy(seed=9, sentences=40):
-    """A problem in which the first table ranks candidates by their quality, and the second says nothing of it."""
-    problem = random_mixture_problem(rng(seed), 2, pairs=200, sentences=sentences, missing=0)
-    scores = problem.scorer.sentence_scores(problem.statistics)
-    size, (mixture,) = len(scores), problem.mixtures
-    probabilities = rng(seed).uniform(0.01, 1, (2, 2, size))
-    probabilities[:, 0] = np.exp(0.1 * (scores - scores.max()) / 2)
-    own = replace(mixture, counts=csr_matrix(np.eye(size)), probabilities=probabilities)
-    empty = FeatureRows.from_dense(problem.names, np.zeros((size, len(problem.names))))
-    return replace(problem, features=empty, mixtures=(own,))
-
-
 def test_the_share_of_noise_goes_to_its_bound():
-    problem = noisy()
+    problem = noisy_problem(rng(9))
     start = np.array([0.1, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
     found = ProMix(variance=10).optimise(problem, start, rng=rng()).weights
     for row in problem.mixtures[0].share_columns:
@@ -172,7 +130,7 @@ def test_shares_that_are_fixed_stay_and_the_rest_is_pro():
 
 
 def test_a_dirichlet_prior_draws_shares_together():
-    problem, start = noisy(), np.array([0.1, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
+    problem, start = noisy_problem(rng(9)), np.array([0.1, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
     free, drawn = (
         ProMix(variance=10, concentration=c).optimise(problem, start, rng=rng()).weights for c in (1.0, 1000.0)
     )
@@ -180,7 +138,7 @@ def test_a_dirichlet_prior_draws_shares_together():
 
 
 def test_it_gets_better_from_a_start_at_the_bounds():
-    problem = noisy()
+    problem = noisy_problem(rng(9))
     start = np.array([0.1, 0.5, 0.5, 0.001, 0.999, 0.001, 0.999])
     found = ProMix(variance=10).optimise(problem, start, rng=rng()).weights
     assert found[3] > 0.9

@@ -1,10 +1,15 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from dragoman.core.errors import UsageError
+from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.progress import DragomanWarning
 from dragoman.tuning import TUNERS
-from dragoman.tuning.methods.risk_nbest import ExpectedScore, RiskNbest
+from dragoman.tuning.methods.risk_nbest import ExpectedMixture, ExpectedScore, RiskNbest
+from dragoman.tuning.optimise.shares import FLOOR, from_shares
+from oracles.mixtures import noisy_problem, random_mixture_problem, random_vector, slopes
 from oracles.tuning_sampling_opt import random_problem
 
 WEIGHTS = np.array([0.4, -1.1, 0.3, 0.8])
@@ -120,3 +125,80 @@ def test_refuses_metrics_that_are_not_smooth():
 
 def test_is_registered():
     assert TUNERS.get("risk-nbest") is RiskNbest
+
+
+def rng(seed=1):
+    return np.random.default_rng(seed)
+
+
+@pytest.mark.parametrize("fixed", [(), ("mix.tm.fwd",)])
+@pytest.mark.parametrize(("gamma", "temperature", "concentration"), [(1.0, 5.0, 1.0), (6.0, 0.0, 1.0), (1.0, 1.0, 3.0)])
+@pytest.mark.parametrize("tables", [2, 3, 5])
+def test_gradients_by_weights_and_shares_are_those_of_finite_differences(
+    tables, gamma, temperature, concentration, fixed
+):
+    problem = random_mixture_problem(rng(tables), tables, fixed=fixed)
+    risk = ExpectedMixture(problem, concentration)
+    for seed in range(3):
+        place = from_shares(random_vector(rng(seed), problem), risk.groups)
+        gradient = risk(place, gamma, temperature)[1]
+        by_steps = slopes(lambda p: risk(p, gamma, temperature)[0], place, 1e-5)
+        np.testing.assert_allclose(gradient, by_steps, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_fixed_shares_give_the_same_as_plain_features(sign):
+    problem = replace(random_mixture_problem(rng(11), 3, fixed=["mix."]), sign=sign)
+    (mixture,) = problem.mixtures
+    dense = np.column_stack([problem.features.dense()[:, :1], mixture.values(mixture.mixed(mixture.shares))])
+    plain = random_problem(0)
+    plain = replace(
+        plain,
+        sentences=problem.sentences,
+        features=FeatureRows.from_dense(problem.names, dense),
+        statistics=problem.statistics,
+        scorer=problem.scorer,
+        ranges=problem.ranges,
+        sign=sign,
+    )
+    weights = np.array([0.3, -0.2, 0.5])
+    for gamma, temperature in ((1.0, 4.0), (8.0, 0.0)):
+        value, gradient = ExpectedMixture(problem)(weights, gamma, temperature)
+        expected, other = ExpectedScore(plain)(weights, gamma, temperature)
+        assert value == pytest.approx(expected, rel=1e-12)
+        np.testing.assert_allclose(gradient, other, rtol=1e-9, atol=1e-12)
+
+
+def test_the_share_of_noise_falls_and_shares_stay_on_the_simplex(monkeypatch):
+    problem = noisy_problem(rng(9))
+    (mixture,) = problem.mixtures
+    seen, shares_in = [], type(mixture).shares_in
+    monkeypatch.setattr(type(mixture), "shares_in", lambda self, v: seen.append(v.copy()) or shares_in(self, v))
+    start = np.array([0.1, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
+    found = RiskNbest().optimise(problem, start, rng=rng())
+    for row in mixture.share_columns:
+        assert found.weights[row][1] == pytest.approx(FLOOR, abs=1e-3)
+    assert problem.objective(found.weights) > problem.objective(start) + 1
+    assert len(seen) > 5
+    for vector in (*seen, found.weights):
+        for row in mixture.share_columns:
+            assert vector[row].sum() == pytest.approx(1, abs=1e-9)
+            assert vector[row].min() >= FLOOR - 1e-12
+    drawn = RiskNbest(concentration=100.0).optimise(problem, start, rng=rng()).weights
+    assert abs(drawn[3] - 0.5) < 0.2
+
+
+def test_quenching_keeps_the_length_of_weights_and_moves_shares():
+    problem = random_mixture_problem(rng(5), 3)
+    start = random_vector(rng(2), problem)
+    annealed, quenched = (
+        RiskNbest(doublings=doublings).optimise(problem, start, rng=rng()).weights for doublings in (0, 4)
+    )
+    assert np.linalg.norm(quenched[:3]) == pytest.approx(np.linalg.norm(annealed[:3]), rel=1e-12)
+    assert not np.allclose(annealed[3:], quenched[3:])
+
+
+def test_mixtures_need_a_smooth_metric_too():
+    problem = replace(random_mixture_problem(rng(5), 2), scorer=random_problem(0, whole=False).scorer)
+    with pytest.raises(UsageError, match="needs a metric that is a smooth function"):
+        RiskNbest().optimise(problem, random_vector(rng(2), problem), rng=rng())

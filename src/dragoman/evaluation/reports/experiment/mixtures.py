@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dragoman.evaluation.experiments.tuned import Tuned
+from dragoman.evaluation.figures.experiment_figures import share_curves
 from dragoman.evaluation.reports.experiment.sheets import Rows, Sheets
+from dragoman.model.mixture import SHARES
 
 
 def add_mixtures(sheets: Sheets, tuned: Tuned) -> None:
-    """A table for each method that tunes shares, and a file of those of all runs; nothing if none does."""
+    """A picture for each method that tunes shares, and a file of those of all runs; nothing if none does."""
     rows: Rows = []
     for method in sheets.plan.methods:
         for seed, run in zip(sheets.plan.seeds, tuned.runs(method), strict=True):
@@ -28,11 +30,12 @@ def add_mixtures(sheets: Sheets, tuned: Tuned) -> None:
         if not table:
             continue
         sheets.page.heading(f"{method.name}: shares of mixed tables")
-        sheets.page.table(columns, table)
-        sheets.page.paragraph(
-            f"The run with seed {run.options['seed']}: the shares that each iteration began with, and the share of each"
-            " table in the phrases of the best translations."
+        sheets.page.figure(
+            share_curves(mixture_curves(run.events())),
+            f"The run with seed {run.options['seed']}: the share of each table in each score with which an iteration"
+            " decoded, and in the phrases of the translations that were best then.",
         )
+        sheets.page.table(columns, table, folded="The same as numbers")
 
 
 def told(event: Mapping[str, Any]) -> dict[str, float]:
@@ -44,6 +47,16 @@ def told(event: Mapping[str, Any]) -> dict[str, float]:
     found = dict(event.get("shares", {}))
     for table, parts in event.get("phrases_from", {}).items():
         found |= {f"phrases.{table}.{name}": share for name, share in parts.items()}
+    return found
+
+
+def mixture_curves(events: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, list[tuple[int, float]]]]:
+    """The shares of tables by what they are shares of: iterations and values."""
+    found: dict[str, dict[str, list[tuple[int, float]]]] = {}
+    for event in events:
+        for name, value in told(event).items():
+            of, _, table = name.removeprefix(SHARES).rpartition(".")
+            found.setdefault(of, {}).setdefault(table, []).append((event["iteration"], value))
     return found
 
 

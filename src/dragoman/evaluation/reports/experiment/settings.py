@@ -16,6 +16,12 @@ def add_settings(sheets: Sheets) -> None:
     plan = sheets.plan
     described = plan.job.description().items()
     rows: Rows = [(key.replace("_", " "), in_words(value)) for key, value in described if key not in _OF_ONE_RUN]
+    if plan.systems is not None:
+        rows += [(f"corpus {name}", in_words(files)) for name, files in plan.systems.corpora.items()]
+        rows += [("systems", in_words(plan.systems.names))]
+        rows += [
+            (kind.replace("_", " "), in_words(options)) for kind, options in plan.systems.recipe.described().items()
+        ]
     rows += [(f"options of {method.name}", _options(method.tuner)) for method in plan.methods]
     if plan.has_decisions:
         rows += [(f"decision {decision.name}", _described(decision)) for decision in plan.decisions]
