@@ -76,7 +76,7 @@ class ClusterWorkers(Workers):
                 n_workers=processes,
                 threads_per_worker=1,
                 processes=True,
-                dashboard_address=None,
+                dashboard_address="127.0.0.1:0",
                 memory_limit=0,
                 silence_logs=logging.CRITICAL,
             )
@@ -205,7 +205,7 @@ class ClusterWorkers(Workers):
 
     def _first_of(self, futures: Sequence[Any]) -> None:
         """Wait a moment for one of them to end."""
-        with contextlib.suppress(TimeoutError):
+        with contextlib.suppress(TimeoutError), self._client.as_current():
             distributed.wait(futures, timeout=_LOOK_SECONDS, return_when="FIRST_COMPLETED")
         self._look_for_somebody()
 
@@ -264,8 +264,12 @@ class _SchedulerGoneError(DataError):
     """There is nobody left to give work to."""
 
 
+#: Addresses of workers of this process that are about to leave, because they cannot do the work.
+_LEAVING: set[str] = set()
+
+
 class _Handshake(distributed.WorkerPlugin):  # type: ignore[misc]
-    """Keeps workers out that come later and cannot do the work."""
+    """Sends workers away that come later and cannot do the work."""
 
     def __init__(self, wanted: str, needs: tuple[Needed, ...]):
         self._wanted, self._needs = wanted, needs
@@ -274,7 +278,8 @@ class _Handshake(distributed.WorkerPlugin):  # type: ignore[misc]
         """Look at a worker."""
         wrong = unfit(self._wanted, self._needs)
         if wrong is not None:
-            raise DataError(f"this worker {wrong}")
+            _LEAVING.add(worker.address)
+            worker.loop.add_callback(worker.close, nanny=True, reason=f"it {wrong}")
 
 
 def _quieten() -> None:
@@ -295,11 +300,19 @@ def _itself(packed: bytes) -> bytes:
 
 
 def _called(packed: bytes, item: Any) -> Any:
+    _refuse_if_leaving()
     return _unpacked(packed)(item)
 
 
 def _done(folder: Path, packed: bytes) -> None:
     """Do a long job, whose paths may be relative to a folder."""
+    _refuse_if_leaving()
     if Path.cwd() != folder:
         os.chdir(folder)
     pickle.loads(packed)()
+
+
+def _refuse_if_leaving() -> None:
+    """Give work back that came before a worker could leave."""
+    if distributed.get_worker().address in _LEAVING:
+        raise distributed.Reschedule
