@@ -41,6 +41,8 @@ _LARGE_BYTES = 1 << 16
 _LOOK_SECONDS = 0.5
 #: How long it may take until a worker that the scheduler has given up stops to work on a folder.
 _BUSY_SECONDS = 300.0
+#: How long a result is waited for before somebody looks whether all is well.
+_WAIT_SECONDS = 5.0
 #: How long nobody is there before it is said.
 _LONELY_SECONDS = 30.0
 
@@ -54,42 +56,43 @@ _SETTINGS = {
     "distributed.worker.memory.terminate": False,
     "distributed.admin.large-graph-warning-threshold": "1TB",
     "distributed.comm.retry.count": 3,
+    # A process that was killed begins again by itself, which may take long where much is going on.
+    "distributed.deploy.lost-worker-timeout": "120s",
 }
 
 
 class ClusterWorkers(Workers):
-    """The workers of a client; `cluster` is what was started for it, if anything."""
+    """The workers of a client; `cluster` is what was started for it, if anything, with so many `processes` here."""
 
     remote = True
 
-    def __init__(self, client: Any, cluster: Any, name: str, progress: Progress = SILENT):
+    def __init__(self, client: Any, cluster: Any, name: str, progress: Progress = SILENT, *, processes: int = 0):
         self._client, self._cluster, self._name, self._progress = client, cluster, name, progress
+        self._processes = processes
         self._counted, self._count = 0.0, 0
         self._seen = time.monotonic()
 
     @classmethod
     def local(cls, processes: int, progress: Progress = SILENT) -> ClusterWorkers:
         """Processes of this machine, with a thread each."""
-        _quieten()
-        with dask.config.set(_SETTINGS):
-            cluster = distributed.LocalCluster(
-                n_workers=processes,
-                threads_per_worker=1,
-                processes=True,
-                dashboard_address="127.0.0.1:0",
-                memory_limit=0,
-                silence_logs=logging.CRITICAL,
-            )
-            client = distributed.Client(cluster, set_as_default=False, direct_to_workers=True)
-        return cls(client, cluster, f"local:{processes}", progress)
+        _settle()
+        cluster = distributed.LocalCluster(
+            n_workers=processes,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address="127.0.0.1:0",
+            memory_limit=0,
+            silence_logs=logging.CRITICAL,
+        )
+        client = distributed.Client(cluster, set_as_default=False, direct_to_workers=True)
+        return cls(client, cluster, f"local:{processes}", progress, processes=processes)
 
     @classmethod
     def at(cls, address: str, patience: float, progress: Progress = SILENT) -> ClusterWorkers:
         """Those of the scheduler at an address, which must answer and have some in time."""
-        _quieten()
+        _settle()
         try:
-            with dask.config.set(_SETTINGS):
-                client = distributed.Client(address, timeout=patience, set_as_default=False)
+            client = distributed.Client(address, timeout=patience, set_as_default=False)
         except (OSError, ValueError) as error:
             why = "" if isinstance(error, OSError) else f" ({error})"
             raise DataError(
@@ -110,11 +113,10 @@ class ClusterWorkers(Workers):
         from dragoman.core.work.job_queue import JobQueue
 
         queue = JobQueue.read(path)
-        _quieten()
-        with dask.config.set(_SETTINGS):
-            cluster = queue.cluster()
-            cluster.scale(jobs=queue.jobs)
-            client = distributed.Client(cluster, set_as_default=False)
+        _settle()
+        cluster = queue.cluster()
+        cluster.scale(jobs=queue.jobs)
+        client = distributed.Client(cluster, set_as_default=False)
         progress.note(f"{queue.jobs} jobs were given to {queue.queue}; waiting for the first worker")
         client.wait_for_workers(1)
         return cls(client, cluster, path, progress)
@@ -137,7 +139,7 @@ class ClusterWorkers(Workers):
         stream, flying = iter(items), deque[Any]()
         try:
             while True:
-                room = (window or 2 * self.count + 2) - len(flying)
+                room = max(0, (window or 2 * self.count + 2) - len(flying))
                 flying.extend(self._submit(_called, packed, item) for item in itertools.islice(stream, room))
                 if not flying:
                     return
@@ -212,7 +214,7 @@ class ClusterWorkers(Workers):
     def _result(self, future: Any) -> Any:
         while True:
             try:
-                return future.result(timeout=_LONELY_SECONDS)
+                return future.result(timeout=_WAIT_SECONDS)
             except TimeoutError:
                 if future.status == "error":  # the work's own
                     raise
@@ -233,7 +235,9 @@ class ClusterWorkers(Workers):
             raise self._gone()
         self._counted = 0.0
         now = time.monotonic()
-        if self.count and self._count:
+        if self.count and self._count < self._processes:
+            self._cluster.scale(self._processes)  # one that ended before it was ready would not be begun again
+        if self._count:
             self._seen = now
         elif now - self._seen > _LONELY_SECONDS:
             self._seen = now
@@ -282,8 +286,9 @@ class _Handshake(distributed.WorkerPlugin):  # type: ignore[misc]
             worker.loop.add_callback(worker.close, nanny=True, reason=f"it {wrong}")
 
 
-def _quieten() -> None:
-    """What Dask has to say about lost workers and the like is for those who run clusters, in their logs."""
+def _settle() -> None:
+    """Give Dask its settings; what it has to say of lost workers and the like is for the logs of those who run it."""
+    dask.config.set(_SETTINGS)
     for name in ("distributed", "distributed.client", "distributed.comm", "distributed.core", "tornado.application"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
 

@@ -95,7 +95,9 @@ class JobQueue:
         # Models are mapped into memory, which would look as if a worker used too much of it.
         extra = ["--memory-limit", "0"]
         made = getattr(dask_jobqueue, name)
-        return made(processes=self.cores, worker_extra_args=extra, scheduler_options={"dashboard_address": ":0"}, **values)
+        return made(
+            processes=self.cores, worker_extra_args=extra, scheduler_options={"dashboard_address": ":0"}, **values
+        )
 
 
 def _check(key: str, value: Any, path: str | Path) -> None:
