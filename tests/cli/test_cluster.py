@@ -81,6 +81,26 @@ def test_samples_are_those_of_threads(dragoman, model, text, address, tmp_path):
     assert (tmp_path / "threads").read_bytes() == (tmp_path / "cluster").read_bytes()
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["mert", "--method-option", "restarts=5", "--iterations", 2, "--nbest", 20],
+        ["mert", "--method-option", "restarts=2", "--iterations", 1, "--evidence", "hypergraph"],
+        ["mira-online", "--method-option", "passes=1", "--method-option", "workers=3"],
+        ["risk-sentence", "--method-option", "updates=2", "--method-option", "samples=20"],
+        ["samplerank", "--method-option", "epochs=1", "--method-option", "chains=3", "--method-option", "samples=5"],
+    ],
+    ids=lambda options: f"{options[0]}-{options[-1]}",
+)
+def test_tuning_runs_are_those_of_threads(dragoman, model, text, address, tmp_path, monkeypatch, options):
+    monkeypatch.chdir(tmp_path)
+    command = ["tune", "--model", model, "--prepared", "--source", "test.s", "--reference", "test.t", "--method"]
+    assert dragoman(*command, *options, "--threads", 2, "--out", "one").code == 0
+    result = dragoman(*command, *options, "--cluster", address, "--out", "two")
+    assert result.code == 0, result.err
+    assert without_times(tmp_path / "one") == without_times(tmp_path / "two")
+
+
 PLAN = """
 model = "{model}"
 source = "dev.s"

@@ -71,6 +71,7 @@ class ClusterWorkers(Workers):
         self._processes = processes
         self._counted, self._count = 0.0, 0
         self._seen = time.monotonic()
+        self._last: tuple[Any, Any] = None, None
 
     @classmethod
     def local(cls, processes: int, progress: Progress = SILENT) -> ClusterWorkers:
@@ -133,20 +134,29 @@ class ClusterWorkers(Workers):
         self, function: Callable[[Item], Found], items: Iterable[Item], *, window: int | None = None
     ) -> Iterator[Found]:
         """Yield what a function makes of each item, in order."""
-        packed = cloudpickle.dumps(function)
-        if len(packed) > _LARGE_BYTES:
-            packed = self._submit(_itself, packed)
+        packed = self._packed(function)
         stream, flying = iter(items), deque[Any]()
         try:
             while True:
                 room = max(0, (window or 2 * self.count + 2) - len(flying))
-                flying.extend(self._submit(_called, packed, item) for item in itertools.islice(stream, room))
+                for item in itertools.islice(stream, room):
+                    flying.append(self._submit(_called, packed, pickle.dumps(item, pickle.HIGHEST_PROTOCOL)))
                 if not flying:
                     return
-                yield self._result(flying[0])
+                yield pickle.loads(self._result(flying[0]))
                 flying.popleft().release()
         finally:
             self._forget(flying)
+
+    def _packed(self, function: Callable[[Any], Any]) -> Any:
+        """A function as it is sent: itself, or where to get it; the last one is remembered, for many short maps."""
+        known, packed = self._last
+        if known is not function:
+            packed = cloudpickle.dumps(function)
+            if len(packed) > _LARGE_BYTES:
+                packed = self._submit(_itself, packed)
+            self._last = function, packed
+        return packed
 
     def run_all(self, jobs: Mapping[Name, Job], watch: Watch, *, threads: int = 1) -> dict[Name, DragomanError]:
         """Run jobs, as many at a time as there are workers."""
@@ -194,6 +204,7 @@ class ClusterWorkers(Workers):
 
     def close(self) -> None:
         """Leave the cluster, and end it if it was started for this."""
+        self._last = None, None
         with contextlib.suppress(Exception):  # who is gone needs no farewell
             if self._cluster is None and self._client.status == "running":
                 self._client.unregister_worker_plugin(_PLUGIN)
@@ -304,9 +315,10 @@ def _itself(packed: bytes) -> bytes:
     return packed
 
 
-def _called(packed: bytes, item: Any) -> Any:
+def _called(packed: bytes, item: bytes) -> bytes:
+    """Call a function; both sides pickle for themselves, because arrays that Dask hands over cannot be written to."""
     _refuse_if_leaving()
-    return _unpacked(packed)(item)
+    return pickle.dumps(_unpacked(packed)(pickle.loads(item)), pickle.HIGHEST_PROTOCOL)
 
 
 def _done(folder: Path, packed: bytes) -> None:
