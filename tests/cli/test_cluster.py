@@ -5,6 +5,7 @@ import os
 import signal
 import time
 
+import dask
 import pytest
 
 from dragoman.core.work.cluster import ClusterWorkers
@@ -12,7 +13,11 @@ from dragoman.core.work.cluster import ClusterWorkers
 
 @pytest.fixture(scope="module")
 def cluster():
-    with ClusterWorkers.local(2) as workers:
+    # Workers that are forks begin again sooner when they were killed.
+    with (
+        dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),
+        ClusterWorkers.local(2) as workers,
+    ):
         yield workers._cluster
 
 
@@ -131,3 +136,17 @@ def without_times(folder):
     for name in [name for name in found if name.endswith("events.jsonl")]:
         found[name] = [{**json.loads(line), "seconds": None} for line in found[name].splitlines()]
     return found
+
+
+def test_a_cluster_that_cannot_do_the_work_is_refused(dragoman, model, tmp_path):
+    command = ["translate", "--model", model]
+    found = dragoman(*command, "--cluster", "tcp://127.0.0.1:1", "--cluster-wait", 0.5)
+    assert found.code == 1
+    assert found.error.startswith("nobody answers at tcp://127.0.0.1:1 within 0.5 seconds; expected")
+    assert dragoman(*command, "--cluster", "host").code == 2
+    found = dragoman(*command, "--cluster", "local:2", "--threads", 2)
+    assert (found.code, found.error) == (2, "--threads are those of this process; expected that or --cluster")
+    assert dragoman(*command, "--send-model").error == "--send-model goes with --cluster"
+    (tmp_path / "queue.toml").write_text('queue = "slurm"\ncors = 1\n')
+    found = dragoman(*command, "--cluster", tmp_path / "queue.toml")
+    assert found.error.startswith(f"{tmp_path / 'queue.toml'}: has a key 'cors'; expected only queue, cores")

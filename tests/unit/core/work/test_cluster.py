@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import cloudpickle
+import dask
 import distributed
 import pytest
 
@@ -25,7 +26,8 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 @pytest.fixture(scope="module")
 def local():
-    with Workers.of("local:2") as workers:
+    # Workers that are forks begin again sooner when they were killed.
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}), Workers.of("local:2") as workers:
         yield workers
 
 
