@@ -15,7 +15,7 @@ import pytest
 
 from dragoman.core.errors import DragomanError
 from dragoman.core.files import is_leftover
-from dragoman.evaluation.experiments import experiment as experiments
+from dragoman.core.work.workers import ThreadWorkers
 
 
 class FailingDisk:
@@ -213,7 +213,7 @@ def without_times(folder):
 
 
 def test_an_experiment_goes_on_after_each_failure(dragoman, failures, model, dev, tmp_path, monkeypatch):
-    def one_by_one(jobs, workers, watch):
+    def one_by_one(workers, jobs, watch, *, threads):
         failed = {}
         for name, job in jobs.items():
             try:
@@ -223,7 +223,7 @@ def test_an_experiment_goes_on_after_each_failure(dragoman, failures, model, dev
             watch()
         return failed
 
-    monkeypatch.setattr(experiments, "run_all", one_by_one)
+    monkeypatch.setattr(ThreadWorkers, "run_all", one_by_one)
     (dev / "plan.toml").write_text(
         f"""model = "{model}"\nsource = "dev.s"\nreference = "dev.t"\nprepared = true\ncurves = false
         runs = 1\nmetrics = ["bleu"]

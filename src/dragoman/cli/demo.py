@@ -19,6 +19,7 @@ from dragoman.core.files import open_output, read_lines, write_error
 from dragoman.core.live import live_progress
 from dragoman.core.progress import Progress, available_cores
 from dragoman.core.toml import read_toml
+from dragoman.core.work.workers import ThreadWorkers
 from dragoman.corpora import CORPORA
 from dragoman.evaluation.experiments.experiment import Experiment
 from dragoman.evaluation.experiments.translations import FINAL, translations_folder
@@ -139,7 +140,7 @@ def _tune(out: Path, threads: int, progress: Progress) -> tuple[ExperimentReport
     """
     _write(out / "plan.toml", [_PLAN])
     experiment = Experiment.begin(out / "plan.toml", out / "experiment")
-    experiment.run(threads=threads, progress=progress)
+    experiment.run(workers=ThreadWorkers(threads), progress=progress)
     report = ExperimentReport(experiment, threads=threads)
     with progress.stage("comparing the methods"):
         report.write()

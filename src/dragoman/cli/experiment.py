@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.shell import terminal
+from dragoman.cli.shell.cluster import Cluster, ClusterWait, opened_workers
 from dragoman.cli.shell.flags import Restart, Threads, command
 from dragoman.core.live import live_progress
 from dragoman.core.progress import available_cores
@@ -18,12 +19,21 @@ from dragoman.evaluation.reports.experiment_report import ExperimentReport
 def register(app: typer.Typer) -> None:
     """Add the command."""
 
-    @command(app, "experiment", examples=["dragoman experiment plan.toml --out results"])
+    @command(
+        app,
+        "experiment",
+        examples=[
+            "dragoman experiment plan.toml --out results",
+            "dragoman experiment plan.toml --out results --cluster slurm.toml",
+        ],
+    )
     def experiment(
         plan: Annotated[Path, typer.Argument(help="The plan: a TOML file, see above.")],
         out: Annotated[Path, typer.Option(help="The folder of the experiment: new, or one to go on with.")],
         restart: Restart = False,
         threads: Threads = None,
+        cluster: Cluster = None,
+        cluster_wait: ClusterWait = 10.0,
     ) -> None:
         """Tune with several methods and seeds, measure on test sets, and compare honestly.
 
@@ -46,15 +56,16 @@ def register(app: typer.Typer) -> None:
         The systems are trained once, in the folder of the experiment, and each is tuned by PRO (`pro-mix` by PRO-mix),
         or by what tables `[[method]]` say that have `system = "perp"`.
 
-        Runs go on in parallel, each in a folder of its own; what was done is kept when the command is given again. At
+        Runs go on in parallel, each in a folder of its own; what was done is kept when the command is given again. The
+        workers of a --cluster must see the same files under the same names. At
         the end there are report.html (one file, with all tables and pictures) and runs, systems, pairs, scales, curves
         and weights as CSV.
         """
         progress = live_progress()
-        workers = threads or available_cores()
         begun = Experiment.begin(plan, out, restart=restart)
-        begun.run(threads=workers, progress=progress)
-        report = ExperimentReport(begun, threads=workers)
+        with opened_workers(cluster, threads, cluster_wait) as workers:
+            begun.run(workers=workers, progress=progress)
+        report = ExperimentReport(begun, threads=threads or available_cores())
         with progress.stage("writing the report"):
             path = report.write()
         console = terminal.output()

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.shell import terminal
+from dragoman.cli.shell.cluster import Cluster, ClusterWait, SendModel, opened_workers
 from dragoman.cli.shell.flags import (
     Documents,
     Flags,
@@ -29,10 +30,11 @@ from dragoman.core.files import open_output
 from dragoman.core.live import live_progress
 from dragoman.formats.samples_jsonl import format_samples
 from dragoman.model.source_trees import trees_for
-from dragoman.sampling.global_features import GLOBAL_FEATURES
-from dragoman.sampling.sampler import Sampled, Sampler
+from dragoman.sampling.sampler import Sampled
 from dragoman.sampling.schedule import Sampling
+from dragoman.sampling.spread import Draw, sampled
 from dragoman.search.limits import SearchLimits, SpaceLimits
+from dragoman.search.spread import Spread
 
 
 def register(app: typer.Typer) -> None:
@@ -45,6 +47,7 @@ def register(app: typer.Typer) -> None:
             "dragoman sample --model model --source test.fr --out samples.jsonl.gz",
             "dragoman sample --model model --source test.fr --samples 5000 --chains 4 --temperature 0.5 --out s.jsonl",
             "dragoman sample --model model --source test.fr --global-feature length_ratio=2 --out s.jsonl",
+            "dragoman sample --model model --source test.fr --cluster tcp://10.0.0.1:8786 --out s.jsonl",
         ],
     )
     def sample(
@@ -68,6 +71,9 @@ def register(app: typer.Typer) -> None:
         features: Annotated[bool, typer.Option("--features/--no-features", help="Write feature values.")] = True,
         prepared: Prepared = False,
         threads: Threads = None,
+        cluster: Cluster = None,
+        cluster_wait: ClusterWait = 10.0,
+        send_model: SendModel = False,
     ) -> None:
         """Sample derivations of sentences from the model's distribution by Markov chains.
 
@@ -79,18 +85,21 @@ def register(app: typer.Typer) -> None:
         translator = load_translator(model, weights, limits, space, threads, progress)
         translator = translator.reweighted(translator.weights.updated(named))
         loaded = translator.model
-        sampler = Sampler.of(
-            translator,
+        draw = Draw(
             sampling,
+            seed,
+            features,
             proposal_weights=None if proposal_weights is None else loaded.read_weights(proposal_weights, progress),
-            global_features=[GLOBAL_FEATURES.get(name)() for name in named if name not in loaded.global_features],
+            more_features=tuple(name for name in named if name not in loaded.global_features),
         )
         parses = trees_for(loaded, trees, progress)
         text = SourceText.read(source, documents, loaded.preparation(prepared=prepared), trees=parses)
-        parts = sampler.batches(text.lines, seed=seed, documents=text.documents, features=features, progress=progress)
         report = _Report()
-        with open_output(out) as stream:
-            for part in parts:
+        with (
+            opened_workers(cluster, threads, cluster_wait, model=model, send=send_model) as workers,
+            open_output(out) as stream,
+        ):
+            for part in sampled(Spread(translator, workers, model, progress), draw, text.lines, text.documents):
                 for i in range(len(part.samples)):
                     line = format_samples(part.samples, i, report.sentences + i)
                     stream.write(line.encode() + b"\n")

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from dragoman.cli.shell.cluster import Cluster, ClusterWait, SendModel, opened_workers
 from dragoman.cli.shell.flags import (
     DecisionOptions,
     Documents,
@@ -25,7 +26,7 @@ from dragoman.cli.shell.flags import (
     WeightsFile,
     command,
 )
-from dragoman.cli.shell.loading import SourceText, load_translator, sample_drawer
+from dragoman.cli.shell.loading import SourceText, load_translator
 from dragoman.cli.shell.side_outputs import Wanted
 from dragoman.core.errors import UsageError
 from dragoman.core.files import read_lines
@@ -33,14 +34,16 @@ from dragoman.core.live import live_progress
 from dragoman.core.options import options_from
 from dragoman.decision import RULES
 from dragoman.decision.settings import Decision
+from dragoman.decision.spread import Decide, decided
 from dragoman.model.bundle import Model
 from dragoman.model.source_trees import trees_for
-from dragoman.sampling.annealing import annealed
-from dragoman.sampling.schedule import Annealing
+from dragoman.sampling.schedule import Annealing, Sampling
+from dragoman.sampling.spread import Anneal, Draw, annealed_parts
+from dragoman.search.kept import kept
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.searched import Searched
+from dragoman.search.spread import Spread
 from dragoman.search.translation import Translation
-from dragoman.search.translator import Translator
 from dragoman.text.preparation import TextPreparation
 
 
@@ -59,6 +62,7 @@ def register(app: typer.Typer) -> None:
             "dragoman translate --model model --decision mbr --decision-option scale=2 test.fr > test.out",
             "dragoman translate --model model --trees test.trees.gz test.en > test.out",
             "dragoman translate --model model --anneal --documents test.docs test.fr > test.out",
+            "dragoman translate --model model --cluster local:4 large.fr.gz > large.out",
         ],
     )
     def translate(
@@ -118,6 +122,9 @@ def register(app: typer.Typer) -> None:
         documents: Documents = None,
         seed: Annotated[int, typer.Option(min=0, help="Seed of samples and of annealing.")] = 1,
         threads: Threads = None,
+        cluster: Cluster = None,
+        cluster_wait: ClusterWait = 10.0,
+        send_model: SendModel = False,
     ) -> None:
         """Translate text: one line out for each line in, in the same order, as they become ready.
 
@@ -143,15 +150,17 @@ def register(app: typer.Typer) -> None:
         )
         form = _restoring(translator.model, prepared=prepared, detokenise=detokenise, words=words)
         printer = _Printer(text, form, show)
-        if rule is not None:
-            _translate_by_rule(translator, text, rule, sampling_option, seed, printer)
-        elif anneal:
-            _translate_by_annealing(translator, text, annealing_option, seed, wanted, printer)
-        elif force is not None:
-            _force_translations(translator, text, read_lines(force), wanted, printer)
-        else:
-            parts = (part for block in text.blocks for part in translator.searched(block, forests=wanted.forests))
-            _write(parts, wanted, printer)
+        with opened_workers(cluster, threads, cluster_wait, model=model, send=send_model) as workers:
+            spread = Spread(translator, workers, model, progress)
+            if rule is not None:
+                _translate_by_rule(spread, text, rule, sampling_option, seed, printer)
+            elif anneal:
+                _translate_by_annealing(spread, text, annealing_option, seed, wanted, printer)
+            elif force is not None:
+                _force_translations(spread, text, read_lines(force), wanted, printer)
+            else:
+                parts = (part for block in text.blocks for part in kept(spread, wanted.keep, block))
+                _write(parts, wanted, printer)
 
 
 def _refuse_for_rules(rule: Decision | None, for_rules: bool, for_derivations: bool) -> None:
@@ -208,7 +217,7 @@ class _Printer:
 
 
 def _translate_by_rule(
-    translator: Translator,
+    spread: Spread,
     text: SourceText,
     rule: Decision,
     sampling: Sequence[str] | None,
@@ -218,17 +227,16 @@ def _translate_by_rule(
     """Print the strings that a decision rule chooses."""
     draw = None
     if rule.evidence == "samples":
-        draw = sample_drawer(
-            translator, sampling, seed, live_progress(), planned=rule.sampling, documents=text.documents
-        )
+        draw = Draw(options_from(Sampling, sampling or [], rule.sampling), seed, features=False)
+    decide = Decide(rule, draw)
     # Samples depend on the place of a sentence in the whole text; other evidence need not wait for it.
     groups = [text.lines] if draw is not None else text.blocks
-    for batch in (batch for lines in groups for batch in rule.gather(translator, lines, draw=draw)):
-        printer.texts(rule.rule.decide(batch, threads=translator.threads).lines())
+    for lines in (lines for group in groups for lines in decided(spread, decide, group, text.documents)):
+        printer.texts(lines)
 
 
 def _translate_by_annealing(
-    translator: Translator,
+    spread: Spread,
     text: SourceText,
     options: Sequence[str] | None,
     seed: int,
@@ -236,15 +244,15 @@ def _translate_by_annealing(
     printer: _Printer,
 ) -> None:
     """Print and write the derivations that simulated annealing ends with."""
-    cooling = options_from(Annealing, options or [])
-    _write(annealed(translator, text.lines, cooling, seed=seed, documents=text.documents), wanted, printer)
+    anneal = Anneal(options_from(Annealing, options or []), wanted.keep, seed)
+    _write(annealed_parts(spread, anneal, text.lines, text.documents), wanted, printer)
 
 
 def _force_translations(
-    translator: Translator, text: SourceText, targets: Iterable[str], wanted: Wanted, printer: _Printer
+    spread: Spread, text: SourceText, targets: Iterable[str], wanted: Wanted, printer: _Printer
 ) -> None:
     """Print and write the best derivations of given translations, and say how many have one."""
-    found = _write(translator.searched(text.lines, forests=wanted.forests, targets=targets), wanted, printer)
+    found = _write(kept(spread, wanted.keep, text.lines, targets), wanted, printer)
     live_progress().note(f"{found.reached:,} of {found.sentences:,} translations can be reached")
 
 
@@ -260,7 +268,7 @@ def _write(parts: Iterable[Searched], wanted: Wanted, printer: _Printer) -> _Cou
     with contextlib.ExitStack() as stack:
         outputs = wanted.opened(stack)
         for part in parts:
-            translations = part.translations(features=wanted.details is not None)
+            translations = part.translations()
             printer.derivations(translations)
             for output in outputs:
                 output.add(part, translations, sentences)

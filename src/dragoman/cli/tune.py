@@ -11,6 +11,7 @@ import typer
 
 from dragoman.cli.score import ReferenceFiles
 from dragoman.cli.shell import terminal
+from dragoman.cli.shell.cluster import Cluster, ClusterWait, SendModel, opened_workers
 from dragoman.cli.shell.flags import Flags, ModelFolder, Prepared, Restart, Threads, Trees, command
 from dragoman.core.errors import UsageError
 from dragoman.core.live import live_progress
@@ -41,6 +42,7 @@ def register(app: typer.Typer) -> None:
             "dragoman tune --model model --source dev.fr --reference dev.en --method mira-online --out run6",
             "dragoman tune --model m --source dev.fr --reference ref --fix 'lr.*' --range lm=0.2,1 --out run5",
             "dragoman tune --model m --source dev.en --trees dev.trees --reference dev.fr --method mira --out run6",
+            "dragoman tune --model model --source dev.fr --reference dev.en --cluster slurm.toml --out run7",
             "dragoman translate --model model --weights run < test.fr",
         ],
     )
@@ -81,6 +83,9 @@ def register(app: typer.Typer) -> None:
         restart: Restart = False,
         seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 1,
         threads: Threads = None,
+        cluster: Cluster = None,
+        cluster_wait: ClusterWait = 10.0,
+        send_model: SendModel = False,
     ) -> None:
         """Tune a model's weights: decode, merge n-best lists, optimise, and again, until nothing changes.
 
@@ -107,7 +112,14 @@ def register(app: typer.Typer) -> None:
             prepared=prepared,
             seed=seed,
         )
-        run = job.run(out, restart=restart, threads=threads or available_cores(), progress=live_progress())
+        with opened_workers(cluster, threads, cluster_wait, model=model, send=send_model) as workers:
+            run = job.run(
+                out,
+                restart=restart,
+                threads=threads or available_cores(),
+                workers=workers,
+                progress=live_progress(),
+            )
         _print(run, model, metric)
 
 

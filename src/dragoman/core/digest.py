@@ -19,3 +19,8 @@ def digest(files: Iterable[Path]) -> str:
             part = hashlib.file_digest(stream, "sha256")
         found.update(part.digest())
     return found.hexdigest()[:16]
+
+
+def digest_of(file: Path) -> str:
+    """Return what stands for the bytes of one file."""
+    return digest([file])

@@ -35,6 +35,10 @@ class DataError(DragomanError):
         self.line = line
 
 
+class BusyError(DataError):
+    """Somebody else is working on it."""
+
+
 class UsageError(DragomanError):
     """Options that do not make sense, alone or together."""
 

@@ -52,10 +52,15 @@ def remember_verified(mark: str) -> None:
 
 
 def _place() -> Path:
+    return cache_folder() / "verified"
+
+
+def cache_folder() -> Path:
+    """Where things are kept that can be had again."""
     # A relative path means nothing here, as the specification of these folders says.
     given = Path(os.environ.get("XDG_CACHE_HOME", ""))
     home = os.path.expanduser("~/.cache")  # noqa: PTH111 - that of a path fails where there is no home
-    return (given if given.is_absolute() else Path(home)) / "dragoman" / "verified"
+    return (given if given.is_absolute() else Path(home)) / "dragoman"
 
 
 def _marks() -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any, overload
@@ -19,17 +19,23 @@ from dragoman.core.progress import Progress, available_cores
 from dragoman.core.samples import Samples
 from dragoman.core.shown import html_table
 from dragoman.core.weights import Weights
+from dragoman.core.work.handshake import Needed
+from dragoman.core.work.workers import ThreadWorkers, Workers
 from dragoman.decision.settings import Decision
+from dragoman.decision.spread import Decide, decided
 from dragoman.formats.penn_trees import with_trees
 from dragoman.front.run import TuningRun
 from dragoman.front.texts import File, files_of
-from dragoman.model.bundle import Model
+from dragoman.model.bundle import Model, model_digest
 from dragoman.model.moses import import_moses
 from dragoman.model.scfg import import_cdec, import_joshua
 from dragoman.model.source_trees import trees_for
 from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling
+from dragoman.sampling.spread import Draw
+from dragoman.search.kept import Keep, kept
 from dragoman.search.limits import SearchLimits, SpaceLimits
+from dragoman.search.spread import Spread
 from dragoman.search.translation import Translation
 from dragoman.search.translator import Translator
 from dragoman.training.align import ALIGNERS
@@ -147,6 +153,7 @@ class System:
         seed: int = 1,
         trees: str | PathLike[str] | Iterable[str] | None = None,
         prepared: bool = False,
+        cluster: str | None = None,
         **options: Any,
     ) -> str | list[str]:
         """Translate a text (a string: one sentence a line), lines, or a file (a `Path`).
@@ -154,27 +161,36 @@ class System:
         `decision` is the name of a rule (or the file of `tune-decision`) that chooses the translation, such as "mbr"
         or "consensus"; by default the best derivation does. `evidence` is what the rule sees ("nbest", "hypergraph" or
         "samples", of which there are `samples` a chain), and `options` are those of the rule. `trees` are those of the
-        sentences in Penn brackets, given like the text, if the model looks at them.
+        sentences in Penn brackets, given like the text, if the model looks at them. `cluster` is who works, if not this
+        process ("local:4", "tcp://host:8786", "slurm.toml"); the model must be saved then.
         """
         if decision is None and (evidence or options):
             raise UsageError("evidence and options go with a decision")
         preparation = self.model.preparation(prepared=prepared)
         lines = list(_lines(text))
         words = self._parsed(preparation.source(lines), trees)
-        if decision is None:
-            found = [translation.text for translation in self.translator.translate(words)]
-        else:
-            found = self._decided(_decision(decision, evidence, options), words, samples, seed)
+        with self._workers(cluster) as workers:
+            spread = Spread(self.translator, workers, self.folder)
+            if decision is None:
+                found = [one.text for part in kept(spread, Keep(), words) for one in part.found]
+            else:
+                found = _decided(spread, _decision(decision, evidence, options), words, samples, seed)
         restored = preparation.restore(found, lines)
         return "\n".join(restored) if isinstance(text, str) else restored
 
-    def _decided(self, chosen: Decision, words: Iterable[str], samples: int, seed: int) -> list[str]:
-        draw = None
-        if chosen.evidence == "samples":
-            sampler = Sampler.of(self.translator, replace(chosen.sampling or Sampling(), samples=samples))
-            draw = partial(sampler.sample, seed=seed, features=False)
-        parts = chosen.gather(self.translator, words, draw=draw)
-        return [line for part in parts for line in chosen.rule.decide(part, threads=self.threads).lines()]
+    def _workers(self, cluster: str | None) -> Workers:
+        """Who works: threads of this process, or a cluster that has the model."""
+        if cluster is None:
+            return ThreadWorkers(self.threads)
+        if self.folder is None:
+            raise UsageError("a cluster loads the model from its folder; call save first")
+        workers = Workers.of(cluster)
+        try:
+            workers.require([Needed.of(self.folder, model_digest)])
+        except BaseException:
+            workers.close()
+            raise
+        return workers
 
     def explain(self, line: str, *, tree: str | None = None, prepared: bool = False) -> Translation:
         """Translate one sentence and say how: phrases, word links, score and features; shows itself in notebooks."""
@@ -242,6 +258,7 @@ class System:
         held_out_trees: File | None = None,
         seed: int = 1,
         prepared: bool = False,
+        cluster: str | None = None,
         progress: Progress | bool = True,
         **settings: Any,
     ) -> TuningRun:
@@ -250,7 +267,7 @@ class System:
         `options` are those of the method; `settings` say how long and on what (`iterations`, `nbest`, `evidence`,
         `max_minutes`, ...), see the reference of `dragoman tune`. Learners are judged on the `held_out` source and
         references. `trees` and `held_out_trees` are files of the sources' trees, if the model looks at them. It must
-        be on disk, because the run remembers where it is.
+        be on disk, because the run remembers where it is. `cluster` is who works, as for `translate`.
 
         >>> import dragoman as dm, tempfile
         >>> folder = tempfile.mkdtemp()
@@ -281,7 +298,8 @@ class System:
             prepared=prepared,
             seed=seed,
         )
-        job.run(Path(out), threads=self.threads, progress=watcher_of(progress))
+        with self._workers(cluster) as workers:
+            job.run(Path(out), threads=self.threads, workers=workers, progress=watcher_of(progress))
         return TuningRun(out)
 
     def save(self, folder: File) -> System:
@@ -381,6 +399,13 @@ def train(
     )
     trained.model.save(out)
     return load(out, threads=threads)
+
+
+def _decided(spread: Spread, chosen: Decision, words: Iterable[str], samples: int, seed: int) -> list[str]:
+    draw = None
+    if chosen.evidence == "samples":
+        draw = Draw(replace(chosen.sampling or Sampling(), samples=samples), seed, features=False)
+    return [line for lines in decided(spread, Decide(chosen, draw), words) for line in lines]
 
 
 def _held_out(files: tuple[File, File | Sequence[File]] | None, trees: File | None) -> HeldOut | None:

@@ -23,14 +23,15 @@ def annealed(
     options: Annealing = Annealing(),
     *,
     seed: int = 1,
+    first: int = 0,
     documents: Iterable[object] | None = None,
 ) -> Iterator[Searched]:
     """Translate tokenised sentences by annealing from what the search finds, in order, a batch at a time.
 
     The best derivation of a sentence is never worse than the search's. Sentence i of the lines has random numbers of
-    its own, whatever the batches. The model's global features take part, of which the search knows nothing. Those of
-    documents see lines in a row with the same label in `documents`, by default all, and the best is that of a document
-    as a whole.
+    its own, whatever the batches; `first` is added to i where the lines are a part of a text. The model's global
+    features take part, of which the search knows nothing. Those of documents see lines in a row with the same label in
+    `documents`, by default all, and the best is that of a document as a whole.
     """
     anneal = resolve_name(_ANNEALED[translator.model.kind])
-    return cast("Iterator[Searched]", anneal(translator, lines, options, seed=seed, documents=documents))
+    return cast("Iterator[Searched]", anneal(translator, lines, options, seed=seed, first=first, documents=documents))

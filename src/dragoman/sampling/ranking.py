@@ -132,10 +132,10 @@ class RankChains(ABC):
 
         Random numbers depend on the seed, the chain, and `first_batch` plus the place of the batch.
         """
-        return self._ranked(plan, weights, Ranking(seed, first_batch, trace, threads, progress))
+        return self.ranked(plan, weights, Ranking(seed, first_batch, trace, threads, progress))
 
     @abstractmethod
-    def _ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> Ranked:
+    def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> Ranked:
         """Run chains as `run` says."""
 
     def changed(self, start: Weights, values: NDArray[np.float64]) -> Weights:

@@ -57,13 +57,14 @@ class Drawing(TypedDict, total=False):
     """What can be asked of a sampler.
 
     Each sentence and chain has random numbers of its own, which depend on the `seed`, the sentence's place among the
-    lines and the chain's number: more samples, chains or threads leave the first ones as they are. `documents` are
-    labels of the lines for global features of documents; lines with the same label in a row are a document, and by
-    default all are one. `features=False` leaves features out, which take longer than the sampling itself; `trace` keeps
-    the order in time.
+    lines and the chain's number: more samples, chains or threads leave the first ones as they are. `first` is added to
+    that place where the lines are a part of a text. `documents` are labels of the lines for global features of
+    documents; lines with the same label in a row are a document, and by default all are one. `features=False` leaves
+    features out, which take longer than the sampling itself; `trace` keeps the order in time.
     """
 
     seed: int
+    first: int
     documents: Iterable[object] | None
     features: bool
     trace: bool
@@ -75,6 +76,7 @@ class Request:
     """What was asked of a sampler; see `Drawing`."""
 
     seed: int = 1
+    first: int = 0
     documents: Iterable[object] | None = None
     features: bool = True
     trace: bool = False
@@ -107,6 +109,11 @@ class Sampler(ABC):
         # What weighs nothing changes nothing, and if no values are wanted, is not even looked at.
         felt = [feature for feature in chosen if weights.get(feature.name) != 0]
         self._felt = GlobalFunctions(felt, weights) if felt else None
+
+    @property
+    def sees_documents(self) -> bool:
+        """Whether some feature sees several sentences together."""
+        return self._functions is not None and self._functions.see_documents
 
     @classmethod
     def of(

@@ -25,7 +25,7 @@ from dragoman.text.words import words_of
 BATCH = 16
 
 #: A batch takes no more sentences when it has so many words for each thread: their options have to fit into memory.
-_WORDS = 4096
+WORDS = 4096
 
 #: Where the search for each kind of model is.
 _SEARCHES = {
@@ -50,6 +50,7 @@ class Translator(ABC):
         space: SpaceLimits,
         markup: bool,
         threads: int,
+        climbing: HillClimbing | None = None,
     ):
         self.model = model
         self.weights = model.weights if weights is None else weights
@@ -57,6 +58,7 @@ class Translator(ABC):
         self.space = space
         self.markup = markup
         self.threads = threads
+        self.climbing = climbing
 
     @classmethod
     def of(
@@ -76,7 +78,7 @@ class Translator(ABC):
         sentences may fix translations of spans, see `markup.py`.
         """
         search: type[Translator] = resolve_name(_SEARCHES[model.kind])
-        return search(model, weights, limits=limits, space=space, climbing=climbing, markup=markup, threads=threads)  # type: ignore[call-arg]
+        return search(model, weights, limits=limits, space=space, climbing=climbing, markup=markup, threads=threads)
 
     def reweighted(self, weights: Weights, *, threads: int | None = None) -> Self:
         """Return the same translator under other weights; what does not depend on them is shared."""
@@ -103,7 +105,7 @@ class Translator(ABC):
         if isinstance(lines, str) or isinstance(targets, str):
             raise TypeError("expected an iterable of lines, found one string")
         forced, longest = None if targets is None else iter(targets), self.limits.max_words
-        for part in batches(lines, sentences=BATCH * self.threads, words=_WORDS * self.threads, longest=longest):
+        for part in batches(lines, sentences=BATCH * self.threads, words=WORDS * self.threads, longest=longest):
             wanted = None if forced is None else list(itertools.islice(forced, len(part)))
             if wanted is not None and len(wanted) != len(part):
                 raise DataError("there are fewer targets than source sentences", expected="one for each")

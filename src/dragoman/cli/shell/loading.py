@@ -114,18 +114,7 @@ def _with_trees(blocks: Iterable[Iterable[str]], trees: TreeFile, markup: bool) 
     trees.finish()
 
 
-def sample_drawer(
-    translator: Translator,
-    options: Sequence[str] | None,
-    seed: int,
-    progress: Progress,
-    *,
-    planned: Sampling | None = None,
-    documents: Sequence[str] | None = None,
-) -> Draw:
-    """What draws samples as evidence for a decision rule; `documents` are labels of the lines.
-
-    `planned` is how a file of the decision says that they are drawn; options that are given come before it.
-    """
-    chains = Sampler.of(translator, options_from(Sampling, options or [], planned))
-    return partial(chains.sample, seed=seed, documents=documents, features=False, progress=progress)
+def sample_drawer(translator: Translator, options: Sequence[str] | None, seed: int, progress: Progress) -> Draw:
+    """What draws samples as evidence for a decision rule."""
+    chains = Sampler.of(translator, options_from(Sampling, options or []))
+    return partial(chains.sample, seed=seed, features=False, progress=progress)

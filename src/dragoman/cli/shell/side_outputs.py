@@ -15,6 +15,7 @@ from dragoman.core.live import live_progress
 from dragoman.core.nbest import NBest
 from dragoman.formats.hypergraph_jsonl import format_hypergraph
 from dragoman.formats.nbest.format import NBEST_FORMATS, NBestFormat
+from dragoman.search.kept import Keep
 from dragoman.search.searched import Searched
 from dragoman.search.translation import Translation
 
@@ -52,6 +53,11 @@ class Wanted:
     def forests(self) -> bool:
         """Whether more than the best derivation has to be kept."""
         return self.nbest_out is not None or self.hypergraphs is not None
+
+    @property
+    def keep(self) -> Keep:
+        """What has to be kept of the search."""
+        return Keep(self.details is not None, self.nbest, self.distinct, self.hypergraphs is not None)
 
     def opened(self, stack: contextlib.ExitStack) -> list[SideOutput]:
         """Open all that is wanted, until the stack is left."""

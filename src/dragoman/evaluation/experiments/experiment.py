@@ -19,15 +19,17 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from dragoman.core.digest import digest_of
 from dragoman.core.errors import DataError
 from dragoman.core.files import is_leftover, open_output
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.toml import format_toml, read_toml
+from dragoman.core.work.handshake import Needed
+from dragoman.core.work.workers import ThreadWorkers, Workers
 from dragoman.evaluation.experiments.plan import Method, Plan
 from dragoman.evaluation.experiments.translations import Translations
-from dragoman.evaluation.experiments.workers import run_all
 from dragoman.metrics.references import read_references
-from dragoman.model.bundle import Model
+from dragoman.model.bundle import Model, model_digest
 from dragoman.model.source_trees import features_of_trees
 from dragoman.tuning.runs.job import Job
 from dragoman.tuning.runs.run import Run, check_unchanged
@@ -102,14 +104,14 @@ class Experiment:
         """Where the translations under the first weights are."""
         return self.out / "untuned"
 
-    def run(self, *, threads: int = 1, progress: Progress = SILENT) -> None:
-        """Do all that is not done yet, in as many processes as there are threads."""
+    def run(self, *, workers: Workers = ThreadWorkers(), progress: Progress = SILENT) -> None:
+        """Do all that is not done yet, by workers; those of a cluster must see the model, the texts and this folder."""
         plan = self.plan
         if plan.systems is not None:
             plan.systems.train(plan.job, threads=threads, progress=progress)
         jobs = plan.jobs()
-        workers = min(threads, len(jobs))
-        share = max(1, threads // workers)
+        workers.require([Needed.of(plan.job.model, model_digest), Needed.of(self.out / _PLAN, digest_of)])
+        share = workers.threads_of(len(jobs))
         cells = {
             f"{method.name}, seed {seed}": Cell(
                 job, self._translations(job, self.folder(method, seed), share), plan.curves
@@ -119,7 +121,7 @@ class Experiment:
         first = partial(_translate_untuned, self._translations(plan.job, self.untuned, share))
         with progress.stage("the experiment") as done:
             watch = _Watch(cells, plan.job.loop.iterations + 1, done, progress)
-            failed = run_all({"untuned": first, **cells}, workers, watch)
+            failed = workers.run_all({"untuned": first, **cells}, watch, threads=share)
         if failed:
             name, error = next(iter(failed.items()))
             others = f" ({len(failed) - 1} more failed)" if len(failed) > 1 else ""

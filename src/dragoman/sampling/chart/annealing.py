@@ -23,10 +23,11 @@ def annealed(
     options: Annealing = Annealing(),
     *,
     seed: int = 1,
+    first: int = 0,
     documents: Iterable[object] | None = None,
 ) -> Iterator[ChartSearched]:
     """Translate by annealing from what the search finds; see `sampling.annealing`. No feature sees `documents`."""
-    number = 0
+    number = first
     features = [f for f in features_of(translator.model.global_features) if translator.weights.get(f.name, 0.0) != 0]
     functions = GlobalFunctions(features, translator.weights) if features else None
     refuse_document_features(functions)

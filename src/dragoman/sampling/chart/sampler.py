@@ -50,7 +50,7 @@ class ChartSampler(Sampler):
         refuse_document_features(self._felt)
 
     def _sampled(self, lines: Iterable[str], asked: Request) -> Iterator[Sampled]:
-        number, threads = 0, self.translator.threads
+        number, threads = asked.first, self.translator.threads
         functions = self._functions if asked.features or asked.trace else self._felt
         stream = iter(lines)
         while part := list(itertools.islice(stream, _BATCH * threads)):

@@ -71,10 +71,11 @@ def annealed(
     options: Annealing = Annealing(),
     *,
     seed: int = 1,
+    first: int = 0,
     documents: Iterable[object] | None = None,
 ) -> Iterator[PhraseSearched]:
     """Translate by annealing from what the beam finds; see `sampling.annealing`."""
-    number = 0
+    number = first
     features = [f for f in features_of(translator.model.global_features) if translator.weights.get(f.name, 0.0) != 0]
     functions = GlobalFunctions(features, translator.weights) if features else None
     together = functions is not None and functions.see_documents

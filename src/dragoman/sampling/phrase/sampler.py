@@ -52,7 +52,7 @@ class PhraseSampler(Sampler):
         self._phrases = translator
 
     def _sampled(self, lines: Iterable[str], asked: Request) -> Iterator[Sampled]:
-        number, threads = 0, self.translator.threads
+        number, threads = asked.first, self.translator.threads
         functions = self._functions if asked.features or asked.trace else self._felt
         together = functions is not None and functions.see_documents
         for part, bounds in document_parts(lines, asked.documents, _BATCH * threads, together=together):

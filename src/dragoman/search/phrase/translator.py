@@ -50,8 +50,7 @@ class PhraseTranslator(Translator):
         markup: bool = False,
         threads: int = 1,
     ):
-        super().__init__(model, weights, limits=limits, space=space, markup=markup, threads=threads)
-        self._climbing = climbing
+        super().__init__(model, weights, limits=limits, space=space, markup=markup, threads=threads, climbing=climbing)
         settings = model.settings
         limit = space.reordering_limit
         self.reordering_limit = settings.reordering_limit if limit is None else limit
@@ -109,14 +108,14 @@ class PhraseTranslator(Translator):
         return PhraseSearched(batch, found, threads=self.threads)
 
     def _search(self, batch: PhraseBatch, *, targets: Ragged[np.int32] | None = None, lattice: bool) -> Found:
-        if self._climbing is None:
+        if self.climbing is None:
             return batch.search(
                 self.limits, self.reordering_limit, targets=targets, lattice=lattice, threads=self.threads
             )
         if lattice or targets is not None:
             raise UsageError("hill-climbing finds one derivation: no n-best lists, hypergraphs or forced translations")
         return greedy_search(
-            batch, self._climbing, self.limits, reordering_limit=self.reordering_limit, threads=self.threads
+            batch, self.climbing, self.limits, reordering_limit=self.reordering_limit, threads=self.threads
         )
 
 

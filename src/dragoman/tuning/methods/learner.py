@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,13 @@ from numpy.typing import NDArray
 from dragoman.core.errors import UsageError
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.weights import Weights
+from dragoman.core.work.workers import ThreadWorkers, Workers
 from dragoman.metrics.combined import CombinedScorer
 from dragoman.metrics.metric import Scorer
 from dragoman.metrics.precomputed import PrecomputedScorer
 from dragoman.model.bundle import Model
 from dragoman.sampling.global_features import features_of
+from dragoman.search.spread import Spread
 from dragoman.search.translator import Translator
 from dragoman.tuning.methods.method import Resources, TuningMethod
 from dragoman.tuning.problems.ranges import Ranges, no_sparse
@@ -36,12 +39,25 @@ def diverged(weights: Weights) -> bool:
     return not (np.isfinite(values).all() and (np.abs(values) <= LARGEST_WEIGHT).all())
 
 
+@dataclass(frozen=True)
+class Learnt:
+    """Says of names that occur which have weights that are learnt: `names`, and those that `sparse` finds."""
+
+    names: Sequence[str]
+    sparse: Callable[[Iterable[str]], Ranges]
+
+    def __call__(self, names: Sequence[str]) -> set[str]:
+        """The names that are."""
+        return {*self.names, *self.sparse(names)}
+
+
 @dataclass(frozen=True, eq=False)
 class Lesson:
     """What is learnt from: tokenised sentences, what translates them, and a metric with their references.
 
     The weights of the features `names` are learnt, and of others that occur those that `sparse` finds among them. Gains
     are `sign` times the metric. Lines d[i] to d[i + 1] of `documents` d are a document; by default each line is one.
+    `workers` do what can be spread; those of a cluster load the model from its `folder`.
     """
 
     translator: Translator
@@ -51,6 +67,8 @@ class Lesson:
     sparse: Callable[[Iterable[str]], Ranges] = no_sparse
     sign: int = 1
     documents: NDArray[np.int64] | None = None
+    workers: Workers = ThreadWorkers()
+    folder: Path | None = None
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -60,9 +78,13 @@ class Lesson:
         """The model that translates."""
         return self.translator.model
 
+    def spread(self, weights: Weights, *, threads: int) -> Spread:
+        """The translator under some weights, and who does what it does."""
+        return Spread(self.translator.reweighted(weights, threads=threads), self.workers, self.folder)
+
     def learnt(self, names: Sequence[str]) -> set[str]:
         """Of names that occur those whose weights are learnt."""
-        return {*self.names, *self.sparse(names)}
+        return Learnt(self.names, self.sparse)(names)
 
     @cached_property
     def sees_documents(self) -> bool:

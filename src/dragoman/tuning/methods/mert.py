@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from threading import Event
 from typing import ClassVar, Literal, NamedTuple
 
@@ -56,7 +57,7 @@ class Mert(Tuner):
 
     Evidence is lists of candidates or hypergraphs (Macherey et al. 2008). One line search costs about a comparison for
     each candidate along an axis, four along other directions, and a score of the metric for each break. Restarts run
-    in threads.
+    in threads, or on the workers of a cluster.
     """
 
     name: ClassVar[str] = "mert"
@@ -75,23 +76,30 @@ class Mert(Tuner):
         """Return the weights with the highest metric that were found, never worse than `start` (unless smoothed)."""
         starts = random_starts(problem, start, self.restarts, using.rng)
         streams = using.rng.spawn(len(starts))
+        if using.workers.remote:
+            climbs = using.workers.map(_Climbs(self, problem), list(zip(starts, streams, strict=True)))
+            with using.progress.stage("mert") as share_done:
+                return self._normalised(best_of(climbs, len(starts), share_done))
         lines = prepare(problem, threads=max(1, using.threads // len(starts)))
         stop = Event()
 
         def climb(i: int) -> Optimum:
-            return self._climb(lines, starts[i], streams[i], stop)
+            return self.climb(lines, starts[i], streams[i], stop)
 
         with using.progress.stage("mert") as share_done, ThreadPoolExecutor(using.threads) as pool:
             try:
                 best = best_of(pool.map(climb, range(len(starts))), len(starts), share_done)
             finally:
                 stop.set()  # after an interruption the other starts end at their next round
+        return self._normalised(best)
+
+    def _normalised(self, best: Optimum) -> Optimum:
         total = np.abs(best.weights).sum()
         if not self.normalise or total == 0:
             return best
         return Optimum(best.weights / total, best.objective)
 
-    def _climb(self, lines: Lines, start: Vector, rng: np.random.Generator, stop: Event) -> Optimum:
+    def climb(self, lines: Lines, start: Vector, rng: np.random.Generator, stop: Event) -> Optimum:
         """Move from one start until nothing gains any more."""
         at = self._place(lines, start, -np.inf)
         for _ in range(self.max_rounds):
@@ -131,6 +139,21 @@ class Mert(Tuner):
         nearest = pieces[np.argmin(np.maximum(0, np.maximum(low[pieces], -high[pieces])))]
         step = middle(float(low[nearest]), float(high[nearest]), REACH * (float(np.abs(weights).sum()) or 1.0) / unit)
         return Move(step, float(best))
+
+
+@dataclass(frozen=True, eq=False)
+class _Climbs:
+    """Climbs on a worker, which prepares the problem once for all starts that it gets."""
+
+    tuner: Mert
+    problem: Problem | HypergraphProblem
+
+    @cached_property
+    def _lines(self) -> Lines:
+        return prepare(self.problem)
+
+    def __call__(self, item: tuple[Vector, np.random.Generator]) -> Optimum:
+        return self.tuner.climb(self._lines, *item, Event())
 
 
 def middle(low: float, high: float, reach: float) -> float:

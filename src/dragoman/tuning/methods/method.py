@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from dragoman.core.options import Options
 from dragoman.core.progress import Progress
+from dragoman.core.work.workers import ThreadWorkers, Workers
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,8 @@ class TuningMethod(Options, ABC):
 
 @dataclass(frozen=True, eq=False)
 class Resources:
-    """What a method has to work with: threads, and somebody who is told how far it is."""
+    """What a method has to work with: threads, somebody who is told how far it is, and perhaps a cluster."""
 
     threads: int
     progress: Progress
+    workers: Workers = field(default=ThreadWorkers(), kw_only=True)

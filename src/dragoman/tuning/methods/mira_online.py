@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -16,15 +16,18 @@ from dragoman.core.options import option
 from dragoman.core.progress import ShareDone
 from dragoman.core.weights import Weights
 from dragoman.forest.hope import BEAM
+from dragoman.search.spread import Recipe
 from dragoman.text.words import words_of
 from dragoman.tuning.methods.learner import Checkpoint, Learner, Lesson, Seeded, State, diverged
 from dragoman.tuning.methods.mira_smo import MAX_SWEEPS, TOLERANCE
 from dragoman.tuning.optimise.online import Workers
-from dragoman.tuning.problems.hope_fear import Hypotheses, HypothesisFinder, Wanted
+from dragoman.tuning.problems.hope_fear import FindElsewhere, Hypotheses, HypothesisFinder, Wanted
 from dragoman.tuning.problems.oracle_lists import oracle_lists
 from dragoman.tuning.problems.ranges import changed
 
 Vector = NDArray[np.float64]
+#: Searches a sentence under some weights, within a pseudo-document.
+Find = Callable[[int, Weights, Vector], Hypotheses]
 
 #: Translations that are so many times as long as references, or as the source, are no translations any more.
 TOO_LONG = 3.0
@@ -82,6 +85,7 @@ class MiraOnline(Learner):
         lesson.translator.reweighted(start).refuse_global_features()
         wanted = Wanted(self.best, self.hope, self.fear, self.mu, self.oracle, self.candidates, self.beam)
         finder = HypothesisFinder(lesson.translator, lesson.lines, lesson.scorer, lesson.sign, wanted)
+        find = _elsewhere(lesson, wanted) if lesson.workers.remote else finder.find
         number = 0 if state is None else int(state["pass"])
         team = [_Worker(start, finder.first_document())] * self.workers
         if state is not None:
@@ -89,7 +93,7 @@ class MiraOnline(Learner):
         reported, stop = start, None
         while stop is None:
             order = np.random.default_rng([using.seed, number]).permutation(len(lesson)).tolist()
-            school = _School(self, lesson, finder, team)
+            school = _School(self, lesson, find, team)
             try:
                 with using.progress.stage(f"pass {number + 1}") as share_done:
                     team = school.run(order, using, share_done)
@@ -113,6 +117,19 @@ class MiraOnline(Learner):
         finder = HypothesisFinder(lesson.translator, lesson.lines, lesson.scorer, lesson.sign, wanted)
         lists = oracle_lists(finder, sentence, weights)
         return {"sentence": sentence + 1, "source": str(lesson.lines[sentence]), "oracles": lists}
+
+
+def _elsewhere(lesson: Lesson, wanted: Wanted) -> Find:
+    """What finds hypotheses on a cluster."""
+    assert lesson.folder is not None
+    recipe = Recipe.of(lesson.translator, lesson.folder)
+    remote = FindElsewhere(recipe, lesson.lines, lesson.scorer, lesson.sign, wanted)
+
+    def find(sentence: int, weights: Weights, document: Vector) -> Hypotheses:
+        (found,) = lesson.workers.map(remote, [(sentence, weights, document)])
+        return found
+
+    return find
 
 
 class _DivergenceError(Exception):
@@ -154,15 +171,17 @@ class _Worker:
 class _School:
     """A pass over the tuning set: how workers find hypotheses, and learn from them."""
 
-    def __init__(self, options: MiraOnline, lesson: Lesson, finder: HypothesisFinder, team: Sequence[_Worker]):
-        self._options, self._lesson, self._finder = options, lesson, finder
+    def __init__(self, options: MiraOnline, lesson: Lesson, find: Find, team: Sequence[_Worker]):
+        self._options, self._lesson, self._found = options, lesson, find
         self._team = [_Worker(worker.weights, worker.document) for worker in team]
         self.unsolved = 0
 
     def run(self, queue: Sequence[int], using: Seeded, progress: ShareDone) -> list[_Worker]:
         """Do the pass; returns the workers after it."""
         workers = Workers(self._options.workers, self._find, self._learn, share=self._options.share)
-        workers.run(queue, threads=using.threads, progress=progress)
+        # Those who only wait for a cluster are no burden.
+        threads = self._options.workers if self._lesson.workers.remote else using.threads
+        workers.run(queue, threads=threads, progress=progress)
         words = np.concatenate([worker.words[len(worker.words) // 2 :] for worker in self._team]).sum(axis=0)
         if words[0] > TOO_LONG * max(words[1], 1):
             raise _DivergenceError(
@@ -172,7 +191,7 @@ class _School:
 
     def _find(self, worker: int, sentence: int) -> _Shared:
         weights = self._team[worker].weights
-        found = self._finder.find(sentence, weights, self._team[worker].document)
+        found = self._found(sentence, weights, self._team[worker].document)
         learnt = self._lesson.learnt(found.features.names)
         rows = found.features.restricted([name for name in found.features.names if name in learnt])
         fixed = found.features.dot(weights) - rows.dot(weights)

@@ -21,8 +21,8 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.samples import Samples
 from dragoman.core.weights import Weights
 from dragoman.metrics.metric import Scorer
-from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling
+from dragoman.sampling.spread import Draw, sampled
 from dragoman.tuning.methods.learner import Checkpoint, Learner, Lesson, Seeded, State
 from dragoman.tuning.optimise.ascent import Ascent, AscentName, ascent_of
 from dragoman.tuning.problems.drawn import Drawn
@@ -178,7 +178,6 @@ class RiskSampling(Learner):
         return np.sort(order[:count])
 
     def _draw(self, lesson: Lesson, weights: Weights, units: NDArray[np.int64], seed: int, threads: int) -> Drawn:
-        translator = lesson.translator.reweighted(weights, threads=threads)
         sampling = Sampling(
             samples=self.samples,
             chains=self.chains,
@@ -189,13 +188,14 @@ class RiskSampling(Learner):
         )
         sizes = np.diff(lesson.units)[units]
         sentences = Ragged(np.arange(len(lesson)), lesson.units).take(units).values
-        parts = Sampler.of(translator, sampling).sample(
+        parts = sampled(
+            lesson.spread(weights, threads=threads),
+            Draw(sampling, seed, trace=lesson.sees_documents),
             [lesson.lines[i] for i in sentences.tolist()],
-            seed=seed,
-            documents=np.repeat(units, sizes).tolist(),
-            trace=lesson.sees_documents,
+            np.repeat(units, sizes).tolist(),
         )
-        return Drawn.of(Samples.concatenate(list(parts)), lesson.scorer, sentences, weights, threads=threads)
+        drawn = Samples.concatenate([part.samples for part in parts])
+        return Drawn.of(drawn, lesson.scorer, sentences, weights, threads=threads)
 
 
 def _mean(passed: Sequence[Weights], lesson: Lesson) -> Weights:

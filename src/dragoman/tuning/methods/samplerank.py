@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from dragoman.core.errors import DataError
 from dragoman.core.options import option
 from dragoman.core.weights import Weights
-from dragoman.sampling.ranking import Plan, RankChains, Ranked, RankedSentences, RankSteps, check_steps
+from dragoman.sampling.ranking import Plan, RankChains, Ranked, RankedSentences, Ranking, RankSteps, check_steps
 from dragoman.sampling.schedule import checked_seed
-from dragoman.tuning.methods.learner import Checkpoint, Learner, Lesson, Seeded, State
+from dragoman.sampling.spread_ranking import ChainsElsewhere
+from dragoman.tuning.methods.learner import Checkpoint, Learner, Learnt, Lesson, Seeded, State
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,10 @@ class SampleRank(RankSteps, Learner):
 
     def checkpoints(self, lesson: Lesson, start: Weights, state: State | None, using: Seeded) -> Iterator[Checkpoint]:
         """Learn from `start`, or go on from a checkpoint."""
-        sentences = RankedSentences(lesson.lines, lesson.scorer, lesson.units, lesson.learnt, lesson.sign)
+        learnt_of = Learnt(lesson.names, lesson.sparse)
+        sentences = RankedSentences(lesson.lines, lesson.scorer, lesson.units, learnt_of, lesson.sign)
         chains = RankChains.of(self, lesson.translator.reweighted(start), sentences)
+        spread = ChainsElsewhere.of(self, lesson.spread(start, threads=1), sentences)
         course = _Course(self, lesson.units, checked_seed(using.seed))
         learnt, given = chains.learnt, start.vector(chains.names)
         now = course.begin(given[learnt]) if state is None else course.resume(state, int(learnt.sum()))
@@ -70,14 +73,9 @@ class SampleRank(RankSteps, Learner):
             weights = np.tile(given, (course.chains, 1))
             weights[:, learnt] = now.weights
             with using.progress.stage(f"epoch {now.epoch + 1}") as share_done:
-                found = chains.run(
-                    [batches[now.wave : stop] for batches in plan],
-                    weights,
-                    seed=using.seed,
-                    first_batch=now.epoch << 32 | now.wave,
-                    threads=using.threads,
-                    progress=share_done,
-                )
+                asked = Ranking(using.seed, now.epoch << 32 | now.wave, False, using.threads, share_done)
+                waves = [batches[now.wave : stop] for batches in plan]
+                found = spread.run(waves, weights, asked) if spread else chains.ranked(waves, weights, asked)
             last = stop == max(map(len, plan))
             now = now.after(found, learnt, stop, last=last)
             why = f"{self.epochs} epochs" if now.epoch == self.epochs else None

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dragoman.core.errors import UsageError
 from dragoman.core.progress import SILENT, Progress, ShareDone
+from dragoman.core.work.workers import ThreadWorkers, Workers
 from dragoman.tuning.methods.method import Resources, TuningMethod
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
 from dragoman.tuning.problems.problem import Evidence, Problem, checked_start
@@ -58,6 +59,7 @@ class Tuner(TuningMethod):
         *,
         rng: np.random.Generator,
         threads: int = 1,
+        workers: Workers = ThreadWorkers(),
         progress: Progress = SILENT,
     ) -> Optimum:
         """Return better weights, from `start`; neither argument is changed.
@@ -68,7 +70,7 @@ class Tuner(TuningMethod):
             raise UsageError(f"{self.name} works on hypergraphs only, and these are lists of candidates")
         if isinstance(problem, HypergraphProblem) and not self.takes_hypergraphs:
             raise UsageError(f"{self.name} works on lists of candidates only, and these are hypergraphs")
-        return self.improve(problem, checked_start(problem, start), Random(threads, progress, rng))
+        return self.improve(problem, checked_start(problem, start), Random(threads, progress, rng, workers=workers))
 
     @abstractmethod
     def improve(self, problem: Any, start: NDArray[np.float64], using: Random) -> Optimum:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -25,6 +26,7 @@ from dragoman.forest.kbest import kbest
 from dragoman.metrics.bleu import BleuScorer
 from dragoman.metrics.metric import Scorer
 from dragoman.search.searched import Searched
+from dragoman.search.spread import Recipe
 from dragoman.search.translator import Translator
 from dragoman.text.words import words_of
 from dragoman.tuning.problems.forest_counts import reference_ids
@@ -89,6 +91,25 @@ class Hypotheses:
 
     def __len__(self) -> int:
         return len(self.gains)
+
+
+@dataclass(frozen=True, eq=False)
+class FindElsewhere:
+    """Finds hypotheses on a worker, which makes its finder once."""
+
+    recipe: Recipe
+    lines: Sequence[str]
+    scorer: Scorer
+    sign: int
+    wanted: Wanted
+
+    @cached_property
+    def _finder(self) -> HypothesisFinder:
+        return HypothesisFinder(self.recipe.translator(), self.lines, self.scorer, self.sign, self.wanted)
+
+    def __call__(self, item: tuple[int, Weights, Vector]) -> Hypotheses:
+        """Search a sentence under some weights, and choose; B is that within a pseudo-document."""
+        return self._finder.find(*item)
 
 
 class HypothesisFinder:

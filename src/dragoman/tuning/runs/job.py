@@ -11,12 +11,10 @@ from typing import Any
 
 from dragoman.core.digest import digest
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.hypergraph import Hypergraph
-from dragoman.core.nbest import NBest
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.weights import Weights
+from dragoman.core.work.workers import ThreadWorkers, Workers
 from dragoman.decision.settings import Decision
-from dragoman.forest.prune import prune_to_density
 from dragoman.formats.documents import read_documents
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.metric import Scorer
@@ -26,7 +24,7 @@ from dragoman.model.bundle import Model, model_digest
 from dragoman.model.source_trees import trees_for
 from dragoman.sampling.documents import document_bounds
 from dragoman.search.limits import SearchLimits, SpaceLimits
-from dragoman.search.searched import Searched
+from dragoman.search.spread import Spread
 from dragoman.search.translator import Translator
 from dragoman.tuning.methods.learner import Learner, Lesson
 from dragoman.tuning.methods.method import TuningMethod
@@ -38,6 +36,7 @@ from dragoman.tuning.problems.mixture_evidence import DecodedMixtures
 from dragoman.tuning.problems.nbest_evidence import DecodedLists
 from dragoman.tuning.problems.problem import Problem
 from dragoman.tuning.problems.ranges import tuned_names, weight_ranges
+from dragoman.tuning.runs.decoder import Decoder
 from dragoman.tuning.runs.judge import Judge
 from dragoman.tuning.runs.learning import Course, learn
 from dragoman.tuning.runs.loop import Loop, Task, pooled, tune
@@ -146,29 +145,38 @@ class Job:
             files |= {} if held.trees is None else {"held_out_trees": [held.trees]}
         return {name: digest(paths) for name, paths in files.items()}
 
-    def run(self, out: Path, *, restart: bool = False, threads: int = 1, progress: Progress = SILENT) -> Run:
+    def run(
+        self,
+        out: Path,
+        *,
+        restart: bool = False,
+        threads: int = 1,
+        workers: Workers = ThreadWorkers(),
+        progress: Progress = SILENT,
+    ) -> Run:
         """Do the job in a folder, or go on with it; nothing is written before the input has been looked at.
 
-        A folder that was begun with other options or texts is refused, or if `restart`, begun anew.
+        A folder that was begun with other options or texts is refused, or if `restart`, begun anew. Workers of a
+        cluster decode, sample and climb, if they have the model; what is learnt of it is put together here.
         """
         model = Model.load(self.model)
         start = self.start_weights(model, progress)
         tuner = self.tuner
         if isinstance(tuner, Learner):
-            lesson, judge = self._lesson(model, threads, progress)
+            lesson, judge = self._lesson(model, threads, workers, progress)
             tuner.check(lesson)
             work: Callable[..., Weights] = partial(
                 learn, lesson=lesson, learner=tuner, judge=judge, course=self.course, keep=self.loop.keep
             )
         else:
             assert isinstance(tuner, Tuner)
-            work = partial(tune, task=self._task(tuner, model, threads, progress), tuner=tuner, loop=self.loop)
+            work = partial(tune, task=self._task(tuner, model, threads, workers, progress), tuner=tuner, loop=self.loop)
         run = Run.begin(out, {**self.description(), "content": self.content()}, restart=restart)
         with run.claimed():
             work(run, start=start, seed=self.seed, threads=threads, progress=progress)
         return run
 
-    def _task(self, tuner: Tuner, model: Model, threads: int, progress: Progress) -> Task:
+    def _task(self, tuner: Tuner, model: Model, threads: int, workers: Workers, progress: Progress) -> Task:
         """What the loop of an optimiser needs."""
         hypergraphs = self._decoding.evidence == "hypergraph"
         if not (tuner.takes_hypergraphs if hypergraphs else tuner.takes_lists):
@@ -181,9 +189,14 @@ class Job:
             raise UsageError("only weights of global features are not fixed, and no search can tune these")
         targets = [corpus.lines() for corpus in text.references] if tuner.forces_references else []
         return Task(
-            decoder=_Decoder(
-                self.translator(model, threads=threads), text.lines, targets, self._decoding, pairs=self.mixes(model)
+            decoder=Decoder(
+                Spread(self.translator(model, threads=threads), workers, self.model),
+                text.lines,
+                targets,
+                self._decoding,
+                pairs=self.mixes(model),
             ),
+            workers=workers,
             scorer=self._scorer(text),
             names=names,
             ranges=self._ranges(names, model.sparse_prefixes),
@@ -192,7 +205,7 @@ class Job:
             sparse=partial(self._sparse, model.sparse_prefixes),
         )
 
-    def _lesson(self, model: Model, threads: int, progress: Progress) -> tuple[Lesson, Judge]:
+    def _lesson(self, model: Model, threads: int, workers: Workers, progress: Progress) -> tuple[Lesson, Judge]:
         """What a learner needs, and who judges it."""
         text = self.text(model, progress)
         labels = None if self.documents is None else read_documents(self.documents, len(text))
@@ -205,6 +218,8 @@ class Job:
             sparse=partial(self._sparse, model.sparse_prefixes),
             sign=self._sign,
             documents=None if labels is None else document_bounds(labels),
+            workers=workers,
+            folder=self.model,
         )
         judged = text
         if self.held_out is None:
@@ -218,7 +233,7 @@ class Job:
                 progress.warn(f"{both} of the held-out sentences are in the tuning set too: judging will flatter")
         evidence = self.course.judge_evidence or ("samples" if model.global_features else None)
         judge = Judge(
-            translator=translator,
+            spread=Spread(translator, workers, self.model),
             lines=judged.lines,
             scorer=self._scorer(judged),
             decision=Decision.of(self.course.judge_by, evidence=evidence),
@@ -325,53 +340,3 @@ class Job:
         """Of names that occur those of sparse features whose weights are chosen, sorted, with their ranges."""
         sparse = sorted(name for name in names if name.startswith(prefixes))
         return self._ranges_of([n for n in sparse if not any(fnmatchcase(n, pattern) for pattern in self.fixed)])
-
-
-class _Decoder:
-    """Decodes the tuning set under any weights, and on request its references by force."""
-
-    def __init__(
-        self,
-        translator: Translator,
-        lines: Sequence[str],
-        targets: Sequence[Sequence[str]],
-        decoding: Decoding,
-        *,
-        pairs: bool = False,
-    ):
-        self._translator, self._lines, self._targets, self._decoding = translator, lines, targets, decoding
-        self._pairs = pairs
-
-    def __call__(self, weights: Weights, progress: Progress) -> Decoded:
-        translator = self._translator.reweighted(weights)
-        # One string has many derivations by rules: lists of these would show a tuner few translations.
-        usual = "strings" if translator.model.kind == "chart" else "derivations"
-        distinct = (self._decoding.hypotheses or usual) == "strings"
-        lists: list[NBest] = []
-        graphs: list[Hypergraph] = []
-        done = 0
-        with progress.stage("translating the tuning set") as share:
-            for part in translator.searched(self._lines, forests=True):
-                if self._decoding.evidence == "nbest":
-                    size = self._decoding.nbest
-                    lists.append(part.pair_lists(size) if self._pairs else part.nbest(size, distinct=distinct))
-                else:
-                    graphs += self._graphs(part)
-                done += len(part)
-                share(done / len(self._lines))
-        if lists and self._pairs:
-            return DecodedMixtures.of(NBest.concatenate(lists), translator.model, weights)
-        if lists:
-            return DecodedLists(NBest.concatenate(lists))
-        return DecodedGraphs(graphs, [self._forced(translator, targets, progress) for targets in self._targets])
-
-    def _forced(self, translator: Translator, targets: Sequence[str], progress: Progress) -> list[Hypergraph]:
-        with progress.stage("deriving the references"):
-            parts = translator.searched(self._lines, forests=True, targets=targets)
-            return [graph for part in parts for graph in self._graphs(part)]
-
-    def _graphs(self, part: Searched) -> list[Hypergraph]:
-        """The pruned hypergraph of each sentence; one without edges where a target was not reached."""
-        graphs, density = [part.hypergraph(i) for i in range(len(part))], self._decoding.density
-        assert density is not None
-        return [prune_to_density(graph, density) if graph.edges else graph for graph in graphs]

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.progress import SILENT, Progress, ShareDone
 from dragoman.core.weights import Weights
-from dragoman.decision.rule import Decisions
 from dragoman.decision.settings import Decision
+from dragoman.decision.spread import Decide, decided
 from dragoman.metrics.metric import Scorer
-from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling
-from dragoman.search.translator import Translator
+from dragoman.sampling.spread import Draw
+from dragoman.search.kept import Keep, kept
+from dragoman.search.spread import Spread
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class Judge:
     `documents` are labels of the sentences, for global features of documents.
     """
 
-    translator: Translator
+    spread: Spread
     lines: Sequence[str]
     scorer: Scorer
     decision: Decision
@@ -34,25 +34,23 @@ class Judge:
     def __call__(self, weights: Weights, progress: Progress = SILENT) -> float:
         """Return the metric's score of the translations under these weights."""
         with progress.stage("translating the held-out text") as share:
-            translations = self._translations(weights, share)
-        return float(
-            self.scorer.score(self.scorer.statistics(translations, threads=self.translator.threads).sum(axis=0))
-        )
+            translations = Corpus.from_lines(self._translations(weights, share))
+        threads = self.spread.translator.threads
+        return float(self.scorer.score(self.scorer.statistics(translations, threads=threads).sum(axis=0)))
 
-    def _translations(self, weights: Weights, share: ShareDone) -> Corpus:
-        translator = self.translator.reweighted(weights)
-        if self.decision.rule.name == "max-derivation" and self.decision.evidence != "samples":
-            texts = []
-            for translation in translator.translate(self.lines):
-                texts.append(translation.text)
-                share(len(texts) / len(self.lines))
-            return Corpus.from_lines(texts)
-        draw = None
-        if self.decision.evidence == "samples":
-            sampler = Sampler.of(translator, replace(self.decision.sampling or Sampling(), samples=self.samples))
-            draw = partial(sampler.sample, documents=self.documents, features=False)
-        decided = []
-        for evidence in self.decision.gather(translator, self.lines, draw=draw):
-            decided.append(self.decision.rule.decide(evidence, threads=translator.threads))
-            share(sum(map(len, decided)) / len(self.lines))
-        return Decisions.concatenate(decided).corpus
+    def _translations(self, weights: Weights, share: ShareDone) -> list[str]:
+        spread = replace(self.spread, translator=self.spread.translator.reweighted(weights))
+        decision, texts = self.decision, list[str]()
+        if decision.rule.name == "max-derivation" and decision.evidence != "samples":
+            parts: Iterator[list[str]] = (
+                [found.text for found in part.found] for part in kept(spread, Keep(), self.lines)
+            )
+        else:
+            draw = None
+            if decision.evidence == "samples":
+                draw = Draw(replace(decision.sampling or Sampling(), samples=self.samples), features=False)
+            parts = decided(spread, Decide(decision, draw), self.lines, self.documents)
+        for part in parts:
+            texts += part
+            share(len(texts) / len(self.lines))
+        return texts

@@ -19,6 +19,7 @@ from dragoman.core.errors import DataError
 from dragoman.core.options import Options, option
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.weights import Weights
+from dragoman.core.work.workers import ThreadWorkers, Workers
 from dragoman.metrics.metric import Scorer
 from dragoman.tuning.methods.tuner import Tuner
 from dragoman.tuning.problems.evidence import Decoded
@@ -57,6 +58,7 @@ class Task:
     """What is tuned: a decoder and its kind of evidence, a metric with references, names and ranges of the weights.
 
     `sparse` says which of the names that occur in the evidence are tuned beside `names`, in order and with ranges.
+    `workers` may help a method that has something for them to do.
     """
 
     decoder: Decoder
@@ -66,6 +68,7 @@ class Task:
     sign: int = 1
     evidence: type[Decoded] = DecodedLists
     sparse: Callable[[Iterable[str]], Ranges] = no_sparse
+    workers: Workers = ThreadWorkers()
 
 
 def tune(
@@ -145,7 +148,7 @@ def _iterate(
         problem = pool.problem(names, {**task.ranges, **sparse}, task.scorer, sign=task.sign, threads=threads)
         rng = np.random.default_rng([seed, iteration])
         begin = weights.vector(names)
-        optimum = tuner.optimise(problem, begin, rng=rng, threads=threads, progress=progress)
+        optimum = tuner.optimise(problem, begin, rng=rng, threads=threads, workers=task.workers, progress=progress)
         _check(optimum.weights, tuner.name)
         share = tuner.interpolation if loop.interpolation is None else loop.interpolation
         after = changed(weights, names, between(names, begin, optimum.weights, share), sparse)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.errors import DataError
+from dragoman.core.errors import BusyError, DataError
 from dragoman.core.files import PathLike, is_leftover, open_output, write_error
 from dragoman.core.toml import format_toml, read_toml
 from dragoman.core.version import version
@@ -57,7 +57,7 @@ class Run:
             try:
                 fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                raise DataError("is being worked on by another process", path=self.folder) from None
+                raise BusyError("is being worked on by another process", path=self.folder) from None
             yield
 
     @property

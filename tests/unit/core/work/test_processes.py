@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from dragoman.core.errors import DataError
-from dragoman.evaluation.experiments.workers import run_all
+from dragoman.core.work.processes import run_all
 
 
 def note(path):
@@ -40,7 +40,7 @@ def test_all_jobs_are_done_whatever_happens_to_some(tmp_path):
     assert looks
 
 
-def test_workers_come_from_one_process_that_has_loaded_what_they_need(tmp_path):
+def test_processes_come_from_one_process_that_has_loaded_what_they_need(tmp_path):
     run_all({i: partial(note_parent, tmp_path / str(i)) for i in range(3)}, 2, lambda: None)
     parents = {(tmp_path / str(i)).read_text() for i in range(3)}
     assert len(parents) == 1
@@ -52,11 +52,11 @@ LONG = """
 import sys, time
 from functools import partial
 from pathlib import Path
-from dragoman.evaluation.experiments.workers import run_all
+from dragoman.core.work.processes import run_all
 sys.path.insert(0, {here!r})
-import test_workers
+import test_processes
 if __name__ == "__main__":
-    run_all({{"long": partial(test_workers.sleep, Path({path!r}))}}, 1, lambda: None)
+    run_all({{"long": partial(test_processes.sleep, Path({path!r}))}}, 1, lambda: None)
 """
 
 

@@ -17,12 +17,13 @@ from typing import Any, TypeVar
 from dragoman.core.errors import DataError, DragomanError
 
 Name = TypeVar("Name")
+Job = Callable[[], None]
 Watch = Callable[[], None]
 
 _LOOK_SECONDS = 0.5
 
 
-def run_all(jobs: Mapping[Name, Callable[[], None]], workers: int, watch: Watch) -> dict[Name, DragomanError]:
+def run_all(jobs: Mapping[Name, Job], workers: int, watch: Watch) -> dict[Name, DragomanError]:
     """Run all jobs, so many at a time; returns the errors of those that failed.
 
     `watch` is called about twice a second and whenever a job ends. If this is interrupted, so are the jobs.
@@ -87,7 +88,7 @@ def _outcome(code: int | None, pipe: Connection) -> DragomanError | None:
     return None
 
 
-def _work(job: Callable[[], None], pipe: Connection) -> None:
+def _work(job: Job, pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends us
     Thread(target=_end_with_parent, daemon=True).start()
     try:

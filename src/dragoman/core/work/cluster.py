@@ -1,0 +1,335 @@
+"""Workers of a Dask cluster: processes of this machine, those of a running scheduler, or jobs of a queue.
+
+Dask gives the work of a worker that is lost to another, and takes in workers that come late. What a function needs is
+sent with it; what is large is sent once to each worker, as the result of a task, so that it can be had again when the
+worker that had it is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import os
+import pickle
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from dragoman.core.errors import BusyError, DataError, DragomanError, UsageError
+from dragoman.core.progress import SILENT, Progress
+from dragoman.core.version import version
+from dragoman.core.work.handshake import Needed, unfit
+from dragoman.core.work.processes import Job, Name, Watch
+from dragoman.core.work.workers import Found, Item, Workers
+
+try:
+    import cloudpickle
+    import dask
+    import distributed
+except ImportError:
+    raise UsageError("a cluster needs Dask; expected that you install it: pip install 'dragoman[cluster]'") from None
+
+Answer = TypeVar("Answer")
+
+#: Larger functions are a task of their own, which workers get from each other; smaller ones come with each item.
+_LARGE_BYTES = 1 << 16
+
+_LOOK_SECONDS = 0.5
+#: How long it may take until a worker that the scheduler has given up stops to work on a folder.
+_BUSY_SECONDS = 300.0
+#: How long a result is waited for before somebody looks whether all is well.
+_WAIT_SECONDS = 5.0
+#: How long nobody is there before it is said.
+_LONELY_SECONDS = 30.0
+
+_PLUGIN = "dragoman"
+
+_SETTINGS = {
+    # Models are mapped into memory, which looks like memory that is used.
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.pause": False,
+    "distributed.worker.memory.terminate": False,
+    "distributed.admin.large-graph-warning-threshold": "1TB",
+    "distributed.comm.retry.count": 3,
+    # A process that was killed begins again by itself, which may take long where much is going on.
+    "distributed.deploy.lost-worker-timeout": "120s",
+}
+
+
+class ClusterWorkers(Workers):
+    """The workers of a client; `cluster` is what was started for it, if anything, with so many `processes` here."""
+
+    remote = True
+
+    def __init__(self, client: Any, cluster: Any, name: str, progress: Progress = SILENT, *, processes: int = 0):
+        self._client, self._cluster, self._name, self._progress = client, cluster, name, progress
+        self._processes = processes
+        self._counted, self._count = 0.0, 0
+        self._seen = time.monotonic()
+        self._last: tuple[Any, Any] = None, None
+
+    @classmethod
+    def local(cls, processes: int, progress: Progress = SILENT) -> ClusterWorkers:
+        """Processes of this machine, with a thread each."""
+        _settle()
+        cluster = distributed.LocalCluster(
+            n_workers=processes,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address="127.0.0.1:0",
+            memory_limit=0,
+            silence_logs=logging.CRITICAL,
+        )
+        client = distributed.Client(cluster, set_as_default=False, direct_to_workers=True)
+        return cls(client, cluster, f"local:{processes}", progress, processes=processes)
+
+    @classmethod
+    def at(cls, address: str, patience: float, progress: Progress = SILENT) -> ClusterWorkers:
+        """Those of the scheduler at an address, which must answer and have some in time."""
+        _settle()
+        try:
+            client = distributed.Client(address, timeout=patience, set_as_default=False)
+        except (OSError, ValueError) as error:
+            why = "" if isinstance(error, OSError) else f" ({error})"
+            raise DataError(
+                f"nobody answers at {address} within {patience:g} seconds{why}",
+                expected="the address of a Dask scheduler that runs",
+            ) from None
+        found = cls(client, None, address, progress)
+        try:
+            client.wait_for_workers(1, timeout=patience)
+        except TimeoutError:
+            found.close()
+            raise DataError(f"the cluster at {address} has no workers", expected="some within that time") from None
+        return found
+
+    @classmethod
+    def queued(cls, path: str, progress: Progress = SILENT) -> ClusterWorkers:
+        """Jobs of a queue that a file describes; the first of them is waited for as long as the queue takes."""
+        from dragoman.core.work.job_queue import JobQueue
+
+        queue = JobQueue.read(path)
+        _settle()
+        cluster = queue.cluster()
+        cluster.scale(jobs=queue.jobs)
+        client = distributed.Client(cluster, set_as_default=False)
+        progress.note(f"{queue.jobs} jobs were given to {queue.queue}; waiting for the first worker")
+        client.wait_for_workers(1)
+        return cls(client, cluster, path, progress)
+
+    @property
+    def count(self) -> int:
+        """How many threads the workers have together, as things were a second ago."""
+        now = time.monotonic()
+        if now - self._counted > 1:
+            self._count, self._counted = sum(self._asked(self._client.nthreads).values()), now
+        return max(1, self._count)
+
+    def map(
+        self, function: Callable[[Item], Found], items: Iterable[Item], *, window: int | None = None
+    ) -> Iterator[Found]:
+        """Yield what a function makes of each item, in order."""
+        packed = self._packed(function)
+        stream, flying = iter(items), deque[Any]()
+        try:
+            while True:
+                room = max(0, (window or 2 * self.count + 2) - len(flying))
+                for item in itertools.islice(stream, room):
+                    flying.append(self._submit(_called, packed, pickle.dumps(item, pickle.HIGHEST_PROTOCOL)))
+                if not flying:
+                    return
+                yield pickle.loads(self._result(flying[0]))
+                flying.popleft().release()
+        finally:
+            self._forget(flying)
+
+    def _packed(self, function: Callable[[Any], Any]) -> Any:
+        """A function as it is sent: itself, or where to get it; the last one is remembered, for many short maps."""
+        known, packed = self._last
+        if known is not function:
+            packed = cloudpickle.dumps(function)
+            if len(packed) > _LARGE_BYTES:
+                packed = self._submit(_itself, packed)
+            self._last = function, packed
+        return packed
+
+    def run_all(self, jobs: Mapping[Name, Job], watch: Watch, *, threads: int = 1) -> dict[Name, DragomanError]:
+        """Run jobs, as many at a time as there are workers."""
+        waiting, busy = deque(jobs), dict[Name, float]()
+        failed: dict[Name, DragomanError] = {}
+        running: dict[Name, Any] = {}
+        try:
+            while waiting or running:
+                while waiting and len(running) < self.count:
+                    name = waiting.popleft()
+                    running[name] = self._submit(_done, Path.cwd(), cloudpickle.dumps(jobs[name]))
+                self._first_of(list(running.values()))
+                watch()
+                for name in [name for name, future in running.items() if future.done()]:
+                    try:
+                        self._result(running.pop(name))
+                    except BusyError as error:
+                        # Whoever was lost may not know that yet, and still be at it.
+                        if time.monotonic() - busy.setdefault(name, time.monotonic()) > _BUSY_SECONDS:
+                            failed[name] = error
+                        else:
+                            waiting.append(name)
+                            time.sleep(_LOOK_SECONDS)
+                    except _SchedulerGoneError:
+                        raise
+                    except DragomanError as error:
+                        failed[name] = error
+        finally:
+            self._forget(running.values())
+        return failed
+
+    def require(self, needs: Sequence[Needed]) -> None:
+        """Refuse workers that cannot do the work; those that come later cannot join if they cannot do it."""
+        found = self._asked(self._client.run, unfit, version(), tuple(needs), on_error="return")
+        for address, wrong in found.items():
+            if isinstance(wrong, ImportError):
+                wrong = f"has no Dragoman ({wrong})"
+            elif isinstance(wrong, BaseException):
+                wrong = f"cannot be asked ({type(wrong).__name__}: {wrong})"
+            if wrong is not None:
+                raise DataError(
+                    f"the worker {address} {wrong}", expected="the same version and the same files on all workers"
+                )
+        self._asked(self._client.register_plugin, _Handshake(version(), tuple(needs)), _PLUGIN)
+
+    def close(self) -> None:
+        """Leave the cluster, and end it if it was started for this."""
+        self._last = None, None
+        with contextlib.suppress(Exception):  # who is gone needs no farewell
+            if self._cluster is None and self._client.status == "running":
+                self._client.unregister_worker_plugin(_PLUGIN)
+        for part in (self._client, self._cluster):
+            if part is not None:
+                with contextlib.suppress(TimeoutError, OSError):
+                    part.close()
+
+    def _submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return self._asked(self._client.submit, function, *arguments, pure=False)
+
+    def _first_of(self, futures: Sequence[Any]) -> None:
+        """Wait a moment for one of them to end."""
+        with contextlib.suppress(TimeoutError), self._client.as_current():
+            distributed.wait(futures, timeout=_LOOK_SECONDS, return_when="FIRST_COMPLETED")
+        self._look_for_somebody()
+
+    def _result(self, future: Any) -> Any:
+        while True:
+            try:
+                return future.result(timeout=_WAIT_SECONDS)
+            except TimeoutError:
+                if future.status == "error":  # the work's own
+                    raise
+                self._look_for_somebody()
+            except distributed.KilledWorker:
+                raise DataError(
+                    f"a piece of the work ended {dask.config.get('distributed.scheduler.allowed-failures') + 1} workers"
+                    f" of {self._name}, one after another"
+                ) from None
+            except (distributed.client.FutureCancelledError, OSError) as error:
+                if isinstance(error, OSError) and self._client.status == "running":
+                    raise
+                raise self._gone() from None
+
+    def _look_for_somebody(self) -> None:
+        """Say if nobody has been there for a while; whoever comes goes on with the work."""
+        if self._client.status != "running":
+            raise self._gone()
+        self._counted = 0.0
+        now = time.monotonic()
+        if self.count and self._count < self._processes:
+            self._cluster.scale(self._processes)  # one that ended before it was ready would not be begun again
+        if self._count:
+            self._seen = now
+        elif now - self._seen > _LONELY_SECONDS:
+            self._seen = now
+            self._progress.note(f"{self._name} has no workers; the work goes on when there are some")
+
+    def _asked(self, question: Callable[..., Answer], *arguments: Any, **named: Any) -> Answer:
+        """Ask the scheduler something."""
+        try:
+            return question(*arguments, **named)
+        except (OSError, RuntimeError, AttributeError):
+            if self._client.status == "running":
+                raise
+            raise self._gone() from None
+
+    def _gone(self) -> DataError:
+        return _SchedulerGoneError(
+            f"the scheduler of {self._name} went away; what is done is kept, and the same command goes on from there"
+        )
+
+    def _forget(self, futures: Iterable[Any]) -> None:
+        left = list(futures)
+        if left and self._client.status == "running":
+            with contextlib.suppress(Exception):  # they are of no use any more, whatever happens to them
+                self._client.cancel(left)
+
+
+class _SchedulerGoneError(DataError):
+    """There is nobody left to give work to."""
+
+
+#: Addresses of workers of this process that are about to leave, because they cannot do the work.
+_LEAVING: set[str] = set()
+
+
+class _Handshake(distributed.WorkerPlugin):  # type: ignore[misc]
+    """Sends workers away that come later and cannot do the work."""
+
+    def __init__(self, wanted: str, needs: tuple[Needed, ...]):
+        self._wanted, self._needs = wanted, needs
+
+    def setup(self, worker: Any) -> None:
+        """Look at a worker."""
+        wrong = unfit(self._wanted, self._needs)
+        if wrong is not None:
+            _LEAVING.add(worker.address)
+            worker.loop.add_callback(worker.close, nanny=True, reason=f"it {wrong}")
+
+
+def _settle() -> None:
+    """Give Dask its settings; what it has to say of lost workers and the like is for the logs of those who run it."""
+    dask.config.set(_SETTINGS)
+    for name in ("distributed", "distributed.client", "distributed.comm", "distributed.core", "tornado.application"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+@lru_cache(maxsize=4)
+def _unpacked(packed: bytes) -> Callable[[Any], Any]:
+    """A function as it was sent; the same one for all items, so that it can remember what it has prepared."""
+    function: Callable[[Any], Any] = pickle.loads(packed)
+    return function
+
+
+def _itself(packed: bytes) -> bytes:
+    return packed
+
+
+def _called(packed: bytes, item: bytes) -> bytes:
+    """Call a function; both sides pickle for themselves, because arrays that Dask hands over cannot be written to."""
+    _refuse_if_leaving()
+    return pickle.dumps(_unpacked(packed)(pickle.loads(item)), pickle.HIGHEST_PROTOCOL)
+
+
+def _done(folder: Path, packed: bytes) -> None:
+    """Do a long job, whose paths may be relative to a folder."""
+    _refuse_if_leaving()
+    if Path.cwd() != folder:
+        os.chdir(folder)
+    pickle.loads(packed)()
+
+
+def _refuse_if_leaving() -> None:
+    """Give work back that came before a worker could leave."""
+    if distributed.get_worker().address in _LEAVING:
+        raise distributed.Reschedule

@@ -1,0 +1,111 @@
+"""Job queues: a TOML file says which, and what a job is; dask-jobqueue writes and submits the jobs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.toml import read_toml
+
+#: The class of each queue in dask-jobqueue, and what its options are called there.
+_QUEUES = {
+    "slurm": ("SLURMCluster", {"partition": "queue", "account": "account", "walltime": "walltime"}),
+    "sge": ("SGECluster", {"partition": "queue", "account": "project", "walltime": "walltime"}),
+    "pbs": ("PBSCluster", {"partition": "queue", "account": "account", "walltime": "walltime"}),
+    "htcondor": ("HTCondorCluster", {"disk": "disk"}),
+}
+
+#: Options that all queues have, and what they are called there.
+_EVERYWHERE = {
+    "cores": "cores",
+    "memory": "memory",
+    "interface": "interface",
+    "log_directory": "log_directory",
+    "local_directory": "local_directory",
+    "python": "python",
+    "prologue": "job_script_prologue",
+    "directives": "job_extra_directives",
+}
+
+
+@dataclass(frozen=True)
+class JobQueue:
+    """What a file says of a queue.
+
+    Each of the `jobs` asks for so many `cores` and so much `memory`, and has a worker for each core. `prologue` are
+    lines of shell before the worker starts, `directives` lines for the queue.
+    """
+
+    queue: str
+    cores: int
+    memory: str
+    jobs: int = 1
+    walltime: str | None = None
+    partition: str | None = None
+    account: str | None = None
+    disk: str | None = None
+    interface: str | None = None
+    log_directory: str | None = None
+    local_directory: str | None = None
+    python: str | None = None
+    prologue: tuple[str, ...] = ()
+    directives: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, path: str | Path) -> JobQueue:
+        """Read a file; keys that do not exist, or that the queue does not know, are refused."""
+        values = read_toml(path)
+        known = [field.name for field in fields(cls)]
+        for key in values:
+            if key not in known:
+                raise DataError(f"has a key '{key}'", path=path, expected=f"only {', '.join(known)}")
+        if values.get("queue") not in _QUEUES:
+            found = f"has the queue {values['queue']!r}" if "queue" in values else "names no queue"
+            raise DataError(found, path=path, expected=f"queue = one of {', '.join(_QUEUES)}")
+        for key in ("cores", "memory"):
+            if key not in values:
+                raise DataError(f"lacks {key}", path=path, expected="cores and memory of a job")
+        for key, value in values.items():
+            _check(key, value, path)
+            values[key] = tuple(value) if isinstance(value, list) else value
+        own = _QUEUES[values["queue"]][1]
+        for key in values:
+            if key not in own and key not in _EVERYWHERE and key not in ("queue", "jobs"):
+                raise DataError(f"has '{key}', which {values['queue']} does not know", path=path)
+        if values["queue"] == "htcondor" and "disk" not in values:
+            raise DataError("lacks disk", path=path, expected='what HTCondor wants to know, such as disk = "1GB"')
+        return cls(**values)
+
+    def cluster(self) -> Any:
+        """Return the cluster of dask-jobqueue, without jobs."""
+        try:
+            import dask_jobqueue
+        except ImportError:
+            raise UsageError(
+                "a job queue needs dask-jobqueue; expected that you install it: pip install 'dragoman[cluster]'"
+            ) from None
+        name, own = _QUEUES[self.queue]
+        values = {
+            theirs: list(value) if isinstance(value, tuple) else value
+            for ours, theirs in {**_EVERYWHERE, **own}.items()
+            if (value := getattr(self, ours)) not in (None, ())
+        }
+        # Models are mapped into memory, which would look as if a worker used too much of it.
+        extra = ["--memory-limit", "0"]
+        made = getattr(dask_jobqueue, name)
+        return made(
+            processes=self.cores, worker_extra_args=extra, scheduler_options={"dashboard_address": ":0"}, **values
+        )
+
+
+def _check(key: str, value: Any, path: str | Path) -> None:
+    if key in ("cores", "jobs"):
+        good, expected = isinstance(value, int) and not isinstance(value, bool) and value >= 1, "a number of at least 1"
+    elif key in ("prologue", "directives"):
+        good, expected = isinstance(value, list) and all(isinstance(line, str) for line in value), "a list of lines"
+    else:
+        good, expected = isinstance(value, str), "a string"
+    if not good:
+        raise DataError(f"has {key} = {value!r}", path=path, expected=expected)

@@ -1,0 +1,146 @@
+"""Whoever does the work: threads of this process, or processes near and far; callers do not know which.
+
+Parts of the work are pure functions of what they are given, or write files of their own names, whole or not at all: one
+that is done twice, because a worker was lost on the way, counts once. Nothing that is random may depend on who does it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Self, TypeVar
+
+from dragoman.core.errors import DragomanError, UsageError
+from dragoman.core.progress import SILENT, Progress
+from dragoman.core.work.handshake import Needed
+from dragoman.core.work.processes import Job, Name, Watch, run_all
+
+Item = TypeVar("Item")
+Found = TypeVar("Found")
+
+_LOCAL = re.compile(r"local:([1-9][0-9]{0,3})")
+_ADDRESS = re.compile(r"[a-z]+://\S+")
+
+
+class Workers(ABC):
+    """Does work that is cut into parts. Use it in a `with`, at whose end those that were started for it end as well."""
+
+    #: Whether the work is done by other processes, which have nothing but what they are sent and what is on disk.
+    remote: bool
+
+    @classmethod
+    def of(
+        cls, where: str | None = None, *, threads: int = 1, patience: float = 10.0, progress: Progress = SILENT
+    ) -> Workers:
+        """Return those at some place: `threads`, `local:4`, `tcp://host:port`, or a TOML file for a job queue.
+
+        The latter three need Dask. `patience` is for how many seconds somebody must answer.
+
+        >>> with Workers.of("threads", threads=2) as workers:
+        ...     list(workers.map(abs, [3, -2, -1]))
+        [3, 2, 1]
+        """
+        if where in (None, "threads"):
+            return ThreadWorkers(threads)
+        assert where is not None
+        local = _LOCAL.fullmatch(where)
+        if not (local or _ADDRESS.fullmatch(where) or where.endswith(".toml")):
+            raise UsageError(
+                f"the cluster is '{where}'; expected local:N for N processes, the address of a Dask scheduler such as "
+                "tcp://host:8786, or a TOML file for a job queue"
+            )
+        from dragoman.core.work.cluster import ClusterWorkers
+
+        if local:
+            return ClusterWorkers.local(int(local[1]), progress)
+        if _ADDRESS.fullmatch(where):
+            return ClusterWorkers.at(where, patience, progress)
+        return ClusterWorkers.queued(where, progress)
+
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """How many parts are worked on at a time, as things are now."""
+
+    def threads_of(self, jobs: int) -> int:
+        """How many threads each of some long jobs may use."""
+        return 1
+
+    @abstractmethod
+    def map(
+        self, function: Callable[[Item], Found], items: Iterable[Item], *, window: int | None = None
+    ) -> Iterator[Found]:
+        """Yield what a function makes of each item, in order, as it becomes known.
+
+        At most `window` items are under way or wait to be taken, by default some more than there are workers. The
+        function is one of a module, or an object whose class is; both must be ready to be pickled.
+        """
+
+    @abstractmethod
+    def run_all(self, jobs: Mapping[Name, Job], watch: Watch, *, threads: int = 1) -> dict[Name, DragomanError]:
+        """Run long jobs, which use so many threads each, in processes of their own; returns what failed, and how.
+
+        `watch` is called about twice a second and whenever a job ends. If this is interrupted, so are the jobs.
+        """
+
+    @abstractmethod
+    def require(self, needs: Sequence[Needed]) -> None:
+        """Refuse workers of another version, or without something that the work needs; each is named."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End those that were started for this."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class ThreadWorkers(Workers):
+    """Threads of this process, and for long jobs processes beside it."""
+
+    remote = False
+
+    def __init__(self, threads: int = 1):
+        self._threads = threads
+
+    @property
+    def count(self) -> int:
+        """The number of threads."""
+        return self._threads
+
+    def threads_of(self, jobs: int) -> int:
+        """An equal share for each of those that run at a time."""
+        return max(1, self._threads // max(1, min(self._threads, jobs)))
+
+    def map(
+        self, function: Callable[[Item], Found], items: Iterable[Item], *, window: int | None = None
+    ) -> Iterator[Found]:
+        """Yield what a function makes of each item, in order."""
+        stream, flying = iter(items), deque[Callable[[], Found]]()
+        pool = ThreadPoolExecutor(self._threads)
+        try:
+            while True:
+                for item in itertools.islice(stream, (window or 2 * self._threads) - len(flying)):
+                    flying.append(pool.submit(function, item).result)
+                if not flying:
+                    return
+                yield flying.popleft()()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def run_all(self, jobs: Mapping[Name, Job], watch: Watch, *, threads: int = 1) -> dict[Name, DragomanError]:
+        """Run jobs in as many processes as there are threads for."""
+        return run_all(jobs, max(1, self._threads // threads), watch)
+
+    def require(self, needs: Sequence[Needed]) -> None:
+        """Refuse nothing: this process has all that there is."""
+
+    def close(self) -> None:
+        """End nothing: threads and processes end with their work."""

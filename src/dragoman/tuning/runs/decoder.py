@@ -1,0 +1,100 @@
+"""Decoding the tuning set under any weights, portion by portion, whoever does it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dragoman.core.hypergraph import Hypergraph
+from dragoman.core.nbest import NBest
+from dragoman.core.progress import Progress
+from dragoman.core.weights import Weights
+from dragoman.forest.prune import prune_to_density
+from dragoman.search.searched import Searched
+from dragoman.search.spread import Portion, Spread
+from dragoman.search.translator import Translator
+from dragoman.tuning.problems.evidence import Decoded, Decoding
+from dragoman.tuning.problems.hypergraph_evidence import DecodedGraphs
+from dragoman.tuning.problems.mixture_evidence import DecodedMixtures
+from dragoman.tuning.problems.nbest_evidence import DecodedLists
+
+
+@dataclass(frozen=True)
+class DecodeLists:
+    """Makes lists of so many hypotheses of a portion; with `pairs`, such that know the pairs of mixed tables."""
+
+    size: int
+    distinct: bool
+    pairs: bool
+
+    def __call__(self, translator: Translator, portion: Portion, progress: Progress) -> list[NBest]:
+        """Search a portion."""
+        parts = translator.searched(portion.lines, forests=True)
+        return [
+            part.pair_lists(self.size) if self.pairs else part.nbest(self.size, distinct=self.distinct)
+            for part in parts
+        ]
+
+
+@dataclass(frozen=True)
+class DecodeGraphs:
+    """Makes pruned hypergraphs of a portion; one without edges where a target was not reached."""
+
+    density: float
+
+    def __call__(self, translator: Translator, portion: Portion, progress: Progress) -> list[Hypergraph]:
+        """Search a portion."""
+        parts = translator.searched(portion.lines, forests=True, targets=portion.targets)
+        return [graph for part in parts for graph in self._pruned(part)]
+
+    def _pruned(self, part: Searched) -> list[Hypergraph]:
+        graphs = [part.hypergraph(i) for i in range(len(part))]
+        return [prune_to_density(graph, self.density) if graph.edges else graph for graph in graphs]
+
+
+class Decoder:
+    """Decodes the tuning set under any weights, and on request its references by force."""
+
+    def __init__(
+        self,
+        spread: Spread,
+        lines: Sequence[str],
+        targets: Sequence[Sequence[str]],
+        decoding: Decoding,
+        *,
+        pairs: bool = False,
+    ):
+        self._spread, self._lines, self._targets, self._decoding = spread, lines, targets, decoding
+        self._pairs = pairs
+
+    def __call__(self, weights: Weights, progress: Progress) -> Decoded:
+        """Return what there is to choose from."""
+        translator = self._spread.translator.reweighted(weights)
+        translator.refuse_global_features()
+        spread = replace(self._spread, translator=translator, progress=progress)
+        if self._decoding.evidence != "nbest":
+            graphs = self._graphs(spread, None, "translating the tuning set")
+            return DecodedGraphs(
+                graphs, [self._graphs(spread, row, "deriving the references") for row in self._targets]
+            )
+        # One string has many derivations by rules: lists of these would show a tuner few translations.
+        usual = "strings" if translator.model.kind == "chart" else "derivations"
+        distinct = (self._decoding.hypotheses or usual) == "strings"
+        lists: list[NBest] = []
+        with progress.stage("translating the tuning set") as share:
+            for parts in spread.map(
+                DecodeLists(self._decoding.nbest, distinct, self._pairs), spread.portions(self._lines)
+            ):
+                lists += parts
+                share(sum(map(len, lists)) / len(self._lines))
+        joined = NBest.concatenate(lists)
+        return DecodedMixtures.of(joined, translator.model, weights) if self._pairs else DecodedLists(joined)
+
+    def _graphs(self, spread: Spread, targets: Sequence[str] | None, stage: str) -> list[Hypergraph]:
+        assert self._decoding.density is not None
+        graphs: list[Hypergraph] = []
+        with spread.progress.stage(stage) as share:
+            for found in spread.map(DecodeGraphs(self._decoding.density), spread.portions(self._lines, targets)):
+                graphs += found
+                share(len(graphs) / len(self._lines))
+        return graphs

@@ -1,0 +1,152 @@
+"""Commands on a cluster: the same bytes as with threads, though a worker is killed in the middle of each."""
+
+import json
+import os
+import signal
+import time
+
+import dask
+import pytest
+
+from dragoman.core.work.cluster import ClusterWorkers
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    # Workers that are forks begin again sooner when they were killed.
+    with (
+        dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),
+        ClusterWorkers.local(2) as workers,
+    ):
+        yield workers._cluster
+
+
+@pytest.fixture
+def address(cluster, monkeypatch):
+    """Where the workers are, one of whom is killed as soon as there is much to do."""
+    given, killed = [], []
+    submit = ClusterWorkers._submit
+
+    def submit_and_kill(self, function, *arguments):
+        given.append(function)
+        future = submit(self, function, *arguments)
+        if len(given) == 2:
+            running = cluster.scheduler.workers
+            while not (pids := [n.pid for n in cluster.workers.values() if n.pid and n.worker_address in running]):
+                time.sleep(0.01)
+            os.kill(pids[0], signal.SIGKILL)
+            killed.append(pids[0])
+        return future
+
+    monkeypatch.setattr(ClusterWorkers, "_submit", submit_and_kill)
+    yield cluster.scheduler_address
+    assert killed
+
+
+@pytest.fixture
+def text(toy, tmp_path):
+    """Sentences, some words of which nobody knows."""
+    toy.write(tmp_path, dev=slice(20), test=slice(20, 60))
+    path = tmp_path / "test.s"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    path.write_text("".join(f"{line} new{i % 7}\n" for i, line in enumerate(lines)), encoding="utf-8")
+    return path
+
+
+def content(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--details", "details", "--nbest", 5, "--nbest-out", "nbest", "--hypergraphs", "graphs"],
+        ["--decision", "mbr", "--nbest-size", 20],
+        ["--decision", "mbr", "--evidence", "samples", "--sampling-option", "samples=20"],
+        ["--anneal", "--annealing-option", "scans=5"],
+        ["--force", "test.t"],
+    ],
+    ids=lambda options: options[0].removeprefix("--"),
+)
+def test_translations_are_those_of_threads(dragoman, model, text, address, tmp_path, monkeypatch, options):
+    monkeypatch.chdir(tmp_path)
+    command = ["translate", "--model", model, "--prepared", text, *options]
+    first = dragoman(*command, "--threads", 2)
+    assert first.code == 0
+    expected = content(tmp_path)
+    second = dragoman(*command, "--cluster", address)
+    assert (second.code, second.out, second.err) == (0, first.out, first.err)
+    assert content(tmp_path) == expected
+
+
+def test_samples_are_those_of_threads(dragoman, model, text, address, tmp_path):
+    command = ["sample", "--model", model, "--prepared", "--source", text, "--samples", 20]
+    assert dragoman(*command, "--threads", 2, "--out", tmp_path / "threads").code == 0
+    assert dragoman(*command, "--cluster", address, "--out", tmp_path / "cluster").code == 0
+    assert (tmp_path / "threads").read_bytes() == (tmp_path / "cluster").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["mert", "--method-option", "restarts=5", "--iterations", 2, "--nbest", 20],
+        ["mert", "--method-option", "restarts=2", "--iterations", 1, "--evidence", "hypergraph"],
+        ["mira-online", "--method-option", "passes=1", "--method-option", "workers=3"],
+        ["risk-sentence", "--method-option", "updates=2", "--method-option", "samples=20"],
+        ["samplerank", "--method-option", "epochs=1", "--method-option", "chains=3", "--method-option", "samples=5"],
+    ],
+    ids=lambda options: f"{options[0]}-{options[-1]}",
+)
+def test_tuning_runs_are_those_of_threads(dragoman, model, text, address, tmp_path, monkeypatch, options):
+    monkeypatch.chdir(tmp_path)
+    command = ["tune", "--model", model, "--prepared", "--source", "test.s", "--reference", "test.t", "--method"]
+    assert dragoman(*command, *options, "--threads", 2, "--out", "one").code == 0
+    result = dragoman(*command, *options, "--cluster", address, "--out", "two")
+    assert result.code == 0, result.err
+    assert without_times(tmp_path / "one") == without_times(tmp_path / "two")
+
+
+PLAN = """
+model = "{model}"
+source = "dev.s"
+reference = "dev.t"
+metrics = ["bleu"]
+seeds = [3, 8]
+prepared = true
+loop.iterations = 1
+decoding.nbest = 10
+method = [{{ name = "mert", options = {{ restarts = 1 }} }}]
+test = [{{ name = "test", source = "test.s", reference = "test.t" }}]
+"""
+
+
+def test_experiments_are_those_of_processes(dragoman, model, text, address, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plan.toml").write_text(PLAN.format(model=model), encoding="utf-8")
+    assert dragoman("experiment", "plan.toml", "--out", "one", "--threads", 2).code == 0
+    result = dragoman("experiment", "plan.toml", "--out", "two", "--cluster", address)
+    assert result.code == 0
+    one, two = (without_times(tmp_path / name) for name in ("one", "two"))
+    assert one == two
+
+
+def without_times(folder):
+    """What an experiment leaves, but for what says how long it took."""
+    found = {name: data for name, data in content(folder).items() if not name.endswith((".html", ".csv"))}
+    for name in [name for name in found if name.endswith("events.jsonl")]:
+        found[name] = [{**json.loads(line), "seconds": None} for line in found[name].splitlines()]
+    return found
+
+
+def test_a_cluster_that_cannot_do_the_work_is_refused(dragoman, model, tmp_path):
+    command = ["translate", "--model", model]
+    found = dragoman(*command, "--cluster", "tcp://127.0.0.1:1", "--cluster-wait", 0.5)
+    assert found.code == 1
+    assert found.error.startswith("nobody answers at tcp://127.0.0.1:1 within 0.5 seconds; expected")
+    assert dragoman(*command, "--cluster", "host").code == 2
+    found = dragoman(*command, "--cluster", "local:2", "--threads", 2)
+    assert (found.code, found.error) == (2, "--threads are those of this process; expected that or --cluster")
+    assert dragoman(*command, "--send-model").error == "--send-model goes with --cluster"
+    (tmp_path / "queue.toml").write_text('queue = "slurm"\ncors = 1\n')
+    found = dragoman(*command, "--cluster", tmp_path / "queue.toml")
+    assert found.error.startswith(f"{tmp_path / 'queue.toml'}: has a key 'cors'; expected only queue, cores")
