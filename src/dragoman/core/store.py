@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +24,64 @@ def save_arrays(folder: Path, arrays: Mapping[str, NDArray[np.generic]]) -> None
         array = np.ascontiguousarray(array)
         # The bytes of np.save, which does not say why it failed when a disk is full.
         with (folder / f"{name}.npy").open("wb") as stream:
-            np.lib.format.write_array_header_1_0(stream, np.lib.format.header_data_from_array_1_0(array))
-            stream.write(array.data)
+            if (file := _mapped_file(array)) is None:
+                np.lib.format.write_array_header_1_0(stream, np.lib.format.header_data_from_array_1_0(array))
+                stream.write(array.data)
+            else:  # without the pages of the old file becoming memory of ours
+                with file.open("rb") as old:
+                    shutil.copyfileobj(old, stream, 1 << 22)
+
+
+def _mapped_file(array: NDArray[np.generic]) -> Path | None:
+    """The `.npy` file that this array is all of, if it is a mapped one that is still there."""
+    whole = array.base
+    if not isinstance(whole, np.memmap) or whole.filename is None or whole.nbytes != array.nbytes:
+        return None
+    try:
+        same = load_array(Path(whole.filename))
+    except DataError:
+        return None
+    return Path(whole.filename) if (same.shape, same.dtype) == (array.shape, array.dtype) else None
+
+
+class ArrayWriter:
+    """Writes an array of rows piece by piece: the file is that of `save_arrays`."""
+
+    def __init__(self, path: Path, dtype: type[np.generic], *columns: int):
+        self._dtype, self._columns, self._rows = np.dtype(dtype), columns, 0
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._stream: BinaryIO = path.open("wb")
+        self._write_header()
+
+    def _write_header(self) -> None:
+        # NumPy leaves room for any number of rows, so that the header can be written again when it is known.
+        nothing = np.empty((0, *self._columns), self._dtype)
+        header = np.lib.format.header_data_from_array_1_0(nothing) | {"shape": (self._rows, *self._columns)}
+        np.lib.format.write_array_header_1_0(self._stream, header)
+
+    def write(self, rows: NDArray[np.generic]) -> None:
+        """Add rows at the end."""
+        self._stream.write(np.ascontiguousarray(rows, self._dtype).data)
+        self._rows += len(rows)
+
+    def finish(self) -> None:
+        """Write how many rows there are, and close the file; nothing happens the second time."""
+        if self._stream.closed:
+            return
+        with self._stream:
+            self._stream.seek(0)
+            self._write_header()
+
+
+def read_rows(path: Path, first: int = 0, last: int | None = None) -> NDArray[np.generic]:
+    """Read some rows of an array into memory, by default all."""
+    whole = load_array(path)
+    last = len(whole) if last is None else last
+    row = math.prod(whole.shape[1:]) * whole.dtype.itemsize
+    with path.open("rb") as stream:
+        stream.seek(path.stat().st_size - (len(whole) - first) * row)
+        values = np.fromfile(stream, whole.dtype, (last - first) * math.prod(whole.shape[1:]))
+    return values.reshape(last - first, *whole.shape[1:])
 
 
 def load_array(path: Path) -> NDArray[np.generic]:

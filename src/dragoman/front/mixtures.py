@@ -19,7 +19,7 @@ from dragoman.training.align import ALIGNERS
 from dragoman.training.clean import Cleaning
 from dragoman.training.lm.kneser_ney import KneserNey
 from dragoman.training.mix import Mixing, TuningText, mix as mix_models
-from dragoman.training.pipeline import PhraseModel
+from dragoman.training.phrases import PhraseModel
 from dragoman.training.prepare import Preparation, prepare
 
 

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
 from dragoman.core.corpus import Bitext, Corpus
-from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import PathLike
 from dragoman.core.links import Links
-from dragoman.core.options import Options, option
-from dragoman.core.phrases import PhrasePairs
+from dragoman.core.options import Options
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import BOS, EOS
 from dragoman.core.weights import Weights
+from dragoman.core.workspace import Workspace
 from dragoman.formats.arpa import read_arpa
 from dragoman.formats.pharaoh import read_links
 from dragoman.model.bundle import Model
@@ -28,35 +26,14 @@ from dragoman.model.language_model import LanguageModel
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.model.settings import Settings
 from dragoman.text.casing import Casing
-from dragoman.training import prune
 from dragoman.training.align.base import Aligner
 from dragoman.training.align.diagonal import Diagonal
 from dragoman.training.clean import Cleaning, clean
-from dragoman.training.extract import extract_phrases
-from dragoman.training.lexical import lexical_tables
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
-from dragoman.training.reorder import score_reordering
+from dragoman.training.phrase_merge import merged_table
+from dragoman.training.phrases import PhraseModel, phrase_pairs, phrase_parts
 from dragoman.training.rules.model import RuleModel, corpus_grammar, grammar
-from dragoman.training.score import score_phrases
-from dragoman.training.symmetrise import Method as Symmetrisation, symmetrise
-
-
-@dataclass(frozen=True)
-class PhraseModel(Options):
-    """From words to a phrase table."""
-
-    symmetrisation: Symmetrisation = option("grow-diag-final-and", "how the two alignment directions are combined")
-    max_phrase_length: int = option(7, "longest phrase, in words, on either side", minimum=1, maximum=255)
-    smoothing: Literal["none", "good-turing", "kneser-ney"] = option("none", "of the relative frequencies")
-    reordering: bool = option(True, "train a lexicalised reordering model (msd-bidirectional-fe)")
-    prune_limit: int = option(0, "keep so many targets a source phrase, best p(e|f) first; 0 keeps all", minimum=0)
-    prune_significance: str | None = option(None, "drop pairs whose -log p-value is below: a+e, a-e or a number")
-    prune_score: float = option(0.0, "drop pairs with p(e|f) below", minimum=0, maximum=1)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.prune_significance is not None:
-            prune.significance_threshold(self.prune_significance)
+from dragoman.training.symmetrise import symmetrise
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +60,7 @@ def train(
     arpas: Sequence[PathLike] = (),
     settings: Settings = Settings(),
     casing: Casing | None = None,
+    workspace: Workspace | None = None,
     threads: int = 1,
     progress: Progress = SILENT,
 ) -> Trained:
@@ -92,9 +70,10 @@ def train(
     from the target side and `lm_texts`; `arpas` are finished ones that take its place. `settings` and `casing` say how
     the text was prepared. With a `rule_model` the model is hierarchical: its rules take the place of the phrase table,
     or stand beside its phrases, which become a second grammar (`with_phrases`); `on_demand` keeps the aligned text in
-    the model, and no rules.
+    the model, and no rules. A `workspace` with limited memory has what does not fit on disk, parts of the model too: it
+    must stay open until the model is saved.
     """
-    whole = bitext
+    whole, workspace = bitext, workspace or Workspace()
     # What can be wrong with files comes to light before the work begins.
     finished = [LanguageModel.from_ngrams(read_arpa(path, progress=progress)) for path in arpas]
     links = None if alignment is None else read_links(alignment, bitext)
@@ -118,11 +97,14 @@ def train(
             grammars["tm"] = grammar(bitext, links, rule_model, threads=threads, progress=progress)
     if rule_model is None or with_phrases:
         used["phrase_model"] = phrase_model
-        pairs = phrase_pairs(bitext, links, phrase_model, threads=threads, progress=progress)
-        with progress.stage("indexing the phrase table"):
-            if rule_model is None:
-                tables["tm"] = PhraseTable.from_pairs(pairs)
-            else:
+        if rule_model is None:
+            found = phrase_parts(bitext, links, phrase_model, workspace=workspace, threads=threads, progress=progress)
+            with progress.stage("indexing the phrase table"):
+                tables["tm"] = merged_table(found, workspace)
+            del found
+        else:
+            pairs = phrase_pairs(bitext, links, phrase_model, threads=threads, progress=progress)
+            with progress.stage("indexing the phrase table"):
                 grammars["phrases"] = Grammar.from_pairs(pairs)
     if not finished:
         with progress.stage("putting the language model's text together"):
@@ -165,34 +147,6 @@ def _untuned(
         return initial_chart_weights({name: grammar.score_names for name, grammar in grammars.items()}, language_models)
     reorderings = sorted({name for table in tables.values() for name in table.log_reordering})
     return initial_weights({name: table.score_names for name, table in tables.items()}, reorderings, language_models)
-
-
-def phrase_pairs(
-    bitext: Bitext, links: Links, options: PhraseModel, *, threads: int = 1, progress: Progress = SILENT
-) -> PhrasePairs:
-    """Extract, score and prune the phrase pairs of an aligned text, with their reordering scores."""
-    with progress.stage("counting linked words"):
-        lexical = lexical_tables(bitext, links)
-    instances = extract_phrases(bitext, links, max_length=options.max_phrase_length, threads=threads, progress=progress)
-    scored = score_phrases(
-        instances, bitext, links, lexical, smoothing=options.smoothing, threads=threads, progress=progress
-    )
-    pairs = scored.pairs
-    if not len(pairs):
-        raise DataError("no phrase pair could be extracted", expected="a parallel text with some word links")
-    if options.reordering:
-        with progress.stage("scoring reordering"):
-            pairs = replace(pairs, reordering={"lr": score_reordering(instances, scored)})
-    if options.prune_score:
-        pairs = prune.minimum_score(pairs, "fwd", options.prune_score)
-    if options.prune_significance is not None:
-        threshold = prune.significance_threshold(options.prune_significance)
-        pairs = prune.significance(pairs, bitext, threshold, threads=threads, progress=progress)
-    if options.prune_limit:
-        pairs = prune.table_limit(pairs, options.prune_limit)
-    if not len(pairs):
-        raise UsageError("pruning left no phrase pair; prune less")
-    return pairs
 
 
 def language_model_text(parts: Sequence[Corpus]) -> Corpus:

@@ -16,7 +16,8 @@ from dragoman.training import pipeline, prepare as preparation, score
 from dragoman.training.align.hmm import Hmm
 from dragoman.training.clean import Cleaning
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
-from dragoman.training.pipeline import PhraseModel, phrase_pairs, train
+from dragoman.training.phrases import PhraseModel, phrase_pairs
+from dragoman.training.pipeline import train
 from dragoman.training.prepare import Preparation, prepare
 from dragoman.training.rules import model as rule_training
 from dragoman.training.rules.model import RuleModel, rules
