@@ -35,13 +35,22 @@ def save_arrays(folder: Path, arrays: Mapping[str, NDArray[np.generic]]) -> None
 def _mapped_file(array: NDArray[np.generic]) -> Path | None:
     """The `.npy` file that this array is all of, if it is a mapped one that is still there."""
     whole = array.base
-    if not isinstance(whole, np.memmap) or whole.filename is None or whole.nbytes != array.nbytes:
+    if (
+        not isinstance(whole, np.memmap)
+        or whole.filename is None
+        or (whole.shape, whole.dtype) != (array.shape, array.dtype)
+    ):
         return None
+    file = Path(whole.filename)
     try:
-        same = load_array(Path(whole.filename))
-    except DataError:
+        return file if getattr(whole, "origin", None) == _origin(file.stat()) else None
+    except OSError:
         return None
-    return Path(whole.filename) if (same.shape, same.dtype) == (array.shape, array.dtype) else None
+
+
+def _origin(status: os.stat_result) -> tuple[int, ...]:
+    """What tells a file from one that took its name later."""
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 class ArrayWriter:
@@ -102,8 +111,10 @@ def load_array(path: Path) -> NDArray[np.generic]:
                 raise DataError(f"has {found} bytes", path=path, expected=f"{offset + size}, as its header says")
             if size == 0:
                 return np.empty(shape, dtype)
+            mapped = np.memmap(stream, dtype, "r", offset, shape)
+            mapped.origin = _origin(os.fstat(stream.fileno()))  # type: ignore[attr-defined]
             # A plain view: every slice of a memmap object costs microseconds.
-            return np.asarray(np.memmap(stream, dtype, "r", offset, shape))
+            return np.asarray(mapped)
     except DataError:
         raise
     except OSError as error:

@@ -349,8 +349,8 @@ def train(
     language model (`order`, ...); `options` are those of text preparation, cleaning and the phrase table, see the
     reference of `dragoman train`. A `hierarchical` model has rules with holes in place of phrases, or beside them
     (`with_phrases`), or the aligned text that they are looked up in (`on_demand`); `rules` are their options
-    (`max_span`, ...). `memory` is how much training may take, in bytes or as "4G", by default half of what is free; what
-    does not fit waits in files in the folder `temporary`, and the model is the same. `example.py` beside this file
+    (`max_span`, ...). `memory` is how much training may take, in bytes or as "4G", by default half of what is free;
+    what does not fit waits in files in the folder `temporary`, and the model is the same. `example.py` beside this file
     trains a model by this function.
     """
     if (with_phrases or on_demand or rules) and not hierarchical:
