@@ -57,6 +57,7 @@ class Runs:
         self._held_rows = 0
         self._bounds: list[NDArray[np.int64]] = []  # of the buckets of each run, among all rows that were written
         self._writers: dict[str, ArrayWriter] = {}
+        self._finished = False
         self.rows = 0
 
     def add(self, columns: Arrays) -> None:
@@ -133,6 +134,9 @@ class Runs:
         return {name: np.concatenate([block[name] for block in held]) for name in held[0]}
 
     def _finish(self) -> None:
+        if self._finished:
+            return
+        self._finished = True
         with self._workspace.writing():
             for writer in self._writers.values():
                 writer.finish()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import math
 import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,32 +54,37 @@ def _origin(status: os.stat_result) -> tuple[int, ...]:
 
 
 class ArrayWriter:
-    """Writes an array of rows piece by piece: the file is that of `save_arrays`."""
+    """Writes an array of rows piece by piece: the file is that of `save_arrays`.
+
+    It is open only while something is written, so that nothing is left to write when the disk is full.
+    """
 
     def __init__(self, path: Path, dtype: type[np.generic], *columns: int):
-        self._dtype, self._columns, self._rows = np.dtype(dtype), columns, 0
+        self._path, self._dtype, self._columns, self._rows = path, np.dtype(dtype), columns, 0
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._stream: BinaryIO = path.open("wb")
-        self._write_header()
+        with path.open("wb") as stream:
+            stream.write(self._header())
 
-    def _write_header(self) -> None:
+    def _header(self) -> bytes:
         # NumPy leaves room for any number of rows, so that the header can be written again when it is known.
         nothing = np.empty((0, *self._columns), self._dtype)
-        header = np.lib.format.header_data_from_array_1_0(nothing) | {"shape": (self._rows, *self._columns)}
-        np.lib.format.write_array_header_1_0(self._stream, header)
+        header, stream = np.lib.format.header_data_from_array_1_0(nothing), io.BytesIO()
+        np.lib.format.write_array_header_1_0(stream, header | {"shape": (self._rows, *self._columns)})
+        return stream.getvalue()
 
     def write(self, rows: NDArray[np.generic]) -> None:
         """Add rows at the end."""
-        self._stream.write(np.ascontiguousarray(rows, self._dtype).data)
+        with self._path.open("ab") as stream:
+            stream.write(np.ascontiguousarray(rows, self._dtype).data)
         self._rows += len(rows)
 
     def finish(self) -> None:
-        """Write how many rows there are, and close the file; nothing happens the second time."""
-        if self._stream.closed:
-            return
-        with self._stream:
-            self._stream.seek(0)
-            self._write_header()
+        """Write how many rows there are."""
+        descriptor = os.open(self._path, os.O_WRONLY)
+        try:
+            os.write(descriptor, self._header())
+        finally:
+            os.close(descriptor)
 
 
 def read_rows(path: Path, first: int = 0, last: int | None = None) -> NDArray[np.generic]:

@@ -38,6 +38,9 @@ from dragoman.training.symmetrise import Method as Symmetrisation
 #: What the work on an instance takes, in bytes.
 _INSTANCE = 220
 
+#: The temporary files of a text in phrases of up to seven words, for each word of either side, in bytes.
+_TEMPORARY = 300
+
 #: Words of both sides that phrases are extracted from together, if there is memory for their instances; and about how
 #: many instances a word gives.
 _WORDS_AT_ONCE, _INSTANCES_PER_WORD = 1 << 22, 2
@@ -73,6 +76,13 @@ class PhraseParts:
     parts: list[Kept]
     targets: list[Kept]
     instances: int
+
+
+def check_disk(bitext: Bitext, workspace: Workspace) -> None:
+    """Refuse a text whose phrase pairs will need more temporary space than there is."""
+    words = bitext.source.words + bitext.target.words
+    if words * _INSTANCES_PER_WORD * _INSTANCE > workspace.room():
+        workspace.check_disk(words * _TEMPORARY)
 
 
 def phrase_pairs(

@@ -31,7 +31,7 @@ from dragoman.training.align.diagonal import Diagonal
 from dragoman.training.clean import Cleaning, clean
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
 from dragoman.training.phrase_merge import merged_table
-from dragoman.training.phrases import PhraseModel, phrase_pairs, phrase_parts
+from dragoman.training.phrases import PhraseModel, check_disk, phrase_pairs, phrase_parts
 from dragoman.training.rules.model import RuleModel, corpus_grammar, grammar
 from dragoman.training.symmetrise import symmetrise
 
@@ -74,7 +74,9 @@ def train(
     must stay open until the model is saved.
     """
     whole, workspace = bitext, workspace or Workspace()
-    # What can be wrong with files comes to light before the work begins.
+    # What can be wrong with files and disks comes to light before the work begins.
+    if rule_model is None:
+        check_disk(bitext, workspace)
     finished = [LanguageModel.from_ngrams(read_arpa(path, progress=progress)) for path in arpas]
     links = None if alignment is None else read_links(alignment, bitext)
     cleaned = clean(bitext, cleaning, progress)
