@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.store import Arrays, ArrayWriter, load_array, read_rows, save_arrays
+from dragoman.core.store import ArrayReader, Arrays, ArrayWriter, load_array, save_arrays
 from dragoman.core.workspace import Workspace
 
 #: Partitions are made of so many parts, so that one that is too large is rare.
@@ -57,7 +57,7 @@ class Runs:
         self._held_rows = 0
         self._bounds: list[NDArray[np.int64]] = []  # of the buckets of each run, among all rows that were written
         self._writers: dict[str, ArrayWriter] = {}
-        self._finished = False
+        self._readers: dict[str, ArrayReader] = {}
         self.rows = 0
 
     def add(self, columns: Arrays) -> None:
@@ -112,8 +112,9 @@ class Runs:
         """Read the rows of some buckets."""
         self._finish()
         places = [(int(bounds[first]), int(bounds[last])) for bounds in self._bounds]
-        files = {name: self._file(name) for name in self._writers}
-        rows = {name: np.concatenate([read_rows(file, *place) for place in places]) for name, file in files.items()}
+        rows: Arrays = {
+            name: np.concatenate([reader.rows(*place) for place in places]) for name, reader in self._readers.items()
+        }
         if self._order is None:
             return rows
         order = np.argsort(rows[self._order], kind="stable")
@@ -134,12 +135,12 @@ class Runs:
         return {name: np.concatenate([block[name] for block in held]) for name in held[0]}
 
     def _finish(self) -> None:
-        if self._finished:
+        if self._readers:
             return
-        self._finished = True
         with self._workspace.writing():
             for writer in self._writers.values():
                 writer.finish()
+        self._readers = {name: ArrayReader(self._file(name)) for name in self._writers}
 
     def _file(self, name: str) -> Path:
         return self._workspace.folder / f"{self._name}.{name}.npy"
@@ -152,22 +153,23 @@ class Kept:
         self._folder = workspace.folder / name
         with workspace.writing():
             save_arrays(self._folder, arrays)
+        self._readers = {name: ArrayReader(self._folder / f"{name}.npy") for name in arrays}
 
     def names(self) -> list[str]:
         """What the arrays are called."""
-        return sorted(path.stem for path in self._folder.glob("*.npy"))
+        return sorted(self._readers)
 
     def load(self) -> Arrays:
         """Bring all arrays back into memory."""
         return {name: self.load_one(name) for name in self.names()}
 
-    def load_one(self, name: str) -> NDArray[np.generic]:
+    def load_one(self, name: str) -> NDArray[Any]:
         """Bring one array back."""
-        return read_rows(self._folder / f"{name}.npy")
+        return self._readers[name].rows()
 
     def rows(self, name: str, first: int, last: int) -> NDArray[Any]:
         """Bring some rows of one array back."""
-        return read_rows(self._folder / f"{name}.npy", first, last)
+        return self._readers[name].rows(first, last)
 
     def map(self, name: str) -> NDArray[Any]:
         """One array without bringing it into memory."""

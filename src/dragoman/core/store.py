@@ -8,6 +8,7 @@ import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,15 +88,23 @@ class ArrayWriter:
             os.close(descriptor)
 
 
-def read_rows(path: Path, first: int = 0, last: int | None = None) -> NDArray[np.generic]:
-    """Read some rows of an array into memory, by default all."""
-    whole = load_array(path)
-    last = len(whole) if last is None else last
-    row = math.prod(whole.shape[1:]) * whole.dtype.itemsize
-    with path.open("rb") as stream:
-        stream.seek(path.stat().st_size - (len(whole) - first) * row)
-        values = np.fromfile(stream, whole.dtype, (last - first) * math.prod(whole.shape[1:]))
-    return values.reshape(last - first, *whole.shape[1:])
+class ArrayReader:
+    """Reads rows of an array on disk into memory; what it looks like is read once."""
+
+    def __init__(self, path: Path):
+        whole = load_array(path)
+        self._path, self._dtype, self._columns, self._rows = path, whole.dtype, whole.shape[1:], len(whole)
+        self._row = math.prod(self._columns)
+        self._begin = path.stat().st_size - whole.nbytes
+
+    def rows(self, first: int = 0, last: int | None = None) -> NDArray[Any]:
+        """Read the rows from `first` to before `last`, by default all."""
+        number = (self._rows if last is None else last) - first
+        if number <= 0:
+            return np.empty((0, *self._columns), self._dtype)
+        with self._path.open("rb") as stream:
+            stream.seek(self._begin + first * self._row * self._dtype.itemsize)
+            return np.fromfile(stream, self._dtype, number * self._row).reshape(number, *self._columns)
 
 
 def load_array(path: Path) -> NDArray[np.generic]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from dragoman.core.errors import DataError
-from dragoman.core.store import ArrayWriter, load_array, load_arrays, read_rows, save_arrays
+from dragoman.core.store import ArrayReader, ArrayWriter, load_array, load_arrays, save_arrays
 
 ARRAYS = {
     "ids": np.arange(12, dtype=np.int32).reshape(3, 4),
@@ -98,9 +98,9 @@ def test_an_array_written_piece_by_piece_is_that_written_at_once(tmp_path):
         writer.finish()
         writer.finish()
         assert (tmp_path / "pieces.npy").read_bytes() == (tmp_path / f"{name}.npy").read_bytes()
-        assert np.array_equal(read_rows(tmp_path / "pieces.npy"), array)
+        assert np.array_equal(ArrayReader(tmp_path / "pieces.npy").rows(), array)
         last = len(array)
-        assert np.array_equal(read_rows(tmp_path / "pieces.npy", last // 2, last), array[last // 2 :])
+        assert np.array_equal(ArrayReader(tmp_path / "pieces.npy").rows(last // 2, last), array[last // 2 :])
 
 
 def test_mapped_arrays_are_copied_as_files_and_parts_of_them_as_arrays(tmp_path):
