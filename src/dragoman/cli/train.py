@@ -20,6 +20,7 @@ from dragoman.model.settings import Settings
 from dragoman.text.preparation import DEFAULT_LANGUAGE
 from dragoman.text.tokenise import Tokeniser, tokenise_lines
 from dragoman.training.align import ALIGNERS
+from dragoman.training.checkpoint import Checkpoint
 from dragoman.training.clean import Cleaning
 from dragoman.training.lm.kneser_ney import KneserNey
 from dragoman.training.phrases import PhraseModel
@@ -87,7 +88,8 @@ def register(app: typer.Typer) -> None:
 
         Tokenises and lower-cases, cleans, aligns words in both directions, extracts and scores phrase pairs with
         lexicalised reordering, or rules, and estimates a language model. The folder appears only when all is done. The
-        model is the same whatever the memory: phrase pairs that do not fit wait in temporary files.
+        model is the same whatever the memory: phrase pairs that do not fit wait in temporary files. If training is
+        killed, the same command goes on with the last stage that was whole.
         """
         if (with_phrases or on_demand) and not hierarchical:
             raise UsageError("--with-phrases and --on-demand are for hierarchical models; expected --hierarchical too")
@@ -96,7 +98,7 @@ def register(app: typer.Typer) -> None:
         progress = live_progress()
         chosen = options_from(ALIGNERS.get(aligner), aligner_option or [])
         limit = free_memory() // 2 if memory is None else memory_size(memory)
-        with Workspace(limit, temporary) as workspace:
+        with Workspace(limit, temporary) as workspace, Checkpoint(out) as checkpoint:
             progress.note(f"memory: {shown_size(limit)}")
             text = prepare(source, target, preparation, threads=workers, progress=progress)
             model = train_model(
@@ -114,6 +116,7 @@ def register(app: typer.Typer) -> None:
                 settings=text.settings,
                 casing=text.casing,
                 workspace=workspace,
+                checkpoint=checkpoint,
                 threads=workers,
                 progress=progress,
             ).model

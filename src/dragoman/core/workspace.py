@@ -106,10 +106,8 @@ class Workspace:
     def folder(self) -> Path:
         """The temporary folder."""
         if self._folder is None:
-            owner = f"{_PREFIX}{socket.gethostname()}-"
             try:
-                _clear_leftovers(self._parent, owner)
-                self._folder = Path(tempfile.mkdtemp(prefix=f"{owner}{os.getpid()}-", dir=self._parent))
+                self._folder = Path(tempfile.mkdtemp(prefix=f"{_owner()}{os.getpid()}-", dir=self._parent))
             except OSError as error:
                 raise write_error(self._parent, error) from None
         return self._folder
@@ -136,6 +134,8 @@ class Workspace:
             raise write_error(self._parent, error) from None
 
     def __enter__(self) -> Self:
+        with contextlib.suppress(OSError):
+            _clear_leftovers(self._parent, _owner())
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
                 if signal.getsignal(number) is signal.SIG_DFL:  # which would leave the folder behind
@@ -154,6 +154,11 @@ class Workspace:
             self._folder = None
         while self._signals:
             signal.signal(self._signals.popitem()[0], signal.SIG_DFL)
+
+
+def _owner() -> str:
+    """What the folders of this machine begin with: those of another one may lie on the same disk."""
+    return f"{_PREFIX}{socket.gethostname()}-"
 
 
 def _leave(number: int, frame: types.FrameType | None) -> None:

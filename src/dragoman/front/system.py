@@ -34,6 +34,7 @@ from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.translation import Translation
 from dragoman.search.translator import Translator
 from dragoman.training.align import ALIGNERS
+from dragoman.training.checkpoint import Checkpoint
 from dragoman.training.clean import Cleaning
 from dragoman.training.lm.kneser_ney import KneserNey
 from dragoman.training.phrases import PhraseModel
@@ -360,7 +361,7 @@ def train(
     watcher, workers = watcher_of(progress), threads or available_cores()
     limit = free_memory() // 2 if memory is None else memory_size(memory)
     prepared = prepare(source, target, Preparation.from_dict(text), threads=workers, progress=watcher)
-    with Workspace(limit, temporary) as workspace:
+    with Workspace(limit, temporary) as workspace, Checkpoint(out) as checkpoint:
         train_model(
             prepared.bitext,
             cleaning=Cleaning.from_dict(cleaning),
@@ -373,6 +374,7 @@ def train(
             settings=prepared.settings,
             casing=prepared.casing,
             workspace=workspace,
+            checkpoint=checkpoint,
             threads=workers,
             progress=watcher,
         ).model.save(out)

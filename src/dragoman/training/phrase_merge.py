@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.errors import DataError
 from dragoman.core.phrases import PHRASE_SCORES, REORDERING_SCORES
-from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
 from dragoman.core.runs import Kept, merged
-from dragoman.core.store import ArrayWriter, load_arrays, save_arrays
+from dragoman.core.store import Arrays, ArrayWriter, load_arrays, save_arrays
 from dragoman.core.workspace import Workspace
 from dragoman.model.log_scores import log_scores
 from dragoman.model.phrase_table import PhraseTable
@@ -29,22 +28,32 @@ _MOST = (1 << 31) - 1
 _BITS = np.array([bin(byte).count("1") for byte in range(256)], np.uint8)
 
 
-def merged_table(found: PhraseParts, workspace: Workspace, *, progress: Progress = SILENT) -> PhraseTable:
+def merged_table(found: PhraseParts, workspace: Workspace) -> PhraseTable:
     """Index phrase pairs, as `PhraseTable.from_pairs` does; if they are in parts, the table is mapped from disk."""
     if found.whole is not None:
         return PhraseTable.from_pairs(found.whole)
     folder = workspace.folder / "table"
+    with workspace.writing():
+        write_table(found, workspace, folder)
+    return mapped_table(load_arrays(folder))
+
+
+def mapped_table(arrays: Arrays) -> PhraseTable:
+    """The table that was written."""
+    return PhraseTable.from_arrays(PHRASE_SCORES, arrays)
+
+
+def write_table(found: PhraseParts, workspace: Workspace, folder: Path) -> None:
+    """Merge the parts into the files of a table."""
     used = _Marks(found.instances)
     for part in found.parts:
         used.add(part.load_one("target_first"))
     used.count()
-    with workspace.writing():
-        _write_targets(folder, found.targets, used, workspace)
-        _write_pairs(folder, found.parts, used, workspace)
-        written: dict[str, Any] = load_arrays(folder)
-        index = kernels.sequence_index(written["sources"], written["source_offsets"])
-        save_arrays(folder, {"index": index})
-    return PhraseTable.from_arrays(PHRASE_SCORES, load_arrays(folder))
+    _write_targets(folder, found.targets, used, workspace)
+    _write_pairs(folder, found.parts, used, workspace)
+    written: dict[str, Any] = load_arrays(folder)
+    index = kernels.sequence_index(written["sources"], written["source_offsets"])
+    save_arrays(folder, {"index": index})
 
 
 def _write_targets(folder: Path, targets: list[Kept], used: _Marks, workspace: Workspace) -> None:

@@ -13,6 +13,8 @@ from dragoman.core.links import Links
 from dragoman.core.options import Options
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.sound import ragged_array
+from dragoman.core.store import Arrays, save_arrays
 from dragoman.core.vocab import BOS, EOS
 from dragoman.core.weights import Weights
 from dragoman.core.workspace import Workspace
@@ -28,9 +30,10 @@ from dragoman.model.settings import Settings
 from dragoman.text.casing import Casing
 from dragoman.training.align.base import Aligner
 from dragoman.training.align.diagonal import Diagonal
+from dragoman.training.checkpoint import Checkpoint, stage_key
 from dragoman.training.clean import Cleaning, clean
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
-from dragoman.training.phrase_merge import merged_table
+from dragoman.training.phrase_merge import mapped_table, merged_table, write_table
 from dragoman.training.phrases import PhraseModel, check_disk, phrase_pairs, phrase_parts
 from dragoman.training.rules.model import RuleModel, corpus_grammar, grammar
 from dragoman.training.symmetrise import symmetrise
@@ -61,6 +64,7 @@ def train(
     settings: Settings = Settings(),
     casing: Casing | None = None,
     workspace: Workspace | None = None,
+    checkpoint: Checkpoint | None = None,
     threads: int = 1,
     progress: Progress = SILENT,
 ) -> Trained:
@@ -71,7 +75,7 @@ def train(
     the text was prepared. With a `rule_model` the model is hierarchical: its rules take the place of the phrase table,
     or stand beside its phrases, which become a second grammar (`with_phrases`); `on_demand` keeps the aligned text in
     the model, and no rules. A `workspace` with limited memory has what does not fit on disk, parts of the model too: it
-    must stay open until the model is saved.
+    must stay open until the model is saved. With a `checkpoint`, a training that was killed goes on with what it made.
     """
     whole, workspace = bitext, workspace or Workspace()
     # What can be wrong with files and disks comes to light before the work begins.
@@ -84,9 +88,7 @@ def train(
     if links is not None:
         links = links.take(cleaned.rows)
     else:
-        directions = aligner.align(bitext, threads=threads, progress=progress)
-        with progress.stage("putting both directions together"):
-            links = symmetrise(directions, phrase_model.symmetrisation, threads=threads)
+        links = _aligned(bitext, aligner, phrase_model, checkpoint, threads, progress)
     used: dict[str, Options] = {}
     tables: dict[str, PhraseTable] = {}
     grammars: dict[str, Grammar | CorpusGrammar] = {}
@@ -100,10 +102,7 @@ def train(
     if rule_model is None or with_phrases:
         used["phrase_model"] = phrase_model
         if rule_model is None:
-            found = phrase_parts(bitext, links, phrase_model, workspace=workspace, threads=threads, progress=progress)
-            with progress.stage("indexing the phrase table"):
-                tables["tm"] = merged_table(found, workspace)
-            del found
+            tables["tm"] = _phrase_table(bitext, links, phrase_model, workspace, checkpoint, threads, progress)
         else:
             pairs = phrase_pairs(bitext, links, phrase_model, threads=threads, progress=progress)
             with progress.stage("indexing the phrase table"):
@@ -138,6 +137,51 @@ def train(
         },
     )
     return Trained(model, bitext, links)
+
+
+def _aligned(
+    bitext: Bitext,
+    aligner: Aligner,
+    options: PhraseModel,
+    checkpoint: Checkpoint | None,
+    threads: int,
+    progress: Progress,
+) -> Links:
+    """Align words in both directions, unless a training that was killed has done so."""
+    key = stage_key(bitext, {"aligner": aligner.name, **aligner.to_dict(), "symmetrise": options.symmetrisation})
+    found = checkpoint.found("links", key) if checkpoint is not None else None
+    if found is not None:
+        progress.note("going on with the word alignment of a training that was killed")
+        return ragged_array(found, "links", "offsets", np.uint32, "links")
+    directions = aligner.align(bitext, threads=threads, progress=progress)
+    with progress.stage("putting both directions together"):
+        links = symmetrise(directions, options.symmetrisation, threads=threads)
+        if checkpoint is not None:
+            arrays: Arrays = {"links": links.values, "offsets": links.offsets}
+            checkpoint.made("links", key, lambda folder: save_arrays(folder, arrays))
+    return links
+
+
+def _phrase_table(
+    bitext: Bitext,
+    links: Links,
+    options: PhraseModel,
+    workspace: Workspace,
+    checkpoint: Checkpoint | None,
+    threads: int,
+    progress: Progress,
+) -> PhraseTable:
+    """Make the phrase table; one that does not fit into memory may have been made by a training that was killed."""
+    key = stage_key(bitext, options.to_dict(), [links.values, links.offsets])
+    made = checkpoint.found("table", key) if checkpoint is not None else None
+    if made is not None:
+        progress.note("going on with the phrase table of a training that was killed")
+        return mapped_table(made)
+    found = phrase_parts(bitext, links, options, workspace=workspace, threads=threads, progress=progress)
+    with progress.stage("indexing the phrase table"):
+        if checkpoint is None or found.whole is not None:
+            return merged_table(found, workspace)
+        return mapped_table(checkpoint.made("table", key, lambda folder: write_table(found, workspace, folder)))
 
 
 def _untuned(
