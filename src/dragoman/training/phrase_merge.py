@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.errors import DataError
 from dragoman.core.phrases import PHRASE_SCORES, REORDERING_SCORES
+from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
 from dragoman.core.runs import Kept, merged
 from dragoman.core.store import Arrays, ArrayWriter, load_arrays, save_arrays
@@ -22,19 +23,22 @@ from dragoman.training.phrases import PhraseParts
 #: What the work on a source phrase with its pairs takes, and that on a target phrase, in bytes.
 _SOURCE, _TARGET = 600, 200
 
+#: Of the time of a merge.
+_SHARE_OF_TARGETS = 0.2
+
 #: Ids of phrases have 31 bits.
 _MOST = (1 << 31) - 1
 
 _BITS = np.array([bin(byte).count("1") for byte in range(256)], np.uint8)
 
 
-def merged_table(found: PhraseParts, workspace: Workspace) -> PhraseTable:
+def merged_table(found: PhraseParts, workspace: Workspace, share: ShareDone = lambda share: None) -> PhraseTable:
     """Index phrase pairs, as `PhraseTable.from_pairs` does; if they are in parts, the table is mapped from disk."""
     if found.whole is not None:
         return PhraseTable.from_pairs(found.whole)
     folder = workspace.folder / "table"
     with workspace.writing():
-        write_table(found, workspace, folder)
+        write_table(found, workspace, folder, share)
     return mapped_table(load_arrays(folder))
 
 
@@ -43,14 +47,15 @@ def mapped_table(arrays: Arrays) -> PhraseTable:
     return PhraseTable.from_arrays(PHRASE_SCORES, arrays)
 
 
-def write_table(found: PhraseParts, workspace: Workspace, folder: Path) -> None:
+def write_table(found: PhraseParts, workspace: Workspace, folder: Path, share: ShareDone = lambda share: None) -> None:
     """Merge the parts into the files of a table."""
     used = _Marks(found.instances)
     for part in found.parts:
         used.add(part.load_one("target_first"))
     used.count()
     _write_targets(folder, found.targets, used, workspace)
-    _write_pairs(folder, found.parts, used, workspace)
+    share(_SHARE_OF_TARGETS)
+    _write_pairs(folder, found.parts, used, workspace, share)
     written: dict[str, Any] = load_arrays(folder)
     index = kernels.sequence_index(written["sources"], written["source_offsets"])
     save_arrays(folder, {"index": index})
@@ -71,7 +76,7 @@ def _write_targets(folder: Path, targets: list[Kept], used: _Marks, workspace: W
         kept.discard()
 
 
-def _write_pairs(folder: Path, parts: list[Kept], used: _Marks, workspace: Workspace) -> None:
+def _write_pairs(folder: Path, parts: list[Kept], used: _Marks, workspace: Workspace, share: ShareDone) -> None:
     scores = {"scores": ArrayWriter(folder / "log_scores.npy", np.float32, len(PHRASE_SCORES))}
     for name in parts[0].names():
         if name.startswith("reordering."):
@@ -81,7 +86,9 @@ def _write_pairs(folder: Path, parts: list[Kept], used: _Marks, workspace: Works
     sources = _RaggedWriter(folder, "sources", "source_offsets", np.int32)
     links = _RaggedWriter(folder, "alignments", "alignment_offsets", np.uint16)
     first_pair = _Offsets(folder / "first_pair.npy")
-    for places in merged([part.map("source_first") for part in parts], workspace.room() // _SOURCE):
+    firsts = [part.map("source_first") for part in parts]
+    total = sum(map(len, firsts))
+    for places in merged(firsts, workspace.room() // _SOURCE):
         step = _Step([(part, *place) for part, place in zip(parts, places, strict=True) if place[1] > place[0]])
         sources.write(step.sources())
         first_pair.write(step.sizes)
@@ -90,6 +97,7 @@ def _write_pairs(folder: Path, parts: list[Kept], used: _Marks, workspace: Works
             writer.write(log_scores(step.pairs(name)))
         counts.write(step.pairs("counts"))
         links.write(step.links())
+        share(_SHARE_OF_TARGETS + (1 - _SHARE_OF_TARGETS) * sum(last for _, last in places) / total)
     for writer in (target_ids, counts, *scores.values()):
         writer.finish()
     first_pair.finish()

@@ -178,10 +178,10 @@ def _phrase_table(
         progress.note("going on with the phrase table of a training that was killed")
         return mapped_table(made)
     found = phrase_parts(bitext, links, options, workspace=workspace, threads=threads, progress=progress)
-    with progress.stage("indexing the phrase table"):
+    with progress.stage("indexing the phrase table") as share:
         if checkpoint is None or found.whole is not None:
-            return merged_table(found, workspace)
-        return mapped_table(checkpoint.made("table", key, lambda folder: write_table(found, workspace, folder)))
+            return merged_table(found, workspace, share)
+        return mapped_table(checkpoint.made("table", key, lambda folder: write_table(found, workspace, folder, share)))
 
 
 def _untuned(
