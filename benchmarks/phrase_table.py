@@ -51,7 +51,9 @@ def train(bitext: Bitext, links: Links, threads: int, decimals: int | None) -> t
         lexical = lexical.rounded(decimals)
     instances = watch.time("extract", lambda: extract_phrases(bitext, links, threads=threads))
     scored = watch.time("score", lambda: score_phrases(instances, bitext, links, lexical, threads=threads))
-    scored.pairs.reordering["msd"] = watch.time("reorder", lambda: score_reordering(instances, scored))
+    scored.pairs.reordering["msd"] = watch.time(
+        "reorder", lambda: score_reordering(instances, scored.pair_of_instance, len(scored.pairs))
+    )
     return scored.pairs, watch, len(instances)
 
 

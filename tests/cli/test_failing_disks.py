@@ -153,6 +153,17 @@ def test_folders(dragoman, failures, toy, model, dev, tmp_path, name):
         assert result.error.startswith(str(out))
 
 
+def test_training_in_parts(dragoman, failures, toy, tmp_path):
+    (tmp_path / "temporary").mkdir()
+    options = ["--alignment", toy.links, "--max-phrase-length", "2", "--memory", "1500K"]
+    arguments = [*toy.train, *options, "--temporary", tmp_path / "temporary", "--out", tmp_path / "out"]
+    for result in failures(*arguments, rarely=[errno.EIO, errno.ENOSPC]):
+        if result is None:
+            shutil.rmtree(tmp_path / "out")
+        assert content(tmp_path) == {"temporary": None}
+        assert result is None or result.error.startswith(str(tmp_path))
+
+
 FILES = {
     "align": "align --source {dev}/dev.s --target {dev}/dev.t --out {out}/a",
     "estimate": "lm estimate {toy}/t --order 2 --out {out}/a.gz",

@@ -59,6 +59,7 @@ def test_killed_while_working_leaves_no_model(command, toy, tmp_path):
     with subprocess.Popen(
         [command, *map(str, toy.train), *FOR_EVER, "--out", tmp_path / "m"], stderr=subprocess.PIPE, text=True
     ) as process:
+        assert "memory" in process.stderr.readline()
         assert "reading" in process.stderr.readline()
         process.kill()
     assert names(tmp_path) == []
@@ -68,6 +69,7 @@ def test_ctrl_c_while_a_kernel_works(command, toy, tmp_path):
     with subprocess.Popen(
         [command, *map(str, toy.train), *FOR_EVER, "--out", tmp_path / "m"], stderr=subprocess.PIPE, text=True
     ) as process:
+        assert "memory" in process.stderr.readline()
         assert "reading" in process.stderr.readline()
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)

@@ -6,6 +6,7 @@ import lzma
 import math
 import tomllib
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -276,3 +277,36 @@ def test_phrases_beside_rules_need_rules(dragoman, toy, tmp_path):
     failed = dragoman(*toy.train, "--with-phrases", "--out", tmp_path / "model")
     assert failed.code == 2
     assert "--hierarchical" in failed.error
+
+
+def test_the_model_is_the_same_whatever_the_memory(dragoman, toy, model, tmp_path):
+    (tmp_path / "temporary").mkdir()
+    options = ["--alignment", toy.links, "--memory", "2M", "--temporary", tmp_path / "temporary"]
+    result = dragoman(*toy.train, *options, "--out", tmp_path / "m")
+    assert result.code == 0
+    assert "memory: 2.0 MB\n" in result.err
+    assert "counting target phrases" in result.err  # which is done for parts only
+    files = sorted(path.relative_to(model) for path in model.rglob("*") if path.is_file())
+    assert all((tmp_path / "m" / file).read_bytes() == (model / file).read_bytes() for file in files)
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_the_memory_is_said_at_the_start_and_bad_sizes_are_refused(dragoman, toy, tmp_path):
+    result = dragoman(*toy.train, "--alignment", toy.links, "--out", tmp_path / "m")
+    assert result.err.splitlines()[0].startswith("dragoman: memory: ")
+    for size in ("0", "4GB", "-1G", "much"):
+        result = dragoman(*toy.train, "--memory", size, "--out", tmp_path / "n")
+        assert result.code == 2
+        assert result.error == f"the memory is '{size}'; expected a number above 0 and K, M, G or T, as in 4G"
+    result = dragoman(*toy.train, "--temporary", tmp_path / "no", "--out", tmp_path / "n")
+    assert result.error == f"{tmp_path}/no: is not a folder; expected a folder for temporary files"
+    assert not (tmp_path / "n").exists()
+
+
+def test_a_disk_that_is_too_small_is_refused_before_the_work_begins(dragoman, toy, tmp_path, monkeypatch):
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=1000))
+    result = dragoman(*toy.train, "--memory", "1M", "--temporary", tmp_path, "--out", tmp_path / "m")
+    assert result.code == 1
+    assert result.error.startswith(f"{tmp_path}: has 1000 bytes free, and about ")
+    assert "align" not in result.err
+    assert list(tmp_path.iterdir()) == []

@@ -18,7 +18,7 @@ from dragoman.training.adapt_recipe import AdaptRecipe, check_systems
 from dragoman.training.align import ALIGNERS
 from dragoman.training.clean import Cleaning
 from dragoman.training.lm.kneser_ney import KneserNey
-from dragoman.training.pipeline import PhraseModel
+from dragoman.training.phrases import PhraseModel
 from dragoman.training.prepare import Preparation
 
 

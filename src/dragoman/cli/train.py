@@ -15,13 +15,16 @@ from dragoman.core.files import read_lines
 from dragoman.core.live import live_progress
 from dragoman.core.options import options_from
 from dragoman.core.progress import Progress, available_cores
+from dragoman.core.workspace import Workspace, free_memory, memory_size, shown_size
 from dragoman.model.settings import Settings
 from dragoman.text.preparation import DEFAULT_LANGUAGE
 from dragoman.text.tokenise import Tokeniser, tokenise_lines
 from dragoman.training.align import ALIGNERS
+from dragoman.training.checkpoint import Checkpoint
 from dragoman.training.clean import Cleaning
 from dragoman.training.lm.kneser_ney import KneserNey
-from dragoman.training.pipeline import PhraseModel, train as train_model
+from dragoman.training.phrases import PhraseModel
+from dragoman.training.pipeline import train as train_model
 from dragoman.training.prepare import Preparation, prepare
 from dragoman.training.rules.model import RuleModel
 
@@ -37,6 +40,7 @@ def register(app: typer.Typer) -> None:
             "dragoman train --source train.fr.gz --target train.en.gz --tokenised --lm-order 5 --out model",
             "dragoman train --source train.fr --target train.en --hierarchical --rule-max-span 12 --out model",
             "dragoman train --source words.old --target words.new --units characters --boundaries --out model",
+            "dragoman train --source train.fr.zst --target train.en.zst --memory 4G --temporary /scratch --out model",
             "dragoman train --source s --target t --alignment links --arpa lm.arpa.gz --prune-significance a+e --out m",
         ],
     )
@@ -70,13 +74,23 @@ def register(app: typer.Typer) -> None:
             bool,
             typer.Option("--on-demand", help="Keep the aligned text and no rules: they are looked up when needed."),
         ] = False,
+        memory: Annotated[
+            str | None,
+            typer.Option(help="Memory for training, as 4G or 800M; half of what is free by default."),
+        ] = None,
+        temporary: Annotated[
+            Path | None,
+            typer.Option(help="Folder for temporary files, used if memory does not suffice; the system's by default."),
+        ] = None,
         threads: Threads = None,
         force: Force = False,
     ) -> None:
         """Train a phrase-based or hierarchical model from parallel text.
 
         Tokenises and lower-cases, cleans, aligns words in both directions, extracts and scores phrase pairs with
-        lexicalised reordering, or rules, and estimates a language model. The folder appears only when all is done.
+        lexicalised reordering, or rules, and estimates a language model. The folder appears only when all is done. The
+        model is the same whatever the memory: phrase pairs that do not fit wait in temporary files. If training is
+        killed, the same command goes on with the last stage that was whole.
         """
         if (with_phrases or on_demand) and not hierarchical:
             raise UsageError("--with-phrases and --on-demand are for hierarchical models; expected --hierarchical too")
@@ -84,26 +98,31 @@ def register(app: typer.Typer) -> None:
         workers = threads or available_cores()
         progress = live_progress()
         chosen = options_from(ALIGNERS.get(aligner), aligner_option or [])
-        text = prepare(source, target, preparation, threads=workers, progress=progress)
-        model = train_model(
-            text.bitext,
-            cleaning=cleaning,
-            aligner=chosen,
-            phrase_model=phrase_model,
-            rule_model=rule_model if hierarchical else None,
-            with_phrases=with_phrases,
-            on_demand=on_demand,
-            kneser_ney=kneser_ney,
-            alignment=alignment,
-            lm_texts=[_read_text(path, text.settings, workers, progress) for path in lm_text or []],
-            arpas=arpa or [],
-            settings=text.settings,
-            casing=text.casing,
-            threads=workers,
-            progress=progress,
-        ).model
-        with progress.stage(f"writing {out}"):
-            model.save(out)
+        limit = free_memory() // 2 if memory is None else memory_size(memory)
+        with Workspace(limit, temporary) as workspace, Checkpoint(out) as checkpoint:
+            progress.note(f"memory: {shown_size(limit)}")
+            text = prepare(source, target, preparation, threads=workers, progress=progress)
+            model = train_model(
+                text.bitext,
+                cleaning=cleaning,
+                aligner=chosen,
+                phrase_model=phrase_model,
+                rule_model=rule_model if hierarchical else None,
+                with_phrases=with_phrases,
+                on_demand=on_demand,
+                kneser_ney=kneser_ney,
+                alignment=alignment,
+                lm_texts=[_read_text(path, text.settings, workers, progress) for path in lm_text or []],
+                arpas=arpa or [],
+                settings=text.settings,
+                casing=text.casing,
+                workspace=workspace,
+                checkpoint=checkpoint,
+                threads=workers,
+                progress=progress,
+            ).model
+            with progress.stage(f"writing {out}"):
+                model.save(out)
         print_model(model, title=str(out))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -125,3 +125,19 @@ class Bitext:
     def take(self, rows: NDArray[np.integer]) -> Bitext:
         """Return the given sentence pairs, in that order."""
         return Bitext(self.source.take(rows), self.target.take(rows))
+
+    def part(self, at: slice) -> Bitext:
+        """Return a range of sentence pairs, without a copy."""
+        return Bitext(
+            Corpus(self.source.vocab, self.source.sentences.part(at)),
+            Corpus(self.target.vocab, self.target.sentences.part(at)),
+        )
+
+    def blocks(self, words: int) -> Iterator[slice]:
+        """Cut the text into ranges of sentence pairs that have about so many words on both sides together."""
+        before = self.source.sentences.offsets + self.target.sentences.offsets
+        first = 0
+        while first < len(self):
+            last = max(int(np.searchsorted(before, before[first] + words, side="right")) - 1, first + 1)
+            yield slice(first, last)
+            first = last

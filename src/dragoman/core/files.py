@@ -230,7 +230,7 @@ def _clear_leftovers(final: Path) -> None:
     """Remove what killed processes left behind; if one was killed while it swapped folders, bring the old one back."""
     for leftover in [entry for entry in final.parent.iterdir() if entry.name.startswith(f".{final.name}.")]:
         kind, _, owner = leftover.name.removeprefix(f".{final.name}.").partition("-")
-        if kind not in ("partial", "old") or not re.fullmatch("[0-9]{1,9}", owner) or _is_alive(int(owner)):
+        if kind not in ("partial", "old") or not re.fullmatch("[0-9]{1,9}", owner) or is_alive(int(owner)):
             continue
         if kind == "old" and not final.exists():
             leftover.rename(final)
@@ -240,7 +240,8 @@ def _clear_leftovers(final: Path) -> None:
             leftover.unlink(missing_ok=True)
 
 
-def _is_alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
+    """Whether there is a process of this number."""
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):

@@ -34,14 +34,41 @@ def _in_notebook() -> bool:
     return type(get_ipython()).__name__ == "ZMQInteractiveShell"
 
 
+def time_left(share: float, elapsed: float) -> str:
+    """Say how long work will still take that has gone on for so many seconds; nothing if that cannot be known yet.
+
+    >>> time_left(0.25, 30), time_left(0.5, 7000), time_left(0, 30)
+    ('90 s left', '1 h 57 min left', '')
+    """
+    if not 0 < share <= 1 or elapsed <= 0:
+        return ""
+    seconds = round(elapsed * (1 - share) / share)
+    if seconds < 120:
+        return f"{seconds} s left"
+    minutes = round(seconds / 60)
+    return f"{minutes} min left" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min left"
+
+
 class LineProgress(Progress):
-    """One line for each stage when it is done; for logs."""
+    """One line for each stage when it is done, and one a minute with the time left until then; for logs."""
+
+    #: Seconds between two lines of one stage.
+    _PAUSE = 60.0
 
     @contextlib.contextmanager
     def stage(self, name: str) -> Iterator[ShareDone]:
         """Print the stage's name and its time when it is done."""
-        start = time.monotonic()
-        yield lambda share: None
+        start = said = time.monotonic()
+
+        def share_done(share: float) -> None:
+            nonlocal said
+            now = time.monotonic()
+            left = time_left(share, now - start)
+            if left and share < 1 and now - said >= self._PAUSE:
+                said = now
+                self._say(f"{name}: {share:.0%}, {left}")
+
+        yield share_done
         self._say(f"{name}: {time.monotonic() - start:.1f} s")
 
     def note(self, text: str) -> None:
@@ -131,9 +158,10 @@ class NotebookProgress(Progress):
         from IPython.display import HTML, display
 
         self._drawn = time.monotonic()
+        left = time_left(share, self._drawn - start) if share < 1 else ""
         text = HTML(  # type: ignore[no-untyped-call]
             f"<progress value='{share:.3f}' max='1'></progress> {escape_html(name)} "
-            f"<small>{self._drawn - start:.1f} s &middot; {escape_html(self._said)}</small>"
+            f"<small>{self._drawn - start:.1f} s &middot; {left} {escape_html(self._said)}</small>"
         )
         if self._shown is None:
             self._shown = display(text, display_id=True)  # type: ignore[no-untyped-call]

@@ -37,6 +37,22 @@ class Progress:
 SILENT = Progress()
 
 
+class PartProgress(Progress):
+    """The progress of one part of many: its stages are none of the whole, and not every part warns of the same."""
+
+    def __init__(self, whole: Progress, *, warns: bool = True):
+        self._whole, self._warns = whole, warns
+
+    def note(self, text: str) -> None:
+        """Say something worth knowing."""
+        self._whole.note(text)
+
+    def warn(self, text: str) -> None:
+        """Say that something was skipped, repaired or odd."""
+        if self._warns:
+            self._whole.warn(text)
+
+
 def available_cores() -> int:
     """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)

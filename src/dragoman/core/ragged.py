@@ -67,6 +67,11 @@ class Ragged(Generic[T]):
             values[here] = self.values[np.arange(here.start, here.stop) + shift]
         return Ragged(values, offsets)
 
+    def part(self, at: slice) -> Ragged[T]:
+        """Return a range of rows; their values are not copied."""
+        offsets = self.offsets[at.start : at.stop + 1]
+        return Ragged(self.values[offsets[0] : offsets[-1]], offsets - offsets[0])
+
     @classmethod
     def concatenate(cls, parts: Sequence[Ragged[T]]) -> Ragged[T]:
         """Put the rows of several one after the other."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import math
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +25,86 @@ def save_arrays(folder: Path, arrays: Mapping[str, NDArray[np.generic]]) -> None
         array = np.ascontiguousarray(array)
         # The bytes of np.save, which does not say why it failed when a disk is full.
         with (folder / f"{name}.npy").open("wb") as stream:
-            np.lib.format.write_array_header_1_0(stream, np.lib.format.header_data_from_array_1_0(array))
-            stream.write(array.data)
+            if (file := _mapped_file(array)) is None:
+                np.lib.format.write_array_header_1_0(stream, np.lib.format.header_data_from_array_1_0(array))
+                stream.write(array.data)
+            else:  # without the pages of the old file becoming memory of ours
+                with file.open("rb") as old:
+                    shutil.copyfileobj(old, stream, 1 << 22)
+
+
+def _mapped_file(array: NDArray[np.generic]) -> Path | None:
+    """The `.npy` file that this array is all of, if it is a mapped one that is still there."""
+    whole = array.base
+    if (
+        not isinstance(whole, np.memmap)
+        or whole.filename is None
+        or (whole.shape, whole.dtype) != (array.shape, array.dtype)
+    ):
+        return None
+    file = Path(whole.filename)
+    try:
+        return file if getattr(whole, "origin", None) == _origin(file.stat()) else None
+    except OSError:
+        return None
+
+
+def _origin(status: os.stat_result) -> tuple[int, ...]:
+    """What tells a file from one that took its name later."""
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+class ArrayWriter:
+    """Writes an array of rows piece by piece: the file is that of `save_arrays`.
+
+    It is open only while something is written, so that nothing is left to write when the disk is full.
+    """
+
+    def __init__(self, path: Path, dtype: type[np.generic], *columns: int):
+        self._path, self._dtype, self._columns, self._rows = path, np.dtype(dtype), columns, 0
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("wb") as stream:
+            stream.write(self._header())
+
+    def _header(self) -> bytes:
+        # NumPy leaves room for any number of rows, so that the header can be written again when it is known.
+        nothing = np.empty((0, *self._columns), self._dtype)
+        header, stream = np.lib.format.header_data_from_array_1_0(nothing), io.BytesIO()
+        np.lib.format.write_array_header_1_0(stream, header | {"shape": (self._rows, *self._columns)})
+        return stream.getvalue()
+
+    def write(self, rows: NDArray[np.generic]) -> None:
+        """Add rows at the end."""
+        with self._path.open("ab") as stream:
+            stream.write(np.ascontiguousarray(rows, self._dtype).data)
+        self._rows += len(rows)
+
+    def finish(self) -> None:
+        """Write how many rows there are."""
+        descriptor = os.open(self._path, os.O_WRONLY)
+        try:
+            os.write(descriptor, self._header())
+        finally:
+            os.close(descriptor)
+
+
+class ArrayReader:
+    """Reads rows of an array on disk into memory; what it looks like is read once."""
+
+    def __init__(self, path: Path):
+        whole = load_array(path)
+        self._path, self._dtype, self._columns, self._rows = path, whole.dtype, whole.shape[1:], len(whole)
+        self._row = math.prod(self._columns)
+        self._begin = path.stat().st_size - whole.nbytes
+
+    def rows(self, first: int = 0, last: int | None = None) -> NDArray[Any]:
+        """Read the rows from `first` to before `last`, by default all."""
+        number = (self._rows if last is None else last) - first
+        if number <= 0:
+            return np.empty((0, *self._columns), self._dtype)
+        with self._path.open("rb") as stream:
+            stream.seek(self._begin + first * self._row * self._dtype.itemsize)
+            return np.fromfile(stream, self._dtype, number * self._row).reshape(number, *self._columns)
 
 
 def load_array(path: Path) -> NDArray[np.generic]:
@@ -44,8 +125,10 @@ def load_array(path: Path) -> NDArray[np.generic]:
                 raise DataError(f"has {found} bytes", path=path, expected=f"{offset + size}, as its header says")
             if size == 0:
                 return np.empty(shape, dtype)
+            mapped = np.memmap(stream, dtype, "r", offset, shape)
+            mapped.origin = _origin(os.fstat(stream.fileno()))  # type: ignore[attr-defined]
             # A plain view: every slice of a memmap object costs microseconds.
-            return np.asarray(np.memmap(stream, dtype, "r", offset, shape))
+            return np.asarray(mapped)
     except DataError:
         raise
     except OSError as error:

@@ -21,6 +21,7 @@ from dragoman.core.shown import html_table
 from dragoman.core.weights import Weights
 from dragoman.core.work.handshake import Needed
 from dragoman.core.work.workers import ThreadWorkers, Workers
+from dragoman.core.workspace import Workspace, free_memory, memory_size
 from dragoman.decision.settings import Decision
 from dragoman.decision.spread import Decide, decided
 from dragoman.formats.penn_trees import with_trees
@@ -39,9 +40,11 @@ from dragoman.search.spread import Spread
 from dragoman.search.translation import Translation
 from dragoman.search.translator import Translator
 from dragoman.training.align import ALIGNERS
+from dragoman.training.checkpoint import Checkpoint
 from dragoman.training.clean import Cleaning
 from dragoman.training.lm.kneser_ney import KneserNey
-from dragoman.training.pipeline import PhraseModel, train as train_model
+from dragoman.training.phrases import PhraseModel
+from dragoman.training.pipeline import train as train_model
 from dragoman.training.prepare import Preparation, prepare
 from dragoman.training.rules.model import RuleModel
 from dragoman.tuning import TUNERS
@@ -365,6 +368,8 @@ def train(
     with_phrases: bool = False,
     on_demand: bool = False,
     rules: Mapping[str, Any] | None = None,
+    memory: str | int | None = None,
+    temporary: File | None = None,
     threads: int | None = None,
     progress: Progress | bool = True,
     **options: Any,
@@ -375,29 +380,34 @@ def train(
     language model (`order`, ...); `options` are those of text preparation, cleaning and the phrase table, see the
     reference of `dragoman train`. A `hierarchical` model has rules with holes in place of phrases, or beside them
     (`with_phrases`), or the aligned text that they are looked up in (`on_demand`); `rules` are their options
-    (`max_span`, ...). `example.py` beside this file trains a model by this function.
+    (`max_span`, ...). `memory` is how much training may take, in bytes or as "4G", by default half of what is free;
+    what does not fit waits in files in the folder `temporary`, and the model is the same. `example.py` beside this file
+    trains a model by this function.
     """
     if (with_phrases or on_demand or rules) and not hierarchical:
         raise UsageError("rules, and phrases beside them, are for hierarchical models; expected hierarchical=True")
     text, cleaning, table = routed(options, Preparation, Cleaning, PhraseModel)
     chosen = ALIGNERS.get(aligner).from_dict(aligner_options or {})
     watcher, workers = watcher_of(progress), threads or available_cores()
+    limit = free_memory() // 2 if memory is None else memory_size(memory)
     prepared = prepare(source, target, Preparation.from_dict(text), threads=workers, progress=watcher)
-    trained = train_model(
-        prepared.bitext,
-        cleaning=Cleaning.from_dict(cleaning),
-        aligner=chosen,
-        phrase_model=PhraseModel.from_dict(table),
-        rule_model=RuleModel.from_dict(rules or {}) if hierarchical else None,
-        with_phrases=with_phrases,
-        on_demand=on_demand,
-        kneser_ney=KneserNey.from_dict(lm or {}),
-        settings=prepared.settings,
-        casing=prepared.casing,
-        threads=workers,
-        progress=watcher,
-    )
-    trained.model.save(out)
+    with Workspace(limit, temporary) as workspace, Checkpoint(out) as checkpoint:
+        train_model(
+            prepared.bitext,
+            cleaning=Cleaning.from_dict(cleaning),
+            aligner=chosen,
+            phrase_model=PhraseModel.from_dict(table),
+            rule_model=RuleModel.from_dict(rules or {}) if hierarchical else None,
+            with_phrases=with_phrases,
+            on_demand=on_demand,
+            kneser_ney=KneserNey.from_dict(lm or {}),
+            settings=prepared.settings,
+            casing=prepared.casing,
+            workspace=workspace,
+            checkpoint=checkpoint,
+            threads=workers,
+            progress=watcher,
+        ).model.save(out)
     return load(out, threads=threads)
 
 

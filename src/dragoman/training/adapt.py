@@ -44,7 +44,8 @@ from dragoman.training.clean import Cleaning, clean
 from dragoman.training.lm.interpolate import interpolate, interpolation_weights
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
 from dragoman.training.mix import aligned_beside, perplexity_shares, tuning_pairs
-from dragoman.training.pipeline import PhraseModel, language_model_text, phrase_pairs
+from dragoman.training.phrases import PhraseModel, phrase_pairs
+from dragoman.training.pipeline import language_model_text
 from dragoman.training.symmetrise import symmetrise
 
 Files = TypeVar("Files")

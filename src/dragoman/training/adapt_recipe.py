@@ -20,7 +20,7 @@ from dragoman.training.align.base import Aligner
 from dragoman.training.align.diagonal import Diagonal
 from dragoman.training.clean import Cleaning
 from dragoman.training.lm.kneser_ney import KneserNey
-from dragoman.training.pipeline import PhraseModel
+from dragoman.training.phrases import PhraseModel
 from dragoman.training.prepare import Preparation, prepare
 
 

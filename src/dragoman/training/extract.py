@@ -11,7 +11,7 @@ from dragoman import kernels
 from dragoman.core.corpus import Bitext
 from dragoman.core.errors import UsageError
 from dragoman.core.links import Links
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.progress import SILENT, Progress, ShareDone
 from dragoman.training.lexical import check_links
 
 Spans = tuple[NDArray[np.int32], NDArray[np.uint16], NDArray[np.uint8]]
@@ -66,18 +66,26 @@ def extract_phrases(
     >>> list(zip(found.source_begin.tolist(), found.source_length.tolist()))
     [(0, 1), (0, 2), (1, 1)]
     """
-    if not 1 <= max_length <= 255:
-        raise UsageError(f"the longest phrase is {max_length}; expected between 1 and 255 words")
     links = check_links(bitext, links)
     with progress.stage("extracting phrases") as share:
-        return PhraseInstances(
-            *kernels.extract_phrases(
-                bitext.source.sentences.offsets,
-                bitext.target.sentences.offsets,
-                links.values,
-                links.offsets,
-                max_length,
-                threads,
-                share,
-            )
-        )
+        return extract_block(bitext, links, slice(0, len(bitext)), max_length=max_length, threads=threads, share=share)
+
+
+def extract_block(
+    bitext: Bitext, links: Links, at: slice, *, max_length: int, threads: int = 1, share: ShareDone | None = None
+) -> PhraseInstances:
+    """Do the same for a range of sentence pairs; the links must have been checked."""
+    if not 1 <= max_length <= 255:
+        raise UsageError(f"the longest phrase is {max_length}; expected between 1 and 255 words")
+    rows = slice(at.start, at.stop + 1)
+    found = kernels.extract_phrases(
+        bitext.source.sentences.offsets[rows],
+        bitext.target.sentences.offsets[rows],
+        links.values,
+        links.offsets[rows],
+        max_length,
+        threads,
+        share,
+    )
+    found[0][:] += np.int32(at.start)
+    return PhraseInstances(*found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,6 +15,9 @@ from dragoman.core.ragged import Ragged
 
 #: Stands for the empty word that unaligned words go with.
 NULL = -1
+
+#: How much text is looked at together: positions and keys of words take more memory than the words.
+_WORDS_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +59,22 @@ def check_links(bitext: Bitext, links: Links) -> Links:
     """Return the links sorted by source and target position, each once; refuse links outside their sentence pair."""
     if len(links) != len(bitext):
         raise DataError(f"{len(links)} lines of links", expected=f"{len(bitext)}, one for each sentence pair")
+    rise = True
+    for at in _blocks(bitext):
+        rise &= _check_block(bitext.part(at), links.part(at), at.start)
+    if rise:
+        return links
+    keys = np.unique(np.repeat(np.arange(len(links)), links.lengths) << 32 | links.values)
+    offsets = np.searchsorted(keys, np.arange(len(links) + 1) << 32)
+    return Ragged((keys & 0xFFFFFFFF).astype(np.uint32), offsets)
+
+
+def _blocks(bitext: Bitext) -> Iterator[slice]:
+    return bitext.blocks(_WORDS_AT_ONCE)
+
+
+def _check_block(bitext: Bitext, links: Links, first: int) -> bool:
+    """Whether the links of each pair rise; refuse links outside. The pairs are numbered from `first`."""
     rows = np.repeat(np.arange(len(links)), links.lengths)
     source_lengths, target_lengths = bitext.source.sentences.lengths, bitext.target.sentences.lengths
     outside = (source_positions(links) >= source_lengths[rows]) | (target_positions(links) >= target_lengths[rows])
@@ -62,17 +82,13 @@ def check_links(bitext: Bitext, links: Links) -> Links:
         at = int(np.argmax(outside))
         row, link = int(rows[at]), int(links.values[at])
         raise DataError(
-            f"line {row + 1} has the link {link >> 16}-{link & 0xFFFF} in a pair of {source_lengths[row]} source "
-            f"and {target_lengths[row]} target words",
-            line=row + 1,
+            f"line {first + row + 1} has the link {link >> 16}-{link & 0xFFFF} in a pair of {source_lengths[row]} "
+            f"source and {target_lengths[row]} target words",
+            line=first + row + 1,
             expected="positions inside the sentences, from 0",
         )
     keys = rows << 32 | links.values
-    if np.all(keys[1:] > keys[:-1]):
-        return links
-    keys = np.unique(keys)
-    offsets = np.searchsorted(keys, np.arange(len(links) + 1) << 32)
-    return Ragged((keys & 0xFFFFFFFF).astype(np.uint32), offsets)
+    return bool(np.all(keys[1:] > keys[:-1]))
 
 
 def lexical_tables(bitext: Bitext, links: Links) -> LexicalTables:
@@ -85,8 +101,15 @@ def lexical_tables(bitext: Bitext, links: Links) -> LexicalTables:
     >>> tables.target_given_source.tolist(), tables.source_given_target.tolist()
     ([0.5, 0.5, 1.0], [1.0, 1.0, 1.0])
     """
-    source, target = linked_words(bitext, check_links(bitext, links))
-    keys, counts = np.unique(_keys(source, target), return_counts=True)
+    links = check_links(bitext, links)
+    keys, counts = np.empty(0, np.int64), np.empty(0, np.int64)
+    for at in _blocks(bitext):
+        part = linked_words(bitext.part(at), links.part(at))
+        found, times = np.unique(_keys(*part), return_counts=True)
+        if len(keys):
+            found, row = np.unique(np.concatenate([keys, found]), return_inverse=True)
+            times = np.bincount(row, np.concatenate([counts, times])).astype(np.int64)
+        keys, counts = found, times
     source_words = ((keys >> 32) - 1).astype(np.int32)
     target_words = ((keys & 0xFFFFFFFF) - 1).astype(np.int32)
     return LexicalTables(
@@ -125,6 +148,17 @@ def word_weights(
     The weight of a word is the mean of its translation probability over its links, or that with NULL if it has none.
     A consistent phrase pair holds all links of its words, so its lexical weight is the product of these.
     """
+    weights = np.empty(bitext.source.words), np.empty(bitext.target.words)
+    for at in _blocks(bitext):
+        part = _block_weights(bitext.part(at), links.part(at), tables)
+        for side, corpus, values in zip(weights, (bitext.source, bitext.target), part, strict=True):
+            side[corpus.sentences.offsets[at.start] : corpus.sentences.offsets[at.stop]] = values
+    return weights
+
+
+def _block_weights(
+    bitext: Bitext, links: Links, tables: LexicalTables
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     source, target = corpus_positions(bitext, links)
     words = linked_words(bitext, links)
     rows = tables.find(*words)
@@ -134,6 +168,17 @@ def word_weights(
         _mean(source, tables.source_given_target[linked], tables.source_given_target[source_null], bitext.source.words),
         _mean(target, tables.target_given_source[linked], tables.target_given_source[target_null], bitext.target.words),
     )
+
+
+def first_links(bitext: Bitext, links: Links) -> NDArray[np.int64]:
+    """The number of links before each running source word, and their total."""
+    first = np.zeros(bitext.source.words + 1, np.int64)
+    for at in _blocks(bitext):
+        part = bitext.part(at)
+        source, _ = corpus_positions(part, links.part(at))
+        begin = bitext.source.sentences.offsets[at.start] + 1
+        first[begin : begin + part.source.words] = np.bincount(source, minlength=part.source.words)
+    return np.cumsum(first, out=first)
 
 
 def _mean(

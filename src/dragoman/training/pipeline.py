@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
 from dragoman.core.corpus import Bitext, Corpus
-from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import PathLike
 from dragoman.core.links import Links
-from dragoman.core.options import Options, option
-from dragoman.core.phrases import PhrasePairs
+from dragoman.core.options import Options
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.sound import ragged_array
+from dragoman.core.store import Arrays, save_arrays
 from dragoman.core.vocab import BOS, EOS
 from dragoman.core.weights import Weights
+from dragoman.core.workspace import Workspace
 from dragoman.formats.arpa import read_arpa
 from dragoman.formats.pharaoh import read_links
 from dragoman.model.bundle import Model
@@ -28,35 +28,15 @@ from dragoman.model.language_model import LanguageModel
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.model.settings import Settings
 from dragoman.text.casing import Casing
-from dragoman.training import prune
 from dragoman.training.align.base import Aligner
 from dragoman.training.align.diagonal import Diagonal
+from dragoman.training.checkpoint import Checkpoint, stage_key
 from dragoman.training.clean import Cleaning, clean
-from dragoman.training.extract import extract_phrases
-from dragoman.training.lexical import lexical_tables
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
-from dragoman.training.reorder import score_reordering
+from dragoman.training.phrase_merge import mapped_table, merged_table, write_table
+from dragoman.training.phrases import PhraseModel, check_disk, phrase_pairs, phrase_parts
 from dragoman.training.rules.model import RuleModel, corpus_grammar, grammar
-from dragoman.training.score import score_phrases
-from dragoman.training.symmetrise import Method as Symmetrisation, symmetrise
-
-
-@dataclass(frozen=True)
-class PhraseModel(Options):
-    """From words to a phrase table."""
-
-    symmetrisation: Symmetrisation = option("grow-diag-final-and", "how the two alignment directions are combined")
-    max_phrase_length: int = option(7, "longest phrase, in words, on either side", minimum=1, maximum=255)
-    smoothing: Literal["none", "good-turing", "kneser-ney"] = option("none", "of the relative frequencies")
-    reordering: bool = option(True, "train a lexicalised reordering model (msd-bidirectional-fe)")
-    prune_limit: int = option(0, "keep so many targets a source phrase, best p(e|f) first; 0 keeps all", minimum=0)
-    prune_significance: str | None = option(None, "drop pairs whose -log p-value is below: a+e, a-e or a number")
-    prune_score: float = option(0.0, "drop pairs with p(e|f) below", minimum=0, maximum=1)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.prune_significance is not None:
-            prune.significance_threshold(self.prune_significance)
+from dragoman.training.symmetrise import symmetrise
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +63,8 @@ def train(
     arpas: Sequence[PathLike] = (),
     settings: Settings = Settings(),
     casing: Casing | None = None,
+    workspace: Workspace | None = None,
+    checkpoint: Checkpoint | None = None,
     threads: int = 1,
     progress: Progress = SILENT,
 ) -> Trained:
@@ -92,10 +74,13 @@ def train(
     from the target side and `lm_texts`; `arpas` are finished ones that take its place. `settings` and `casing` say how
     the text was prepared. With a `rule_model` the model is hierarchical: its rules take the place of the phrase table,
     or stand beside its phrases, which become a second grammar (`with_phrases`); `on_demand` keeps the aligned text in
-    the model, and no rules.
+    the model, and no rules. A `workspace` with limited memory has what does not fit on disk, parts of the model too: it
+    must stay open until the model is saved. With a `checkpoint`, a training that was killed goes on with what it made.
     """
-    whole = bitext
-    # What can be wrong with files comes to light before the work begins.
+    whole, workspace = bitext, workspace or Workspace()
+    # What can be wrong with files and disks comes to light before the work begins.
+    if rule_model is None:
+        check_disk(bitext, workspace)
     finished = [LanguageModel.from_ngrams(read_arpa(path, progress=progress)) for path in arpas]
     links = None if alignment is None else read_links(alignment, bitext)
     cleaned = clean(bitext, cleaning, progress)
@@ -103,9 +88,7 @@ def train(
     if links is not None:
         links = links.take(cleaned.rows)
     else:
-        directions = aligner.align(bitext, threads=threads, progress=progress)
-        with progress.stage("putting both directions together"):
-            links = symmetrise(directions, phrase_model.symmetrisation, threads=threads)
+        links = _aligned(bitext, aligner, phrase_model, checkpoint, threads, progress)
     used: dict[str, Options] = {}
     tables: dict[str, PhraseTable] = {}
     grammars: dict[str, Grammar | CorpusGrammar] = {}
@@ -118,11 +101,11 @@ def train(
             grammars["tm"] = grammar(bitext, links, rule_model, threads=threads, progress=progress)
     if rule_model is None or with_phrases:
         used["phrase_model"] = phrase_model
-        pairs = phrase_pairs(bitext, links, phrase_model, threads=threads, progress=progress)
-        with progress.stage("indexing the phrase table"):
-            if rule_model is None:
-                tables["tm"] = PhraseTable.from_pairs(pairs)
-            else:
+        if rule_model is None:
+            tables["tm"] = _phrase_table(bitext, links, phrase_model, workspace, checkpoint, threads, progress)
+        else:
+            pairs = phrase_pairs(bitext, links, phrase_model, threads=threads, progress=progress)
+            with progress.stage("indexing the phrase table"):
                 grammars["phrases"] = Grammar.from_pairs(pairs)
     if not finished:
         with progress.stage("putting the language model's text together"):
@@ -156,6 +139,51 @@ def train(
     return Trained(model, bitext, links)
 
 
+def _aligned(
+    bitext: Bitext,
+    aligner: Aligner,
+    options: PhraseModel,
+    checkpoint: Checkpoint | None,
+    threads: int,
+    progress: Progress,
+) -> Links:
+    """Align words in both directions, unless a training that was killed has done so."""
+    key = stage_key(bitext, {"aligner": aligner.name, **aligner.to_dict(), "symmetrise": options.symmetrisation})
+    found = checkpoint.found("links", key) if checkpoint is not None else None
+    if found is not None:
+        progress.note("going on with the word alignment of a training that was killed")
+        return ragged_array(found, "links", "offsets", np.uint32, "links")
+    directions = aligner.align(bitext, threads=threads, progress=progress)
+    with progress.stage("putting both directions together"):
+        links = symmetrise(directions, options.symmetrisation, threads=threads)
+        if checkpoint is not None:
+            arrays: Arrays = {"links": links.values, "offsets": links.offsets}
+            checkpoint.made("links", key, lambda folder: save_arrays(folder, arrays))
+    return links
+
+
+def _phrase_table(
+    bitext: Bitext,
+    links: Links,
+    options: PhraseModel,
+    workspace: Workspace,
+    checkpoint: Checkpoint | None,
+    threads: int,
+    progress: Progress,
+) -> PhraseTable:
+    """Make the phrase table; one that does not fit into memory may have been made by a training that was killed."""
+    key = stage_key(bitext, options.to_dict(), [links.values, links.offsets])
+    made = checkpoint.found("table", key) if checkpoint is not None else None
+    if made is not None:
+        progress.note("going on with the phrase table of a training that was killed")
+        return mapped_table(made)
+    found = phrase_parts(bitext, links, options, workspace=workspace, threads=threads, progress=progress)
+    with progress.stage("indexing the phrase table") as share:
+        if checkpoint is None or found.whole is not None:
+            return merged_table(found, workspace, share)
+        return mapped_table(checkpoint.made("table", key, lambda folder: write_table(found, workspace, folder, share)))
+
+
 def _untuned(
     tables: dict[str, PhraseTable],
     grammars: dict[str, Grammar | CorpusGrammar],
@@ -165,34 +193,6 @@ def _untuned(
         return initial_chart_weights({name: grammar.score_names for name, grammar in grammars.items()}, language_models)
     reorderings = sorted({name for table in tables.values() for name in table.log_reordering})
     return initial_weights({name: table.score_names for name, table in tables.items()}, reorderings, language_models)
-
-
-def phrase_pairs(
-    bitext: Bitext, links: Links, options: PhraseModel, *, threads: int = 1, progress: Progress = SILENT
-) -> PhrasePairs:
-    """Extract, score and prune the phrase pairs of an aligned text, with their reordering scores."""
-    with progress.stage("counting linked words"):
-        lexical = lexical_tables(bitext, links)
-    instances = extract_phrases(bitext, links, max_length=options.max_phrase_length, threads=threads, progress=progress)
-    scored = score_phrases(
-        instances, bitext, links, lexical, smoothing=options.smoothing, threads=threads, progress=progress
-    )
-    pairs = scored.pairs
-    if not len(pairs):
-        raise DataError("no phrase pair could be extracted", expected="a parallel text with some word links")
-    if options.reordering:
-        with progress.stage("scoring reordering"):
-            pairs = replace(pairs, reordering={"lr": score_reordering(instances, scored)})
-    if options.prune_score:
-        pairs = prune.minimum_score(pairs, "fwd", options.prune_score)
-    if options.prune_significance is not None:
-        threshold = prune.significance_threshold(options.prune_significance)
-        pairs = prune.significance(pairs, bitext, threshold, threads=threads, progress=progress)
-    if options.prune_limit:
-        pairs = prune.table_limit(pairs, options.prune_limit)
-    if not len(pairs):
-        raise UsageError("pruning left no phrase pair; prune less")
-    return pairs
 
 
 def language_model_text(parts: Sequence[Corpus]) -> Corpus:

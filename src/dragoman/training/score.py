@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
 from dragoman.core.progress import SILENT, Progress, ShareDone
 from dragoman.core.ragged import Ragged
 from dragoman.training.extract import PhraseInstances, Spans
-from dragoman.training.lexical import LexicalTables, check_links, corpus_positions, word_weights
+from dragoman.training.lexical import LexicalTables, check_links, first_links, word_weights
 from dragoman.training.smoothing import SMOOTHINGS, PairCounts
 
 Smoothing = Literal["none", "good-turing", "kneser-ney"]
@@ -28,6 +28,52 @@ class ScoredPhrases:
 
     pairs: PhrasePairs
     pair_of_instance: NDArray[np.int32]
+
+
+class WeightedText(NamedTuple):
+    """An aligned text as phrase pairs are scored in it: with the links before each source word, and words' weights."""
+
+    bitext: Bitext
+    links: Links
+    first_link: NDArray[np.int64]
+    source_weights: NDArray[np.float64]
+    target_weights: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, bitext: Bitext, links: Links, lexical: LexicalTables) -> WeightedText:
+        """Put a bitext and its links together, after a check that they fit."""
+        links = check_links(bitext, links)
+        return cls(bitext, links, first_links(bitext, links), *word_weights(bitext, links, lexical))
+
+
+class ChosenLinks(NamedTuple):
+    """For each pair the instance whose links it has, as columns that the kernels know."""
+
+    sentence: NDArray[np.int32]
+    source_begin: NDArray[np.uint16]
+    source_length: NDArray[np.uint8]
+    target_begin: NDArray[np.uint16]
+
+
+@dataclass(frozen=True, eq=False)
+class CountedPairs:
+    """The distinct phrase pairs of some instances, sorted by source and target, with all that needs the instances.
+
+    Phrases are numbered in order of first occurrence. `joint` is how often each pair occurs.
+    """
+
+    sources: Ragged[np.int32]
+    targets: Ragged[np.int32]
+    source_ids: NDArray[np.int32]
+    target_ids: NDArray[np.int32]
+    joint: NDArray[np.int64]
+    backward_weights: NDArray[np.float64]
+    forward_weights: NDArray[np.float64]
+    chosen: ChosenLinks
+    pair_of_instance: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.joint)
 
 
 def score_phrases(
@@ -51,63 +97,104 @@ def score_phrases(
         raise DataError(
             f"{len(instances)} phrase instances", expected="fewer than 2**31: use shorter phrases or less text"
         )
+    check_smoothing(smoothing)
+    with progress.stage("looking over the phrases"):
+        text = WeightedText.of(bitext, links, lexical)
+        _check_instances(instances, bitext)
+    counted = count_pairs(instances, text, threads=threads, progress=progress)
+    counts = PairCounts.of(counted.source_ids, counted.target_ids, counted.joint)
+    pairs, rows = score_pairs(counted, counts, text, smoothing=smoothing, threads=threads, progress=progress)
+    new_row = np.empty(len(rows), np.int32)
+    new_row[rows] = np.arange(len(rows), dtype=np.int32)
+    return ScoredPhrases(pairs, new_row[counted.pair_of_instance])
+
+
+def check_smoothing(smoothing: str) -> None:
+    """Refuse a name that no smoothing has."""
     if smoothing not in SMOOTHINGS:
         raise UsageError(f"no smoothing is called '{smoothing}'; there are {', '.join(SMOOTHINGS)}")
-    with progress.stage("looking over the phrases") as share:
-        links = check_links(bitext, links)
-        share(0.3)
-        _check_instances(instances, bitext)
+
+
+def count_pairs(
+    instances: PhraseInstances, text: WeightedText, *, threads: int = 1, progress: Progress = SILENT
+) -> CountedPairs:
+    """Bring the instances of each pair together, and choose its links."""
+    source, target = text.bitext.source, text.bitext.target
     with progress.stage("numbering source phrases") as share:
-        source_ids, sources = _number(bitext.source, instances.source_spans, threads, share)
+        source_ids, sources = _number(source, instances.source_spans, threads, share)
     with progress.stage("numbering target phrases") as share:
-        target_ids, targets = _number(bitext.target, instances.target_spans, threads, share)
+        target_ids, targets = _number(target, instances.target_spans, threads, share)
     with progress.stage("collecting phrase pairs") as share:
         order, offsets = kernels.group_pairs(source_ids, target_ids, len(sources), threads, share)
         some = order[offsets[:-1]]
-        pair_sources, pair_targets = source_ids[some], target_ids[some]
-        counts = PairCounts.of(pair_sources, pair_targets, np.diff(offsets))
-        first_link = _first_links(bitext, links)
-    place = (*instances.source_spans, instances.target_begin, bitext.source.sentences.offsets, links.values, first_link)
+        pair_sources, pair_targets, joint = source_ids[some], target_ids[some], np.diff(offsets)
+        del source_ids, target_ids, some
+        pair_of_instance = np.empty(len(instances), np.int32)
+        pair_of_instance[order] = np.repeat(np.arange(len(joint), dtype=np.int32), joint)
+    place = (*instances.source_spans, instances.target_begin)
     with progress.stage("choosing alignments") as share:
-        forward, backward = kernels.choose_alignments(order, offsets, *place, threads, share)
-
-    with progress.stage("scoring phrase pairs") as share:
-        source_weights, target_weights = word_weights(bitext, links, lexical)
-        share(0.5)
-        source_side = source_weights, bitext.source.sentences.offsets, *instances.source_spans
-        target_side = target_weights, bitext.target.sentences.offsets, *instances.target_spans
-        bwd, fwd = SMOOTHINGS[smoothing](counts, progress)
-        bwd_lex, fwd_lex = kernels.span_products(*source_side, backward), kernels.span_products(*target_side, forward)
-        scores = np.stack([bwd, bwd_lex, fwd, fwd_lex], axis=1, dtype=np.float32, casting="same_kind")
-
-    with progress.stage("sorting phrase pairs") as share:
-        rows = kernels.order_pairs(
-            np.searchsorted(pair_sources, np.arange(len(sources) + 1, dtype=np.int32)),
-            pair_targets,
-            targets.values,
-            targets.offsets,
-            fwd.astype(np.float32),
-            bwd.astype(np.float32),
-            threads,
-            share,
+        forward, backward = kernels.choose_alignments(
+            order, offsets, *place, source.sentences.offsets, text.links.values, text.first_link, threads, share
         )
-        pairs = PhrasePairs(
-            bitext.source.vocab,
-            bitext.target.vocab,
+        del order
+        source_side = text.source_weights, source.sentences.offsets, *instances.source_spans
+        target_side = text.target_weights, target.sentences.offsets, *instances.target_spans
+        return CountedPairs(
             sources,
             targets,
             pair_sources,
-            pair_targets[rows],
+            pair_targets,
+            joint,
+            kernels.span_products(*source_side, backward),
+            kernels.span_products(*target_side, forward),
+            ChosenLinks(*(column[forward] for column in place)),  # type: ignore[arg-type]
+            pair_of_instance,
+        )
+
+
+def score_pairs(
+    counted: CountedPairs,
+    counts: PairCounts,
+    text: WeightedText,
+    *,
+    smoothing: Smoothing = "none",
+    threads: int = 1,
+    progress: Progress = SILENT,
+) -> tuple[PhrasePairs, NDArray[np.int64]]:
+    """Score counted pairs and put them in order; returns also the rows in `counted` that they come from."""
+    source, target = text.bitext.source, text.bitext.target
+    with progress.stage("scoring phrase pairs") as share:
+        bwd, fwd = SMOOTHINGS[smoothing](counts, progress)
+        columns = [bwd, counted.backward_weights, fwd, counted.forward_weights]
+        scores = np.stack(columns, axis=1, dtype=np.float32, casting="same_kind")
+        del columns, bwd, fwd
+    with progress.stage("sorting phrase pairs") as share:
+        rows = kernels.order_pairs(
+            np.searchsorted(counted.source_ids, np.arange(len(counted.sources) + 1, dtype=np.int32)),
+            counted.target_ids,
+            counted.targets.values,
+            counted.targets.offsets,
+            scores[:, 2].copy(),
+            scores[:, 0].copy(),
+            threads,
+            share,
+        )
+        inner = kernels.inner_links(
+            rows.astype(np.uint32), *counted.chosen, source.sentences.offsets, text.links.values, text.first_link
+        )
+        pairs = PhrasePairs(
+            source.vocab,
+            target.vocab,
+            counted.sources,
+            counted.targets,
+            counted.source_ids,
+            counted.target_ids[rows],
             scores[rows],
             PHRASE_SCORES,
-            Ragged(*kernels.inner_links(forward[rows], *place)),
+            Ragged(*inner),
             np.stack([counts.target, counts.source, counts.joint], axis=1)[rows].astype(np.float32),
         )
-    new_row = np.empty(len(rows), np.int32)
-    new_row[rows] = np.arange(len(rows), dtype=np.int32)
-    pair_of_instance = np.empty(len(instances), np.int32)
-    pair_of_instance[order] = np.repeat(new_row, counts.joint)
-    return ScoredPhrases(pairs, pair_of_instance)
+    return pairs, rows
 
 
 def _number(corpus: Corpus, spans: Spans, threads: int, share: ShareDone) -> tuple[NDArray[np.int32], Ragged[np.int32]]:
@@ -116,14 +203,6 @@ def _number(corpus: Corpus, spans: Spans, threads: int, share: ShareDone) -> tup
         corpus.sentences.values, corpus.sentences.offsets, *spans, threads, share
     )
     return ids, Ragged(words, offsets)
-
-
-def _first_links(bitext: Bitext, links: Links) -> NDArray[np.int64]:
-    """The number of links before each running source word, and their total."""
-    source, _ = corpus_positions(bitext, links)
-    first = np.zeros(bitext.source.words + 1, np.int64)
-    np.cumsum(np.bincount(source, minlength=bitext.source.words), out=first[1:])
-    return first
 
 
 def _check_instances(instances: PhraseInstances, bitext: Bitext) -> None:

@@ -20,13 +20,19 @@ _LOWEST_DISCOUNT = 0.01
 @dataclass(frozen=True, eq=False)
 class PairCounts:
     """For each phrase pair how often it, its source and its target were extracted, and the number of distinct pairs
-    with that source and with that target."""
+    with that source and with that target.
+
+    `histogram` has how many pairs occurred 0, 1, 2, .. times, and `total` the number of all: of these pairs or, if they
+    are some of the pairs of a text, of all pairs of it.
+    """
 
     joint: NDArray[np.int64]
     source: NDArray[np.int64]
     target: NDArray[np.int64]
     distinct_source: NDArray[np.int64]
     distinct_target: NDArray[np.int64]
+    histogram: NDArray[np.int64]
+    total: int
 
     @classmethod
     def of(cls, source_ids: NDArray[np.int32], target_ids: NDArray[np.int32], joint: NDArray[np.int64]) -> PairCounts:
@@ -37,15 +43,18 @@ class PairCounts:
             np.bincount(target_ids, joint).astype(np.int64)[target_ids],
             np.bincount(source_ids)[source_ids],
             np.bincount(target_ids)[target_ids],
+            count_histogram(joint),
+            len(joint),
         )
 
     def __len__(self) -> int:
         return len(self.joint)
 
-    def of_counts(self, highest: int) -> NDArray[np.float64]:
-        """How many pairs occurred c times, for c from 0 to `highest`."""
-        few = self.joint[self.joint <= highest]
-        return np.bincount(few, minlength=highest + 1).astype(np.float64)
+
+def count_histogram(joint: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many pairs occurred c times, for the counts c that smoothing asks for."""
+    few = joint[joint <= _HIGHEST_DISCOUNTED + 1]
+    return np.bincount(few, minlength=_HIGHEST_DISCOUNTED + 2)
 
 
 def relative_frequency(counts: PairCounts, progress: Progress) -> Probabilities:
@@ -58,7 +67,7 @@ def good_turing(counts: PairCounts, progress: Progress) -> Probabilities:
 
     0.1 is added to each n; the ratio to c is kept between 0.01 and 1 and does not fall as c grows.
     """
-    n = counts.of_counts(_HIGHEST_DISCOUNTED + 1)
+    n = counts.histogram.astype(np.float64)
     if n[1] == 0 or n[2] == 0:
         progress.warn(
             "Good-Turing smoothing needs phrase pairs that occur once and twice; probabilities are unsmoothed"
@@ -77,7 +86,7 @@ def kneser_ney(counts: PairCounts, progress: Progress) -> Probabilities:
     Modified Kneser-Ney (Foster, Kuhn & Johnson 2006, section 3.2) as Moses has it: what is given back is computed
     with the discount of the pair itself, so that the probabilities of a phrase need not sum to exactly one.
     """
-    n = counts.of_counts(4)
+    n = counts.histogram.astype(np.float64)
     if np.any(n[1:4] == 0):
         progress.warn(
             "Kneser-Ney smoothing needs phrase pairs that occur once, twice and three times; "
@@ -91,7 +100,7 @@ def kneser_ney(counts: PairCounts, progress: Progress) -> Probabilities:
         progress.warn("Kneser-Ney smoothing needs counts of counts that fall; probabilities are unsmoothed")
         return relative_frequency(counts, progress)
     d = discounts[np.minimum(counts.joint, 3) - 1]
-    given_back = d * counts.distinct_source * counts.distinct_target / len(counts)
+    given_back = d * counts.distinct_source * counts.distinct_target / counts.total
     adjusted = counts.joint - d + given_back
     return adjusted / counts.target, adjusted / counts.source
 

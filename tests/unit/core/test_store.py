@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from dragoman.core.errors import DataError
-from dragoman.core.store import load_array, load_arrays, save_arrays
+from dragoman.core.store import ArrayReader, ArrayWriter, load_array, load_arrays, save_arrays
 
 ARRAYS = {
     "ids": np.arange(12, dtype=np.int32).reshape(3, 4),
@@ -87,3 +87,43 @@ def test_any_change_to_the_header_gives_an_array_or_a_data_error(tmp_path, at, p
     (tmp_path / "x.npy").write_bytes(data)
     with contextlib.suppress(DataError):
         assert isinstance(load_array(tmp_path / "x.npy"), np.ndarray)
+
+
+def test_an_array_written_piece_by_piece_is_that_written_at_once(tmp_path):
+    for name, array in (("a", np.arange(1234)), ("b", np.ones((5, 3), np.float32)), ("c", np.empty(0, np.uint16))):
+        save_arrays(tmp_path, {name: array})
+        writer = ArrayWriter(tmp_path / "pieces.npy", array.dtype.type, *array.shape[1:])
+        for piece in np.array_split(array, 3):
+            writer.write(piece)
+        writer.finish()
+        writer.finish()
+        assert (tmp_path / "pieces.npy").read_bytes() == (tmp_path / f"{name}.npy").read_bytes()
+        assert np.array_equal(ArrayReader(tmp_path / "pieces.npy").rows(), array)
+        last = len(array)
+        assert np.array_equal(ArrayReader(tmp_path / "pieces.npy").rows(last // 2, last), array[last // 2 :])
+
+
+def test_mapped_arrays_are_copied_as_files_and_parts_of_them_as_arrays(tmp_path):
+    save_arrays(tmp_path / "old", {"a": np.arange(10), "b": np.arange(12).reshape(4, 3)})
+    mapped = load_arrays(tmp_path / "old")
+    save_arrays(
+        tmp_path / "new",
+        {**mapped, "part": mapped["a"][2:5], "turned": mapped["b"].T, "view": mapped["b"].reshape(3, 4)},
+    )
+    assert {name: array.tolist() for name, array in load_arrays(tmp_path / "new").items()} == {
+        "a": list(range(10)),
+        "b": mapped["b"].tolist(),
+        "part": [2, 3, 4],
+        "turned": mapped["b"].T.tolist(),
+        "view": mapped["b"].reshape(3, 4).tolist(),
+    }
+    assert (tmp_path / "new" / "b.npy").read_bytes() == (tmp_path / "old" / "b.npy").read_bytes()
+
+
+def test_a_mapped_array_is_what_it_was_after_its_file_was_replaced(tmp_path):
+    save_arrays(tmp_path / "old", {"a": np.arange(10)})
+    mapped = load_arrays(tmp_path / "old")
+    save_arrays(tmp_path / "other", {"a": np.zeros(10, np.int64)})
+    (tmp_path / "other" / "a.npy").replace(tmp_path / "old" / "a.npy")
+    save_arrays(tmp_path / "new", mapped)
+    assert load_array(tmp_path / "new" / "a.npy").tolist() == list(range(10))

@@ -12,11 +12,12 @@ from dragoman.core.progress import DragomanWarning, Progress
 from dragoman.formats.arpa import write_arpa
 from dragoman.model.bundle import Model
 from dragoman.text.casing import Casing
-from dragoman.training import pipeline, prepare as preparation, score
+from dragoman.training import phrases, pipeline, prepare as preparation, score
 from dragoman.training.align.hmm import Hmm
 from dragoman.training.clean import Cleaning
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
-from dragoman.training.pipeline import PhraseModel, phrase_pairs, train
+from dragoman.training.phrases import PhraseModel, phrase_pairs
+from dragoman.training.pipeline import train
 from dragoman.training.prepare import Preparation, prepare
 from dragoman.training.rules import model as rule_training
 from dragoman.training.rules.model import RuleModel, rules
@@ -238,12 +239,14 @@ def test_whatever_takes_long_is_a_stage(toy, tmp_path, monkeypatch):
 
         monkeypatch.setattr(owner, name, call)
 
-    for name in ("symmetrise", "lexical_tables", "score_reordering", "language_model_text"):
+    for name in ("symmetrise", "language_model_text", "merged_table"):
         watched(pipeline, name)
+    for name in ("lexical_tables", "score_reordering", "check_links"):
+        watched(phrases, name)
     watched(preparation, "read_lines")
     watched(rule_training, "lexical_tables")
     watched(pipeline.Grammar, "from_pairs")
-    for name in ("word_weights", "_check_instances", "_first_links", "PhrasePairs"):
+    for name in ("word_weights", "first_links", "PhrasePairs"):
         watched(score, name)
     for owner, name in ((Corpus, "from_lines"), (Casing, "learn")):
         watched(owner, name)

@@ -15,7 +15,7 @@ from oracles.phrase_table import phrase_table, random_bitext
 def scored(bitext: Bitext, links: Links, threads: int = 1, max_length: int = 3, **options: str) -> ScoredPhrases:
     instances = extract_phrases(bitext, links, max_length=max_length)
     result = score_phrases(instances, bitext, links, lexical_tables(bitext, links), threads=threads, **options)  # type: ignore[arg-type]
-    result.pairs.reordering["msd"] = score_reordering(instances, result)
+    result.pairs.reordering["msd"] = score_reordering(instances, result.pair_of_instance, len(result.pairs))
     return result
 
 

@@ -33,6 +33,20 @@ auto number_spans(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std::i
     return number_sequences(Spans{view(words), view(offsets), view(sentence), view(begin), view(length)}, threads, progress);
 }
 
+// Which of so many buckets the words of each span belong to. Equal words have the same bucket; the bits that choose it are
+// others than those that `Numbering` deals out by, so that the spans of one bucket are dealt out evenly as well.
+auto span_buckets(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std::int32_t> sentence, In1<std::uint16_t> begin,
+                  In1<std::uint8_t> length, int buckets, int threads) {
+    const Spans spans{view(words), view(offsets), view(sentence), view(begin), view(length)};
+    const std::size_t n = spans.size();
+    std::vector<std::uint16_t> bucket(n);
+    run_blocks(blocks_of(n, kRowsPerBlock), threads, nb::none(), [&](std::size_t block) {
+        for (std::size_t i = block * kRowsPerBlock; i < std::min(n, (block + 1) * kRowsPerBlock); ++i)
+            bucket[i] = static_cast<std::uint16_t>((mix(~hash_words(spans[i])) >> 32) * std::uint64_t(buckets) >> 32);
+    });
+    return give(std::move(bucket));
+}
+
 // Sorts the instances by (source, target, instance): counting sort by source, then each source's instances by target.
 auto group_pairs(In1<std::int32_t> source_ids, In1<std::int32_t> target_ids, std::size_t sources, int threads,
                  Progress progress) {
@@ -188,6 +202,9 @@ void bind_score(nb::module_& m) {
           nb::arg("length"), nb::arg("threads"), nb::arg("progress").none(),
           "Number spans of a corpus by their words, in order of first occurrence: ids; the distinct phrases' words\n"
           "and offsets. Fewer than 2**31 spans.");
+    m.def("span_buckets", &span_buckets, nb::arg("words"), nb::arg("offsets"), nb::arg("sentence"), nb::arg("begin"),
+          nb::arg("length"), nb::arg("buckets"), nb::arg("threads"),
+          "Deal spans of a corpus out to at most 65,536 buckets by their words.");
     m.def("group_pairs", &group_pairs, nb::arg("source_ids"), nb::arg("target_ids"), nb::arg("sources"),
           nb::arg("threads"), nb::arg("progress").none(),
           "Instances sorted by (source, target, instance), and the offsets of each distinct pair among them.");

@@ -1,0 +1,196 @@
+"""Rows that may be too many for memory: they come block by block and are read again in partitions.
+
+A bucket of rows is what belongs together, a partition some buckets in a row that fit into the memory that there is. As
+long as all rows do, they stay there: one partition, and nothing is written.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.store import ArrayReader, Arrays, ArrayWriter, load_array, save_arrays
+from dragoman.core.workspace import Workspace
+
+#: Partitions are made of so many parts, so that one that is too large is rare.
+BUCKETS = 1024
+
+#: Kernels number rows with 31 bits.
+_MOST_ROWS = (1 << 31) - 1
+
+BucketsOf = Callable[[Arrays], NDArray[np.integer]]
+
+
+class Runs:
+    """Columns of rows, which `bucket_of` deals out to `buckets`; within a bucket they stay in the order they came in.
+
+    A column that rises from row to row may give their `order`, in which all rows of a partition are put again. A row is
+    written to disk when those in memory would take more than the workspace has, at `bytes_per_row`, which is
+    what the work on a row takes.
+
+    >>> with Workspace(memory=80) as workspace:
+    ...     runs = Runs(workspace, "numbers", lambda rows: rows["n"] % 3, bytes_per_row=4, buckets=3)
+    ...     for n in range(3):
+    ...         runs.add({"n": np.arange(4) + 4 * n})
+    ...     [part["n"].tolist() for part in runs.partitions()]
+    [[0, 3, 6, 9], [1, 4, 7, 10], [2, 5, 8, 11]]
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        name: str,
+        bucket_of: BucketsOf,
+        *,
+        bytes_per_row: int,
+        buckets: int = BUCKETS,
+        order: str | None = None,
+    ):
+        self._workspace, self._name, self._bucket_of, self._buckets = workspace, name, bucket_of, buckets
+        self._cost, self._order = bytes_per_row, order
+        self._held: list[Arrays] = []
+        self._held_rows = 0
+        self._bounds: list[NDArray[np.int64]] = []  # of the buckets of each run, among all rows that were written
+        self._writers: dict[str, ArrayWriter] = {}
+        self._readers: dict[str, ArrayReader] = {}
+        self.rows = 0
+
+    def add(self, columns: Arrays) -> None:
+        """Add a block of rows; all blocks have the same columns."""
+        rows = len(next(iter(columns.values())))
+        if self._held and (self._held_rows + rows) * self._cost > self._workspace.room():
+            self.write()
+        if rows:
+            self._held.append(columns)
+            self._held_rows += rows
+            self.rows += rows
+
+    @property
+    def written(self) -> bool:
+        """Whether some rows are on disk."""
+        return bool(self._bounds)
+
+    def write(self) -> None:
+        """Write the rows in memory to disk, sorted by bucket."""
+        columns = self._take_held()
+        if columns is None:
+            return
+        buckets = self._bucket_of(columns)
+        order = np.argsort(buckets, kind="stable")
+        begin = self._bounds[-1][-1] if self._bounds else np.int64(0)
+        counts = np.bincount(buckets, minlength=self._buckets)
+        self._bounds.append(begin + np.concatenate([[0], np.cumsum(counts)]))
+        with self._workspace.writing():
+            for name, values in columns.items():
+                if name not in self._writers:
+                    self._writers[name] = ArrayWriter(self._file(name), values.dtype.type, *values.shape[1:])
+                self._writers[name].write(values[order])
+
+    def partitions(self) -> Iterator[Arrays]:
+        """Yield all rows, as many buckets together as fit; to be used once, after the last row has been added."""
+        if not self.written and self._fits(self.rows):
+            yield self._take_held() or {}
+            return
+        self.write()
+        self._finish()
+        counts = sum(np.diff(bounds) for bounds in self._bounds)
+        first, together = 0, 0
+        for bucket, rows in enumerate(np.asarray(counts).tolist()):
+            if together and not self._fits(together + rows):
+                yield self.read(first, bucket)
+                first, together = bucket, 0
+            together += rows
+        yield self.read(first, self._buckets)
+        self.close()
+
+    def read(self, first: int, last: int) -> Arrays:
+        """Read the rows of some buckets."""
+        self._finish()
+        places = [(int(bounds[first]), int(bounds[last])) for bounds in self._bounds]
+        rows: Arrays = {
+            name: np.concatenate([reader.rows(*place) for place in places]) for name, reader in self._readers.items()
+        }
+        if self._order is None:
+            return rows
+        order = np.argsort(rows[self._order], kind="stable")
+        return {name: values[order] for name, values in rows.items()}
+
+    def close(self) -> None:
+        """Remove what was written."""
+        for name in self._writers:
+            self._file(name).unlink(missing_ok=True)
+
+    def _fits(self, rows: int) -> bool:
+        return rows <= _MOST_ROWS and rows * self._cost <= self._workspace.room()
+
+    def _take_held(self) -> Arrays | None:
+        held, self._held, self._held_rows = self._held, [], 0
+        if len(held) < 2:
+            return held[0] if held else None
+        return {name: np.concatenate([block[name] for block in held]) for name in held[0]}
+
+    def _finish(self) -> None:
+        if self._readers:
+            return
+        with self._workspace.writing():
+            for writer in self._writers.values():
+                writer.finish()
+        self._readers = {name: ArrayReader(self._file(name)) for name in self._writers}
+
+    def _file(self, name: str) -> Path:
+        return self._workspace.folder / f"{self._name}.{name}.npy"
+
+
+class Kept:
+    """Arrays that are put aside on disk until they are needed again."""
+
+    def __init__(self, workspace: Workspace, name: str, arrays: Arrays):
+        self._folder = workspace.folder / name
+        with workspace.writing():
+            save_arrays(self._folder, arrays)
+        self._readers = {name: ArrayReader(self._folder / f"{name}.npy") for name in arrays}
+
+    def names(self) -> list[str]:
+        """What the arrays are called."""
+        return sorted(self._readers)
+
+    def load(self) -> Arrays:
+        """Bring all arrays back into memory."""
+        return {name: self.load_one(name) for name in self.names()}
+
+    def load_one(self, name: str) -> NDArray[Any]:
+        """Bring one array back."""
+        return self._readers[name].rows()
+
+    def rows(self, name: str, first: int, last: int) -> NDArray[Any]:
+        """Bring some rows of one array back."""
+        return self._readers[name].rows(first, last)
+
+    def map(self, name: str) -> NDArray[Any]:
+        """One array without bringing it into memory."""
+        return load_array(self._folder / f"{name}.npy")
+
+    def discard(self) -> None:
+        """Remove them."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def merged(keys: list[NDArray[np.integer]], most_rows: int) -> Iterator[list[tuple[int, int]]]:
+    """Cut lists of rising keys, all different, into steps of a merge: for each list the rows between two keys.
+
+    Keys are spread evenly over the lists, so that a step has about `most_rows` rows.
+
+    >>> list(merged([np.array([1, 4, 6]), np.array([2, 3, 9])], 2))
+    [[(0, 1), (0, 2)], [(1, 2), (2, 2)], [(2, 3), (2, 3)]]
+    """
+    longest = max(keys, key=len)
+    step = max(most_rows * len(longest) // max(sum(map(len, keys)), 1), 1)
+    cuts = longest[step::step]
+    bounds = [[0, *np.searchsorted(key, cuts).tolist(), len(key)] for key in keys]
+    for i in range(len(cuts) + 1):
+        yield [(bound[i], bound[i + 1]) for bound in bounds]

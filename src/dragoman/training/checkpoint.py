@@ -1,0 +1,74 @@
+"""What whole stages of a training have made, kept beside its output: a training that was killed goes on from there."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import types
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.corpus import Bitext
+from dragoman.core.files import PathLike, write_error
+from dragoman.core.store import Arrays, load_arrays
+from dragoman.core.version import version
+
+_KEY = "key"
+
+
+class Checkpoint:
+    """A hidden folder with a folder for each stage that is whole; it goes away when training ends, unless it is killed.
+
+    A stage has a key, which says what it was made of: one with another key is made again.
+    """
+
+    def __init__(self, out: PathLike):
+        self._out = Path(os.path.abspath(out))  # noqa: PTH100 - a name for `.` and `..`, and links stay links
+        self.folder = self._out.with_name(f".{self._out.name}.checkpoint")
+
+    def found(self, stage: str, key: str) -> Arrays | None:
+        """The arrays of a stage, mapped, if it was whole and of this key."""
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            if (self.folder / stage / _KEY).read_text(encoding="ascii") == key:
+                return load_arrays(self.folder / stage)
+        return None
+
+    def made(self, stage: str, key: str, write: Callable[[Path], None]) -> Arrays:
+        """Let arrays be written to a folder, and keep it as that of a stage; returns them, mapped."""
+        partial = self.folder / f"{stage}.partial"
+        try:
+            for old in (partial, self.folder / stage):
+                shutil.rmtree(old, ignore_errors=True)
+            partial.mkdir(parents=True)
+            write(partial)
+            (partial / _KEY).write_text(key, encoding="ascii")
+            partial.rename(self.folder / stage)
+        except OSError as error:
+            raise write_error(self._out, error) from None
+        return load_arrays(self.folder / stage)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: types.TracebackType | None
+    ) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def stage_key(bitext: Bitext, options: Mapping[str, Any], arrays: Iterable[NDArray[np.generic]] = ()) -> str:
+    """What a stage is made of, in a few letters: text, options, other arrays, and the version of Dragoman."""
+    found = hashlib.sha256(json.dumps([version(), options], sort_keys=True, default=str).encode())
+    for corpus in (bitext.source, bitext.target):
+        for array in (corpus.sentences.values, corpus.sentences.offsets, corpus.vocab.blob, corpus.vocab.offsets):
+            found.update(np.ascontiguousarray(array).data)
+    for more in arrays:
+        found.update(np.ascontiguousarray(more).data)
+    return found.hexdigest()

@@ -1,0 +1,262 @@
+"""The phrase pairs of an aligned text, in as much memory as there is.
+
+Instances are dealt out to partitions by their source phrase, so that each partition has all there is to know of its
+source phrases. What target phrases count in all partitions is found in a second exchange (`marginals.py`), by target
+phrase; then each partition is scored and pruned by itself, and they are merged (`phrase_merge.py`). Where one partition
+takes all, nothing is exchanged or written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman import kernels
+from dragoman.core.corpus import Bitext
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.links import Links
+from dragoman.core.options import Options, option
+from dragoman.core.phrases import PhrasePairs
+from dragoman.core.progress import SILENT, PartProgress, Progress
+from dragoman.core.ragged import Ragged
+from dragoman.core.runs import BUCKETS, Kept, Runs
+from dragoman.core.store import Arrays
+from dragoman.core.workspace import Workspace
+from dragoman.training import prune
+from dragoman.training.extract import PhraseInstances, extract_block
+from dragoman.training.lexical import check_links, lexical_tables
+from dragoman.training.marginals import Marginals, TargetExchange
+from dragoman.training.reorder import score_reordering
+from dragoman.training.score import ChosenLinks, CountedPairs, WeightedText, check_smoothing, count_pairs, score_pairs
+from dragoman.training.smoothing import PairCounts, count_histogram
+from dragoman.training.symmetrise import Method as Symmetrisation
+
+#: What the work on an instance takes, in bytes.
+_INSTANCE = 220
+
+#: The temporary files of a text in phrases of up to seven words, for each word of either side, in bytes.
+_TEMPORARY = 300
+
+#: Words of both sides that phrases are extracted from together, if there is memory for their instances; and about how
+#: many instances a word gives.
+_WORDS_AT_ONCE, _INSTANCES_PER_WORD = 1 << 22, 2
+
+
+@dataclass(frozen=True)
+class PhraseModel(Options):
+    """From words to a phrase table."""
+
+    symmetrisation: Symmetrisation = option("grow-diag-final-and", "how the two alignment directions are combined")
+    max_phrase_length: int = option(7, "longest phrase, in words, on either side", minimum=1, maximum=255)
+    smoothing: Literal["none", "good-turing", "kneser-ney"] = option("none", "of the relative frequencies")
+    reordering: bool = option(True, "train a lexicalised reordering model (msd-bidirectional-fe)")
+    prune_limit: int = option(0, "keep so many targets a source phrase, best p(e|f) first; 0 keeps all", minimum=0)
+    prune_significance: str | None = option(None, "drop pairs whose -log p-value is below: a+e, a-e or a number")
+    prune_score: float = option(0.0, "drop pairs with p(e|f) below", minimum=0, maximum=1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.prune_significance is not None:
+            prune.significance_threshold(self.prune_significance)
+
+
+@dataclass(frozen=True, eq=False)
+class PhraseParts:
+    """The phrase pairs of a text: as they are (`whole`), or in parts that wait on disk to be merged.
+
+    Parts have their source phrases in order of first occurrence; `targets` are the distinct target phrases of all.
+    Phrases are known by the number of the instance that they occurred in first, of `instances`.
+    """
+
+    whole: PhrasePairs | None
+    parts: list[Kept]
+    targets: list[Kept]
+    instances: int
+
+
+def check_disk(bitext: Bitext, workspace: Workspace) -> None:
+    """Refuse a text whose phrase pairs will need more temporary space than there is."""
+    words = bitext.source.words + bitext.target.words
+    if words * _INSTANCES_PER_WORD * _INSTANCE > workspace.room():
+        workspace.check_disk(words * _TEMPORARY)
+
+
+def phrase_pairs(
+    bitext: Bitext, links: Links, options: PhraseModel, *, threads: int = 1, progress: Progress = SILENT
+) -> PhrasePairs:
+    """Extract, score and prune the phrase pairs of an aligned text, with their reordering scores, in memory."""
+    found = phrase_parts(bitext, links, options, workspace=Workspace(), threads=threads, progress=progress)
+    assert found.whole is not None
+    return found.whole
+
+
+def phrase_parts(
+    bitext: Bitext,
+    links: Links,
+    options: PhraseModel,
+    *,
+    workspace: Workspace,
+    threads: int = 1,
+    progress: Progress = SILENT,
+) -> PhraseParts:
+    """Do the same in the memory of a workspace; the result is in parts if it does not fit."""
+    check_smoothing(options.smoothing)
+    with progress.stage("counting linked words"):
+        links = check_links(bitext, links)
+        text = WeightedText.of(bitext, links, lexical_tables(bitext, links))
+    instances = _instances(text, options.max_phrase_length, workspace, threads, progress)
+    partitions = instances.partitions()
+    columns = next(partitions)
+    if not columns:
+        raise DataError("no phrase pair could be extracted", expected="a parallel text with some word links")
+    if len(columns["number"]) == instances.rows:
+        counted, found = _counted(columns, text, options, threads, progress)
+        del columns
+        counts = PairCounts.of(counted.source_ids, counted.target_ids, counted.joint)
+        pairs = _scored(counted, counts, found, text, options, threads, progress)
+        if not len(pairs):
+            raise UsageError("pruning left no phrase pair; prune less")
+        return PhraseParts(pairs, [], [], instances.rows)
+
+    exchange = TargetExchange(bitext.target, workspace, threads)
+    histogram, waiting, done = np.zeros(1, np.int64), list[Kept](), 0
+    with progress.stage("counting phrase pairs") as share:
+        while columns:
+            counted, found = _counted(columns, text, options, threads, PartProgress(progress))
+            done += len(columns["number"])
+            found["source_first"] = exchange.ask(counted, columns)
+            histogram = histogram + count_histogram(counted.joint)
+            waiting.append(Kept(workspace, f"counted-{len(waiting)}", _arrays(counted) | found))
+            del columns, counted, found
+            share(done / instances.rows)
+            columns = next(partitions, {})
+    targets = exchange.answer(progress)
+    total, parts, kept_pairs = sum(exchange.pairs), [], 0
+    with progress.stage("scoring phrase pairs") as share:
+        for part, kept in enumerate(waiting):
+            arrays = kept.load()
+            kept.discard()
+            counted, marginals = _counted_again(arrays), exchange.read(part)
+            counts = _pair_counts(counted, marginals, histogram, total)
+            watcher = PartProgress(progress, warns=part == 0)
+            pairs = _scored(counted, counts, arrays, text, options, threads, watcher)
+            kept_pairs += len(pairs)
+            parts.append(Kept(workspace, f"part-{part}", _final_arrays(pairs, arrays["source_first"], marginals)))
+            del arrays, counted, counts, marginals, pairs
+            share((part + 1) / len(waiting))
+    if not kept_pairs:
+        raise UsageError("pruning left no phrase pair; prune less")
+    return PhraseParts(None, parts, targets, instances.rows)
+
+
+def _instances(text: WeightedText, max_length: int, workspace: Workspace, threads: int, progress: Progress) -> Runs:
+    """Extract all instances, numbered as they are found."""
+    source = text.bitext.source.sentences
+
+    def buckets(rows: Arrays) -> NDArray[np.uint16]:
+        spans: tuple[Any, Any, Any] = rows["sentence"], rows["source_begin"], rows["source_length"]
+        return kernels.span_buckets(source.values, source.offsets, *spans, BUCKETS, threads)
+
+    runs = Runs(workspace, "instances", buckets, bytes_per_row=_INSTANCE, order="number")
+    with progress.stage("extracting phrases") as share:
+        for at in _blocks(text.bitext, workspace):
+            block = extract_block(text.bitext, text.links, at, max_length=max_length, threads=threads)
+            columns: Arrays = {field.name: getattr(block, field.name) for field in fields(block)}
+            columns["number"] = np.arange(runs.rows, runs.rows + len(block))
+            runs.add(columns)
+            share(at.stop / len(text.bitext))
+    return runs
+
+
+def _blocks(bitext: Bitext, workspace: Workspace) -> Iterator[slice]:
+    words = workspace.room() // (2 * _INSTANCE * _INSTANCES_PER_WORD)
+    return bitext.blocks(max(min(words, _WORDS_AT_ONCE), 1))
+
+
+def _counted(
+    columns: Arrays, text: WeightedText, options: PhraseModel, threads: int, progress: Progress
+) -> tuple[CountedPairs, Arrays]:
+    """Count the pairs of some instances, and score their reordering if that is wanted."""
+    instances = PhraseInstances(*(columns[field.name] for field in fields(PhraseInstances)))  # type: ignore[arg-type]
+    counted = count_pairs(instances, text, threads=threads, progress=progress)
+    if not options.reordering:
+        return counted, {}
+    with progress.stage("scoring reordering"):
+        return counted, {"reordering": score_reordering(instances, counted.pair_of_instance, len(counted))}
+
+
+def _scored(
+    counted: CountedPairs,
+    counts: PairCounts,
+    found: Arrays,
+    text: WeightedText,
+    options: PhraseModel,
+    threads: int,
+    progress: Progress,
+) -> PhrasePairs:
+    """Score and prune the pairs of one partition."""
+    pairs, rows = score_pairs(counted, counts, text, smoothing=options.smoothing, threads=threads, progress=progress)
+    if options.reordering:
+        pairs = replace(pairs, reordering={"lr": found["reordering"][rows]})  # type: ignore[dict-item]
+    if options.prune_score:
+        pairs = prune.minimum_score(pairs, "fwd", options.prune_score)
+    if options.prune_significance is not None:
+        threshold = prune.significance_threshold(options.prune_significance)
+        pairs = prune.significance(pairs, text.bitext, threshold, threads=threads, progress=progress)
+    if options.prune_limit:
+        pairs = prune.table_limit(pairs, options.prune_limit)
+    return pairs
+
+
+def _pair_counts(counted: CountedPairs, marginals: Marginals, histogram: NDArray[np.int64], total: int) -> PairCounts:
+    own = PairCounts.of(counted.source_ids, counted.target_ids, counted.joint)
+    targets = counted.target_ids
+    return replace(
+        own,
+        target=marginals.total[targets],
+        distinct_target=marginals.distinct[targets],
+        histogram=histogram,
+        total=total,
+    )
+
+
+_RAGGED = ("sources", "targets")
+_COLUMNS = ("source_ids", "target_ids", "joint", "backward_weights", "forward_weights")
+
+
+def _arrays(counted: CountedPairs) -> Arrays:
+    arrays: Arrays = {name: getattr(counted, name) for name in _COLUMNS}
+    for name in _RAGGED:
+        rows: Ragged[np.int32] = getattr(counted, name)
+        arrays |= {name: rows.values, f"{name}.offsets": rows.offsets}
+    return arrays | {f"chosen.{name}": column for name, column in counted.chosen._asdict().items()}
+
+
+def _counted_again(arrays: Arrays) -> CountedPairs:
+    columns: dict[str, Any] = {name: arrays[name] for name in _COLUMNS}
+    columns |= {name: Ragged(arrays[name], arrays[f"{name}.offsets"]) for name in _RAGGED}  # type: ignore[arg-type]
+    chosen: dict[str, Any] = {name: arrays[f"chosen.{name}"] for name in ChosenLinks._fields}
+    return CountedPairs(**columns, chosen=ChosenLinks(**chosen), pair_of_instance=np.empty(0, np.int32))
+
+
+def _final_arrays(pairs: PhrasePairs, source_first: NDArray[Any], marginals: Marginals) -> Arrays:
+    """What the merge needs of the pairs of a part: source phrases that have pairs, and the pairs."""
+    assert pairs.alignments is not None and pairs.counts is not None  # noqa: PT018 - both are always made
+    used, sizes = np.unique(pairs.source_ids, return_counts=True)
+    sources = pairs.sources.take(used)
+    return {
+        "source_first": source_first[used],
+        "sources": sources.values,
+        "source_offsets": sources.offsets,
+        "first_pair": np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        "target_first": marginals.first[pairs.target_ids],
+        "scores": pairs.scores,
+        "counts": pairs.counts,
+        "alignments": pairs.alignments.values,
+        "alignment_offsets": pairs.alignments.offsets,
+        **{f"reordering.{name}": scores for name, scores in pairs.reordering.items()},
+    }
