@@ -23,11 +23,16 @@ from dragoman.metrics.metric import Scorer
 from dragoman.tuning.methods.tuner import Tuner
 from dragoman.tuning.problems.evidence import Decoded
 from dragoman.tuning.problems.nbest_evidence import DecodedLists
+from dragoman.tuning.problems.problem import Problem
 from dragoman.tuning.problems.ranges import Ranges, changed, is_share, no_sparse
+from dragoman.tuning.problems.support import Support
 from dragoman.tuning.runs.kept import Keep, kept_weights
 from dragoman.tuning.runs.run import Run
 
 Vector = NDArray[np.float64]
+
+#: Shares of the way to new weights that are tried, the longest first.
+STEPS = np.array([1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01])
 
 
 class Decoder(Protocol):
@@ -45,7 +50,18 @@ class Loop(Options):
     iterations: int = option(15, "optimise at most so often; the last weights are measured once more", minimum=1)
     minimum_change: float = option(1e-4, "stop when weights change by less than this share of the largest", minimum=0)
     interpolation: float | None = option(
-        None, "share of the new weights to go on with, the rest from before; pro: 0.5, others: 1", minimum=0, maximum=1
+        None,
+        "share of the new weights to go on with, the rest from before; by default as far as there is support, and with"
+        " pro at most 0.5",
+        minimum=0,
+        maximum=1,
+    )
+    support: float = option(
+        0.95,
+        "go towards new weights only as far as this share of sentences gets a candidate from the upper half of some"
+        " list that was decoded, because lists know nothing of what is beyond; 0: always all the way",
+        minimum=0,
+        maximum=1,
     )
     keep: Keep = option(
         "best", "weights to end with: best on the tuning set, the last, or the mean over the second half"
@@ -85,7 +101,8 @@ def tune(
     weights = run.weights(len(events))
     while not (events and events[-1]["stop"]):
         iteration = len(events) + 1
-        decoded, pool, after, event = _iterate(task, tuner, weights, pool, loop, iteration, seed, threads, progress)
+        tried = [run.weights(i) for i in range(iteration)]
+        decoded, pool, after, event = _iterate(task, tuner, tried, pool, loop, seed, threads, progress)
         decoded.save(run.evidence(iteration))
         run.write_weights(after, iteration)
         run.record(event)
@@ -94,6 +111,7 @@ def tune(
         weights = after
         progress.note(
             f"iteration {iteration}: {event['score']:.2f} on the tuning set, {event['candidates']:,} {pool.unit}"
+            + (f", {event['step']:.0%} of the way to new weights" if event.get("step", 1) < 1 else "")
             + (f" ({event['stop']})" if event["stop"] else "")
         )
     # Once more, for a run that was killed between its last event and this.
@@ -116,14 +134,15 @@ def _added(pool: Decoded | None, decoded: Decoded) -> Decoded:
 def _iterate(
     task: Task,
     tuner: Tuner,
-    weights: Weights,
+    tried: Sequence[Weights],
     pool: Decoded | None,
     loop: Loop,
-    iteration: int,
     seed: int,
     threads: int,
     progress: Progress,
 ) -> tuple[Decoded, Decoded, Weights, dict[str, Any]]:
+    """Decode under the last of the weights that were `tried`, one an iteration, and optimise."""
+    iteration, weights = len(tried), tried[-1]
     clock = [time.monotonic()]
     decoded = task.decoder(weights, progress)
     clock.append(time.monotonic())
@@ -148,6 +167,11 @@ def _iterate(
         optimum = tuner.optimise(problem, begin, rng=rng, threads=threads, progress=progress)
         _check(optimum.weights, tuner.name)
         share = tuner.interpolation if loop.interpolation is None else loop.interpolation
+        listed = isinstance(problem, Problem) and isinstance(decoded, DecodedLists)
+        if listed and loop.support and loop.interpolation is None:
+            support = Support(problem, [earlier.vector(names) for earlier in tried], decoded.longest)
+            share = supported(support, names, begin, optimum.weights, share, loop.support)
+        event["step"] = share
         after = changed(weights, names, between(names, begin, optimum.weights, share), sparse)
         objective = optimum.objective
         event |= optimum.details
@@ -157,6 +181,18 @@ def _iterate(
     event["stop"] = reason_to_stop(event, names, weights, after, loop)
     event["seconds"] = {"decode": round(clock[1] - clock[0], 3), "optimise": round(clock[2] - clock[1], 3)}
     return decoded, pool, after, event
+
+
+def supported(
+    support: Support, names: Sequence[str], before: Vector, after: Vector, share: float, least: float
+) -> float:
+    """How far to go from weights to new ones: `share` of the way, or the longest shorter step with enough support.
+
+    Where some weights are fixed, lists are not quite known to be those of the others: support is relative to `before`.
+    """
+    enough = least * support.of(before)
+    steps = (share * STEPS).tolist()
+    return next((step for step in steps if support.of(between(names, before, after, step)) >= enough), steps[-1])
 
 
 def interpolated(before: Vector, after: Vector, share: float) -> Vector:

@@ -16,7 +16,7 @@ from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.tuner import Optimum, Tuner
 from dragoman.tuning.problems.ranges import no_sparse
 from dragoman.tuning.runs.kept import kept_weights
-from dragoman.tuning.runs.loop import Loop, between, reason_to_stop, tune
+from dragoman.tuning.runs.loop import Loop, between, interpolated, reason_to_stop, tune
 from dragoman.tuning.runs.run import Run
 from oracles.toy_decoder import NAMES, ToyDecoder, task_for, task_of
 
@@ -192,6 +192,29 @@ class Half(Tuner):
 
     def improve(self, problem, start, using):
         return Optimum(np.array([0.75, 0.0, 0.75]), 0.0)
+
+
+def test_weights_go_only_as_far_as_lists_know(tmp_path):
+    """A list of the best under `noise` alone knows little of what is best under `adequacy`."""
+    runs = {}
+    for support in (0.0, 0.95):
+        runs[support] = begin(tmp_path / f"run{support}")
+        tune(runs[support], task_of(ToyDecoder()), Away(), START, Loop(iterations=1, support=support))
+    steps = {support: run.events()[0]["step"] for support, run in runs.items()}
+    assert steps[0.0] == 1
+    assert 0.01 < steps[0.95] < 1
+    expected = interpolated(START.vector(NAMES), np.array([1.0, 0.0, 0.0]), steps[0.95])
+    assert runs[0.95].weights(1).vector(NAMES) == pytest.approx(expected)
+
+
+@dataclass(frozen=True)
+class Away(Tuner):
+    """Always goes far away from where it begins."""
+
+    name: ClassVar[str] = "away"
+
+    def improve(self, problem, start, using):
+        return Optimum(np.array([1.0, 0.0, 0.0]), 0.0)
 
 
 def test_two_cannot_work_in_one_folder(tmp_path):
