@@ -108,7 +108,6 @@ def tune(
         run.record(event)
         events.append(event)
         run.write_weights(kept_weights(run, events, task.names, task.sparse, task.sign, loop.keep))
-        weights = after
         progress.note(
             f"iteration {iteration}: {event['score']:.2f} on the tuning set, {event['candidates']:,} {pool.unit}"
             + (f", {event['step']:.0%} of the way to new weights" if event.get("step", 1) < 1 else "")
