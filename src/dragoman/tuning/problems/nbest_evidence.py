@@ -42,11 +42,6 @@ class DecodedLists(Decoded):
         """The names of the features that occur."""
         return self.nbest.features.names
 
-    @property
-    def longest(self) -> int:
-        """The length of the longest list."""
-        return int(np.diff(self.nbest.sentences).max(initial=0))
-
     def first(self) -> Corpus:
         """The first hypothesis of each list."""
         return Corpus(self.nbest.vocab, self.nbest.hypotheses.take(self.nbest.sentences[:-1]))

@@ -23,9 +23,7 @@ from dragoman.metrics.metric import Scorer
 from dragoman.tuning.methods.tuner import Tuner
 from dragoman.tuning.problems.evidence import Decoded
 from dragoman.tuning.problems.nbest_evidence import DecodedLists
-from dragoman.tuning.problems.problem import Problem
 from dragoman.tuning.problems.ranges import Ranges, changed, is_share, no_sparse
-from dragoman.tuning.problems.support import Support
 from dragoman.tuning.runs.kept import Keep, kept_weights
 from dragoman.tuning.runs.run import Run
 
@@ -51,17 +49,17 @@ class Loop(Options):
     minimum_change: float = option(1e-4, "stop when weights change by less than this share of the largest", minimum=0)
     interpolation: float | None = option(
         None,
-        "share of the new weights to go on with, the rest from before; by default as far as there is support, and with"
-        " pro at most 0.5",
+        "share of the new weights to go on with, the rest from before; by default as far as the largest turn allows,"
+        " and with pro at most 0.5",
         minimum=0,
         maximum=1,
     )
-    support: float = option(
-        0.95,
-        "go towards new weights only as far as this share of sentences gets a candidate from the upper half of some"
-        " list that was decoded, because lists know nothing of what is beyond; 0: always all the way",
-        minimum=0,
-        maximum=1,
+    largest_turn: float = option(
+        30.0,
+        "degrees that new weights may at most turn away from all that were decoded with, because nothing is known of"
+        " what is beyond; 180: any",
+        minimum=1,
+        maximum=180,
     )
     keep: Keep = option(
         "best", "weights to end with: best on the tuning set, the last, or the mean over the second half"
@@ -98,7 +96,6 @@ def tune(
     """Tune, or go on tuning, in the folder of `run`; returns the weights that it ends with."""
     events = run.started(start)
     pool = pooled(run, task.evidence)
-    weights = run.weights(len(events))
     while not (events and events[-1]["stop"]):
         iteration = len(events) + 1
         tried = [run.weights(i) for i in range(iteration)]
@@ -166,10 +163,9 @@ def _iterate(
         optimum = tuner.optimise(problem, begin, rng=rng, threads=threads, progress=progress)
         _check(optimum.weights, tuner.name)
         share = tuner.interpolation if loop.interpolation is None else loop.interpolation
-        listed = isinstance(problem, Problem) and isinstance(decoded, DecodedLists)
-        if listed and loop.support and loop.interpolation is None:
-            support = Support(problem, [earlier.vector(names) for earlier in tried], decoded.longest)
-            share = supported(support, names, begin, optimum.weights, share, loop.support)
+        if loop.interpolation is None:
+            known = [earlier.vector(names) for earlier in tried]
+            share = longest_step(names, known, optimum.weights, share, loop.largest_turn)
         event["step"] = share
         after = changed(weights, names, between(names, begin, optimum.weights, share), sparse)
         objective = optimum.objective
@@ -182,16 +178,27 @@ def _iterate(
     return decoded, pool, after, event
 
 
-def supported(
-    support: Support, names: Sequence[str], before: Vector, after: Vector, share: float, least: float
+def longest_step(
+    names: Sequence[str], known: Sequence[Vector], after: Vector, share: float, largest_turn: float
 ) -> float:
-    """How far to go from weights to new ones: `share` of the way, or the longest shorter step with enough support.
+    """How far to go from the last of known weights to new ones: `share` of the way, or less where that turns too far.
 
-    Where some weights are fixed, lists are not quite known to be those of the others: support is relative to `before`.
+    >>> longest_step(["lm", "distortion"], [np.array([1.0, 0.0])], np.array([0.0, 1.0]), 1.0, 30)
+    0.3
     """
-    enough = least * support.of(before)
+    weighed = np.array([not is_share(name) for name in names], bool)
     steps = (share * STEPS).tolist()
-    return next((step for step in steps if support.of(between(names, before, after, step)) >= enough), steps[-1])
+    for step in steps:
+        there = between(names, known[-1], after, step)[weighed]
+        if min(degrees_between(there, weights[weighed]) for weights in known) <= largest_turn:
+            return step
+    return steps[-1]
+
+
+def degrees_between(one: Vector, other: Vector) -> float:
+    """The angle between two directions; 0 if one of them is no direction at all."""
+    sizes = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return 0.0 if sizes == 0 else float(np.degrees(np.arccos(np.clip(one @ other / sizes, -1, 1))))
 
 
 def interpolated(before: Vector, after: Vector, share: float) -> Vector:
