@@ -33,6 +33,7 @@ from dragoman.training.align.base import Aligner
 from dragoman.training.align.diagonal import Diagonal
 from dragoman.training.clean import Cleaning, clean
 from dragoman.training.extract import extract_phrases
+from dragoman.training.jumps import FAR, TOO_MANY, USUAL, share_of_long_jumps
 from dragoman.training.lexical import lexical_tables
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
 from dragoman.training.reorder import score_reordering
@@ -49,6 +50,13 @@ class PhraseModel(Options):
     max_phrase_length: int = option(7, "longest phrase, in words, on either side", minimum=1, maximum=255)
     smoothing: Literal["none", "good-turing", "kneser-ney"] = option("none", "of the relative frequencies")
     reordering: bool = option(True, "train a lexicalised reordering model (msd-bidirectional-fe)")
+    reordering_limit: int | None = option(
+        None,
+        "longest jump between phrases that the model allows; by default 6, or 12 where more than 5 % of the jumps that"
+        " word links show are longer than 6; -1 is no limit",
+        minimum=-1,
+        maximum=2**31 - 1,
+    )
     prune_limit: int = option(0, "keep so many targets a source phrase, best p(e|f) first; 0 keeps all", minimum=0)
     prune_significance: str | None = option(None, "drop pairs whose -log p-value is below: a+e, a-e or a number")
     prune_score: float = option(0.0, "drop pairs with p(e|f) below", minimum=0, maximum=1)
@@ -116,6 +124,8 @@ def train(
             grammars["tm"] = corpus_grammar(bitext, links, rule_model, threads=threads, progress=progress)
         else:
             grammars["tm"] = grammar(bitext, links, rule_model, threads=threads, progress=progress)
+    if rule_model is None:
+        settings = with_reordering_limit(settings, links, phrase_model, progress)
     if rule_model is None or with_phrases:
         used["phrase_model"] = phrase_model
         pairs = phrase_pairs(bitext, links, phrase_model, threads=threads, progress=progress)
@@ -165,6 +175,22 @@ def _untuned(
         return initial_chart_weights({name: grammar.score_names for name, grammar in grammars.items()}, language_models)
     reorderings = sorted({name for table in tables.values() for name in table.log_reordering})
     return initial_weights({name: table.score_names for name, table in tables.items()}, reorderings, language_models)
+
+
+def with_reordering_limit(
+    settings: Settings, links: Links, options: PhraseModel, progress: Progress = SILENT
+) -> Settings:
+    """The settings with the limit that was asked for, or with one that suits the word order that links show."""
+    if options.reordering_limit is not None:
+        return replace(settings, reordering_limit=options.reordering_limit)
+    share = share_of_long_jumps(links)
+    if settings.reordering_limit != USUAL or share <= TOO_MANY:
+        return settings
+    progress.note(
+        f"{share:.0%} of the jumps between words are longer than {USUAL}: the model's reordering limit is {FAR}"
+        " (--reordering-limit; a longer one takes longer to translate with)"
+    )
+    return replace(settings, reordering_limit=FAR)
 
 
 def phrase_pairs(

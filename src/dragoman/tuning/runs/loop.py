@@ -30,7 +30,7 @@ from dragoman.tuning.runs.run import Run
 Vector = NDArray[np.float64]
 
 #: Shares of the way to new weights that are tried, the longest first.
-STEPS = np.array([1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01])
+STEPS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01)
 
 
 class Decoder(Protocol):
@@ -187,7 +187,7 @@ def longest_step(
     0.3
     """
     weighed = np.array([not is_share(name) for name in names], bool)
-    steps = (share * STEPS).tolist()
+    steps = [share * step for step in STEPS]
     for step in steps:
         there = between(names, known[-1], after, step)[weighed]
         if min(degrees_between(there, weights[weighed]) for weights in known) <= largest_turn:
