@@ -116,7 +116,7 @@ class Sizes:
 
 
 def _likeliest(tension: float, feature: float, sizes: Sizes, masses: NDArray[np.float64], *, threads: int) -> float:
-    """The tension at which the feature's mean under the prior is that under the posterior: the likelihood is concave."""
+    """The tension at which the feature has the same mean under prior and posterior: the likelihood is concave."""
 
     def gradient(at: float) -> float:
         return feature - kernels.linked_expectation(sizes.generated, sizes.given, masses, at, threads)
