@@ -2,7 +2,7 @@
 
     python benchmarks/aligners.py --data DATA --out FOLDER [--pairs ja-en fr-en ...] [--aligners diagonal hmm ...]
 
-An aligner may have options: `diagonal:gradient=fast-align`. What is done is kept: the command goes on where it was
+An aligner may have options: `diagonal:gradient=exact`. What is done is kept: the command goes on where it was
 stopped. `--iterations 0` only looks at untuned models. Time is that of the processor, for alignment in both directions.
 """
 
@@ -34,7 +34,7 @@ PAIRS = {
     "de-en LibreOffice": ("libreoffice/train.de-en", "libreoffice/dev.de-en", "libreoffice/test.de-en"),
     "ja-en": ("enja/train", "enja/val", "enja/test"),
 }
-ALL = ["diagonal", "diagonal:gradient=fast-align", "hmm", "eflomal"]
+ALL = ["diagonal", "diagonal:gradient=exact", "hmm", "eflomal"]
 LIMITS = SearchLimits(pop_limit=200)
 
 

@@ -126,6 +126,8 @@ def train(
             grammars["tm"] = grammar(bitext, links, rule_model, threads=threads, progress=progress)
     if rule_model is None:
         settings = with_reordering_limit(settings, links, phrase_model, progress)
+        if alignment is None and aligner.name == Diagonal.name and share_of_long_jumps(links) > TOO_MANY:
+            progress.note("the diagonal aligner is made for languages of similar word order: try --aligner hmm")
     if rule_model is None or with_phrases:
         used["phrase_model"] = phrase_model
         pairs = phrase_pairs(bitext, links, phrase_model, threads=threads, progress=progress)

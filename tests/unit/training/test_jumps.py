@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.links import links_of
 from dragoman.core.progress import Progress
 from dragoman.model.settings import Settings
+from dragoman.training.align.diagonal import Diagonal
+from dragoman.training.align.hmm import Hmm
 from dragoman.training.jumps import share_of_long_jumps
 from dragoman.training.pipeline import PhraseModel, train
 
@@ -53,3 +56,18 @@ def test_models_of_distant_languages_have_a_longer_limit(order, options, setting
     found = train(bitext, alignment=links, phrase_model=options, settings=settings, progress=listening).model
     assert found.settings.reordering_limit == expected
     assert any("reordering limit is 12" in text for text in listening.said) == (expected == 12)
+
+
+def test_the_diagonal_aligner_is_said_to_be_made_for_others():
+    rng = np.random.default_rng(1)
+    rows = [rng.permutation(40)[:10] for _ in range(60)]
+    order = [9, 0, 8, 1, 7, 2, 6, 3, 5, 4]
+    bitext = Bitext(
+        Corpus.from_lines(" ".join(f"w{i}" for i in row) for row in rows),
+        Corpus.from_lines(" ".join(f"W{i}" for i in row[order]) for row in rows),
+    )
+    for aligner in (Diagonal(), Hmm()):
+        listening = Listening()
+        train(bitext, aligner=aligner, progress=listening)
+        assert any("reordering limit is 12" in text for text in listening.said)
+        assert any("try --aligner hmm" in text for text in listening.said) == isinstance(aligner, Diagonal)

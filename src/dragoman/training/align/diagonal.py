@@ -28,10 +28,10 @@ _TENSION_RATE = 20.0
 class Diagonal(DirectionalAligner):
     """Model 2 with p(i | j, m, n) ∝ exp(-tension |i/n - j/m|), with the options of fast_align.
 
-    After each pass the tension is the one under which the links that it expects are likeliest. With `gradient =
-    fast-align` it is found as fast_align does, by steps along a gradient with three slips, and links are the same:
+    The tension is learnt as in fast_align, by steps along a gradient with three slips, and links are the same:
     positions of generated words are one too low in one place, the two lengths are exchanged in another, and words
-    without a link count as if they had one. O(words²) for each sentence pair and iteration.
+    without a link count as if they had one. With `gradient = exact` it is after each pass the one under which the links
+    that this expects are likeliest; translations are not better for it. O(words²) for each sentence pair and iteration.
     """
 
     name: ClassVar[str] = "diagonal"
@@ -41,7 +41,9 @@ class Diagonal(DirectionalAligner):
     favour_diagonal: bool = option(True, "prefer links near the diagonal (otherwise this is Model 1)")
     tension: float = option(4.0, "how strongly, at first", minimum=_MIN_TENSION, maximum=_MAX_TENSION)
     optimise_tension: bool = option(True, "learn the tension")
-    gradient: Literal["exact", "fast-align"] = option("exact", "how it is learnt: rightly, or as fast_align does")
+    gradient: Literal["fast-align", "exact"] = option(
+        "fast-align", "how: as fast_align does, slips included, or exactly"
+    )
     variational_bayes: bool = option(True, "put a Dirichlet prior on the translation probabilities")
     alpha: float = option(0.01, "the Dirichlet prior's parameter", minimum=0.001)
 

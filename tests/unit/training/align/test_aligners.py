@@ -116,16 +116,21 @@ def test_the_tension_is_learned_from_the_second_pass_on():
         Diagonal(**options).align(bitext, progress=learnt)
     notes = learnt.tensions
     assert notes[:4] == [4.0] * 4
-    assert all(tension != 4.0 and 0.1 <= tension <= 60 for tension in notes[4:])
+    assert all(tension != 4.0 and 0.1 <= tension <= 14 for tension in notes[4:])
+    exact = Listener()
+    Diagonal(iterations=4, gradient="exact").align(bitext, progress=exact)
+    assert all(0.1 <= tension <= 60 for tension in exact.tensions)
+    assert exact.tensions != notes[4:]
 
 
-def test_a_tension_at_its_limit_is_said_where_there_is_enough_text():
+@pytest.mark.parametrize("gradient", ["exact", "fast-align"])
+def test_a_tension_at_its_limit_is_said_where_there_is_enough_text(gradient):
     rng = np.random.default_rng(1)
     rows = [[f"w{i}" for i in rng.integers(0, 100, 12)] for _ in range(1000)]
     pairs = [(" ".join(row), " ".join(reversed(row)).upper()) for row in rows]
     with pytest.warns(UserWarning, match="ran into its limit of 0.1"):
-        Diagonal(iterations=6).align(bitext_of(*pairs))
-    Diagonal(iterations=6).align(bitext_of(*pairs[:100]))
+        Diagonal(iterations=6, gradient=gradient).align(bitext_of(*pairs))
+    Diagonal(iterations=6, gradient=gradient).align(bitext_of(*pairs[:100]))
 
 
 def test_the_hmm_follows_repeated_words_from_left_to_right():
