@@ -15,12 +15,13 @@ import numpy as np
 from dragoman.core.corpus import Bitext
 from dragoman.core.files import read_lines
 from dragoman.core.links import Links, links_of
+from dragoman.core.options import options_from
 from dragoman.training.align import ALIGNERS, Directions
 from dragoman.training.symmetrise import symmetrise
 from timing import best_of
 
 PAIRS = (("fr", "en"), ("de", "en"))
-MODELS = ("model1", "diagonal", "hmm")
+MODELS = ("model1", "diagonal", "diagonal:gradient=exact", "hmm")
 
 
 def read_links(path: Path) -> Links:
@@ -63,7 +64,7 @@ def measure(data: Path, source: str, target: str, threads: int, repeats: int) ->
     print("|---|---|---|---|---|---|")
     symmetrised = {}
     for name in MODELS:
-        aligner = ALIGNERS.get(name)()
+        aligner = options_from(ALIGNERS.get(name.partition(":")[0]), name.split(":")[1:])
         timed = best_of(repeats, partial(aligner.align, bitext, threads=threads))
         ours = timed.result
         symmetrised[name] = symmetrise(ours)

@@ -25,21 +25,26 @@ def diagonal_prior(null_probability: float, tension: float) -> Priors:
 
 
 def expected_counts(
-    sentences: Sentences, probabilities: dict[Pair, float], priors: Priors
-) -> tuple[dict[Pair, float], float, float]:
+    sentences: Sentences, probabilities: dict[Pair, float], priors: Priors, *, as_fast_align: bool = False
+) -> tuple[dict[Pair, float], float, float, list[float]]:
+    """Counts of pairs, log likelihood, sum of the feature, and each generated token's share of having a link."""
     counts: dict[Pair, float] = defaultdict(float)
     log_likelihood = feature = 0.0
+    linked: list[float] = []
+    shift = 0 if as_fast_align else 1
     for given, generated in sentences:
         m, n = len(generated), len(given)
         if n == 0:
+            linked += [0.0] * m
             continue
         for j, word in enumerate(generated):
             links = joint(given, word, probabilities, priors(j, m, n))
             log_likelihood += math.log(sum(links))
+            linked.append(sum(links[1:]) / sum(links))
             for i, e in enumerate([None, *given]):
                 counts[e, word] += links[i] / sum(links)
-                feature -= abs(i / n - j / m) * links[i] / sum(links) if i else 0.0
-    return counts, log_likelihood, feature
+                feature -= abs(i / n - (j + shift) / m) * links[i] / sum(links) if i else 0.0
+    return counts, log_likelihood, feature, linked
 
 
 def joint(given: Sequence[int], word: int, probabilities: dict[Pair, float], prior: list[float]) -> list[float]:
@@ -63,6 +68,15 @@ def digamma(x: float) -> float:
         result -= 1 / x
         x += 1
     return result + math.log(x) - 1 / (2 * x) - 1 / (12 * x**2) + 1 / (120 * x**4) - 1 / (252 * x**6)
+
+
+def linked_expectation(m: int, n: int, masses: Sequence[float], tension: float) -> float:
+    """Sum over j of the feature under the prior, times how many words at j have a link."""
+    total = 0.0
+    for j, mass in enumerate(masses, start=1):
+        weights = [math.exp(-tension * abs(i / n - j / m)) for i in range(1, n + 1)]
+        total -= mass * sum(abs(i / n - j / m) * weight for i, weight in enumerate(weights, start=1)) / sum(weights)
+    return total
 
 
 def diagonal_expectation(m: int, n: int, tension: float) -> float:

@@ -24,7 +24,8 @@ from dragoman.search.limits import SearchLimits
 from dragoman.training.align import ALIGNERS
 from dragoman.training.clean import Cleaning
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
-from dragoman.training.pipeline import PhraseModel, train
+from dragoman.training.phrases import PhraseModel
+from dragoman.training.pipeline import train
 from dragoman.tuning import TUNERS
 from dragoman.tuning.problems.evidence import Decoding
 from dragoman.tuning.runs.job import Job

@@ -45,7 +45,7 @@ from dragoman.training.lm.interpolate import interpolate, interpolation_weights
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
 from dragoman.training.mix import aligned_beside, perplexity_shares, tuning_pairs
 from dragoman.training.phrases import PhraseModel, phrase_pairs
-from dragoman.training.pipeline import language_model_text
+from dragoman.training.pipeline import language_model_text, with_reordering_limit
 from dragoman.training.symmetrise import symmetrise
 
 Files = TypeVar("Files")
@@ -120,7 +120,9 @@ class Adapted:
             tables=tables,
             language_models={_LM: self._language_model[0]},
             weights=weights.updated(shares if system == "pro-mix" else {}),
-            settings=self._settings,
+            settings=with_reordering_limit(
+                self._settings, Ragged.concatenate(self._links[:-1]), self._phrase_model, self._progress
+            ),
             casing=self._casing,
             history=self._history(system, shares),
         )

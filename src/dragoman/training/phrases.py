@@ -54,6 +54,13 @@ class PhraseModel(Options):
     max_phrase_length: int = option(7, "longest phrase, in words, on either side", minimum=1, maximum=255)
     smoothing: Literal["none", "good-turing", "kneser-ney"] = option("none", "of the relative frequencies")
     reordering: bool = option(True, "train a lexicalised reordering model (msd-bidirectional-fe)")
+    reordering_limit: int | None = option(
+        None,
+        "longest jump between phrases that the model allows; by default 6, or 12 where more than 5 % of the jumps that"
+        " word links show are longer than 6; -1 is no limit",
+        minimum=-1,
+        maximum=2**31 - 1,
+    )
     prune_limit: int = option(0, "keep so many targets a source phrase, best p(e|f) first; 0 keeps all", minimum=0)
     prune_significance: str | None = option(None, "drop pairs whose -log p-value is below: a+e, a-e or a number")
     prune_score: float = option(0.0, "drop pairs with p(e|f) below", minimum=0, maximum=1)

@@ -32,6 +32,7 @@ from dragoman.training.align.base import Aligner
 from dragoman.training.align.diagonal import Diagonal
 from dragoman.training.checkpoint import Checkpoint, stage_key
 from dragoman.training.clean import Cleaning, clean
+from dragoman.training.jumps import FAR, TOO_MANY, USUAL, share_of_long_jumps
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
 from dragoman.training.phrase_merge import mapped_table, merged_table, write_table
 from dragoman.training.phrases import PhraseModel, check_disk, phrase_pairs, phrase_parts
@@ -99,6 +100,10 @@ def train(
             grammars["tm"] = corpus_grammar(bitext, links, rule_model, threads=threads, progress=progress)
         else:
             grammars["tm"] = grammar(bitext, links, rule_model, threads=threads, progress=progress)
+    if rule_model is None:
+        settings = with_reordering_limit(settings, links, phrase_model, progress)
+        if alignment is None and aligner.name == Diagonal.name and share_of_long_jumps(links) > TOO_MANY:
+            progress.note("the diagonal aligner is made for languages of similar word order: try --aligner hmm")
     if rule_model is None or with_phrases:
         used["phrase_model"] = phrase_model
         if rule_model is None:
@@ -193,6 +198,22 @@ def _untuned(
         return initial_chart_weights({name: grammar.score_names for name, grammar in grammars.items()}, language_models)
     reorderings = sorted({name for table in tables.values() for name in table.log_reordering})
     return initial_weights({name: table.score_names for name, table in tables.items()}, reorderings, language_models)
+
+
+def with_reordering_limit(
+    settings: Settings, links: Links, options: PhraseModel, progress: Progress = SILENT
+) -> Settings:
+    """The settings with the limit that was asked for, or with one that suits the word order that links show."""
+    if options.reordering_limit is not None:
+        return replace(settings, reordering_limit=options.reordering_limit)
+    share = share_of_long_jumps(links)
+    if settings.reordering_limit != USUAL or share <= TOO_MANY:
+        return settings
+    progress.note(
+        f"{share:.0%} of the jumps between words are longer than {USUAL}: the model's reordering limit is {FAR}"
+        " (--reordering-limit; a longer one takes longer to translate with)"
+    )
+    return replace(settings, reordering_limit=FAR)
 
 
 def language_model_text(parts: Sequence[Corpus]) -> Corpus:

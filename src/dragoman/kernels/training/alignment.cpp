@@ -67,14 +67,18 @@ std::size_t longest_given(const Cooccurrence& table) {
     return longest;
 }
 
+// E-step. `linked` is, for each token of the corpus, the posterior of its having a link at all. With
+// `as_fast_align` the feature's generated position is one too low (see diagonal_expectation).
 auto expected_counts(CooccurrenceArrays arrays, In1<double> probabilities, double null_probability,
-                     std::optional<double> tension, int threads, Progress progress) {
+                     std::optional<double> tension, int threads, Progress progress, bool as_fast_align) {
     const Cooccurrence table(arrays);
     const std::size_t longest = longest_given(table);
     const Prior prior(longest, null_probability, tension);
     const auto bounds = balanced_blocks(table.groups, kTokenBlocks);
     std::vector<double> counts(table.pair_given.size());
     std::vector<double> log_likelihood(table.words()), feature(table.words());
+    std::vector<double> linked(table.generated_words.size());
+    const double first = as_fast_align ? 0.0 : 1.0;
     struct Entry {
         double probability, count;
     };
@@ -86,7 +90,7 @@ auto expected_counts(CooccurrenceArrays arrays, In1<double> probabilities, doubl
                 entries[given] = {probabilities.data()[pair], 0.0};
             });
             Entry& null = entries[table.null_word];
-            table.each_token(word, [&](std::int64_t, std::int32_t s, std::int32_t j) {
+            table.each_token(word, [&](std::int64_t token, std::int32_t s, std::int32_t j) {
                 const auto given = table.given(s);
                 const std::size_t m = table.generated_length(s), n = given.size();
                 const auto [null_prior, scale] = prior.fill(j, m, n, weight.data());
@@ -98,8 +102,8 @@ auto expected_counts(CooccurrenceArrays arrays, In1<double> probabilities, doubl
                 log_likelihood[word] += std::log(sum);
                 null.count += null_weight / sum;
                 const double normaliser = scale / sum;
-                // As in fast_align, the feature's generated position is one too low (see diagonal_expectation).
-                const double step = 1.0 / double(n), at = double(j) / double(m);
+                linked[token] = 1.0 - null_weight / sum;
+                const double step = 1.0 / double(n), at = (double(j) + first) / double(m);
                 double distance = 0.0;
                 for (std::size_t i = 0; i < n; ++i) {
                     const double posterior = weight[i] * normaliser;
@@ -116,7 +120,7 @@ auto expected_counts(CooccurrenceArrays arrays, In1<double> probabilities, doubl
         total_likelihood += log_likelihood[word];
         total_feature += feature[word];
     }
-    return together(give(std::move(counts)), total_likelihood, total_feature);
+    return together(give(std::move(counts)), total_likelihood, total_feature, give(std::move(linked)));
 }
 
 // For each generated token the position of its likeliest given word, or -1 for NULL, which wins ties; among given words
@@ -222,9 +226,41 @@ double distance_on_side(double a, double n, double terms, double tension) {
     return std::exp(-tension * a) * (a * mass + moment / n);
 }
 
+// Σ |i/n - j/m| exp(-λ |i/n - j/m|) over i.
+double distances(double j, double m, double n, double tension) {
+    const double at = j / m, below = std::floor(j * n / m);
+    return distance_on_side((below + 1.0) / n - at, n, n - below, tension) +
+           distance_on_side(at - below / n, n, below, tension);
+}
+
+// Σ over generated positions j of lengths (m, n) of the feature -|i/n - j/m| under the prior of those with a link. There
+// are masses[...] of these at each position, size after size: without NULL, whose share has no distance. It is the
+// derivative of Σ mass log Z(j, m, n, λ), as the gradient of the likelihood wants it.
+auto linked_expectation(In1<std::int64_t> generated_lengths, In1<std::int64_t> given_lengths, In1<double> masses,
+                        double tension, int threads) {
+    const std::size_t sizes = generated_lengths.shape(0);
+    std::vector<std::size_t> begin(sizes + 1);
+    for (std::size_t size = 0; size < sizes; ++size)
+        begin[size + 1] = begin[size] + std::size_t(generated_lengths.data()[size]);
+    if (given_lengths.shape(0) != sizes || masses.shape(0) != begin[sizes])
+        throw nb::value_error("linked_expectation needs a mass for each position of each size");
+    std::vector<double> sums(sizes);
+    constexpr std::size_t kSizes = 16;
+    run_blocks((sizes + kSizes - 1) / kSizes, threads, nb::none(), [&](std::size_t block) {
+        for (std::size_t size = block * kSizes; size < std::min(sizes, (block + 1) * kSizes); ++size) {
+            const auto m = double(generated_lengths.data()[size]), n = double(given_lengths.data()[size]);
+            const double* mass = masses.data() + begin[size];
+            for (double j = 1.0; j <= m; j += 1.0)
+                sums[size] -= *mass++ * distances(j, m, n, tension) / prior_mass(j, m, n, tension);
+        }
+    });
+    double total = 0.0;
+    for (const double sum : sums) total += sum;
+    return total;
+}
+
 // Σ over sentence pairs and generated positions of the feature -|i/n - j/m| under the prior, as fast_align reckons it:
-// its normaliser has the two lengths exchanged. Together with the feature's shift in expected_counts this keeps the
-// tension moderate: without both slips it runs to its upper limit or near it.
+// its normaliser has the two lengths exchanged, and words that come from NULL count as well.
 auto diagonal_expectation(In1<std::int64_t> generated_lengths, In1<std::int64_t> given_lengths,
                           In1<std::int64_t> frequencies, double tension, int threads) {
     const std::size_t sizes = generated_lengths.shape(0);
@@ -234,12 +270,8 @@ auto diagonal_expectation(In1<std::int64_t> generated_lengths, In1<std::int64_t>
         for (std::size_t size = block * kSizes; size < std::min(sizes, (block + 1) * kSizes); ++size) {
             const auto m = double(generated_lengths.data()[size]), n = double(given_lengths.data()[size]);
             double sum = 0.0;
-            for (double j = 1.0; j <= m; j += 1.0) {
-                const double at = j / m, below = std::floor(j * n / m);
-                const double distance = distance_on_side((below + 1.0) / n - at, n, n - below, tension) +
-                                        distance_on_side(at - below / n, n, below, tension);
-                sum -= distance / prior_mass(j, n, m, tension);
-            }
+            for (double j = 1.0; j <= m; j += 1.0)
+                sum -= distances(j, m, n, tension) / prior_mass(j, n, m, tension);
             sums[size] = sum * double(frequencies.data()[size]);
         }
     });
@@ -253,7 +285,12 @@ auto diagonal_expectation(In1<std::int64_t> generated_lengths, In1<std::int64_t>
 void bind_alignment(nb::module_& m) {
     m.def("expected_counts", &expected_counts, nb::arg("cooccurrence"), nb::arg("probabilities"),
           nb::arg("null_probability"), nb::arg("tension").none(), nb::arg("threads"), nb::arg("progress").none(),
-          "E-step of Model 1 (no tension) or the diagonal model: counts of pairs, log likelihood, sum of the feature.");
+          nb::arg("as_fast_align") = false,
+          "E-step of Model 1 (no tension) or the diagonal model: counts of pairs, log likelihood, sum of the feature, "
+          "and the share of each token that has a link.");
+    m.def("linked_expectation", &linked_expectation, nb::arg("generated_lengths"), nb::arg("given_lengths"),
+          nb::arg("masses"), nb::arg("tension"), nb::arg("threads"),
+          "Sum over generated positions of the feature's expectation under the diagonal prior, times their masses.");
     m.def("likeliest_given", &likeliest_given, nb::arg("cooccurrence"), nb::arg("probabilities"),
           nb::arg("null_probability"), nb::arg("tension").none(), nb::arg("threads"), nb::arg("progress").none(),
           "For each generated token the likeliest given position, -1 for NULL.");

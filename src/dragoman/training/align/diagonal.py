@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 
 from dragoman import kernels
 from dragoman.core.options import option
@@ -15,15 +16,22 @@ from dragoman.training.align.base import DirectionalAligner, Passes
 from dragoman.training.align.cooccurrence import Cooccurrence
 
 _MIN_TENSION, _MAX_TENSION = 0.1, 14.0
+#: The likeliest tension may be beyond fast_align's limit: texts in nearly the same order have 14 and more.
+_STEEPEST = 60.0
+#: Words from which on a tension at its limit says something about the languages, and not about a few sentences.
+_ENOUGH = 10_000
 _TENSION_STEPS = 8
 _TENSION_RATE = 20.0
 
 
 @dataclass(frozen=True)
 class Diagonal(DirectionalAligner):
-    """Model 2 with p(i | j, m, n) ∝ exp(-tension |i/n - j/m|), with the options and the arithmetic of fast_align.
+    """Model 2 with p(i | j, m, n) ∝ exp(-tension |i/n - j/m|), with the options of fast_align.
 
-    O(words²) for each sentence pair and iteration.
+    The tension is learnt as in fast_align, by steps along a gradient with three slips, and links are the same:
+    positions of generated words are one too low in one place, the two lengths are exchanged in another, and words
+    without a link count as if they had one. With `gradient = exact` it is after each pass the one under which the links
+    that this expects are likeliest; translations are not better for it. O(words²) for each sentence pair and iteration.
     """
 
     name: ClassVar[str] = "diagonal"
@@ -33,6 +41,9 @@ class Diagonal(DirectionalAligner):
     favour_diagonal: bool = option(True, "prefer links near the diagonal (otherwise this is Model 1)")
     tension: float = option(4.0, "how strongly, at first", minimum=_MIN_TENSION, maximum=_MAX_TENSION)
     optimise_tension: bool = option(True, "learn the tension")
+    gradient: Literal["fast-align", "exact"] = option(
+        "fast-align", "how: as fast_align does, slips included, or exactly"
+    )
     variational_bayes: bool = option(True, "put a Dirichlet prior on the translation probabilities")
     alpha: float = option(0.01, "the Dirichlet prior's parameter", minimum=0.001)
 
@@ -47,37 +58,83 @@ class Diagonal(DirectionalAligner):
         """Train one direction; return the given position of each generated token, or -1 where it has none."""
         tension = self.tension if self.favour_diagonal else None
         alpha = self.alpha if self.variational_bayes else None
-        sizes = _sizes(cooccurrence)
+        sizes = Sizes.of(cooccurrence)
         probabilities = cooccurrence.uniform()
+        as_fast_align = self.gradient == "fast-align"
         for iteration in range(self.iterations - 1):
-            counts, _, feature = kernels.expected_counts(
-                cooccurrence, probabilities, self.null_probability, tension, threads, passes.next()
+            counts, _, feature, linked = kernels.expected_counts(
+                cooccurrence, probabilities, self.null_probability, tension, threads, passes.next(), as_fast_align
             )
             # The first pass has only seen the prior, which has nothing to teach about the tension.
             if tension is not None and self.optimise_tension and iteration > 0:
-                tension = _optimise_tension(tension, feature, sizes, cooccurrence.tokens, threads=threads)
+                if as_fast_align:
+                    tension = _stepped(tension, feature, sizes, cooccurrence.tokens, threads=threads)
+                else:
+                    tension = _likeliest(tension, feature, sizes, sizes.masses(linked), threads=threads)
             probabilities = cooccurrence.translation_probabilities(counts, alpha, threads=threads)
         if tension is not None:
             progress.note(f"diagonal tension {tension:.4f}")
+            limits = (_MIN_TENSION, _MAX_TENSION if as_fast_align else _STEEPEST)
+            if self.optimise_tension and tension in limits and cooccurrence.tokens >= _ENOUGH:
+                progress.warn(
+                    f"the diagonal aligner's tension ran into its limit of {tension:g}: the word order of these texts"
+                    " is not what it is made for, and --aligner hmm may do better"
+                )
         return kernels.likeliest_given(
             cooccurrence, probabilities, self.null_probability, tension, threads, passes.next()
         )
 
 
-_Sizes = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+@dataclass(frozen=True, eq=False)
+class Sizes:
+    """The distinct pairs of (generated length, given length), how often each occurs, and which each token is of.
+
+    Places are numbered: those of one size after those of another, one for each generated position.
+    """
+
+    generated: NDArray[np.int64]
+    given: NDArray[np.int64]
+    frequencies: NDArray[np.int64]
+    places: NDArray[np.int64]  #: of each generated token, or -1 where there is nothing that it could come from
+
+    @classmethod
+    def of(cls, cooccurrence: Cooccurrence) -> Sizes:
+        """Collect the lengths of a bitext."""
+        offsets = cooccurrence.generated_offsets
+        generated, given = np.diff(offsets), np.diff(cooccurrence.given_offsets)
+        used = (generated > 0) & (given > 0)
+        keys, number, counts = np.unique((generated << 32 | given)[used], return_inverse=True, return_counts=True)
+        lengths = keys >> 32
+        first = np.full(len(generated), -1, np.int64)
+        first[used] = (np.cumsum(lengths) - lengths)[number]
+        position = np.arange(int(offsets[-1]), dtype=np.int64) - np.repeat(offsets[:-1], generated)
+        start = np.repeat(first, generated)
+        return cls(lengths, keys & 0xFFFFFFFF, counts.astype(np.int64), np.where(start < 0, -1, start + position))
+
+    def masses(self, linked: NDArray[np.float64]) -> NDArray[np.float64]:
+        """How many words have a link at each place, from each token's posterior of having one."""
+        used = self.places >= 0
+        return np.bincount(self.places[used], linked[used], int(self.generated.sum())).astype(np.float64)
 
 
-def _sizes(cooccurrence: Cooccurrence) -> _Sizes:
-    """The distinct pairs of (generated length, given length) and how often each occurs."""
-    generated, given = np.diff(cooccurrence.generated_offsets), np.diff(cooccurrence.given_offsets)
-    keys, frequencies = np.unique(((generated << 32) | given)[(generated > 0) & (given > 0)], return_counts=True)
-    return keys >> 32, keys & 0xFFFFFFFF, frequencies.astype(np.int64)
+def _likeliest(tension: float, feature: float, sizes: Sizes, masses: NDArray[np.float64], *, threads: int) -> float:
+    """The tension at which the feature has the same mean under prior and posterior: the likelihood is concave."""
+
+    def gradient(at: float) -> float:
+        return feature - kernels.linked_expectation(sizes.generated, sizes.given, masses, at, threads)
+
+    at_least, at_most = gradient(_MIN_TENSION), gradient(_STEEPEST)
+    if at_least == at_most:  # no sentence has two words to choose between
+        return tension
+    if at_least <= 0 or at_most >= 0:
+        return _MIN_TENSION if at_least <= 0 else _STEEPEST
+    return float(brentq(gradient, _MIN_TENSION, _STEEPEST, xtol=1e-6))
 
 
-def _optimise_tension(tension: float, feature: float, sizes: _Sizes, tokens: int, *, threads: int) -> float:
-    """Take fixed steps along the gradient: the feature's mean under the posterior minus that under the prior."""
+def _stepped(tension: float, feature: float, sizes: Sizes, tokens: int, *, threads: int) -> float:
+    """Take fixed steps along the gradient as fast_align has it."""
     for _ in range(_TENSION_STEPS):
-        expected = kernels.diagonal_expectation(*sizes, tension, threads)
+        expected = kernels.diagonal_expectation(sizes.generated, sizes.given, sizes.frequencies, tension, threads)
         gradient = (feature - expected) / max(tokens, 1)
         tension = min(max(tension + _TENSION_RATE * gradient, _MIN_TENSION), _MAX_TENSION)
     return tension

@@ -45,6 +45,6 @@ def train_model1(
     """Return the translation probabilities of all pairs after EM from uniform ones."""
     probabilities = cooccurrence.uniform()
     for _ in range(iterations):
-        counts, _, _ = kernels.expected_counts(cooccurrence, probabilities, 0.0, None, threads, passes.next())
+        counts, _, _, _ = kernels.expected_counts(cooccurrence, probabilities, 0.0, None, threads, passes.next())
         probabilities = cooccurrence.translation_probabilities(counts, alpha, threads=threads)
     return probabilities

@@ -30,6 +30,9 @@ from dragoman.tuning.runs.run import Run
 
 Vector = NDArray[np.float64]
 
+#: Shares of the way to new weights that are tried, the longest first.
+STEPS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01)
+
 
 class Decoder(Protocol):
     """Whatever decodes the tuning set under some weights."""
@@ -46,7 +49,18 @@ class Loop(Options):
     iterations: int = option(15, "optimise at most so often; the last weights are measured once more", minimum=1)
     minimum_change: float = option(1e-4, "stop when weights change by less than this share of the largest", minimum=0)
     interpolation: float | None = option(
-        None, "share of the new weights to go on with, the rest from before; pro: 0.5, others: 1", minimum=0, maximum=1
+        None,
+        "share of the new weights to go on with, the rest from before; by default as far as the largest turn allows,"
+        " and with pro at most 0.5",
+        minimum=0,
+        maximum=1,
+    )
+    largest_turn: float = option(
+        30.0,
+        "degrees that new weights may at most turn away from all that were decoded with, because nothing is known of"
+        " what is beyond; 180: any",
+        minimum=1,
+        maximum=180,
     )
     keep: Keep = option(
         "best", "weights to end with: best on the tuning set, the last, or the mean over the second half"
@@ -85,18 +99,18 @@ def tune(
     """Tune, or go on tuning, in the folder of `run`; returns the weights that it ends with."""
     events = run.started(start)
     pool = pooled(run, task.evidence)
-    weights = run.weights(len(events))
     while not (events and events[-1]["stop"]):
         iteration = len(events) + 1
-        decoded, pool, after, event = _iterate(task, tuner, weights, pool, loop, iteration, seed, threads, progress)
+        tried = [run.weights(i) for i in range(iteration)]
+        decoded, pool, after, event = _iterate(task, tuner, tried, pool, loop, seed, threads, progress)
         decoded.save(run.evidence(iteration))
         run.write_weights(after, iteration)
         run.record(event)
         events.append(event)
         run.write_weights(kept_weights(run, events, task.names, task.sparse, task.sign, loop.keep))
-        weights = after
         progress.note(
             f"iteration {iteration}: {event['score']:.2f} on the tuning set, {event['candidates']:,} {pool.unit}"
+            + (f", {event['step']:.0%} of the way to new weights" if event.get("step", 1) < 1 else "")
             + (f" ({event['stop']})" if event["stop"] else "")
         )
     # Once more, for a run that was killed between its last event and this.
@@ -119,14 +133,15 @@ def _added(pool: Decoded | None, decoded: Decoded) -> Decoded:
 def _iterate(
     task: Task,
     tuner: Tuner,
-    weights: Weights,
+    tried: Sequence[Weights],
     pool: Decoded | None,
     loop: Loop,
-    iteration: int,
     seed: int,
     threads: int,
     progress: Progress,
 ) -> tuple[Decoded, Decoded, Weights, dict[str, Any]]:
+    """Decode under the last of the weights that were `tried`, one an iteration, and optimise."""
+    iteration, weights = len(tried), tried[-1]
     clock = [time.monotonic()]
     decoded = task.decoder(weights, progress)
     clock.append(time.monotonic())
@@ -151,6 +166,10 @@ def _iterate(
         optimum = tuner.optimise(problem, begin, rng=rng, threads=threads, workers=task.workers, progress=progress)
         _check(optimum.weights, tuner.name)
         share = tuner.interpolation if loop.interpolation is None else loop.interpolation
+        if loop.interpolation is None:
+            known = [earlier.vector(names) for earlier in tried]
+            share = longest_step(names, known, optimum.weights, share, loop.largest_turn)
+        event["step"] = share
         after = changed(weights, names, between(names, begin, optimum.weights, share), sparse)
         objective = optimum.objective
         event |= optimum.details
@@ -160,6 +179,29 @@ def _iterate(
     event["stop"] = reason_to_stop(event, names, weights, after, loop)
     event["seconds"] = {"decode": round(clock[1] - clock[0], 3), "optimise": round(clock[2] - clock[1], 3)}
     return decoded, pool, after, event
+
+
+def longest_step(
+    names: Sequence[str], known: Sequence[Vector], after: Vector, share: float, largest_turn: float
+) -> float:
+    """How far to go from the last of known weights to new ones: `share` of the way, or less where that turns too far.
+
+    >>> longest_step(["lm", "distortion"], [np.array([1.0, 0.0])], np.array([0.0, 1.0]), 1.0, 30)
+    0.3
+    """
+    weighed = np.array([not is_share(name) for name in names], bool)
+    steps = [share * step for step in STEPS]
+    for step in steps:
+        there = between(names, known[-1], after, step)[weighed]
+        if min(degrees_between(there, weights[weighed]) for weights in known) <= largest_turn:
+            return step
+    return steps[-1]
+
+
+def degrees_between(one: Vector, other: Vector) -> float:
+    """The angle between two directions; 0 if one of them is no direction at all."""
+    sizes = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return 0.0 if sizes == 0 else float(np.degrees(np.arccos(np.clip(one @ other / sizes, -1, 1))))
 
 
 def interpolated(before: Vector, after: Vector, share: float) -> Vector:

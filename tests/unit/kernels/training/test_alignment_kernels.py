@@ -6,6 +6,7 @@ import pytest
 from dragoman import kernels
 from dragoman.core.corpus import Corpus
 from dragoman.training.align.cooccurrence import Cooccurrence
+from dragoman.training.align.diagonal import Sizes
 from oracles import alignment as oracle
 from oracles.bitexts import Pairs, random_bitext, sentence_lists
 
@@ -25,6 +26,7 @@ def close(ours, theirs):
 @pytest.mark.parametrize("alpha", [None, 0.01, 2.0])
 @pytest.mark.parametrize("seed", range(4))
 def test_em_is_that_of_the_textbook(model, alpha, seed):
+    as_fast_align = seed % 2 == 0
     null_probability, tension, prior = MODELS[model]
     bitext = random_bitext(np.random.default_rng(seed))
     table = Cooccurrence.of(bitext.source, bitext.target)
@@ -32,10 +34,15 @@ def test_em_is_that_of_the_textbook(model, alpha, seed):
     ours = table.uniform()
     theirs = pairs.to_dict(ours)
     for _ in range(3):
-        counts, log_likelihood, feature = kernels.expected_counts(table, ours, null_probability, tension, 1, None)
-        expected, expected_likelihood, expected_feature = oracle.expected_counts(sentences, theirs, prior)
+        counts, log_likelihood, feature, linked = kernels.expected_counts(
+            table, ours, null_probability, tension, 1, None, as_fast_align
+        )
+        expected, expected_likelihood, expected_feature, expected_linked = oracle.expected_counts(
+            sentences, theirs, prior, as_fast_align=as_fast_align
+        )
         close(counts, pairs.to_array(expected))
         close([log_likelihood, feature], [expected_likelihood, expected_feature])
+        close(linked, expected_linked)
         ours = kernels.translation_probabilities(table.pair_given, counts, table.null_word, alpha, 1)
         theirs = oracle.translation_probabilities(expected, alpha)
         close(ours, pairs.to_array(theirs))
@@ -48,7 +55,7 @@ def test_log_likelihood_of_plain_em_never_falls(model):
     table = Cooccurrence.of(bitext.source, bitext.target)
     probabilities, before = table.uniform(), -math.inf
     for _ in range(15):
-        counts, log_likelihood, _ = kernels.expected_counts(table, probabilities, null_probability, tension, 1, None)
+        counts, log_likelihood, *_ = kernels.expected_counts(table, probabilities, null_probability, tension, 1, None)
         assert log_likelihood >= before - 1e-9
         before = log_likelihood
         probabilities = table.translation_probabilities(counts, None, threads=1)
@@ -86,9 +93,10 @@ def test_any_number_of_threads_gives_the_same_bits():
     table = Cooccurrence.of(bitext.source, bitext.target)
     probabilities = np.random.default_rng(4).random(len(table.pair_given))
     results = [kernels.expected_counts(table, probabilities, 0.08, 4.0, threads, None) for threads in (1, 2, 3)]
-    for counts, log_likelihood, feature in results[1:]:
+    for counts, log_likelihood, feature, linked in results[1:]:
         np.testing.assert_array_equal(counts, results[0][0])
-        assert (log_likelihood, feature) == results[0][1:]
+        np.testing.assert_array_equal(linked, results[0][3])
+        assert (log_likelihood, feature) == results[0][1:3]
     tables = [table.translation_probabilities(results[0][0], 0.01, threads=threads) for threads in (1, 2, 3)]
     np.testing.assert_array_equal(tables[0], tables[1])
     np.testing.assert_array_equal(tables[0], tables[2])
@@ -103,6 +111,35 @@ def test_expectation_of_the_feature_is_that_of_fast_align(tension):
     for threads in (1, 2):
         found = kernels.diagonal_expectation(generated, given, frequencies, tension, threads)
         assert found == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("tension", [0.1, 4.0, 60.0])
+def test_expectation_of_links_is_that_of_the_prior(tension):
+    sizes = [(1, 1), (1, 7), (7, 1), (3, 5), (5, 3), (20, 3), (2, 40)]
+    masses = [np.random.default_rng(m).random(m) for m, _ in sizes]
+    generated, given = np.array(sizes).T.copy()
+    expected = sum(oracle.linked_expectation(m, n, mass, tension) for (m, n), mass in zip(sizes, masses, strict=True))
+    for threads in (1, 2):
+        found = kernels.linked_expectation(generated, given, np.concatenate(masses), tension, threads)
+        assert found == pytest.approx(expected, rel=1e-9)
+    with pytest.raises(ValueError, match="a mass for each position"):
+        kernels.linked_expectation(generated, given, np.ones(3), tension, 1)
+
+
+def test_the_gradient_of_the_tension_is_that_of_the_likelihood():
+    bitext = random_bitext(np.random.default_rng(5), rows=40, longest=9, words=12)
+    table = Cooccurrence.of(bitext.source, bitext.target)
+    probabilities = np.random.default_rng(6).random(len(table.pair_given))
+
+    def expected(tension):
+        return kernels.expected_counts(table, probabilities, 0.08, tension, 1, None)
+
+    _, _, feature, linked = expected(4.0)
+    sizes = Sizes.of(table)
+    masses = sizes.masses(linked)
+    assert masses.sum() == pytest.approx(linked.sum())
+    found = feature - kernels.linked_expectation(sizes.generated, sizes.given, masses, 4.0, 1)
+    assert found == pytest.approx((expected(4.0 + 1e-5)[1] - expected(4.0 - 1e-5)[1]) / 2e-5, rel=1e-6)
 
 
 @pytest.mark.parametrize("length", [1, 2, 9, 2000])
@@ -127,7 +164,7 @@ def test_probabilities_that_vanish_give_numbers_and_no_links():
     bitext = Corpus.from_lines(["a b", "c"]), Corpus.from_lines(["x", "y"])
     table = Cooccurrence.of(*bitext)
     vanished = np.where(np.arange(5) < 3, 1e-310, 0.5)
-    counts, log_likelihood, _ = kernels.expected_counts(table, vanished, 0.08, 4.0, 1, None)
+    counts, log_likelihood, *_ = kernels.expected_counts(table, vanished, 0.08, 4.0, 1, None)
     assert counts.tolist()[:3] == [0.0, 0.0, 0.0]
     assert np.isfinite(counts).all()
     assert math.isfinite(log_likelihood)
@@ -139,6 +176,6 @@ def test_a_long_sentence_pair_is_no_trouble():
     lines = [" ".join(str(i % 3000) for i in range(n)) for n in (65_535, 3, 300)]
     bitext = Corpus.from_lines(lines), Corpus.from_lines([lines[1], lines[0], lines[2]])
     table = Cooccurrence.of(*bitext)
-    counts, log_likelihood, _ = kernels.expected_counts(table, table.uniform(), 0.08, 4.0, 2, None)
+    counts, log_likelihood, *_ = kernels.expected_counts(table, table.uniform(), 0.08, 4.0, 2, None)
     assert counts.sum() == pytest.approx(65_535 + 3 + 300)
     assert math.isfinite(log_likelihood)

@@ -101,18 +101,36 @@ def test_model1_ignores_positions_and_the_diagonal_does_not():
     assert rows_of(Model1().align(bitext).forward) != diagonal
 
 
+class Listener(Progress):
+    def __init__(self):
+        self.tensions = []
+
+    def note(self, text):
+        self.tensions.append(float(text.split()[-1]))
+
+
 def test_the_tension_is_learned_from_the_second_pass_on():
-    notes = []
-
-    class Listener(Progress):
-        def note(self, text):
-            notes.append(float(text.split()[-1]))
-
+    learnt = Listener()
     bitext = random_bitext(np.random.default_rng(3), rows=60, longest=10, words=10)
     for options in ({"iterations": 2}, {"iterations": 4, "optimise_tension": False}, {"iterations": 4}):
-        Diagonal(**options).align(bitext, progress=Listener())
+        Diagonal(**options).align(bitext, progress=learnt)
+    notes = learnt.tensions
     assert notes[:4] == [4.0] * 4
     assert all(tension != 4.0 and 0.1 <= tension <= 14 for tension in notes[4:])
+    exact = Listener()
+    Diagonal(iterations=4, gradient="exact").align(bitext, progress=exact)
+    assert all(0.1 <= tension <= 60 for tension in exact.tensions)
+    assert exact.tensions != notes[4:]
+
+
+@pytest.mark.parametrize("gradient", ["exact", "fast-align"])
+def test_a_tension_at_its_limit_is_said_where_there_is_enough_text(gradient):
+    rng = np.random.default_rng(1)
+    rows = [[f"w{i}" for i in rng.integers(0, 100, 12)] for _ in range(1000)]
+    pairs = [(" ".join(row), " ".join(reversed(row)).upper()) for row in rows]
+    with pytest.warns(UserWarning, match="ran into its limit of 0.1"):
+        Diagonal(iterations=6, gradient=gradient).align(bitext_of(*pairs))
+    Diagonal(iterations=6, gradient=gradient).align(bitext_of(*pairs[:100]))
 
 
 def test_the_hmm_follows_repeated_words_from_left_to_right():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import dataclass
 from typing import ClassVar
@@ -16,7 +17,7 @@ from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.tuner import Optimum, Tuner
 from dragoman.tuning.problems.ranges import no_sparse
 from dragoman.tuning.runs.kept import kept_weights
-from dragoman.tuning.runs.loop import Loop, between, reason_to_stop, tune
+from dragoman.tuning.runs.loop import Loop, between, degrees_between, longest_step, reason_to_stop, tune
 from dragoman.tuning.runs.run import Run
 from oracles.toy_decoder import NAMES, ToyDecoder, task_for, task_of
 
@@ -176,7 +177,7 @@ def test_the_average_is_of_the_second_half(tmp_path):
 
 def test_weights_go_a_part_of_the_way(tmp_path):
     run = begin(tmp_path / "run")
-    tune(run, task_of(ToyDecoder()), Half(), START, Loop(iterations=1))
+    tune(run, task_of(ToyDecoder()), Half(), START, Loop(iterations=1, largest_turn=180))
     assert run.weights(1).vector(NAMES).tolist() == [0.375, -0.375, 0.75]
     whole = begin(tmp_path / "whole")
     tune(whole, task_of(ToyDecoder()), Half(), START, Loop(iterations=1, interpolation=1.0))
@@ -192,6 +193,35 @@ class Half(Tuner):
 
     def improve(self, problem, start, using):
         return Optimum(np.array([0.75, 0.0, 0.75]), 0.0)
+
+
+def test_weights_turn_only_as_far_from_what_was_decoded_as_they_may(tmp_path):
+    run = begin(tmp_path / "run")
+    tune(run, task_of(ToyDecoder()), Away(), START, Loop(iterations=3))
+    places = [run.weights(i).vector(NAMES) for i in range(4)]
+    turns = [degrees_between(one, other) for one, other in itertools.pairwise(places)]
+    assert max(turns) <= 30
+    assert min(turns[:2]) > 15
+    assert [event["step"] < 1 for event in run.events()[:2]] == [True, True]
+    whole = begin(tmp_path / "whole")
+    tune(whole, task_of(ToyDecoder()), Away(), START, Loop(iterations=1, largest_turn=180))
+    assert whole.weights(1).vector(NAMES).tolist() == [1.0, 0.0, 0.0]
+
+
+def test_weights_may_go_back_to_where_it_was_decoded_before():
+    known = [np.array([0.0, 1.0]), np.array([1.0, 0.0])]
+    assert longest_step(["a", "b"], known, np.array([0.1, 1.0]), 1.0, 30) == 1.0
+    assert longest_step(["a", "b"], known[1:], np.array([0.1, 1.0]), 1.0, 30) < 0.5
+
+
+@dataclass(frozen=True)
+class Away(Tuner):
+    """Always goes far away from where it begins."""
+
+    name: ClassVar[str] = "away"
+
+    def improve(self, problem, start, using):
+        return Optimum(np.array([1.0, 0.0, 0.0]), 0.0)
 
 
 def test_two_cannot_work_in_one_folder(tmp_path):
