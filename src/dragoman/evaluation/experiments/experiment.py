@@ -22,7 +22,7 @@ from pathlib import Path
 from dragoman.core.digest import digest_of
 from dragoman.core.errors import DataError
 from dragoman.core.files import is_leftover, open_output
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.progress import SILENT, Progress, available_cores
 from dragoman.core.toml import format_toml, read_toml
 from dragoman.core.work.handshake import Needed
 from dragoman.core.work.workers import ThreadWorkers, Workers
@@ -108,6 +108,7 @@ class Experiment:
         """Do all that is not done yet, by workers; those of a cluster must see the model, the texts and this folder."""
         plan = self.plan
         if plan.systems is not None:
+            threads = available_cores() if workers.remote else workers.count  # training is done here
             plan.systems.train(plan.job, threads=threads, progress=progress)
         jobs = plan.jobs()
         workers.require([Needed.of(plan.job.model, model_digest), Needed.of(self.out / _PLAN, digest_of)])
