@@ -8,9 +8,9 @@ from typing import Any
 
 from dragoman.core.errors import UsageError
 from dragoman.core.live import watcher_of
+from dragoman.core.options import routed
 from dragoman.core.progress import Progress, available_cores
 from dragoman.decision.settings import Decision
-from dragoman.front.system import routed
 from dragoman.front.texts import File, files_of
 from dragoman.normalisation.characters import CharacterModel
 from dragoman.normalisation.evaluate import Accuracy, evaluate

@@ -58,6 +58,10 @@ class Kept(Searched):
         assert features is not None
         return features.take(edges)
 
+    def derivation(self, i: int, edges: NDArray[np.integer], score: float) -> Translation:
+        """Refuse: phrases and rules stay with whoever searched."""
+        raise UsageError("derivations other than the best were not kept of the search")
+
 
 @dataclass(frozen=True)
 class Keep:
