@@ -114,7 +114,9 @@ class Server:
         return int(re.search(r"VmRSS:\s+(\d+)", text)[1]) / 1024  # type: ignore[index]
 
     def stop(self) -> None:
-        """End it."""
+        """End it; says if it had ended by itself."""
+        if self._process.poll() is not None:
+            print(f"the service has ended with {self._process.returncode}")
         self._process.terminate()
         self._process.wait(30)
 

@@ -21,6 +21,10 @@ from dragoman.serve.settings import Limits
 #: Connections that wait to be taken.
 _BACKLOG = 256
 
+#: A connection between two requests is kept so long: longer than clients and proxies usually do, so that it is they who
+#: close it, and none sends a request into one that is being closed.
+_IDLE_SECONDS = 75
+
 
 @dataclass(frozen=True)
 class Address:
@@ -77,10 +81,9 @@ def configured(app: object, limits: Limits, *, log_requests: bool = False) -> uv
         http=timed_protocol(limits.client_seconds),
         ws="none",
         backlog=_BACKLOG,
-        timeout_keep_alive=5,
+        timeout_keep_alive=_IDLE_SECONDS,
         timeout_graceful_shutdown=5,
         h11_max_incomplete_event_size=65536,
-        limit_concurrency=4 * limits.concurrency + 16,
     )
 
 
