@@ -44,6 +44,7 @@ def test_what_was_reranked_can_be_taken_away(lists):
 
 def test_a_file_is_dropped(at):
     page = at("lists")
+    expect(page.locator(".drop")).to_be_visible()
     page.evaluate(
         """lists => {
           const data = new DataTransfer();

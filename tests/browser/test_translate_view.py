@@ -50,6 +50,7 @@ def test_words_light_up_with_those_they_are_linked_with(at):
 
 def test_the_picture_of_phrases_has_both_sides_of_each(at):
     page = at("translate", text=SENTENCE)
+    expect(page.locator(".derivation")).to_be_visible()
     expect(page.locator(".derivation .phrase rect")).to_have_count(2 * page.locator(".derivation .band").count())
     words = page.locator(".derivation .drawn-word").all_text_contents()
     assert sorted(words) == sorted(
