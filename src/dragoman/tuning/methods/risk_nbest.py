@@ -44,6 +44,7 @@ class RiskNbest(Annealer):
     """
 
     name: ClassVar[str] = "risk-nbest"
+    is_held_back: ClassVar[bool] = False
 
     def improve(self, problem: Problem, start: NDArray[np.float64], using: Random) -> Optimum:
         """Anneal, then quench."""
