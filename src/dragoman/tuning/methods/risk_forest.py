@@ -45,6 +45,7 @@ class RiskForest(Annealer):
     """
 
     name: ClassVar[str] = "risk-forest"
+    is_held_back: ClassVar[bool] = False
     takes_hypergraphs: ClassVar[bool] = True
     takes_lists: ClassVar[bool] = False
     tolerance: ClassVar[float] = 1e-6

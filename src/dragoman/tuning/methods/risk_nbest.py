@@ -52,6 +52,7 @@ class RiskNbest(Annealer):
     """
 
     name: ClassVar[str] = "risk-nbest"
+    is_held_back: ClassVar[bool] = False
     tunes_shares: ClassVar[bool] = True
 
     concentration: float = option(

@@ -51,6 +51,8 @@ class Tuner(TuningMethod):
     needs_shares: ClassVar[bool] = False
     #: The share of the new weights that the loop goes on with by default; the rest are those before.
     interpolation: ClassVar[float] = 1.0
+    #: Whether the loop keeps new weights near the direction of those before; not where their size matters as well.
+    is_held_back: ClassVar[bool] = True
 
     def optimise(
         self,

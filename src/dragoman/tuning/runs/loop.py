@@ -58,7 +58,7 @@ class Loop(Options):
     largest_turn: float = option(
         30.0,
         "degrees that new weights may at most turn away from all that were decoded with, because nothing is known of"
-        " what is beyond; 180: any",
+        " what is beyond; 180: any (risk-nbest and risk-forest are not held back)",
         minimum=1,
         maximum=180,
     )
@@ -166,7 +166,7 @@ def _iterate(
         optimum = tuner.optimise(problem, begin, rng=rng, threads=threads, workers=task.workers, progress=progress)
         _check(optimum.weights, tuner.name)
         share = tuner.interpolation if loop.interpolation is None else loop.interpolation
-        if loop.interpolation is None:
+        if loop.interpolation is None and tuner.is_held_back:
             known = [earlier.vector(names) for earlier in tried]
             share = longest_step(names, known, optimum.weights, share, loop.largest_turn)
         event["step"] = share
