@@ -3,8 +3,8 @@
     python benchmarks/cluster.py --data DATA --out FOLDER [--lines 300] [--rounds 3]
 
 Tunes on the first lines of Multi30k's val (mert, two iterations) and carries out an experiment of two runs, by two
-threads and by two workers in turn, and compares what they leave. Then prints constants (seconds a task, bytes and
-seconds a sentence), and from these the time that 8 to 512 workers would take.
+threads and by two workers in turn, and compares what they leave. Then prints constants (processor seconds and
+bytes a sentence), and from these the time that 8 to 512 workers would take.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from dragoman.core.files import open_output, read_lines
 from dragoman.core.work.cluster import ClusterWorkers
 from dragoman.core.work.workers import ThreadWorkers, Workers
 from dragoman.evaluation.experiments.experiment import Experiment
 from dragoman.model.bundle import Model
-from dragoman.search.kept import Keep, kept
+from dragoman.search.kept import Keep
 from dragoman.search.limits import SearchLimits
-from dragoman.search.spread import Recipe, Spread, _Task
-from dragoman.search.translator import BATCH, Translator
+from dragoman.search.spread import Portion, Recipe, Spread, Work, _Task
+from dragoman.search.translator import Translator
 from dragoman.tuning.methods.mert import Mert
 from dragoman.tuning.runs.decoder import DecodeLists
 from dragoman.tuning.runs.job import Job
@@ -131,56 +132,58 @@ def alternated(
 
 @dataclass(frozen=True)
 class Constants:
-    """What things take: seconds a task and a sentence, bytes a sentence that are sent back."""
+    """What a sentence takes: processor seconds of a worker and of client and scheduler, and bytes that come back."""
 
-    task: float
-    search: float
-    text_bytes: float
-    list_bytes: float
-    unpack: float
+    worker: float
+    client: float
+    size: float
 
 
-def measured(model: Path, source: Path, cluster: Workers) -> Constants:
+def measured(model: Path, source: Path, cluster: Workers) -> dict[str, Constants]:
+    """Constants of translating, and of making lists of 100 hypotheses."""
     lines = list(read_lines(source))
     translator = Translator.of(Model.load(model), limits=LIMITS)
-    spread = Spread(translator, cluster, model)
+    spread, recipe = Spread(translator, cluster, model), Recipe.of(translator, model)
     portions = list(spread.portions(lines))
-    recipe = Recipe.of(translator, model)
-    sizes = {}
-    for name, work in (("text", Keep()), ("list", DecodeLists(100, False, False))):
-        begin = time.process_time()
-        sizes[name] = sum(len(_Task(recipe, work)(portion)) for portion in portions) / len(lines)
-        used = (time.process_time() - begin) / len(lines)
-    begin = time.perf_counter()
-    count = 1000
-    assert sum(1 for _ in cluster.map(abs, range(count), window=64)) == count
-    task = (time.perf_counter() - begin) / count
+    works: dict[str, Work[Any]] = {"translation": Keep(), "list of 100": DecodeLists(100, False, False)}
+    found = {}
     begin = time.process_time()
-    assert sum(len(part) for part in kept(spread, Keep(), lines)) == len(lines)
-    unpack = (time.process_time() - begin) / len(lines)
-    print(f"\n| constant | value |\n|---|---|\n| a task, through scheduler and client | {task * 1e3:.1f} ms |")
-    print(f"| a translation that comes back | {sizes['text']:,.0f} bytes |")
-    print(f"| a list of 100 hypotheses | {sizes['list']:,.0f} bytes |")
-    print(f"| searching and listing a sentence, processor | {used * 1e3:.1f} ms |")
-    print(f"| the client's part for a translation, processor | {unpack * 1e3:.2f} ms |", flush=True)
-    return Constants(task, used, sizes["text"], sizes["list"], unpack)
+    assert sum(1 for _ in cluster.map(abs, range(300), window=64)) == 300
+    task = (time.process_time() - begin) / 300
+    print(f"\na task that does nothing, processor of client and scheduler: {task * 1e3:.2f} ms\n")
+    print("| a sentence | worker, ms | client and scheduler, ms | bytes back |\n|---|---|---|---|")
+    for name, work in works.items():
+        for _ in _repeat(_Task(recipe, work), portions):  # once before, to load what is needed
+            break
+        begin = time.process_time()
+        size = sum(map(len, _repeat(_Task(recipe, work), portions))) / len(lines)
+        worker = (time.process_time() - begin) / len(lines)
+        begin = time.process_time()
+        assert sum(1 for _ in spread.map(work, portions)) == len(portions)
+        client = (time.process_time() - begin) / len(lines)
+        found[name] = Constants(worker, client, size)
+        print(f"| {name} | {worker * 1e3:.2f} | {client * 1e3:.2f} | {size:,.0f} |", flush=True)
+    return found
 
 
-def on_paper(of: Constants) -> None:
-    """What is done by workers is divided, what goes through the client and the network is not."""
+def _repeat(task: _Task, portions: list[Portion]) -> Iterator[bytes]:
+    return (task(portion) for portion in portions)
+
+
+def on_paper(found: dict[str, Constants]) -> None:
+    """What workers do is divided; the client and the network work meanwhile, so that whoever takes longest decides."""
     print("\n| workers | a million translations, s | speed-up | lists of 10,000 sentences, s | speed-up |")
     print("|---|---|---|---|---|")
-    rows = [(workers, *paper(of, workers)) for workers in WORKERS]
-    _, first_texts, first_lists = rows[0]
-    for workers, texts, lists in rows:
-        print(f"| {workers} | {texts:,.0f} | {first_texts / texts:.1f} | {lists:,.1f} | {first_lists / lists:.1f} |")
+    cases = list(zip(found.values(), (1_000_000, 10_000), strict=True))
+    for workers in WORKERS:
+        row = [sentences * taken(of, workers) for of, sentences in cases]
+        gains = [taken(of, 1) / taken(of, workers) for of, _ in cases]
+        print(f"| {workers} | {row[0]:,.0f} | {gains[0]:.1f} | {row[1]:,.1f} | {gains[1]:.1f} |")
 
 
-def paper(of: Constants, workers: int) -> Iterator[float]:
-    for sentences, size in ((1_000_000, of.text_bytes), (10_000, of.list_bytes)):
-        divided = sentences * of.search / workers
-        client = sentences * max(of.task / BATCH + of.unpack, size / BANDWIDTH)
-        yield max(divided, client)  # the client works while workers do: whoever takes longer decides
+def taken(of: Constants, workers: int) -> float:
+    """Seconds a sentence."""
+    return max(of.worker / workers, of.client, of.size / BANDWIDTH)
 
 
 if __name__ == "__main__":
