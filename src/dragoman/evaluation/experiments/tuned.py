@@ -18,7 +18,7 @@ from dragoman.tuning.runs.run import Run
 Vector = NDArray[np.float64]
 
 #: What each line of `events.jsonl` may say of the loop; other numbers are a method's own.
-_OF_THE_LOOP = frozenset({"iteration", "score", "candidates", "new", "objective", "stop", "seconds"})
+_OF_THE_LOOP = frozenset({"iteration", "step", "score", "candidates", "new", "objective", "stop", "seconds"})
 
 
 class Tuned:
