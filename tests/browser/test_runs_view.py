@@ -12,8 +12,9 @@ def test_curves_of_all_runs_and_weights_of_one(at):
     expect(page.locator(".run-list")).to_contain_text("best 45.50 · the weights do not change any more")
     expect(page.get_by_role("heading", name="Weights of done by iteration")).to_be_visible()
     page.locator(".as-table summary").last.click()
-    table = page.locator(".as-table table").last.locator("tbody tr").all_inner_texts()
-    assert [row.split("\t")[1] for row in table] == ["0.500", "0.500", "0.800"]
+    rows = page.locator(".as-table table").last.locator("tbody tr")
+    expect(rows).to_have_count(3)
+    assert [row.split("\t")[1] for row in rows.all_inner_texts()] == ["0.500", "0.500", "0.800"]
     page.get_by_role("checkbox", name="draw going").uncheck()
     expect(page.locator(".chart").first.locator(".point")).to_have_count(3)
 

@@ -218,7 +218,7 @@ def test_phrase_tables_of_moses(dragoman, tmp_path, unchanged, line, found):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--lm-order", "9"], "--lm-order is 9; expected at most 6"),
+        (["--lm-order", "17"], "--lm-order is 17; expected at most 16"),
         (["--lm-prune", "1"], "--lm-prune is '1'; expected 0 for words, then numbers that do not fall"),
         (["--prune-limit", "-1"], "--prune-limit is -1; expected at least 0"),
         (["--prune-score", "1.5"], "--prune-score is 1.5; expected at most 1"),

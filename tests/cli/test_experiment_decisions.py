@@ -219,7 +219,9 @@ def test_reports_say_only_what_was_done(dragoman, plan, done, tmp_path):
     begin, end = text.index('[[decision]]\nname = "MBR, sampled"'), text.index('[[decision]]\nname = "MBR"\n')
     without = text[:begin] + text[end:]
     # Here mira finds nothing better than the weights it begins with in its one iteration, and mert does.
-    plan.with_name("short.toml").write_text(without.replace("iterations = 2", "iterations = 1"), encoding="utf-8")
+    plan.with_name("short.toml").write_text(
+        without.replace("iterations = 2", "iterations = 1\nlargest_turn = 180"), encoding="utf-8"
+    )
     result = dragoman("experiment", plan.with_name("short.toml"), "--out", tmp_path / "out", "--threads", 2)
     assert result.code == 0, result.err
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")

@@ -85,7 +85,11 @@ def test_precomputed_scores_of_each_system(dragoman: Command) -> None:
         (["--reference", "ref", "--reference", "short", "good"], 1, "short: has 1 lines, but ref has 3"),
         (["--reference", "none", "good"], 1, "none: cannot be read"),
         (["--reference", "empty", "empty"], 1, "empty: is empty; expected one reference translation a line"),
-        (["--reference", "ref", "--metric", "blue", "good"], 2, "no metric is called 'blue'; there are bleu, chrf"),
+        (
+            ["--reference", "ref", "--metric", "blue", "good"],
+            2,
+            "no metric is called 'blue'; there are accuracy, bleu, cer, chrf",
+        ),
         (["--reference", "ref", "--metric", "bleu:size=2", "good"], 2, "found 'size=2'; expected NAME=VALUE"),
         (["--reference", "ref", "--metric", "bleu:order=0", "good"], 2, "order is 0; expected at least 1"),
         (["--reference", "ref", "--metric", "0.5*bleu?", "good"], 2, "cannot read '0.5*bleu?'"),
