@@ -28,7 +28,7 @@ from dragoman.search.limits import SearchLimits
 from dragoman.search.spread import Recipe, Spread, _Task
 from dragoman.search.translator import BATCH, Translator
 from dragoman.tuning.methods.mert import Mert
-from dragoman.tuning.runs.decoder import DecodeLists
+from dragoman.tuning.problems.nbest_evidence import DecodeLists
 from dragoman.tuning.runs.job import Job
 from dragoman.tuning.runs.loop import Loop
 from experiments import multi30k_test, trained_model, write_plan

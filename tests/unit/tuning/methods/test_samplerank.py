@@ -23,7 +23,7 @@ from dragoman.tuning.methods.samplerank import SampleRank
 from oracles import phrase_space
 from oracles.samplerank import Echo
 
-FEW = {"epochs": 3, "chains": 3, "samples": 10, "burn_in": 5, "aggressiveness": 0.05}
+FEW = {"neighbours": "local", "epochs": 3, "chains": 3, "samples": 10, "burn_in": 5, "aggressiveness": 0.05}
 
 
 def make_lesson(seed=1, lines=9, metric=None, longest=7, **settings):
@@ -101,7 +101,7 @@ def test_it_learns():
         found = [str(one) for one in lesson.translator.reweighted(weights).translate(lesson.lines)]
         return float(lesson.scorer.score(lesson.scorer.statistics(Corpus.from_lines(found)).sum(axis=0)))
 
-    *_, last = SampleRank(epochs=5, samples=40, burn_in=10, chains=4, aggressiveness=0.02).learn(lesson, start)
+    *_, last = SampleRank(neighbours="local", epochs=5, samples=40, burn_in=10, chains=4, aggressiveness=0.02).learn(lesson, start)
     assert bleu(last.weights) > bleu(start) + 10
 
 
