@@ -56,7 +56,12 @@ class SampleRank(JumpSteps, Learner):
         "jump within pools of decoded derivations, or by operators at one place, or first the one, then the other",
     )
     epochs: int = option(10, "passes over the tuning set", minimum=1)
-    chains: int = option(8, "chains, each with its own part of the tuning set and its own weights", minimum=1)
+    chains: int | None = option(
+        None,
+        "chains, each with its own part of the tuning set and its own weights; by default 8 with local steps alone, "
+        "otherwise 2",
+        minimum=1,
+    )
     batch_size: int | None = option(None, "sentences that gains look at; by default all that a chain has", minimum=1)
     average: Literal["all", "epoch", "none"] | None = option(
         None,
@@ -76,9 +81,10 @@ class SampleRank(JumpSteps, Learner):
 
     def checkpoints(self, lesson: Lesson, start: Weights, state: State | None, using: Seeded) -> Iterator[Checkpoint]:
         """Learn from `start`, or go on from a checkpoint."""
-        reported = self.average or ("all" if self.neighbours == "local" else "epoch")
+        alone = self.neighbours == "local"
+        reported = self.average or ("all" if alone else "epoch")
         local = None if self.neighbours == "jump" else LocalSteps(self, lesson, start)
-        jump = None if self.neighbours == "local" else PoolSteps(self, lesson, start, state, local)
+        jump = None if alone else PoolSteps(self, lesson, start, state, local)
         course = _Course(self, lesson.units, checked_seed(using.seed))
         space = jump or local
         assert space is not None
@@ -151,7 +157,8 @@ class _Course:
 
     def __init__(self, options: SampleRank, units: NDArray[np.int64], seed: int):
         self._options, self._units, self._seed = options, units, seed
-        self.chains = min(options.chains, len(units) - 1)
+        chains = options.chains or (8 if options.neighbours == "local" else 2)
+        self.chains = min(chains, len(units) - 1)
 
     def begin(self, start: NDArray[np.float64]) -> _Standing:
         weights = start if self._options.initial == "given" else np.zeros_like(start)
