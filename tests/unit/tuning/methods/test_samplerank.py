@@ -30,7 +30,7 @@ FEW = {"neighbours": "local", "epochs": 3, "chains": 3, "samples": 10, "burn_in"
 
 
 #: Each way to find neighbours, as small as it can be.
-JUMP = {"epochs": 3, "chains": 3, "pool": 6, "visits": 2}
+JUMP = {"epochs": 3, "chains": 3, "pool": 6, "visits": 2, "jump_aggressiveness": 0.2}
 BOTH = FEW | JUMP | {"neighbours": "both"}
 
 
@@ -214,7 +214,7 @@ def test_refusals(tmp_path, with_globals):
         learn(start=start.updated({"lm": math.inf}))
     with pytest.raises(UsageError, match="weight of lm is inf"):
         next(SampleRank(**JUMP).learn(lesson, start.updated({"lm": math.inf})))
-    with pytest.raises(UsageError, match="no decoder knows the global feature echo; set neighbours to local"):
+    with pytest.raises(UsageError, match="no decoder knows the global feature length_ratio; set neighbours to local"):
         SampleRank(**JUMP).check(with_globals(lesson))
     with pytest.raises(UsageError, match="neighbours=jump"):
         next(SampleRank(**BOTH).learn(chart_lesson(), chart_lesson().model.weights))
