@@ -48,7 +48,8 @@ def main() -> None:
             if not model.exists():
                 tagged = ["--feature", "boundary-tags", "--tagged", arguments.tagged]
                 dragoman("model", "add-features", plain, *tagged, "--out", model)
-        methods = [METHOD.format(neighbours=arguments.neighbours, chains=n, epochs=arguments.epochs) for n in arguments.chains]
+        settings = {"neighbours": arguments.neighbours, "epochs": arguments.epochs}
+        methods = [METHOD.format(chains=n, **settings) for n in arguments.chains]
         tests = [multi30k_test(name, arguments.data, pair) for name in ("test_2016_flickr", "test_2017_mscoco")]
         title = f"SampleRank, {pair}, {features}"
         plan = write_plan(

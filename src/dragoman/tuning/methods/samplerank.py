@@ -44,8 +44,8 @@ class SampleRank(JumpSteps, Learner):
     gain to decide (`scale` and `gain_scale` weigh gains against scores), and how far C lets a step go.
 
     Cost: an epoch of jumps takes as long as decoding with n-best lists, and a tenth or two of a millisecond a step in
-    pools of a few hundred. A local step lists some hundred neighbours and takes some twenty microseconds for BLEU, whatever
-    the number of features; nothing in it depends on the size of the batch. Other metrics are called from Python once a
+    pools of a few hundred. A local step lists some hundred neighbours and takes some twenty microseconds for BLEU,
+    whatever the number of features and the size of the batch. Other metrics are called from Python once a
     step, which takes about twenty times as long.
     """
 
