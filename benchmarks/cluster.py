@@ -29,7 +29,7 @@ from dragoman.search.limits import SearchLimits
 from dragoman.search.spread import Portion, Recipe, Spread, Work, _Task
 from dragoman.search.translator import Translator
 from dragoman.tuning.methods.mert import Mert
-from dragoman.tuning.runs.decoder import DecodeLists
+from dragoman.tuning.problems.nbest_evidence import DecodeLists
 from dragoman.tuning.runs.job import Job
 from dragoman.tuning.runs.loop import Loop
 from experiments import multi30k_test, trained_model, write_plan

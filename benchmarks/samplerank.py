@@ -79,7 +79,7 @@ def main() -> None:
         translator=PhraseTranslator(lesson.model, local_features=[ManyFeatures(100_000)]),
         sparse=lambda names: {n: (0, 0) for n in names if "sparse." in n},
     )
-    method = SampleRank(samples=arguments.steps, burn_in=arguments.steps)
+    method = SampleRank(neighbours="local", samples=arguments.steps, burn_in=arguments.steps)
     print("| | seconds an epoch | µs a step and thread |")
     print("|---|---|---|")
 

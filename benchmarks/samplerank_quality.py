@@ -1,7 +1,8 @@
 """SampleRank by the number of chains, with and without phrase-boundary features: tables 2, 5 and 6 of the paper.
 
     dragoman tag --text train.en --out train.tagged
-    python benchmarks/samplerank_quality.py --data DATA --out FOLDER --tagged train.tagged [--pairs fr-en de-en]
+    python benchmarks/samplerank_quality.py --data DATA --out FOLDER --neighbours local --tagged train.tagged
+    python benchmarks/samplerank_quality.py --data DATA --out FOLDER --features plain --chains 2 --epochs 8
 
 One `dragoman experiment` for each pair and set of features (14 dense ones, or these and all pairs of tags at phrase
 boundaries), tuned on Multi30k val. The models are those of benchmarks/tuning.py, if they are in FOLDER. What is done is
@@ -20,7 +21,8 @@ from pathlib import Path
 from experiments import dragoman, mean_text, multi30k_test, trained_model, write_plan
 
 METHOD = (
-    '[[method]]\nname = "{chains} chains"\nuse = "samplerank"\noptions = {{ chains = {chains}, epochs = {epochs} }}\n\n'
+    '[[method]]\nname = "{chains} chains"\nuse = "samplerank"\noptions = {{ neighbours = "{neighbours}", '
+    "chains = {chains}, epochs = {epochs} }}\n\n"
 )
 
 
@@ -28,22 +30,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--tagged", type=Path, required=True, help="target side of the training text, with tags")
+    parser.add_argument("--tagged", type=Path, help="target side of the training text, with tags, for boundaries")
+    parser.add_argument("--neighbours", choices=["jump", "local", "both"], default="jump")
     parser.add_argument("--pairs", nargs="+", default=["fr-en", "de-en"])
     parser.add_argument("--features", nargs="+", choices=["plain", "boundaries"], default=["plain", "boundaries"])
     parser.add_argument("--chains", nargs="+", type=int, default=[1, 2, 4, 8])
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--runs", type=int, default=5)
     arguments = parser.parse_args()
+    if arguments.tagged is None and "boundaries" in arguments.features:
+        parser.error("boundary features need --tagged")
     for pair, features in itertools.product(arguments.pairs, arguments.features):
-        folder = arguments.out.resolve() / f"{pair}-{features}-samplerank"
+        folder = arguments.out.resolve() / f"{pair}-{features}-samplerank-{arguments.neighbours}"
         model = trained_model(arguments.data, arguments.out, pair)
         if features == "boundaries":
             plain, model = model, arguments.out.resolve() / f"pb-{pair}"
             if not model.exists():
                 tagged = ["--feature", "boundary-tags", "--tagged", arguments.tagged]
                 dragoman("model", "add-features", plain, *tagged, "--out", model)
-        methods = [METHOD.format(chains=n, epochs=arguments.epochs) for n in arguments.chains]
+        settings = {"neighbours": arguments.neighbours, "epochs": arguments.epochs}
+        methods = [METHOD.format(chains=n, **settings) for n in arguments.chains]
         tests = [multi30k_test(name, arguments.data, pair) for name in ("test_2016_flickr", "test_2017_mscoco")]
         title = f"SampleRank, {pair}, {features}"
         plan = write_plan(

@@ -93,7 +93,15 @@ def test_samples_are_those_of_threads(dragoman, model, text, address, tmp_path):
         ["mert", "--method-option", "restarts=2", "--iterations", 1, "--evidence", "hypergraph"],
         ["mira-online", "--method-option", "passes=1", "--method-option", "workers=3"],
         ["risk-sentence", "--method-option", "updates=2", "--method-option", "samples=20"],
-        ["samplerank", "--method-option", "epochs=1", "--method-option", "chains=3", "--method-option", "samples=5"],
+        [
+            "samplerank",
+            "--method-option",
+            "epochs=1",
+            "--method-option",
+            "samples=5",
+            "--method-option",
+            "neighbours=both",
+        ],
     ],
     ids=lambda options: f"{options[0]}-{options[-1]}",
 )

@@ -7,12 +7,14 @@ from dataclasses import replace
 import numpy as np
 
 from dragoman.core.corpus import Corpus
+from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.weights import Weights
 from dragoman.metrics.bleu import Bleu
+from dragoman.search.chart.translator import ChartTranslator
 from dragoman.search.translator import Translator
 from dragoman.tuning.methods.learner import Lesson
 from dragoman.tuning.problems.ranges import tuned_names
-from oracles import phrase_space
+from oracles import phrase_space, tiny_grammar
 
 
 def reachable_lesson(seed: int = 11, lines: int = 8, longest: int = 4) -> Lesson:
@@ -25,3 +27,32 @@ def reachable_lesson(seed: int = 11, lines: int = 8, longest: int = 4) -> Lesson
     known = Lesson(translator, sources, Bleu().scorer([Corpus.from_lines(sources)]), tuned_names(model.feature_names))
     references = [translation.text for translation in translator.reweighted(goal).translate(sources)]
     return replace(known, scorer=Bleu().scorer([Corpus.from_lines(references)]))
+
+
+def chart_lesson(**changes: object) -> Lesson:
+    """Sentences of a tiny hierarchical model, some of which it translates wrongly."""
+    model = tiny_grammar.tiny_model()
+    model = replace(model, weights=model.weights.updated({"lm": 0.05, "glue": -0.1, "tm.fwd": 0.05}))
+    scorer = Bleu().scorer([Corpus.from_lines(tiny_grammar.TARGET)])
+    names = tuned_names(model.feature_names)
+    return replace(Lesson(ChartTranslator(model), tiny_grammar.SOURCE, scorer, names), **changes)
+
+
+class Letters:
+    """A sparse feature: a number for each rule that writes something, by its first letter."""
+
+    def __call__(self, rules):
+        texts = [rules.vocab.text([w for w in row.tolist() if w >= 0]) for row in rules.words]
+        names = sorted({f"first.{text[:1]}" for text in texts})
+        dense = np.array([[float(name == f"first.{text[:1]}") for name in names] for text in texts])
+        return FeatureRows.from_dense(names, dense.reshape(len(texts), len(names)))
+
+
+def sparse_chart_lesson() -> Lesson:
+    """The same with sparse features of rules, which are learnt."""
+    plain = chart_lesson()
+
+    def sparse(names):
+        return dict.fromkeys(sorted(name for name in names if name.startswith("first.")), (-1.0, 1.0))
+
+    return replace(plain, translator=ChartTranslator(plain.model, rule_features=[Letters()]), sparse=sparse)

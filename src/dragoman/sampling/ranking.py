@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from dragoman.core.errors import UsageError
 from dragoman.core.options import Options, option
 from dragoman.core.progress import ShareDone
-from dragoman.core.weights import Weights
 from dragoman.metrics.metric import Scorer
 from dragoman.search.limits import SpaceLimits
 from dragoman.search.translator import Translator
@@ -112,7 +111,7 @@ class RankChains(ABC):
         if translator.model.kind not in _CHAINS:
             raise UsageError(
                 "samplerank lists all neighbours that differ in one or two phrases, and chains of a hierarchical "
-                "model draw whole subtrees, which nobody can list; tune it with another method"
+                "model draw whole subtrees, which nobody can list; let it jump (neighbours=jump)"
             )
         chains: RankChains = resolve_name(_CHAINS[translator.model.kind])(steps, translator, sentences)
         return chains
@@ -137,12 +136,6 @@ class RankChains(ABC):
     @abstractmethod
     def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> Ranked:
         """Run chains as `run` says."""
-
-    def changed(self, start: Weights, values: NDArray[np.float64]) -> Weights:
-        """The weights with other values of those that are learnt; what is 0 and was not there before stays away."""
-        names = (self.names[i] for i in np.flatnonzero(self.learnt).tolist())
-        pairs = zip(names, values.tolist(), strict=True)
-        return start.updated({name: value for name, value in pairs if value or name in start})
 
 
 def check_steps(steps: RankSteps, space: SpaceLimits) -> None:

@@ -11,6 +11,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.vocab import Vocab
 from dragoman.metrics.bleu import BleuScorer
 from dragoman.metrics.metric import Scorer
+from dragoman.sampling.batch_value import BatchValue
 from dragoman.search.phrase.options import PhraseOptions
 
 
@@ -60,7 +61,8 @@ class MetricGain:
     """
 
     def __init__(self, scorer: Scorer, vocab: Vocab, *, sign: int, smoothing: float):
-        self._scorer, self._vocab, self._sign, self._smoothing = scorer, vocab, sign, smoothing
+        self._scorer, self._vocab = scorer, vocab
+        self._value = BatchValue(scorer, sign, smoothing)
 
     def __call__(
         self, sentence: int, words: NDArray[np.int32], offsets: NDArray[np.int64], rest: NDArray[np.float64]
@@ -70,24 +72,4 @@ class MetricGain:
         statistics = self._scorer.statistics(Corpus.from_lines(lines), np.full(len(lines), sentence, np.int64))
         statistics = np.ascontiguousarray(statistics, np.float64)
         total = statistics + rest if len(rest) else statistics
-        return statistics, np.ascontiguousarray(self._sign * self.value(total))
-
-    def value(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The metric of sums of statistics."""
-        if self._scorer.bleu_columns is not None:
-            return smoothed_bleu(statistics[..., self._scorer.bleu_columns], self._smoothing)
-        return np.asarray(self._scorer.score(statistics), np.float64)
-
-
-def smoothed_bleu(counts: NDArray[np.float64], smoothing: float) -> NDArray[np.float64]:
-    """BLEU from 0 to 100 with a constant added to all counts: matches, totals, length, reference length.
-
-    >>> smoothed_bleu(np.array([2.0, 1, 4, 3, 4, 4]), 0.0).round(4).tolist()  # √(2/4 · 1/3)
-    40.8248
-    """
-    order = (counts.shape[-1] - 2) // 2
-    counts = counts + smoothing
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(counts[..., :order] / counts[..., order : 2 * order]).mean(axis=-1)
-        penalty = np.minimum(0.0, 1 - counts[..., -1] / counts[..., -2])
-        return np.asarray(np.nan_to_num(100 * np.exp(logs + penalty), nan=0.0))
+        return statistics, np.ascontiguousarray(self._value(total))

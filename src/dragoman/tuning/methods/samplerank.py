@@ -1,4 +1,4 @@
-"""SampleRank: chains over derivations that change the weights whenever model and metric disagree on two neighbours.
+"""SampleRank: chains over derivations that change the weights whenever model and metric disagree on two of them.
 
 Haddow, Arun & Koehn, "SampleRank training for phrase-based machine translation", 2011.
 """
@@ -6,7 +6,7 @@ Haddow, Arun & Koehn, "SampleRank training for phrase-based machine translation"
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -15,71 +15,101 @@ from numpy.typing import NDArray
 from dragoman.core.errors import DataError
 from dragoman.core.options import option
 from dragoman.core.weights import Weights
-from dragoman.sampling.ranking import Plan, RankChains, Ranked, RankedSentences, Ranking, RankSteps, check_steps
+from dragoman.sampling.ranking import Plan, Ranked, Ranking, check_steps
 from dragoman.sampling.schedule import checked_seed
-from dragoman.sampling.spread_ranking import ChainsElsewhere
-from dragoman.tuning.methods.learner import Checkpoint, Learner, Learnt, Lesson, Seeded, State
+from dragoman.tuning.methods.learner import Checkpoint, Learner, Lesson, Seeded, State
+from dragoman.tuning.methods.rank_neighbours import LocalSteps, PoolSteps, changed, check_jumps, together
+from dragoman.tuning.optimise.jumps import JumpSteps
 
 
 @dataclass(frozen=True)
-class SampleRank(RankSteps, Learner):
-    """Learns online from neighbours of derivations, with a metric of whole batches as the judge.
+class SampleRank(JumpSteps, Learner):
+    """Learns online from pairs of derivations, with a metric of whole batches as the judge.
 
-    A chain keeps a derivation of each sentence of a batch. Each step picks a sentence, an operator of the sampler and a
-    place for it, and lists the derivations that the operator can lead to there. One, e', is drawn by its probability;
-    the oracle e+ has the best sum of gain and score, where the gain is the metric of the batch with that derivation in
-    it. If the model prefers e' and the gain e+, the weights change: w += τ (h(e+) - h(e')), with
-    τ = min((M (gain+ - gain') - (score+ - score')) / |h(e+) - h(e')|², C), which is the smallest change that makes
-    score+ - score' at least M (gain+ - gain'), unless C clips it. The chain goes on from e'. Weights are averaged over
-    all steps after burn-in; chains work on different parts of the tuning set, and their weights are averaged after each
-    epoch.
+    A chain keeps a derivation of each sentence of a batch. Each step picks a sentence and looks at neighbours of its
+    derivation. The better one e+ has the best sum of gain and score, where the gain is the metric of the batch with
+    that derivation in it. If the model prefers the worse one e' and the gain e+, the weights change:
+    w += τ (h(e+) - h(e')), with τ = min((M (gain+ - gain') - (score+ - score')) / |h(e+) - h(e')|², C), which is the
+    smallest change that makes score+ - score' at least M (gain+ - gain'), unless C clips it. Chains work on different
+    parts of the tuning set, and their weights are averaged after each epoch.
+
+    By default the neighbours are a pool (`neighbours=jump`): all derivations of the sentence that were among the
+    decoder's `pool` best at the start of an epoch. e' is the one to fear, with the best score less M gain, M being
+    `scale`; the chain begins with the pools' best and jumps to the model's best. Any model that can be decoded will do.
+    `neighbours=local` is the paper: an operator of the sampler at a place of a phrase-based derivation leads to the
+    neighbours, e' is drawn by its probability, and the chain goes on from it; nothing is decoded. `both` does an epoch
+    of local steps and then one of jumps.
 
     Weights are used as they are given: their scale decides how close to each other in score derivations must be for a
-    gain to decide (`gain_scale` weighs gains against scores), and how far `C` lets a step go.
+    gain to decide (`scale` and `gain_scale` weigh gains against scores), and how far C lets a step go.
 
-    Cost: a step lists some hundred neighbours and takes some twenty microseconds for BLEU, whatever the number of
-    features; nothing in it depends on the size of the batch. Other metrics are called from Python once a step, which
-    takes about twenty times as long.
+    Cost: an epoch of jumps takes as long as decoding with n-best lists, and a tenth or two of a millisecond a step in
+    pools of a few hundred. A local step lists some hundred neighbours and takes some twenty microseconds for BLEU,
+    whatever the number of features and the size of the batch. Other metrics are called from Python once a
+    step, which takes about twenty times as long.
     """
 
     name: ClassVar[str] = "samplerank"
 
+    neighbours: Literal["jump", "local", "both"] = option(
+        "jump",
+        "jump within pools of decoded derivations, or by operators at one place, or first the one, then the other",
+    )
     epochs: int = option(10, "passes over the tuning set", minimum=1)
-    chains: int = option(8, "chains, each with its own part of the tuning set and its own weights", minimum=1)
+    chains: int | None = option(
+        None,
+        "chains, each with its own part of the tuning set and its own weights; by default 8 with local steps alone, "
+        "otherwise 2",
+        minimum=1,
+    )
     batch_size: int | None = option(None, "sentences that gains look at; by default all that a chain has", minimum=1)
-    average: Literal["all", "epoch", "none"] = option(
-        "all", "weights to report: averages of all steps so far, of those of the epoch, or the present ones"
+    average: Literal["all", "epoch", "none"] | None = option(
+        None,
+        "weights to report: averages of all steps so far, of those of the epoch, or the present ones; "
+        "by default all with local steps alone, otherwise epoch",
     )
     initial: Literal["given", "zero"] = option("given", "begin with the given weights, or with 0")
     evaluate_every: int | None = option(None, "sentences between checkpoints; by default an epoch", minimum=1)
 
     def check(self, lesson: Lesson) -> None:
-        """Refuse steps without an operator, and options that depend on the weights."""
+        """Refuse what the steps cannot do."""
         super().check(lesson)
-        check_steps(self, lesson.translator.space)
+        if self.neighbours != "jump":
+            check_steps(self, lesson.translator.space)
+        if self.neighbours != "local":
+            check_jumps(lesson)
 
     def checkpoints(self, lesson: Lesson, start: Weights, state: State | None, using: Seeded) -> Iterator[Checkpoint]:
         """Learn from `start`, or go on from a checkpoint."""
-        learnt_of = Learnt(lesson.names, lesson.sparse)
-        sentences = RankedSentences(lesson.lines, lesson.scorer, lesson.units, learnt_of, lesson.sign)
-        chains = RankChains.of(self, lesson.translator.reweighted(start), sentences)
-        spread = ChainsElsewhere.of(self, lesson.spread(start, threads=1), sentences)
+        alone = self.neighbours == "local"
+        reported = self.average or ("all" if alone else "epoch")
+        local = None if self.neighbours == "jump" else LocalSteps(self, lesson, start)
+        jump = None if alone else PoolSteps(self, lesson, start, state, local)
         course = _Course(self, lesson.units, checked_seed(using.seed))
-        learnt, given = chains.learnt, start.vector(chains.names)
-        now = course.begin(given[learnt]) if state is None else course.resume(state, int(learnt.sum()))
+        space = jump or local
+        assert space is not None
+        given = start.vector(space.names)
+        now = course.begin(given[space.learnt]) if state is None else course.resume(state, int(space.learnt.sum()))
         while now.epoch < self.epochs:
             plan = course.plan(now.epoch)
             stop = course.next_stop(plan, now.wave)
-            weights = np.tile(given, (course.chains, 1))
-            weights[:, learnt] = now.weights
-            with using.progress.stage(f"epoch {now.epoch + 1}") as share_done:
-                asked = Ranking(using.seed, now.epoch << 32 | now.wave, False, using.threads, share_done)
-                waves = [batches[now.wave : stop] for batches in plan]
-                found = spread.run(waves, weights, asked) if spread else chains.ranked(waves, weights, asked)
+            if jump is not None and now.wave == 0:
+                jump.grow(changed(start, jump, now.weights[0]), now.epoch, using)
+                now = now.widened(int(jump.learnt.sum()))
+            weights = np.tile(start.vector(space.names), (course.chains, 1))
+            weights[:, space.learnt] = now.weights
+            waves, done = [batches[now.wave : stop] for batches in plan], []
+            for steps in [one for one in (local, jump) if one is not None]:
+                with using.progress.stage(f"epoch {now.epoch + 1}") as share_done:
+                    asked = Ranking(using.seed, now.epoch << 32 | now.wave, False, using.threads, share_done)
+                    done.append(steps.ranked(waves, weights, asked))
+                weights = done[-1].weights
+            found = together(done)
             last = stop == max(map(len, plan))
-            now = now.after(found, learnt, stop, last=last)
+            now = now.after(found, space.learnt, stop, last=last)
             why = f"{self.epochs} epochs" if now.epoch == self.epochs else None
-            yield Checkpoint(chains.changed(start, now.reported(self.average)), now.arrays(), _report(found), why)
+            arrays = now.arrays() | (jump.pools.arrays() if jump is not None else {})
+            yield Checkpoint(changed(start, space, now.reported(reported)), arrays, _report(found), why)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +135,11 @@ class _Standing:
         row = 0 if average == "all" else 1
         return np.asarray(self.sums[row] / self.collected[row])
 
+    def widened(self, learnt: int) -> _Standing:
+        """The same with more weights, which have been 0 so far."""
+        more = ((0, 0), (0, learnt - self.weights.shape[1]))
+        return replace(self, weights=np.pad(self.weights, more), sums=np.pad(self.sums, more))
+
     def after(self, found: Ranked, learnt: NDArray[np.bool_], wave: int, *, last: bool) -> _Standing:
         """What becomes of it when chains have run; after the last batches of an epoch, their weights are mixed."""
         kept = np.array([True, self.wave > 0])
@@ -122,7 +157,8 @@ class _Course:
 
     def __init__(self, options: SampleRank, units: NDArray[np.int64], seed: int):
         self._options, self._units, self._seed = options, units, seed
-        self.chains = min(options.chains, len(units) - 1)
+        chains = options.chains or (8 if options.neighbours == "local" else 2)
+        self.chains = min(chains, len(units) - 1)
 
     def begin(self, start: NDArray[np.float64]) -> _Standing:
         weights = start if self._options.initial == "given" else np.zeros_like(start)

@@ -13,12 +13,41 @@ from numpy.typing import NDArray
 from dragoman.core.corpus import Corpus
 from dragoman.core.files import output_folder
 from dragoman.core.nbest import NBest
+from dragoman.core.progress import Progress
 from dragoman.core.ragged import Ragged
 from dragoman.core.store import Arrays
 from dragoman.metrics.metric import Scorer
+from dragoman.model.bundle import Model
+from dragoman.search.spread import Portion
+from dragoman.search.translator import Translator
 from dragoman.tuning.problems.evidence import Decoded, load_evidence, save_evidence
 from dragoman.tuning.problems.problem import Problem
 from dragoman.tuning.problems.ranges import Ranges, boxes
+
+
+@dataclass(frozen=True)
+class DecodeLists:
+    """Makes lists of so many hypotheses of a portion; with `pairs`, such that know the pairs of mixed tables."""
+
+    size: int
+    distinct: bool
+    pairs: bool = False
+
+    def __call__(self, translator: Translator, portion: Portion, progress: Progress) -> list[NBest]:
+        """Search a portion."""
+        parts = translator.searched(portion.lines, forests=True)
+        return [
+            part.pair_lists(self.size) if self.pairs else part.nbest(self.size, distinct=self.distinct)
+            for part in parts
+        ]
+
+
+def lists_of_strings(model: Model) -> bool:
+    """Whether lists have different strings unless somebody wants all derivations.
+
+    One string has many derivations by rules: lists of these would show a tuner few translations.
+    """
+    return model.kind == "chart"
 
 
 @dataclass(frozen=True, eq=False)

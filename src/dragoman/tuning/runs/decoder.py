@@ -16,24 +16,7 @@ from dragoman.search.translator import Translator
 from dragoman.tuning.problems.evidence import Decoded, Decoding
 from dragoman.tuning.problems.hypergraph_evidence import DecodedGraphs
 from dragoman.tuning.problems.mixture_evidence import DecodedMixtures
-from dragoman.tuning.problems.nbest_evidence import DecodedLists
-
-
-@dataclass(frozen=True)
-class DecodeLists:
-    """Makes lists of so many hypotheses of a portion; with `pairs`, such that know the pairs of mixed tables."""
-
-    size: int
-    distinct: bool
-    pairs: bool
-
-    def __call__(self, translator: Translator, portion: Portion, progress: Progress) -> list[NBest]:
-        """Search a portion."""
-        parts = translator.searched(portion.lines, forests=True)
-        return [
-            part.pair_lists(self.size) if self.pairs else part.nbest(self.size, distinct=self.distinct)
-            for part in parts
-        ]
+from dragoman.tuning.problems.nbest_evidence import DecodedLists, DecodeLists, lists_of_strings
 
 
 @dataclass(frozen=True)
@@ -77,9 +60,8 @@ class Decoder:
             return DecodedGraphs(
                 graphs, [self._graphs(spread, row, "deriving the references") for row in self._targets]
             )
-        # One string has many derivations by rules: lists of these would show a tuner few translations.
-        usual = "strings" if translator.model.kind == "chart" else "derivations"
-        distinct = (self._decoding.hypotheses or usual) == "strings"
+        wanted = self._decoding.hypotheses
+        distinct = lists_of_strings(translator.model) if wanted is None else wanted == "strings"
         lists: list[NBest] = []
         with progress.stage("translating the tuning set") as share:
             for parts in spread.map(

@@ -9,29 +9,16 @@ import pytest
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.progress import DragomanWarning
 from dragoman.core.weights import Weights
 from dragoman.metrics.bleu import Bleu
-from dragoman.search.chart.translator import ChartTranslator
 from dragoman.tuning.methods import learner, mira_online
-from dragoman.tuning.methods.learner import Lesson
 from dragoman.tuning.methods.mira_online import MiraOnline
 from dragoman.tuning.problems.hope_fear import HypothesisFinder
-from dragoman.tuning.problems.ranges import tuned_names
-from oracles import tiny_grammar
-from oracles.lessons import reachable_lesson
+from oracles.lessons import chart_lesson, reachable_lesson, sparse_chart_lesson
 from oracles.tuning_margin import solve_mira
 
 ALL = {"best": 100_000, "hope": 100_000, "fear": 100_000, "beam": 100_000}
-
-
-def chart_lesson(**changes):
-    model = tiny_grammar.tiny_model()
-    model = replace(model, weights=model.weights.updated({"lm": 0.05, "glue": -0.1, "tm.fwd": 0.05}))
-    scorer = Bleu().scorer([Corpus.from_lines(tiny_grammar.TARGET)])
-    names = tuned_names(model.feature_names)
-    return replace(Lesson(ChartTranslator(model), tiny_grammar.SOURCE, scorer, names), **changes)
 
 
 class SlowWorker:
@@ -142,24 +129,8 @@ def test_it_learns_to_translate():
         assert last.report["length_ratio"] == pytest.approx(1, abs=0.2)
 
 
-class Letters:
-    """A sparse feature: a number for each rule that writes something, by its first letter."""
-
-    def __call__(self, rules):
-        texts = [rules.vocab.text([w for w in row.tolist() if w >= 0]) for row in rules.words]
-        names = sorted({f"first.{text[:1]}" for text in texts})
-        dense = np.array([[float(name == f"first.{text[:1]}") for name in names] for text in texts])
-        return FeatureRows.from_dense(names, dense.reshape(len(texts), len(names)))
-
-
 def test_sparse_features_are_learnt_as_they_occur_and_a_kill_changes_nothing():
-    plain = chart_lesson()
-
-    def sparse(names):
-        return dict.fromkeys(sorted(name for name in names if name.startswith("first.")), (-1.0, 1.0))
-
-    translator = ChartTranslator(plain.model, rule_features=[Letters()])
-    lesson = replace(plain, translator=translator, sparse=sparse)
+    lesson = sparse_chart_lesson()
     method = MiraOnline(passes=3, C=0.05)
     whole = list(method.learn(lesson, lesson.model.weights, seed=2))
     found = {name: value for name, value in whole[-1].weights.items() if name.startswith("first.")}

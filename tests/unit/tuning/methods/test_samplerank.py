@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -20,10 +21,17 @@ from dragoman.search.phrase.translator import PhraseTranslator
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.learner import Lesson
 from dragoman.tuning.methods.samplerank import SampleRank
+from dragoman.tuning.problems.pools import Pools
 from oracles import phrase_space
+from oracles.lessons import chart_lesson, sparse_chart_lesson
 from oracles.samplerank import Echo
 
-FEW = {"epochs": 3, "chains": 3, "samples": 10, "burn_in": 5, "aggressiveness": 0.05}
+FEW = {"neighbours": "local", "epochs": 3, "chains": 3, "samples": 10, "burn_in": 5, "aggressiveness": 0.05}
+
+
+#: Each way to find neighbours, as small as it can be.
+JUMP = {"epochs": 3, "chains": 3, "pool": 6, "visits": 2, "jump_aggressiveness": 0.2}
+BOTH = FEW | JUMP | {"neighbours": "both"}
 
 
 def make_lesson(seed=1, lines=9, metric=None, longest=7, **settings):
@@ -39,6 +47,11 @@ def make_lesson(seed=1, lines=9, metric=None, longest=7, **settings):
     return Lesson(translator, texts, scorer, names, **given)
 
 
+def bleu(lesson, weights):
+    found = [str(one) for one in lesson.translator.reweighted(weights).translate(lesson.lines)]
+    return float(lesson.scorer.score(lesson.scorer.statistics(Corpus.from_lines(found)).sum(axis=0)))
+
+
 def same(one, other):
     assert dict(one.weights) == dict(other.weights)
     assert one.report == other.report
@@ -48,12 +61,13 @@ def same(one, other):
     }
 
 
+@pytest.mark.parametrize("kind", [FEW, JUMP, BOTH], ids=["local", "jump", "both"])
 @pytest.mark.parametrize(
     "options",
     [{}, {"batch_size": 1, "evaluate_every": 4}, {"batch_size": 2, "average": "epoch"}, {"average": "none"}],
 )
-def test_whatever_the_threads_and_wherever_it_stopped_the_result_is_the_same(options):
-    lesson, method = make_lesson(), SampleRank(**FEW | options)
+def test_whatever_the_threads_and_wherever_it_stopped_the_result_is_the_same(kind, options):
+    lesson, method = make_lesson(), SampleRank(**kind | options)
     start = lesson.model.weights
     whole = list(method.learn(lesson, start, seed=5))
     assert [checkpoint.stop for checkpoint in whole] == [None] * (len(whole) - 1) + ["3 epochs"]
@@ -96,13 +110,58 @@ def test_what_is_reported_are_averages_and_what_goes_on_are_mixed_weights():
 def test_it_learns():
     lesson = make_lesson(4, lines=30)
     start = lesson.model.weights
+    *_, last = SampleRank(neighbours="local", epochs=5, samples=40, burn_in=10, chains=4, aggressiveness=0.02).learn(
+        lesson, start
+    )
+    assert bleu(lesson, last.weights) > bleu(lesson, start) + 10
 
-    def bleu(weights):
-        found = [str(one) for one in lesson.translator.reweighted(weights).translate(lesson.lines)]
-        return float(lesson.scorer.score(lesson.scorer.statistics(Corpus.from_lines(found)).sum(axis=0)))
 
-    *_, last = SampleRank(epochs=5, samples=40, burn_in=10, chains=4, aggressiveness=0.02).learn(lesson, start)
-    assert bleu(last.weights) > bleu(start) + 10
+def test_jumps_learn_and_report_the_average_of_the_epoch():
+    lesson = make_lesson(4, lines=30)
+    *_, last = SampleRank(epochs=5, chains=2, pool=20).learn(lesson, lesson.model.weights)
+    assert bleu(lesson, last.weights) > bleu(lesson, lesson.model.weights) + 10
+    names = [name for name in (*last.weights,) if name in lesson.names]
+    assert last.weights.vector(names).tolist() == (last.state["sums"][1] / last.state["collected"][1]).tolist()
+
+
+def test_pools_are_kept_over_epochs_and_grow_by_what_present_weights_like():
+    lesson = make_lesson()
+    found = list(SampleRank(**JUMP).learn(lesson, lesson.model.weights))
+    pools = [Pools.from_arrays(checkpoint.state) for checkpoint in found]
+    first = Pools.empty(9, pools[0].names)
+    for nbest in lesson.translator.nbest(lesson.lines, 6):
+        first = first.added(nbest, lesson.scorer) if len(nbest) == 9 else first
+    assert first.arrays()["pool_feature_values"].tobytes() == pools[0].arrays()["pool_feature_values"].tobytes()
+    sizes = [np.diff(one.sentences) for one in pools]
+    assert (sizes[0] <= 6).all()
+    assert all((one <= other).all() for one, other in itertools.pairwise(sizes))
+    assert sizes[2].sum() > sizes[0].sum()
+
+
+def test_both_is_a_local_pass_and_then_jumps_with_its_weights():
+    lesson, start = make_lesson(), make_lesson().model.weights
+    local, both = (
+        next(SampleRank(**kind | {"average": "none"}).learn(lesson, start)) for kind in (FEW, BOTH | {"visits": 1})
+    )
+    assert both.state["collected"].tolist() == [9 * 10 + 9] * 2
+    still = next(SampleRank(**BOTH | {"average": "none", "jump_aggressiveness": 0.0}).learn(lesson, start))
+    assert dict(still.weights) == pytest.approx(dict(local.weights))
+    assert dict(both.weights) != dict(local.weights)
+
+
+def test_jumps_learn_sparse_features_of_hierarchical_models_and_a_kill_changes_nothing():
+    lesson = sparse_chart_lesson()
+    method = SampleRank(epochs=3, chains=2, pool=2, jump_aggressiveness=0.05)
+    whole = list(method.learn(lesson, lesson.model.weights, seed=2))
+    assert bleu(lesson, whole[-1].weights) > bleu(lesson, lesson.model.weights)
+    assert any(name.startswith("first.") for name in whole[0].weights)
+    # Names turn up in later epochs, too.
+    assert whole[0].state["weights"].shape[1] < whole[-1].state["weights"].shape[1]
+    for done in (1, 2):
+        state = {name: np.array(array) for name, array in whole[done - 1].state.items()}
+        rest = list(method.learn(lesson, whole[done - 1].weights, state, seed=2, threads=2))
+        for one, other in zip(whole[done:], rest, strict=True):
+            same(one, other)
 
 
 @pytest.fixture
@@ -133,7 +192,7 @@ def test_what_goes_wrong_in_a_feature_is_told(with_globals):
         next(SampleRank(**FEW).learn(lesson, lesson.model.weights.updated({"echo": 1.0})))
 
 
-def test_refusals(tmp_path):
+def test_refusals(tmp_path, with_globals):
     lesson, start = make_lesson(), make_lesson().model.weights
     path = tmp_path / "scores"
     path.write_text("1\n" * 9)
@@ -153,7 +212,18 @@ def test_refusals(tmp_path):
         learn(replace(lesson, lines=[]))
     with pytest.raises(UsageError, match="weight of lm is inf"):
         learn(start=start.updated({"lm": math.inf}))
+    with pytest.raises(UsageError, match="weight of lm is inf"):
+        next(SampleRank(**JUMP).learn(lesson, start.updated({"lm": math.inf})))
+    with pytest.raises(UsageError, match="no decoder knows the global feature length_ratio; set neighbours to local"):
+        SampleRank(**JUMP).check(with_globals(lesson))
+    with pytest.raises(UsageError, match="neighbours=jump"):
+        next(SampleRank(**BOTH).learn(chart_lesson(), chart_lesson().model.weights))
     state = next(SampleRank(**FEW).learn(lesson, start)).state
+    with pytest.raises(DataError, match="no pools of derivations"):
+        next(SampleRank(**JUMP).learn(lesson, start, state))
+    pools = next(SampleRank(**JUMP).learn(make_lesson(lines=8), start)).state
+    with pytest.raises(DataError, match="pools of 8 sentences; expected 9"):
+        next(SampleRank(**JUMP).learn(lesson, start, pools))
     with pytest.raises(DataError, match=r"3 chains and .* weights; expected 2 chains"):
         learn(state=state, chains=2)
 

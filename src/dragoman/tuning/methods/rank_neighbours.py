@@ -1,0 +1,136 @@
+"""Where SampleRank's steps find neighbours: by operators of the sampler, or in pools of what was decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.nbest import NBest
+from dragoman.core.weights import Weights
+from dragoman.sampling.batch_value import BatchValue
+from dragoman.sampling.ranking import Plan, RankChains, Ranked, RankedSentences, Ranking, RankSteps
+from dragoman.sampling.spread_ranking import ChainsElsewhere
+from dragoman.tuning.methods.learner import Learnt, Lesson, Seeded, State
+from dragoman.tuning.optimise.jumps import Jumps, JumpSteps
+from dragoman.tuning.problems.nbest_evidence import DecodeLists, lists_of_strings
+from dragoman.tuning.problems.pools import Pools
+
+
+class Named(Protocol):
+    """Features by name, and which of them have weights that change."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names."""
+
+    @property
+    def learnt(self) -> NDArray[np.bool_]:
+        """Which."""
+
+
+def changed(start: Weights, features: Named, values: NDArray[np.float64]) -> Weights:
+    """The weights with other values of those that are learnt; what is 0 and was not there before stays away."""
+    names = (features.names[i] for i in np.flatnonzero(features.learnt).tolist())
+    pairs = zip(names, values.tolist(), strict=True)
+    return start.updated({name: value for name, value in pairs if value or name in start})
+
+
+def together(parts: Sequence[Ranked]) -> Ranked:
+    """What chains have come to by steps of one kind and then of another, which have all weights of the first."""
+    if len(parts) == 1:
+        return parts[0]
+    sums = {field.name: sum(getattr(part, field.name) for part in parts) for field in fields(Ranked)[1:-1]}
+    return Ranked(weights=parts[-1].weights, **sums, traces=[trace for part in parts for trace in part.traces])
+
+
+def check_jumps(lesson: Lesson) -> None:
+    """Refuse models whose features lists cannot show."""
+    for name in lesson.model.global_features:
+        raise UsageError(
+            f"samplerank jumps among what is decoded, and no decoder knows the global feature {name}; "
+            "set neighbours to local"
+        )
+
+
+class LocalSteps:
+    """Steps by operators at one place of a derivation, here or on workers."""
+
+    def __init__(self, steps: RankSteps, lesson: Lesson, start: Weights):
+        learnt_of = Learnt(lesson.names, lesson.sparse)
+        sentences = RankedSentences(lesson.lines, lesson.scorer, lesson.units, learnt_of, lesson.sign)
+        self._chains = RankChains.of(steps, lesson.translator.reweighted(start), sentences)
+        self._spread = ChainsElsewhere.of(steps, lesson.spread(start, threads=1), sentences)
+        self.names, self.learnt = self._chains.names, self._chains.learnt
+
+    def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> Ranked:
+        """Run chains, see `RankChains.run`; weights of features that no option has stay as they are."""
+        own, count = np.ascontiguousarray(weights[:, : len(self.names)]), len(self.names)
+        found = self._spread.run(plan, own, asked) if self._spread else self._chains.ranked(plan, own, asked)
+        if weights.shape[1] == count:
+            return found
+        others = weights[:, count:]
+        return Ranked(
+            np.hstack([found.weights, others]),
+            np.hstack([found.totals, found.collected[:, None] * others]),
+            found.collected,
+            found.counts,
+            found.gains,
+            found.moved,
+            found.traces,
+        )
+
+
+class PoolSteps:
+    """Steps within pools, which grow at the start of each epoch; those of a saved state are there already.
+
+    Names of features are those of local steps, if there are any, of the start and of what is learnt, and then of what
+    is decoded.
+    """
+
+    def __init__(self, steps: JumpSteps, lesson: Lesson, start: Weights, state: State | None, local: LocalSteps | None):
+        start.check_finite()
+        self._steps, self._lesson = steps, lesson
+        known = dict.fromkeys([*(local.names if local else ()), *start, *lesson.names])
+        self.pools = Pools.empty(len(lesson), known) if state is None else Pools.from_arrays(state)
+        if len(self.pools.sentences) != len(lesson) + 1:
+            raise DataError(
+                f"the saved state has pools of {len(self.pools.sentences) - 1} sentences", expected=f"{len(lesson)}"
+            )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All features."""
+        return self.pools.names
+
+    @property
+    def learnt(self) -> NDArray[np.bool_]:
+        """Which of them have weights that change."""
+        names = self._lesson.learnt(self.names)
+        return np.array([name in names for name in self.names], bool)
+
+    def grow(self, weights: Weights, epoch: int, using: Seeded) -> None:
+        """Decode the sentences, and add what is found to their pools."""
+        lesson, lists = self._lesson, list[NBest]()
+        spread = lesson.spread(weights, threads=using.threads)
+        work = DecodeLists(self._steps.pool, lists_of_strings(lesson.model))
+        with using.progress.stage(f"epoch {epoch + 1}: decoding") as share_done:
+            for parts in spread.map(work, spread.portions(lesson.lines)):
+                lists += parts
+                share_done(sum(map(len, lists)) / len(lesson))
+        self.pools = self.pools.added(NBest.concatenate(lists), lesson.scorer, threads=using.threads)
+        self.__dict__.pop("_jumps", None)
+
+    @cached_property
+    def _jumps(self) -> Jumps:
+        value = BatchValue(self._lesson.scorer, self._lesson.sign, self._steps.smoothing)
+        return Jumps(self._steps, self.pools, self._lesson.units, value, self.learnt)
+
+    def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> Ranked:
+        """Run chains, see `Jumps.ranked`."""
+        return self._jumps.ranked(plan, weights, asked)

@@ -1,0 +1,91 @@
+"""Derivations of each sentence that a decoder has found so far, as features and as statistics of a metric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman import kernels
+from dragoman.core.corpus import Corpus
+from dragoman.core.errors import DataError
+from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.nbest import NBest
+from dragoman.metrics.metric import Scorer
+
+#: What the names of a pool's arrays begin with.
+_PREFIX = "pool_"
+
+
+@dataclass(frozen=True, eq=False)
+class Pools:
+    """Sentence `s` has the rows `sentences[s]` to `sentences[s + 1]` of `features` and of `statistics`.
+
+    No two rows of a sentence have the same features.
+    """
+
+    sentences: NDArray[np.int64]
+    features: FeatureRows
+    statistics: NDArray[np.float64]
+
+    @classmethod
+    def empty(cls, sentences: int, names: Iterable[str]) -> Pools:
+        """Pools without a derivation, which know some names of features."""
+        features = FeatureRows(tuple(names), np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0))
+        return cls(np.zeros(sentences + 1, np.int64), features, np.empty((0, 0)))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The features that there are; those of larger pools come behind them."""
+        return self.features.names
+
+    @property
+    def homes(self) -> NDArray[np.int64]:
+        """The sentence of each row."""
+        return np.repeat(np.arange(len(self.sentences) - 1), np.diff(self.sentences))
+
+    def added(self, nbest: NBest, scorer: Scorer, *, threads: int = 1) -> Pools:
+        """These pools, and behind what each sentence has what is new in its list."""
+        if len(nbest) != len(self.sentences) - 1:
+            raise DataError(f"there are {len(nbest)} lists", expected=f"{len(self.sentences) - 1}, one a sentence")
+        home = np.repeat(np.arange(len(nbest)), np.diff(nbest.sentences))
+        found = scorer.statistics(Corpus(nbest.vocab, nbest.hypotheses), home, threads=threads)
+        statistics = np.concatenate([self.statistics, found]) if len(self.statistics) else np.asarray(found, np.float64)
+        features = FeatureRows.concatenate([self.features, nbest.features.used()]).summed()
+        homes = np.concatenate([self.homes, home])
+        kept = _first_of_equals(homes, features)
+        rows = kept[np.argsort(homes[kept], kind="stable")]
+        sizes = np.bincount(homes[rows], minlength=len(nbest))
+        for sentence in np.flatnonzero(sizes == 0).tolist():
+            raise DataError(f"the decoder has no translation of sentence {sentence + 1}", expected="at least one")
+        bounds = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        return Pools(bounds, features.take(rows), statistics[rows])
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All of it as arrays to save."""
+        names = np.array(self.names, np.str_)
+        found = {"sentences": self.sentences, "statistics": self.statistics, "names": names, **self.features.arrays()}
+        return {f"{_PREFIX}{name}": array for name, array in found.items()}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Pools:
+        """Build from what `arrays` gave; there may be others among them."""
+        if f"{_PREFIX}sentences" not in arrays:
+            raise DataError("the saved state has no pools of derivations", expected="one of a run with jumps")
+        own = {name.removeprefix(_PREFIX): array for name, array in arrays.items() if name.startswith(_PREFIX)}
+        names = [str(name) for name in own["names"]]
+        return cls(own["sentences"], FeatureRows.from_arrays(names, own), own["statistics"])
+
+
+def _first_of_equals(homes: NDArray[np.int64], features: FeatureRows) -> NDArray[np.int64]:
+    """The rows that have no equal before them in their sentence; each feature is once in a row, in order."""
+    bits = np.empty((len(features.ids), 3), np.int32)
+    bits[:, 0] = features.ids
+    bits[:, 1:] = features.values.view(np.int32).reshape(-1, 2)
+    numbers = kernels.intern_sequences(bits.reshape(-1), 3 * features.offsets)[0]
+    keys = np.stack([homes.astype(np.int32), numbers], axis=1)
+    equal = kernels.intern_sequences(keys.reshape(-1), np.arange(0, keys.size + 1, 2))[0]
+    return np.sort(np.unique(equal, return_index=True)[1])
