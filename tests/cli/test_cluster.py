@@ -4,11 +4,15 @@ import json
 import os
 import signal
 import time
+from pathlib import Path
 
 import dask
+import numpy as np
 import pytest
 
+from dragoman import mbr
 from dragoman.core.work.cluster import ClusterWorkers
+from dragoman.decision import spread_gains
 
 
 @pytest.fixture(scope="module")
@@ -138,6 +142,29 @@ def test_experiments_are_those_of_processes(dragoman, model, text, address, tmp_
     assert one == two
 
 
+@pytest.mark.parametrize(
+    "options", [["--utility-matrix", "gains.npz"], ["--evidence", "evidence.jsonl"]], ids=lambda o: o[0]
+)
+def test_minimum_bayes_risk_is_that_of_threads(dragoman, address, tmp_path, monkeypatch, options):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(spread_gains, "_PAIRS", 60)
+    rng = np.random.default_rng(7)
+    for name in ("candidates", "evidence"):
+        with Path(f"{name}.jsonl").open("w", encoding="utf-8") as stream:
+            for i in range(30):
+                texts = [" ".join(f"w{word}" for word in rng.integers(0, 9, 6)) for _ in range(rng.integers(1, 9))]
+                stream.write(json.dumps({"id": i, "hyps": [{"text": t, "logprob": -j} for j, t in enumerate(texts)]}))
+                stream.write("\n")
+    command = ["mbr", "--candidates", "candidates.jsonl", "--metric", "chrf", *options]
+    first = dragoman(*command, "--threads", 2)
+    expected = content(tmp_path)
+    second = dragoman(*command, "--cluster", address)
+    assert (first.code, second.code, second.out) == (0, 0, first.out)
+    assert content(tmp_path) == expected
+    if "--evidence" not in options:
+        assert mbr("candidates.jsonl", metric="chrf", cluster=address) == first.out.splitlines()
+
+
 def without_times(folder):
     """What an experiment leaves, but for what says how long it took."""
     found = {name: data for name, data in content(folder).items() if not name.endswith((".html", ".csv"))}
@@ -155,6 +182,8 @@ def test_a_cluster_that_cannot_do_the_work_is_refused(dragoman, model, tmp_path)
     found = dragoman(*command, "--cluster", "local:2", "--threads", 2)
     assert (found.code, found.error) == (2, "--threads are those of this process; expected that or --cluster")
     assert dragoman(*command, "--send-model").error == "--send-model goes with --cluster"
+    found = dragoman("mbr", "--candidates", "c", "--utility-matrix-in", "m", "--cluster", "local:2")
+    assert (found.code, found.error[:29]) == (2, "--utility-matrix-in leaves no")
     (tmp_path / "queue.toml").write_text('queue = "slurm"\ncors = 1\n')
     found = dragoman(*command, "--cluster", tmp_path / "queue.toml")
     assert found.error.startswith(f"{tmp_path / 'queue.toml'}: has a key 'cors'; expected only queue, cores")

@@ -13,17 +13,18 @@ from numpy.typing import NDArray
 
 from dragoman.cli.rerank import Format, FormatOptions, chosen_format, read_numbers
 from dragoman.cli.shell import terminal
+from dragoman.cli.shell.cluster import Cluster, ClusterWait, opened_workers
 from dragoman.cli.shell.flags import Threads, command
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import open_output
 from dragoman.core.live import live_progress
 from dragoman.core.nbest import NBest
-from dragoman.core.progress import Progress, available_cores
-from dragoman.decision.gains import expected_gains
+from dragoman.core.progress import Progress
 from dragoman.decision.mbr import Mbr
 from dragoman.decision.posterior import Posterior
 from dragoman.decision.rule import Decisions
+from dragoman.decision.spread_gains import spread_gains
 from dragoman.decision.utilities import Utilities
 from dragoman.metrics.combined import parse_metric
 
@@ -39,6 +40,7 @@ def register(app: typer.Typer) -> None:
             "dragoman mbr --candidates beam.txt --format flat --format-option size=5 --evidence samples.txt "
             "--evidence-format-option size=100 --weights-from uniform --metric chrf",
             "dragoman mbr --candidates test.nbest.gz --scale 5 --out test.out --picture first.svg",
+            "dragoman mbr --candidates large.nbest.gz --metric chrf --cluster tcp://10.0.0.1:8786 --out large.out",
         ],
     )
     def mbr(
@@ -74,6 +76,8 @@ def register(app: typer.Typer) -> None:
         ] = None,
         picture: Annotated[Path | None, typer.Option(help="SVG of the first sentence's distribution.")] = None,
         threads: Threads = None,
+        cluster: Cluster = None,
+        cluster_wait: ClusterWait = 10.0,
     ) -> None:
         """Choose the candidate that agrees most with all others: minimum Bayes risk.
 
@@ -84,31 +88,38 @@ def register(app: typer.Typer) -> None:
             raise UsageError(
                 "--utility-matrix-in replaces the gains that --utility-matrix would write; give one of them"
             )
+        if utility_matrix_in is not None and cluster is not None:
+            raise UsageError("--utility-matrix-in leaves nothing to do for a --cluster; give one of them")
         if weights is not None and (weights_from is not None or scale != 1.0):
             raise UsageError("--weights replaces --weights-from and --scale; give one or the other")
         progress = live_progress()
         rule = Mbr(metric=metric, scale=scale, weights_from=weights_from)
-        lists = others = _read(candidates, format_name, format_option, progress)
-        if evidence is not None:
-            same = evidence_format is None and evidence_format_option is None
-            form = (format_name, format_option) if same else (evidence_format, evidence_format_option)
-            others = _in_order_of(lists, _read(evidence, *form, progress), candidates, evidence)
-        if weights is not None:
-            others = replace(others, logprobs=_log_weights(weights, others, evidence or candidates))
-        posterior = _posterior(rule, others, evidence or candidates)
-        hypotheses = posterior if evidence is None else Posterior.of_nbest(lists, weights_from="uniform")
-        matrix = np.empty(0, np.float32)
-        if utility_matrix_in is not None:
-            gains, metric = Utilities.read(utility_matrix_in, lists, others).expected(hypotheses, posterior), "utility"
-        else:
-            gains, matrix = expected_gains(
-                parse_metric(metric),
-                hypotheses,
-                posterior,
-                matrix=utility_matrix is not None,
-                threads=threads or available_cores(),
-                progress=progress,
-            )
+        with opened_workers(cluster, threads, cluster_wait) as workers:
+            workers.require([])
+            lists = others = _read(candidates, format_name, format_option, progress)
+            if evidence is not None:
+                same = evidence_format is None and evidence_format_option is None
+                form = (format_name, format_option) if same else (evidence_format, evidence_format_option)
+                others = _in_order_of(lists, _read(evidence, *form, progress), candidates, evidence)
+            if weights is not None:
+                others = replace(others, logprobs=_log_weights(weights, others, evidence or candidates))
+            posterior = _posterior(rule, others, evidence or candidates)
+            hypotheses = posterior if evidence is None else Posterior.of_nbest(lists, weights_from="uniform")
+            matrix = np.empty(0, np.float32)
+            if utility_matrix_in is not None:
+                gains, metric = (
+                    Utilities.read(utility_matrix_in, lists, others).expected(hypotheses, posterior),
+                    "utility",
+                )
+            else:
+                gains, matrix = spread_gains(
+                    parse_metric(metric),
+                    hypotheses,
+                    posterior,
+                    matrix=utility_matrix is not None,
+                    workers=workers,
+                    progress=progress,
+                )
         chosen = Decisions.of_best(hypotheses.vocab, hypotheses.strings, gains, hypotheses.sentences)
         with open_output(out) as stream:
             stream.write(chosen.corpus.text())

@@ -87,6 +87,13 @@ class Corpus:
         """Return the given sentences, in that order."""
         return Corpus(self.vocab, self.sentences.take(rows))
 
+    def compact(self) -> Corpus:
+        """Return the same sentences with a vocabulary of their words only."""
+        used, ids = np.unique(self.sentences.values, return_inverse=True)
+        text = self.vocab.decode(used.astype(np.int32), np.array([0, len(used)], np.int64))
+        small, numbers, _ = Vocab.of().extend(text)
+        return Corpus(small, Ragged(numbers[ids], self.sentences.offsets))
+
 
 @dataclass(frozen=True, eq=False)
 class Bitext:

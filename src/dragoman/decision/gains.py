@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import SILENT, Progress, ShareDone
 from dragoman.core.ragged import Ragged
-from dragoman.core.vocab import Vocab, common_vocab
+from dragoman.core.vocab import common_vocab
 from dragoman.decision.posterior import Posterior
 from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.chrf import Chrf
@@ -42,6 +41,16 @@ def check_gain(metric: Metric) -> None:
         raise UsageError("precomputed scores belong to single hypotheses and cannot compare two strings as a gain does")
 
 
+def check_sides(metric: Metric, hypotheses: Posterior, evidence: Posterior) -> None:
+    """Refuse what no metric can compare, or this one cannot."""
+    if len(hypotheses) != len(evidence):
+        raise DataError(f"there are hypotheses for {len(hypotheses)} sentences and evidence for {len(evidence)}")
+    check_gain(metric)
+    alone = np.flatnonzero((np.diff(hypotheses.sentences) > 0) & (np.diff(evidence.sentences) == 0))
+    if len(alone):
+        raise DataError(f"sentence {alone[0]} has hypotheses but no evidence")
+
+
 def expected_gains(
     metric: Metric,
     hypotheses: Posterior,
@@ -56,12 +65,7 @@ def expected_gains(
     The gain is the metric's sentence score with a string of the evidence as reference, negated for error rates. With
     `matrix`, all gains are returned as well.
     """
-    if len(hypotheses) != len(evidence):
-        raise DataError(f"there are hypotheses for {len(hypotheses)} sentences and evidence for {len(evidence)}")
-    check_gain(metric)
-    alone = np.flatnonzero((np.diff(hypotheses.sentences) > 0) & (np.diff(evidence.sentences) == 0))
-    if len(alone):
-        raise DataError(f"sentence {alone[0]} has hypotheses but no evidence")
+    check_sides(metric, hypotheses, evidence)
     with progress.stage("expected gains") as share:
         return _gains(metric, hypotheses, evidence, matrix, threads, share)
 
@@ -79,8 +83,9 @@ def _gains(
         theirs = np.arange(evidence.sentences[s], evidence.sentences[s + 1])
         if len(ours) == 0:
             continue
-        scorer = metric.scorer([_small(evidence.vocab, evidence.strings.take(theirs))])
-        text = _small(hypotheses.vocab, hypotheses.strings.take(ours))
+        # Preparing a metric costs as much as the vocabulary is large.
+        scorer = metric.scorer([evidence.corpus.take(theirs).compact()])
+        text = hypotheses.corpus.take(ours).compact()
         gains = np.empty((len(ours), len(theirs)))
         step = max(1, _PAIRS // len(ours))
         for first in range(0, len(theirs), step):
@@ -135,11 +140,3 @@ def _arrays(
         raise DataError(f"a string has {longest:,} words or characters", expected=f"at most {_LONGEST:,}")
     ours = rows.values, rows.offsets, hypotheses.sentences
     return *ours, references.values, references.offsets, evidence.sentences, evidence.probabilities
-
-
-def _small(vocab: Vocab, strings: Ragged[np.int32]) -> Corpus:
-    """Strings with a vocabulary of their words only: preparing a metric costs as much as the vocabulary is large."""
-    used, ids = np.unique(strings.values, return_inverse=True)
-    text = vocab.decode(used.astype(np.int32), np.array([0, len(used)], np.int64))
-    small, numbers, _ = Vocab.of().extend(text)
-    return Corpus(small, Ragged(numbers[ids], strings.offsets))

@@ -12,9 +12,11 @@ from dragoman.core.nbest import NBest
 from dragoman.core.options import option
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.samples import Samples
-from dragoman.decision.gains import check_gain, expected_gains
+from dragoman.core.work.workers import ThreadWorkers, Workers
+from dragoman.decision.gains import check_gain
 from dragoman.decision.posterior import Posterior, PosteriorRule
 from dragoman.decision.rule import Decisions, Evidence, EvidenceKind
+from dragoman.decision.spread_gains import spread_gains
 from dragoman.decision.utilities import Utilities
 from dragoman.metrics.combined import parse_metric
 
@@ -44,13 +46,14 @@ class Mbr(PosteriorRule):
         """Choose the string with the highest expected gain."""
         assert isinstance(evidence, NBest | Samples)
         posterior = self.posterior(evidence)
-        return self.choose_from(posterior.top(self.hypotheses), posterior, threads=threads, progress=progress)
+        hypotheses = posterior.top(self.hypotheses)
+        return self.choose_from(hypotheses, posterior, workers=ThreadWorkers(threads), progress=progress)
 
     def choose_from(
-        self, hypotheses: Posterior, evidence: Posterior, *, threads: int = 1, progress: Progress = SILENT
+        self, hypotheses: Posterior, evidence: Posterior, *, workers: Workers | None = None, progress: Progress = SILENT
     ) -> Decisions:
         """Choose among hypotheses by evidence that may come from elsewhere, for the same sentences."""
-        gains = self.gains(hypotheses, evidence, threads=threads, progress=progress)
+        gains = self.gains(hypotheses, evidence, workers=workers, progress=progress)
         return Decisions.of_best(hypotheses.vocab, hypotheses.strings, gains, hypotheses.sentences)
 
     def choose_by(self, utilities: Utilities, hypotheses: Posterior, evidence: Posterior) -> Decisions:
@@ -59,9 +62,9 @@ class Mbr(PosteriorRule):
         return Decisions.of_best(hypotheses.vocab, hypotheses.strings, gains, hypotheses.sentences)
 
     def gains(
-        self, hypotheses: Posterior, evidence: Posterior, *, threads: int = 1, progress: Progress = SILENT
+        self, hypotheses: Posterior, evidence: Posterior, *, workers: Workers | None = None, progress: Progress = SILENT
     ) -> NDArray[np.float64]:
-        """The expected gain of each hypothesis."""
+        """The expected gain of each hypothesis, whoever works it out."""
         metric = parse_metric(self.metric)
         evidence = evidence.top(self.evidence)
-        return expected_gains(metric, hypotheses, evidence, threads=threads, progress=progress)[0]
+        return spread_gains(metric, hypotheses, evidence, workers=workers, progress=progress)[0]

@@ -89,6 +89,18 @@ class Posterior:
         """The sentence of each string."""
         return np.repeat(np.arange(len(self)), np.diff(self.sentences))
 
+    def part(self, first: int, end: int) -> Posterior:
+        """Return the sentences from `first` to before `end`, with a vocabulary of their words only."""
+        begin, stop = int(self.sentences[first]), int(self.sentences[end])
+        text = self.corpus.take(np.arange(begin, stop)).compact()
+        return Posterior(
+            text.vocab,
+            self.sentences[first : end + 1] - begin,
+            text.sentences,
+            self.probabilities[begin:stop],
+            self.rows[begin:stop],
+        )
+
     def top(self, count: int | None) -> Posterior:
         """Keep the most probable strings of each sentence, in the order they have; their probabilities stay."""
         sizes = np.diff(self.sentences)

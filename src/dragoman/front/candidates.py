@@ -16,6 +16,7 @@ from dragoman.core.live import watcher_of
 from dragoman.core.nbest import NBest
 from dragoman.core.progress import Progress, available_cores
 from dragoman.core.weights import Weights
+from dragoman.core.work.workers import Workers
 from dragoman.decision.mbr import Mbr
 from dragoman.formats.nbest.format import NBEST_FORMATS, sniff
 from dragoman.front.texts import File, Text, lines_of
@@ -39,11 +40,12 @@ def mbr(
     weights_from: str | None = None,
     format: str | None = None,  # noqa: A002 (the name that the command has)
     threads: int | None = None,
+    cluster: str | None = None,
 ) -> list[str]:
     """Choose for each sentence the candidate that agrees most with all others: minimum Bayes risk.
 
     Candidates weigh exp(scale · score), or all alike if they have no scores or `weights_from` is "uniform", as samples
-    should.
+    should. `cluster` is who works, if not this process: "local:4", "tcp://host:8786", "slurm.toml".
 
     >>> mbr([["dogs", "the cat sat", "a cat sat", "the cat sat"]], metric="chrf")
     ['the cat sat']
@@ -52,7 +54,10 @@ def mbr(
     if weights_from is None and lists.logprobs is None and np.isnan(lists.scores).all():
         weights_from = "uniform"
     rule = Mbr.from_dict({"metric": metric, "scale": scale, "weights_from": weights_from})
-    return rule.decide(lists, threads=threads or available_cores()).lines()
+    posterior = rule.posterior(lists)
+    with Workers.of(cluster, threads=threads or available_cores()) as workers:
+        workers.require([])
+        return rule.choose_from(posterior.top(rule.hypotheses), posterior, workers=workers).lines()
 
 
 def rerank(
