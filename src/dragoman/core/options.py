@@ -94,7 +94,8 @@ def options_from(options: type[Chosen], assignments: Sequence[str], base: Chosen
         name, equals, text = assignment.partition("=")
         name = name.strip().replace("-", "_")
         if not equals or name not in known:
-            raise UsageError(f"found '{assignment}'; expected NAME=VALUE with a NAME of {', '.join(sorted(known))}")
+            wanted = f"NAME=VALUE with a NAME of {', '.join(sorted(known))}" if known else "none: it has no options"
+            raise UsageError(f"found '{assignment}'; expected {wanted}")
         values[name] = _convert(name, hints[name], text.strip())
     return options(**values) if base is None else dataclasses.replace(base, **values)
 
