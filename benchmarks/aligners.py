@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from dragoman.core.corpus import Bitext, Corpus
@@ -32,10 +33,21 @@ PAIRS = {
     "fr-en": ("multi30k/train", "multi30k/val", "multi30k/test_2016_flickr"),
     "de-en": ("multi30k/train", "multi30k/val", "multi30k/test_2016_flickr"),
     "de-en LibreOffice": ("libreoffice/train.de-en", "libreoffice/dev.de-en", "libreoffice/test.de-en"),
+    "fr-en LibreOffice": ("libreoffice/train.fr-en", "libreoffice/dev.fr-en", "libreoffice/test.fr-en"),
     "ja-en": ("enja/train", "enja/val", "enja/test"),
+    "en-ja": ("enja/train", "enja/val", "enja/test"),
 }
+
+
+@dataclass(frozen=True)
+class Search:
+    """How texts are translated."""
+
+    limits: SearchLimits
+    threads: int
+
+
 ALL = ["diagonal", "diagonal:gradient=exact", "hmm", "eflomal"]
-LIMITS = SearchLimits(pop_limit=200)
 
 
 def main() -> None:
@@ -45,20 +57,22 @@ def main() -> None:
     parser.add_argument("--pairs", nargs="+", choices=list(PAIRS), default=list(PAIRS))
     parser.add_argument("--aligners", nargs="+", default=ALL)
     parser.add_argument("--iterations", type=int, default=10)
+    parser.add_argument("--pop-limit", type=int, default=200)
     parser.add_argument("--seeds", nargs="+", type=int, default=[1])
     parser.add_argument("--threads", type=int, default=2)
     arguments = parser.parse_args()
+    search = Search(SearchLimits(pop_limit=arguments.pop_limit), arguments.threads)
     print("| pair | aligner | processor s | reordering limit | untuned dev | seed | tuned dev | tuned test |")
     print("|---" * 8 + "|")
     for pair in arguments.pairs:
         for aligner in arguments.aligners:
             folder = arguments.out.resolve() / f"{pair.replace(' ', '-')}-{aligner.replace(':', '-').replace('=', '-')}"
-            aligned = trained(folder, arguments.data, pair, aligner, arguments.threads)
+            aligned = trained(folder, arguments.data, pair, aligner, search)
             row = f"| {pair} | {aligner} | {aligned['seconds']:.1f} | {aligned['limit']} | {aligned['untuned']:.2f} |"
             if not arguments.iterations:
                 print(row, " | | |", flush=True)
             for seed in arguments.seeds if arguments.iterations else []:
-                dev, test = tuned(folder, arguments.data, pair, seed, arguments.iterations, arguments.threads)
+                dev, test = tuned(folder, arguments.data, pair, seed, arguments.iterations, search)
                 print(row, f"{seed} | {dev:.2f} | {test:.2f} |", flush=True)
 
 
@@ -67,7 +81,7 @@ def files(data: Path, name: str, pair: str) -> tuple[Path, Path]:
     return data.resolve() / f"{name}.{source}.gz", data.resolve() / f"{name}.{target}.gz"
 
 
-def trained(folder: Path, data: Path, pair: str, aligner: str, threads: int) -> dict[str, float]:
+def trained(folder: Path, data: Path, pair: str, aligner: str, search: Search) -> dict[str, float]:
     """Align, train on the links, and measure the untuned model on the tuning set, unless that is done."""
     done, links, model = folder / "aligned.json", folder / "links", folder / "model"
     if not done.exists():
@@ -82,7 +96,7 @@ def trained(folder: Path, data: Path, pair: str, aligner: str, threads: int) -> 
         trainer = ["train", "--source", source, "--target", target, "--tokenised", "--alignment", links, "--force"]
         dragoman(*trainer, "--out", model)
         found = Model.load(model)
-        untuned = bleu(found, found.weights, files(data, PAIRS[pair][1], pair), threads)
+        untuned = bleu(found, found.weights, files(data, PAIRS[pair][1], pair), search)
         done.write_text(
             json.dumps({"seconds": seconds, "untuned": untuned, "limit": found.settings.reordering_limit}),
             encoding="utf-8",
@@ -91,21 +105,35 @@ def trained(folder: Path, data: Path, pair: str, aligner: str, threads: int) -> 
     return result
 
 
-def tuned(folder: Path, data: Path, pair: str, seed: int, iterations: int, threads: int) -> tuple[float, float]:
+def tuned(folder: Path, data: Path, pair: str, seed: int, iterations: int, search: Search) -> tuple[float, float]:
     """The best score on the tuning set, and that of these weights on the test set."""
     source, reference = files(data, PAIRS[pair][1], pair)
     out = folder / f"mira-{seed}"
-    options = ["--prepared", "--pop-limit", LIMITS.pop_limit, "--iterations", iterations, "--threads", threads]
+    options = ["--prepared", "--pop-limit", search.limits.pop_limit, "--iterations", iterations]
     texts = ["--source", source, "--reference", reference]
-    dragoman("tune", "--model", folder / "model", *texts, "--method", "mira", "--seed", seed, *options, "--out", out)
+    dragoman(
+        "tune",
+        "--model",
+        folder / "model",
+        *texts,
+        "--method",
+        "mira",
+        "--seed",
+        seed,
+        *options,
+        "--threads",
+        search.threads,
+        "--out",
+        out,
+    )
     run, model = Run(out), Model.load(folder / "model")
     return max(event["score"] for event in run.events()), bleu(
-        model, run.weights(), files(data, PAIRS[pair][2], pair), threads
+        model, run.weights(), files(data, PAIRS[pair][2], pair), search
     )
 
 
-def bleu(model: Model, weights: Weights, text: tuple[Path, Path], threads: int) -> float:
-    translator = Translator.of(model, weights, limits=LIMITS, threads=threads)
+def bleu(model: Model, weights: Weights, text: tuple[Path, Path], search: Search) -> float:
+    translator = Translator.of(model, weights, limits=search.limits, threads=search.threads)
     lines = list(read_lines(text[0]))
     found = [each.text for part in translator.searched(lines) for each in part.translations()]
     scorer = Bleu().scorer([Corpus.from_lines(read_lines(text[1]))])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dragoman.core.files import open_output
+from dragoman.core.files import open_output, read_lines
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
 
@@ -103,3 +104,16 @@ def test_part(name: str, source: Path, target: Path) -> str:
 def multi30k_test(name: str, data: Path, pair: str) -> str:
     """A test set of Multi30k."""
     return test_part(name, *(data.resolve() / f"multi30k/{name}.{language}.gz" for language in pair.split("-")))
+
+
+def other_domains(folder: Path, data: Path, pair: str, lines: int) -> list[str]:
+    """Test sets of other domains: the first lines of Wesnoth and of LibreOffice, copied into a folder."""
+    tests, languages = [], pair.split("-")
+    for domain in ("wesnoth", "libreoffice"):
+        files = [folder / f"{domain}.{language}" for language in languages]
+        for file, language in zip(files, languages, strict=True):
+            with open_output(file) as stream:
+                for line in itertools.islice(read_lines(data.resolve() / f"{domain}/test.{pair}.{language}.gz"), lines):
+                    stream.write(f"{line}\n".encode())
+        tests.append(test_part(domain, *files))
+    return tests

@@ -16,14 +16,13 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from dragoman.core.files import open_output, read_lines
 from experiments import (
     dragoman,
     mean_text,
     method_part,
     multi30k_test,
+    other_domains,
     start_with,
-    test_part,
     trained_model,
     write_plan,
 )
@@ -74,16 +73,10 @@ def main() -> None:
 
 
 def plan_of(folder: Path, pair: str, features: int, arguments: argparse.Namespace) -> Path:
-    data, languages = arguments.data.resolve(), pair.split("-")
+    data = arguments.data.resolve()
     model = trained_model(data, arguments.out, pair)
     tests = [multi30k_test(name, data, pair) for name in ("test_2016_flickr", "test_2017_mscoco")]
-    for domain in ("wesnoth", "libreoffice"):
-        files = [folder / f"{domain}.{language}" for language in languages]
-        for file, language in zip(files, languages, strict=True):
-            with open_output(file) as stream:
-                for line in itertools.islice(read_lines(data / f"{domain}/test.{pair}.{language}.gz"), arguments.lines):
-                    stream.write(f"{line}\n".encode())
-        tests.append(test_part(domain, *files))
+    tests += other_domains(folder, data, pair, arguments.lines)
     return write_plan(
         folder,
         f"{pair}, {features} features",

@@ -18,7 +18,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from experiments import dragoman, mean_text, multi30k_test, trained_model, write_plan
+from experiments import dragoman, mean_text, multi30k_test, other_domains, trained_model, write_plan
 
 METHOD = (
     '[[method]]\nname = "{chains} chains"\nuse = "samplerank"\noptions = {{ neighbours = "{neighbours}", '
@@ -37,6 +37,7 @@ def main() -> None:
     parser.add_argument("--chains", nargs="+", type=int, default=[1, 2, 4, 8])
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--lines", type=int, default=200, help="of each test set of another domain")
     arguments = parser.parse_args()
     if arguments.tagged is None and "boundaries" in arguments.features:
         parser.error("boundary features need --tagged")
@@ -51,6 +52,7 @@ def main() -> None:
         settings = {"neighbours": arguments.neighbours, "epochs": arguments.epochs}
         methods = [METHOD.format(chains=n, **settings) for n in arguments.chains]
         tests = [multi30k_test(name, arguments.data, pair) for name in ("test_2016_flickr", "test_2017_mscoco")]
+        tests += other_domains(folder, arguments.data, pair, arguments.lines)
         title = f"SampleRank, {pair}, {features}"
         plan = write_plan(
             folder, title, [*methods, *tests], model=model, data=arguments.data, pair=pair, runs=arguments.runs
@@ -67,7 +69,7 @@ def report(folder: Path, title: str) -> None:
             scores[row["method"]][row["test set"]].append(float(row["score"]))
             if row["test set"] == "test_2016_flickr" and row["score on the tuning set"]:
                 scores[row["method"]]["val"].append(float(row["score on the tuning set"]))
-    tests = ("val", "test_2016_flickr", "test_2017_mscoco")
+    tests = ("val", "test_2016_flickr", "test_2017_mscoco", "wesnoth", "libreoffice")
     print(f"\n{title}\n\n| method | {' | '.join(tests)} |\n|---|{'---|' * len(tests)}")
     for method, found in scores.items():
         cells = [mean_text(found[test]) for test in tests]

@@ -51,7 +51,7 @@ def test_empty_lines_have_no_links(dragoman, tmp_path):
     assert result.out.count("\n") == 3
 
 
-@pytest.mark.parametrize("aligner", ["diagonal", "model1", "hmm"])
+@pytest.mark.parametrize("aligner", ["auto", "diagonal", "model1", "hmm"])
 def test_nothing_in_nothing_out(dragoman, tmp_path, aligner):
     (tmp_path / "s").touch()
     result = dragoman("align", "--source", tmp_path / "s", "--target", tmp_path / "s", "--aligner", aligner)

@@ -72,7 +72,7 @@ class Jumping:
             if self.steps.better == "gain":
                 hope = max(rows, key=lambda r: (round(gains[r], 9), scores[r]))
             best = max(rows, key=lambda r: scores[r])
-            fear = max(rows, key=lambda r: scores[r] - gains[r]) if self.steps.worse == "fear" else best
+            fear = max(rows, key=lambda r: scores[r] - gains[r]) if self.steps.worse in (None, "fear") else best
             ahead, gap = scores[hope] - scores[fear], gains[hope] - gains[fear]
             wrong = ahead < 0 if self.steps.violation == "order" else gap > ahead
             if gap > 1e-9 and wrong:

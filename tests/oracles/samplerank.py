@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import minimize
 
 from dragoman.core.ragged import Ragged
 from dragoman.core.weights import Weights
@@ -118,6 +119,22 @@ def _ngrams(text: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
 def difference(one: dict[str, float], other: dict[str, float], learnt: set[str]) -> dict[str, float]:
     """The features of one derivation less those of another, as far as weights are learnt."""
     return {name: one.get(name, 0.0) - other.get(name, 0.0) for name in (one.keys() | other.keys()) & learnt}
+
+
+def hildreth(vectors: Sequence[dict[str, float]], lacks: Sequence[float], bound: float) -> list[float]:
+    """How far the weights go along several vectors: the dual of the quadratic program, by a general solver."""
+    names = sorted({name for vector in vectors for name in vector})
+    matrix = np.array([[vector.get(name, 0.0) for name in names] for vector in vectors])
+    products, wanted = matrix @ matrix.T, np.array(lacks)
+    found = minimize(
+        lambda duals: duals @ products @ duals / 2 - wanted @ duals,
+        np.zeros(len(lacks)),
+        jac=lambda duals: products @ duals - wanted,
+        bounds=[(0.0, bound)] * len(lacks),
+        method="L-BFGS-B",
+        options={"ftol": 1e-15, "gtol": 1e-12, "maxiter": 10_000},
+    )
+    return [float(dual) for dual in found.x]
 
 
 def closed_form(vector: dict[str, float], lack: float, bound: float) -> float:

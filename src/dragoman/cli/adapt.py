@@ -50,7 +50,7 @@ def register(app: typer.Typer) -> None:
         phrase_model: Annotated[PhraseModel, Flags("Phrase table")],
         kneser_ney: Annotated[KneserNey, Flags("Language model", prefix="lm-")],
         domain: Annotated[str | None, typer.Option(help="The corpus of the domain; the first by default.")] = None,
-        aligner: Annotated[str, typer.Option(help=f"One of {', '.join(ALIGNERS.names())}.")] = "diagonal",
+        aligner: Annotated[str, typer.Option(help=f"One of {', '.join(ALIGNERS.names())}.")] = "auto",
         aligner_option: Annotated[
             list[str] | None, typer.Option(help="NAME=VALUE of one of the aligner's options; repeatable.")
         ] = None,

@@ -36,7 +36,7 @@ def register(app: typer.Typer) -> None:
         source: Annotated[Path, typer.Option(help="Tokenised source text, one sentence a line.")],
         target: Annotated[Path, typer.Option(help="Tokenised target text, one sentence a line.")],
         out: Annotated[Path, typer.Option(help="Where the links go.")] = Path("-"),
-        aligner: Annotated[str, typer.Option(help=f"One of {', '.join(ALIGNERS.names())}.")] = "diagonal",
+        aligner: Annotated[str, typer.Option(help=f"One of {', '.join(ALIGNERS.names())}.")] = "auto",
         aligner_option: Annotated[list[str] | None, typer.Option(help="NAME=VALUE for the aligner.")] = None,
         symmetrise_by: Annotated[
             Combination,

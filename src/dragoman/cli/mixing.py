@@ -48,7 +48,7 @@ def register_mix(group: typer.Typer) -> None:
         align_with: Annotated[
             str | None, typer.Option(help="SOURCE,TARGET: a tokenised text that the tuning set is aligned with.")
         ] = None,
-        aligner: Annotated[str, typer.Option(help=f"One of {', '.join(ALIGNERS.names())}.")] = "diagonal",
+        aligner: Annotated[str, typer.Option(help=f"One of {', '.join(ALIGNERS.names())}.")] = "auto",
         aligner_option: Annotated[
             list[str] | None, typer.Option(help="NAME=VALUE of one of the aligner's options; repeatable.")
         ] = None,

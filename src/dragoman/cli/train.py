@@ -53,7 +53,7 @@ def register(app: typer.Typer) -> None:
         phrase_model: Annotated[PhraseModel, Flags("Phrase table")],
         rule_model: Annotated[RuleModel, Flags("Rules of a hierarchical model", prefix="rule-")],
         kneser_ney: Annotated[KneserNey, Flags("Language model", prefix="lm-")],
-        aligner: Annotated[str, typer.Option(help=f"One of {', '.join(ALIGNERS.names())}.")] = "diagonal",
+        aligner: Annotated[str, typer.Option(help=f"One of {', '.join(ALIGNERS.names())}.")] = "auto",
         aligner_option: Annotated[
             list[str] | None, typer.Option(help="NAME=VALUE of one of the aligner's options; repeatable.")
         ] = None,

@@ -15,7 +15,7 @@ import types
 import typing
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 from dragoman.core.errors import UsageError
 
@@ -35,9 +35,26 @@ def option(
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """Base of all options; checks values when made."""
+    """Base of all options; checks values when made.
+
+    A class with a field `preset` may have `presets`, each of which names values of fields: those of the preset that the
+    field names stand in place of the defaults. What is given besides counts.
+    """
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+
+    def __new__(cls, *values: Any, **named: Any) -> Self:
+        """Remember what is given, so that a preset does not change it."""
+        self = super().__new__(cls)
+        if cls.presets:
+            given = {field.name for field, _ in zip(dataclasses.fields(cls), values, strict=False)} | named.keys()
+            object.__setattr__(self, "_given", given)
+        return self
 
     def __post_init__(self) -> None:
+        preset = self.presets.get(getattr(self, "preset", None) or "", {})
+        for name in preset.keys() - self.__dict__.pop("_given", set()):
+            object.__setattr__(self, name, preset[name])
         hints = _hints(type(self))
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
@@ -77,7 +94,8 @@ def options_from(options: type[Chosen], assignments: Sequence[str], base: Chosen
         name, equals, text = assignment.partition("=")
         name = name.strip().replace("-", "_")
         if not equals or name not in known:
-            raise UsageError(f"found '{assignment}'; expected NAME=VALUE with a NAME of {', '.join(sorted(known))}")
+            wanted = f"NAME=VALUE with a NAME of {', '.join(sorted(known))}" if known else "none: it has no options"
+            raise UsageError(f"found '{assignment}'; expected {wanted}")
         values[name] = _convert(name, hints[name], text.strip())
     return options(**values) if base is None else dataclasses.replace(base, **values)
 

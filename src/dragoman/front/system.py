@@ -361,7 +361,7 @@ def train(
     target: File,
     *,
     out: File,
-    aligner: str = "diagonal",
+    aligner: str = "auto",
     aligner_options: Mapping[str, Any] | None = None,
     lm: Mapping[str, Any] | None = None,
     hierarchical: bool = False,

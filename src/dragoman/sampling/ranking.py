@@ -30,6 +30,9 @@ class RankSteps(Options):
     """What a step does, and how many there are."""
 
     samples: int = option(100, "steps a sentence that may change weights", minimum=1)
+    counted: Literal["all", "applied"] = option(
+        "all", "which steps are samples: all, or those at which the operator can be applied"
+    )
     burn_in: int = option(100, "steps a sentence before them", minimum=0)
     merge_split: float = option(1.0, "how often phrases are merged and split", minimum=0)
     reorder: float = option(1.0, "how often two phrases are exchanged", minimum=0)
@@ -39,6 +42,18 @@ class RankSteps(Options):
     gain_scale: float = option(1.0, "what a point of the metric is worth in score", minimum=1e-9)
     margin: float = option(
         10.0, "M, the factor of the margin; 0: the oracle's gain, as in the paper (of an error: 100 less it)", minimum=0
+    )
+    better: Literal["gain+score", "gain"] = option(
+        "gain+score", "e+ has the best sum of gain and score (hope), or the best gain"
+    )
+    worse: Literal["fear", "best", "drawn"] | None = option(
+        None,
+        "e' has the best score less gain, or the best score, or is drawn by its probability; "
+        "by default fear with jumps, and drawn with local steps",
+    )
+    best_found: bool = option(
+        False,
+        "local: e+ and e' have to stay behind the best gain found of the sentence in its batch, too (by Hildreth)",
     )
     violation: Literal["order", "margin"] = option(
         "margin", "change weights if the model orders neighbours wrongly, or also if rightly but not by the margin"

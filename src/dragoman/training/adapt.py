@@ -38,8 +38,8 @@ from dragoman.model.mixture import (
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.model.settings import Settings
 from dragoman.text.casing import Casing
+from dragoman.training.align.auto import Auto
 from dragoman.training.align.base import Aligner
-from dragoman.training.align.diagonal import Diagonal
 from dragoman.training.clean import Cleaning, clean
 from dragoman.training.lm.interpolate import interpolate, interpolation_weights
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
@@ -84,7 +84,7 @@ class Adapted:
         options: Adaptation = Adaptation(),
         *,
         cleaning: Cleaning = Cleaning(),
-        aligner: Aligner = Diagonal(),
+        aligner: Aligner = Auto(),
         phrase_model: PhraseModel = PhraseModel(),
         kneser_ney: KneserNey = KneserNey(),
         settings: Settings = Settings(),

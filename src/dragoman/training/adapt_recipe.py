@@ -16,8 +16,8 @@ from dragoman.metrics.texts import ReferencedText
 from dragoman.text.preparation import TextPreparation
 from dragoman.training.adapt import SYSTEMS, Adaptation, Adapted
 from dragoman.training.align import ALIGNERS
+from dragoman.training.align.auto import Auto
 from dragoman.training.align.base import Aligner
-from dragoman.training.align.diagonal import Diagonal
 from dragoman.training.clean import Cleaning
 from dragoman.training.lm.kneser_ney import KneserNey
 from dragoman.training.phrases import PhraseModel
@@ -31,7 +31,7 @@ class AdaptRecipe:
     adaptation: Adaptation = Adaptation()
     preparation: Preparation = Preparation()
     cleaning: Cleaning = Cleaning()
-    aligner: Aligner = Diagonal()
+    aligner: Aligner = Auto()
     phrase_model: PhraseModel = PhraseModel()
     kneser_ney: KneserNey = KneserNey()
 
@@ -40,7 +40,7 @@ class AdaptRecipe:
         cls,
         options: Mapping[str, Any],
         *,
-        aligner: str = "diagonal",
+        aligner: str = "auto",
         aligner_options: Mapping[str, Any] | None = None,
         lm: Mapping[str, Any] | None = None,
     ) -> Self:

@@ -31,8 +31,8 @@ from dragoman.model.mixture import (
     with_shares,
 )
 from dragoman.model.phrase_table import PhraseTable
+from dragoman.training.align.auto import Auto
 from dragoman.training.align.base import Aligner
-from dragoman.training.align.diagonal import Diagonal
 from dragoman.training.clean import clean
 from dragoman.training.extract import extract_phrases
 from dragoman.training.lexical import lexical_tables
@@ -74,7 +74,7 @@ def mix(
     *,
     tuning: TuningText | None = None,
     base: Model | None = None,
-    aligner: Aligner = Diagonal(),
+    aligner: Aligner = Auto(),
     threads: int = 1,
     progress: Progress = SILENT,
 ) -> Model:

@@ -30,6 +30,7 @@ from dragoman.model.language_model import LanguageModel
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.model.settings import Settings
 from dragoman.text.casing import Casing
+from dragoman.training.align.auto import Auto
 from dragoman.training.align.base import Aligner
 from dragoman.training.align.diagonal import Diagonal
 from dragoman.training.checkpoint import Checkpoint, stage_key
@@ -62,7 +63,7 @@ def train(
     bitext: Bitext,
     *,
     cleaning: Cleaning = Cleaning(),
-    aligner: Aligner = Diagonal(),
+    aligner: Aligner = Auto(),
     phrase_model: PhraseModel = PhraseModel(),
     rule_model: RuleModel | None = None,
     with_phrases: bool = False,

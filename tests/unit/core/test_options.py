@@ -1,7 +1,8 @@
 import math
-from dataclasses import dataclass
+import pickle
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import pytest
 
@@ -19,6 +20,23 @@ class Sample(Options):
     limit: int | None = option(None, "no more than this", minimum=0)
     name: str = option("x", "what it is called")
     place: Path | None = option(None, "where it lies")
+
+
+@dataclass(frozen=True)
+class Preset(Sample):
+    presets: ClassVar = {"quickest": {"passes": 1, "quick": True}}
+    preset: Literal["quickest"] | None = option(None, "others in place of the defaults")
+
+
+def test_a_preset_stands_behind_what_is_given_and_before_the_defaults():
+    assert (Preset().passes, Preset(preset="quickest").passes, Preset(preset="quickest").quick) == (5, 1, True)
+    assert Preset(preset="quickest", passes=5).passes == Preset(5, preset="quickest").passes == 5
+    given = options_from(Preset, ["preset=quickest", "quick=false"])
+    assert (given.passes, given.quick) == (1, False)
+    for made in (Preset.from_dict(given.to_dict()), replace(given, rate=0.5), pickle.loads(pickle.dumps(given))):
+        assert made == given
+    with pytest.raises(UsageError, match="preset is 'slowest'; expected one of quickest"):
+        Preset(preset="slowest")
 
 
 def test_defaults_and_values_that_are_set():

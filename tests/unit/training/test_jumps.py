@@ -9,6 +9,7 @@ from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.links import links_of
 from dragoman.core.progress import Progress
 from dragoman.model.settings import Settings
+from dragoman.training.align.auto import Auto
 from dragoman.training.align.diagonal import Diagonal
 from dragoman.training.align.hmm import Hmm
 from dragoman.training.jumps import share_of_long_jumps
@@ -58,14 +59,34 @@ def test_models_of_distant_languages_have_a_longer_limit(order, options, setting
     assert any("reordering limit is 12" in text for text in listening.said) == (expected == 12)
 
 
-def test_the_diagonal_aligner_is_said_to_be_made_for_others():
+def in_order(order):
     rng = np.random.default_rng(1)
     rows = [rng.permutation(40)[:10] for _ in range(60)]
-    order = [9, 0, 8, 1, 7, 2, 6, 3, 5, 4]
-    bitext = Bitext(
+    return Bitext(
         Corpus.from_lines(" ".join(f"w{i}" for i in row) for row in rows),
         Corpus.from_lines(" ".join(f"W{i}" for i in row[order]) for row in rows),
     )
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        (range(10), Diagonal()),
+        ([9, 0, 8, 1, 7, 2, 6, 3, 5, 4], Hmm()),
+        # Only from the other side do these links jump far.
+        ([0, 2, 4, 6, 8, 1, 3, 5, 7, 9], Hmm()),
+    ],
+)
+def test_the_default_aligner_looks_at_the_word_order_from_both_sides(order, expected):
+    bitext, listening = in_order([*order]), Listening()
+    found, wanted = Auto().align(bitext, progress=listening), expected.align(bitext)
+    assert found.forward.values.tobytes() == wanted.forward.values.tobytes()
+    assert found.reverse.values.tobytes() == wanted.reverse.values.tobytes()
+    assert any("aligning anew by the HMM" in text for text in listening.said) == isinstance(expected, Hmm)
+
+
+def test_the_diagonal_aligner_is_said_to_be_made_for_others():
+    bitext = in_order([9, 0, 8, 1, 7, 2, 6, 3, 5, 4])
     for aligner in (Diagonal(), Hmm()):
         listening = Listening()
         train(bitext, aligner=aligner, progress=listening)

@@ -2,71 +2,20 @@
 // whenever model and metric disagree on two neighbours of a derivation.
 #pragma once
 
-#include "base/arrays.hpp"
 #include "sampling/phrase/block.hpp"
 #include "sampling/phrase/forward_proposal.hpp"
-#include "sampling/phrase/global_feature.hpp"
 #include "search/phrase/gloss.hpp"
-#include "tuning/batch_gain.hpp"
 #include "tuning/margin_update.hpp"
+#include "tuning/rank_material.hpp"
 
-#include <array>
 #include <atomic>
 
 namespace dragoman::tuning {
 
 using sampling::phrase::ForwardProposal;
-using sampling::phrase::GlobalFeatureView;
 using sampling::phrase::GlobalState;
 using sampling::phrase::Kind;
 using enum sampling::phrase::Kind;
-
-struct RankSettings {
-    std::array<double, KINDS> rates;
-    std::int64_t burn_in, samples;  // steps a sentence
-    double temperature;
-    double gain_scale;
-    double margin;  // negative: the oracle's gain, or what an error leaves of 100
-    double bound;   // C
-    std::size_t constraints;
-    bool by_margin;  // also where the order is right, but not by the margin
-    double sign;
-    bool trace;
-};
-
-// What all chains share.
-struct RankMaterial {
-    const PhraseBatch& batch;
-    const FeatureTable& table;
-    const BleuReferences* references;  // null: `callback` knows the gains
-    const nb::object& callback;
-    std::span<const std::int32_t> words;
-    std::vector<GlobalFeatureView> globals;
-    std::span<const std::int32_t> global_features;  // their numbers
-    std::span<const std::uint8_t> learnt;           // whether the weight of a feature may change
-    std::span<const std::int64_t> source_offsets, units;
-};
-
-// Each step, for those who want to know; where there is nothing to choose, and in burn-in, there is no oracle.
-struct RankTrace {
-    std::vector<std::int32_t> steps;  // rows of sentence, operator, first and second point, members of the block, number of constraints
-    std::vector<std::int32_t> phrases;
-    std::vector<std::int64_t> phrase_offsets{0};  // of the drawn derivation and of the oracle, by turns
-    std::vector<double> numbers;  // rows of score and gain of the drawn derivation, the same of the oracle, dual of the first constraint
-    std::vector<double> weights;  // rows, after each step
-
-    void add(const std::vector<std::int32_t>& derivation) {
-        phrases.insert(phrases.end(), derivation.begin(), derivation.end());
-        phrase_offsets.push_back(static_cast<std::int64_t>(phrases.size()));
-    }
-};
-
-struct RankReport {
-    std::int64_t steps = 0, updates = 0, changes = 0, clipped = 0;
-    double gain = 0;       // of batches at their end, summed
-    std::int64_t batches = 0;
-    double moved = 0;      // length of the changes of weights, summed
-};
 
 class RankChain {
 public:
@@ -101,8 +50,11 @@ public:
         for (std::int64_t i = 0; i < settings_.burn_in * size && !halted(stop); ++i) step();
         learning_ = true;
         gain_->start(sentences_);
-        for (std::int64_t i = 0; i < settings_.samples * size && !halted(stop); ++i) {
-            step();
+        // Where operators can hardly ever be applied, as in sentences of one word, there is an end all the same.
+        const std::int64_t wanted = settings_.samples * size;
+        for (std::int64_t i = 0, tried = 0; i < wanted && tried < kPatience * wanted && !halted(stop); ++tried) {
+            if (!step() && settings_.applied_only) continue;
+            ++i;
             ++collected_;
         }
         ++report.batches;
@@ -112,11 +64,18 @@ public:
 
 private:
     static constexpr int kAttempts = 1000;
+    static constexpr std::int64_t kPatience = 100;
 
     static bool halted(const std::atomic<bool>& stop) {
         if (stop.load(std::memory_order_relaxed)) throw std::runtime_error("stopped");
         return false;
     }
+
+    // The best gain that a sentence has had in this batch, as it was then.
+    struct Found {
+        double gain = -std::numeric_limits<double>::infinity();
+        std::vector<std::int32_t> phrases;
+    };
 
     // The global features of a document, or of a sentence.
     struct Group {
@@ -126,6 +85,7 @@ private:
 
     std::int64_t begin(std::span<const std::int64_t> units) {
         sentences_.clear();
+        found_.clear();
         groups_.clear();
         group_of_.clear();
         for (const std::int64_t unit : units) {
@@ -137,6 +97,7 @@ private:
                 if (!begin(sentence->space(), start)) return s;
                 sentence->start(std::move(start));
                 sentences_.push_back(std::move(sentence));
+                found_.emplace_back();
                 group_of_.push_back(groups_.size() - 1);
             }
         }
@@ -167,15 +128,20 @@ private:
         groups_.push_back(std::move(group));
     }
 
-    void step() {
+    // Returns whether there was a place at which the operator can be applied.
+    bool step() {
         ++report.steps;
         constraints_.clear();
         numbers_ = {};
         oracle_phrases_.clear();
+        worse_phrases_.clear();
         const auto place = static_cast<std::size_t>(stream_.below(static_cast<std::int64_t>(sentences_.size())));
         LearntSentence& sentence = *sentences_[place];
         Point point = choose_kind();
-        if (!choose_point(sentence, point)) return note(sentence, point, 0);
+        if (!choose_point(sentence, point)) {
+            note(place, point, 0);
+            return false;
+        }
         sentence.freshen();
         list(sentence, point);
         if (!groups_.empty()) add_global_scores(place, sentence);
@@ -184,7 +150,8 @@ private:
         sentence.derivation().changed(block_.change(drawn), drawn_phrases_);
         if (drawn != block_.present()) accept(place, sentence, drawn);
         update();
-        note(sentence, point, block_.size());
+        note(place, point, block_.size());
+        return point.kind != REORDERINGS || block_.size() > 1;
     }
 
     struct Point {
@@ -254,6 +221,8 @@ private:
     std::size_t draw() {
         const std::vector<double>& scores = block_.scores();
         if (scores.size() == 1) return 0;
+        if (learning_ && settings_.worse == Worse::BEST)
+            return static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
         const double peak = *std::max_element(scores.begin(), scores.end());
         double total = 0;
         probabilities_.resize(scores.size());
@@ -264,43 +233,82 @@ private:
         return drawn;
     }
 
-    // Finds the oracle, the member with the best sum of gain and score, and where model and gain order it and others
-    // differently. Members whose score no gain can make up for are left out.
+    // Finds the oracle, the member with the best gain or the best sum of gain and score, and where model and gain order it
+    // and others differently. Where sums count, members whose score no gain can make up for are left out.
     void look_for_constraints(std::size_t place, LearntSentence& sentence, std::size_t drawn) {
         const std::vector<double>& scores = block_.scores();
         const double scale = settings_.gain_scale;
-        const double least = best_score(settings_.constraints) - scale * gain_->range();
+        const bool all = settings_.by_gain || settings_.best_found;
+        const double least = all ? -std::numeric_limits<double>::infinity() : best_score(settings_.constraints) - scale * gain_->range();
         members_.clear();
         for (std::size_t i = 0; i < scores.size(); ++i)
             if (scores[i] >= least || i == drawn) members_.push_back(i);
         gain_->gains(place, sentence, block_, members_, gains_);
-        std::size_t oracle = 0, here = 0;
+        std::size_t hope = 0, fear = 0, top = 0, here = 0;
         for (std::size_t m = 0; m < members_.size(); ++m) {
+            const double score = scores[members_[m]], gain = scale * gains_[m];
             if (members_[m] == drawn) here = m;
-            if (scale * gains_[m] + scores[members_[m]] > scale * gains_[oracle] + scores[members_[oracle]]) oracle = m;
+            if (score + gain > scores[members_[hope]] + scale * gains_[hope]) hope = m;
+            if (score - gain > scores[members_[fear]] - scale * gains_[fear]) fear = m;
+            if (std::pair(gains_[m], score) > std::pair(gains_[top], scores[members_[top]])) top = m;
         }
+        const std::size_t oracle = settings_.by_gain ? top : hope, worse = settings_.worse == Worse::FEAR ? fear : here;
         drawn_index_ = here;
         last_gain_ = gains_[here];
         oracle_ = members_[oracle];
-        numbers_ = {scores[drawn], gains_[here], scores[oracle_], gains_[oracle], 0};
+        numbers_ = {scores[members_[worse]], gains_[worse], scores[oracle_], gains_[oracle], 0};
+        sentence.derivation().changed(block_.change(members_[worse]), worse_phrases_);
         sentence.derivation().changed(block_.change(oracle_), oracle_phrases_);
-        const double margin = settings_.margin >= 0 ? settings_.margin : std::max(0.0, gains_[oracle] + (settings_.sign < 0 ? 100.0 : 0.0));
+        if (settings_.best_found && gains_[top] > found_[place].gain) {
+            found_[place].gain = gains_[top];
+            sentence.derivation().changed(block_.change(members_[top]), found_[place].phrases);
+        }
         const auto lack = [&](std::size_t m) {
-            return margin * scale * (gains_[oracle] - gains_[m]) - (scores[oracle_] - scores[members_[m]]);
+            return margin(gains_[oracle]) * (gains_[oracle] - gains_[m]) - (scores[oracle_] - scores[members_[m]]);
         };
-        const auto wrong = [&](std::size_t m) { 
+        const auto wrong = [&](std::size_t m) {
             if (!(gains_[oracle] > gains_[m])) return false;
             return settings_.by_margin ? lack(m) > 0 : scores[oracle_] < scores[members_[m]];
         };
-        if (wrong(here)) add_constraint(place, sentence, here, lack(here));
+        if (wrong(worse)) add_constraint(place, sentence, worse, lack(worse));
+        if (settings_.best_found && (settings_.by_margin || wrong(worse))) look_at_best_found(place, sentence, oracle, worse);
         if (settings_.constraints < 2) return;
         violated_.clear();
         for (std::size_t m = 0; m < members_.size(); ++m)
-            if (m != here && wrong(m)) violated_.push_back(m);
+            if (m != worse && wrong(m)) violated_.push_back(m);
         const std::size_t wanted = std::min(violated_.size(), settings_.constraints - 1);
         std::partial_sort(violated_.begin(), violated_.begin() + static_cast<std::ptrdiff_t>(wanted), violated_.end(),
                           [&](std::size_t a, std::size_t b) { return std::pair(-lack(a), a) < std::pair(-lack(b), b); });
         for (std::size_t i = 0; i < wanted; ++i) add_constraint(place, sentence, violated_[i], lack(violated_[i]));
+    }
+
+    // What a point of gain is worth in score, where something of this gain is better.
+    double margin(double gain) const {
+        return settings_.gain_scale * (settings_.margin >= 0 ? settings_.margin : std::max(0.0, gain + (settings_.sign < 0 ? 100.0 : 0.0)));
+    }
+
+    // If the best gain of all that was found of the sentence is better than the oracle's, that has to be ahead of both
+    // by the margin. If it is, the constraint is there all the same: another one may spoil it.
+    void look_at_best_found(std::size_t place, LearntSentence& sentence, std::size_t oracle, std::size_t worse) {
+        const Found& best = found_[place];
+        if (!(best.gain > gains_[oracle])) return;
+        best_values_.clear();
+        if (!groups_.empty()) {
+            Group& group = groups_[group_of_[place]];
+            for (GlobalState& state : group.states) best_values_.push_back(state.gain(place - group.first, sentence.options, best.phrases));
+        }
+        const std::size_t before = constraints_.size();
+        bool violated = before > 0;
+        for (const std::size_t m : {oracle, worse}) {
+            SparseVector vector = difference(sentence, best.phrases, m == oracle ? oracle_phrases_ : worse_phrases_, best_values_, values(place, members_[m]));
+            double ahead = 0;
+            for (const auto& [feature, value] : vector) ahead += model_.weights()[feature] * value;
+            const double lack = margin(best.gain) * (best.gain - gains_[m]) - ahead;
+            violated |= lack > 0;
+            add_constraint(std::move(vector), lack);
+            if (oracle == worse) break;
+        }
+        if (!violated) constraints_.resize(before);
     }
 
     // The score that is the `rank`-best of the block.
@@ -316,16 +324,29 @@ private:
     void add_constraint(std::size_t place, LearntSentence& sentence, std::size_t m, double lack) {
         const std::size_t member = members_[m];
         sentence.derivation().changed(block_.change(member), drawn_phrases_);
-        sentence.difference(oracle_phrases_, drawn_phrases_, sum_);
-        if (!groups_.empty()) {
-            const std::size_t count = groups_[group_of_[place]].states.size();
-            for (std::size_t g = 0; g < count; ++g)
-                sum_.add(material_.global_features[g], global_values_[oracle_ * count + g] - global_values_[member * count + g]);
-        }
-        Constraint constraint{{}, lack};
-        sum_.take(constraint.vector);
-        std::erase_if(constraint.vector, [&](const auto& entry) { return !material_.learnt[entry.first]; });
-        if (!constraint.vector.empty()) constraints_.push_back(std::move(constraint));
+        add_constraint(difference(sentence, oracle_phrases_, drawn_phrases_, values(place, oracle_), values(place, member)), lack);
+    }
+
+    void add_constraint(SparseVector vector, double lack) {
+        std::erase_if(vector, [&](const auto& entry) { return !material_.learnt[entry.first]; });
+        if (!vector.empty()) constraints_.push_back({std::move(vector), lack});
+    }
+
+    // The global features of a member.
+    std::span<const double> values(std::size_t place, std::size_t member) const {
+        if (groups_.empty()) return {};
+        const std::size_t count = groups_[group_of_[place]].states.size();
+        return std::span(global_values_).subspan(member * count, count);
+    }
+
+    // The features of one derivation less those of another, of which the global ones are given.
+    SparseVector difference(const LearntSentence& sentence, const std::vector<std::int32_t>& one, const std::vector<std::int32_t>& other,
+                            std::span<const double> one_values, std::span<const double> other_values) {
+        sentence.difference(one, other, sum_);
+        for (std::size_t g = 0; g < one_values.size(); ++g) sum_.add(material_.global_features[g], one_values[g] - other_values[g]);
+        SparseVector vector;
+        sum_.take(vector);
+        return vector;
     }
 
     void accept(std::size_t place, LearntSentence& sentence, std::size_t drawn) {
@@ -359,12 +380,15 @@ private:
         report.updates += moved > 0;
     }
 
-    void note(LearntSentence& sentence, const Point& point, std::size_t members) {
+    void note(std::size_t place, const Point& point, std::size_t members) {
         if (!settings_.trace) return;
+        LearntSentence& sentence = *sentences_[place];
         trace.steps.insert(trace.steps.end(), {static_cast<std::int32_t>(sentence.sentence), point.kind, point.one, point.other,
                                                static_cast<std::int32_t>(members), static_cast<std::int32_t>(constraints_.size())});
         trace.add(sentence.derivation().phrases());
         trace.add(oracle_phrases_);
+        trace.add(worse_phrases_);
+        trace.add(found_[place].phrases);
         trace.numbers.insert(trace.numbers.end(), numbers_.begin(), numbers_.end());
         trace.weights.insert(trace.weights.end(), model_.weights().begin(), model_.weights().end());
     }
@@ -376,6 +400,7 @@ private:
     Stream stream_;
     std::unique_ptr<BatchGain> gain_;
     std::vector<std::unique_ptr<LearntSentence>> sentences_;
+    std::vector<Found> found_;
     std::vector<Group> groups_;
     std::vector<std::size_t> group_of_;
     bool learning_ = false;
@@ -390,8 +415,8 @@ private:
     std::size_t oracle_ = 0, drawn_index_ = 0;
     std::array<double, 5> numbers_{};
     std::vector<std::size_t> members_, violated_;
-    std::vector<double> gains_, probabilities_, ranked_, global_values_;
-    std::vector<std::int32_t> drawn_phrases_, oracle_phrases_, begins_;
+    std::vector<double> gains_, probabilities_, ranked_, global_values_, best_values_;
+    std::vector<std::int32_t> drawn_phrases_, oracle_phrases_, worse_phrases_, begins_;
     std::vector<std::pair<std::int32_t, std::int32_t>> pairs_;
 };
 

@@ -15,8 +15,8 @@ nb::typed<nb::dict, nb::str, nb::any> samplerank(
     In1<std::int64_t> source_offsets, In1<std::int64_t> units, In1<std::uint8_t> learnt, In2<double> weights,
     In1<std::int64_t> batch_units, In1<std::int64_t> batch_offsets, In1<std::int64_t> chain_offsets, int reordering_limit,
     std::uint64_t seed, std::uint64_t first_batch, sampling::phrase::Rates rates, std::int64_t burn_in, std::int64_t samples,
-    double temperature, double gain_scale, double margin, double bound, std::size_t constraints, bool by_margin, double sign,
-    bool trace, int threads, Progress progress) {
+    double temperature, double gain_scale, double margin, double bound, std::size_t constraints, bool by_margin, bool by_gain,
+    int worse, bool best_found, bool applied_only, double sign, bool trace, int threads, Progress progress) {
     const PhraseBatch batch(arrays, reordering_limit);
     const FeatureTable table(features);
     std::optional<BleuReferences> references;
@@ -26,7 +26,8 @@ nb::typed<nb::dict, nb::str, nb::any> samplerank(
     for (GlobalFeatureView& view : views) view.weight = 1;
     const RankMaterial material{batch,         table,           references ? &*references : nullptr, callback, view(words), std::move(views),
                             view(global_features), view(learnt), view(source_offsets), view(units)};
-    const RankSettings settings{sampling::phrase::by_kind(rates), burn_in, samples, temperature, gain_scale, margin, bound, constraints, by_margin, sign, trace};
+    const RankSettings settings{sampling::phrase::by_kind(rates), burn_in, samples, temperature, gain_scale, margin, bound, constraints, by_margin,
+                                by_gain, static_cast<Worse>(worse), best_found, applied_only, sign, trace};
     const std::size_t chains = chain_offsets.shape(0) - 1, width = weights.shape(1);
     std::vector<std::unique_ptr<RankChain>> done(chains);
     std::vector<std::int64_t> missing(chains, -1);
@@ -73,19 +74,22 @@ void bind_samplerank(nb::module_& m) {
           nb::arg("batch_offsets"), nb::arg("chain_offsets"), nb::kw_only(), nb::arg("reordering_limit"),
           nb::arg("seed"), nb::arg("first_batch"), nb::arg("rates"), nb::arg("burn_in"), nb::arg("samples"),
           nb::arg("temperature"), nb::arg("gain_scale"), nb::arg("margin"), nb::arg("bound"), nb::arg("constraints"),
-          nb::arg("by_margin"), nb::arg("sign"), nb::arg("trace"), nb::arg("threads") = 1,
+          nb::arg("by_margin"), nb::arg("by_gain"), nb::arg("worse"), nb::arg("best_found"), nb::arg("applied_only"),
+          nb::arg("sign"), nb::arg("trace"), nb::arg("threads") = 1,
           nb::arg("progress") = nb::none(),
           "Run chains of SampleRank, each with its row of `weights` on its batches, which are rows of units\n"
           "(sentences or documents, given by their bounds).\n\n"
           "`globals` are as in `gibbs_sample` (their weights are not used, but those of `global_features`). Without\n"
           "`bleu`, `callback` gives statistics and gains of translations. A `margin` below 0 is the gain of the\n"
-          "oracle. Batch b of a chain has the random numbers of `first_batch` + b.\n\n"
+          "oracle. `worse` is 0 if e' is what is drawn, 1 for the model's best, 2 for the one to fear. Batch b of a\n"
+          "chain has the random numbers of `first_batch` + b.\n\n"
           "Returns `missing` (for each chain a sentence without derivation, or -1), `weights` of each chain at its\n"
           "end, `totals` of the weights over all collected steps; `counts`: steps collected, all steps, steps that\n"
           "changed the derivation, those that changed weights, duals at their bound, batches; `measures`: gains at\n"
           "the end of batches, and lengths of changes of weights, summed; and `traces` with all steps: sentence,\n"
-          "operator, its points, size of the block, constraints; phrases and offsets of the derivation drawn and of\n"
-          "the oracle, by turns; score and gain of both, and the first dual; the weights after the step.");
+          "operator, its points, size of the block, constraints; phrases and offsets of where the chain goes on, of\n"
+          "the oracle, of e' and of the best that was found, by turns; score and gain of e' and of the oracle, and\n"
+          "the first dual; the weights after the step.");
 }
 
 }  // namespace dragoman::tuning

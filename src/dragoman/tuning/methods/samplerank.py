@@ -5,7 +5,7 @@ Haddow, Arun & Koehn, "SampleRank training for phrase-based machine translation"
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -20,6 +20,46 @@ from dragoman.sampling.schedule import checked_seed
 from dragoman.tuning.methods.learner import Checkpoint, Learner, Lesson, Seeded, State
 from dragoman.tuning.methods.rank_neighbours import LocalSteps, PoolSteps, changed, check_jumps, together
 from dragoman.tuning.optimise.jumps import JumpSteps
+
+#: What the paper says, and what it leaves open as its authors' program has it: gains are points of BLEU. Weights are
+#: judged at intervals of 50,000 samples in each chain; epochs are enough for 500,000.
+_PAPER: Mapping[str, Any] = {
+    "neighbours": "local",
+    "chains": 8,
+    "epochs": 40,
+    "judge_every": 50_000,
+    "average": "all",
+    "samples": 100,
+    "burn_in": 100,
+    "merge_split": 1.0,
+    "reorder": 1.0,
+    "retranslate": 0.0,
+    "temperature": 1.0,
+    "better": "gain+score",
+    "worse": "drawn",
+    "violation": "order",
+    "gain_scale": 1.0,
+    "margin": 0.0,
+    "aggressiveness": 0.01,
+    "smoothing": 0.01,
+    "update": "closed-form",
+}
+#: The defaults of the script by which the authors ran their program, and of that where it says nothing.
+_AUTHORS_SCRIPT: Mapping[str, Any] = {
+    **_PAPER,
+    "epochs": 400,
+    "batch_size": 1,
+    "samples": 10,
+    "counted": "applied",
+    "merge_split": 0.2,
+    "reorder": 0.6,
+    "retranslate": 0.2,
+    "temperature": 1e-6,
+    "better": "gain",
+    "best_found": True,
+    "margin": 5.0,
+    "aggressiveness": 0.1,
+}
 
 
 @dataclass(frozen=True)
@@ -50,7 +90,11 @@ class SampleRank(JumpSteps, Learner):
     """
 
     name: ClassVar[str] = "samplerank"
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": _PAPER, "authors-script": _AUTHORS_SCRIPT}
 
+    preset: Literal["paper", "authors-script"] | None = option(
+        None, "defaults of the paper, or of the script that its authors ran; options that are given besides count"
+    )
     neighbours: Literal["jump", "local", "both"] = option(
         "jump",
         "jump within pools of decoded derivations, or by operators at one place, or first the one, then the other",
@@ -70,6 +114,9 @@ class SampleRank(JumpSteps, Learner):
     )
     initial: Literal["given", "zero"] = option("given", "begin with the given weights, or with 0")
     evaluate_every: int | None = option(None, "sentences between checkpoints; by default an epoch", minimum=1)
+    judge_every: int | None = option(
+        None, "samples of a chain between checkpoints, at least, in place of evaluate-every", minimum=1
+    )
 
     def check(self, lesson: Lesson) -> None:
         """Refuse what the steps cannot do."""
@@ -92,7 +139,7 @@ class SampleRank(JumpSteps, Learner):
         now = course.begin(given[space.learnt]) if state is None else course.resume(state, int(space.learnt.sum()))
         while now.epoch < self.epochs:
             plan = course.plan(now.epoch)
-            stop = course.next_stop(plan, now.wave)
+            stop = course.next_stop(plan, now)
             if jump is not None and now.wave == 0:
                 jump.grow(changed(start, jump, now.weights[0]), now.epoch, using)
                 now = now.widened(int(jump.learnt.sum()))
@@ -105,8 +152,10 @@ class SampleRank(JumpSteps, Learner):
                     done.append(steps.ranked(waves, weights, asked))
                 weights = done[-1].weights
             found = together(done)
-            last = stop == max(map(len, plan))
+            last, before = stop == max(map(len, plan)), now
             now = now.after(found, space.learnt, stop, last=last)
+            if now.epoch < self.epochs and not course.due(before, now):
+                continue
             why = f"{self.epochs} epochs" if now.epoch == self.epochs else None
             arrays = now.arrays() | (jump.pools.arrays() if jump is not None else {})
             yield Checkpoint(changed(start, space, now.reported(reported)), arrays, _report(found), why)
@@ -130,9 +179,9 @@ class _Standing:
         return {"weights": self.weights, "sums": self.sums, "collected": self.collected, "place": place}
 
     def reported(self, average: Literal["all", "epoch", "none"]) -> NDArray[np.float64]:
-        if average == "none":
-            return np.asarray(self.weights.mean(axis=0))
         row = 0 if average == "all" else 1
+        if average == "none" or not self.collected[row]:
+            return np.asarray(self.weights.mean(axis=0))
         return np.asarray(self.sums[row] / self.collected[row])
 
     def widened(self, learnt: int) -> _Standing:
@@ -186,17 +235,31 @@ class _Course:
             plan.append([part[batch == i] for i in range(count) if (batch == i).any()])
         return plan
 
-    def next_stop(self, plan: Plan, wave: int) -> int:
-        """How many batches of each chain will be done at the next checkpoint."""
-        waves = max(map(len, plan))
-        if self._options.evaluate_every is None:
+    def next_stop(self, plan: Plan, now: _Standing) -> int:
+        """How many batches of each chain will be done at the next checkpoint, or at the end of the epoch."""
+        waves, options = max(map(len, plan)), self._options
+        wanted = options.evaluate_every
+        if options.judge_every is not None:
+            steps = options.samples * (options.neighbours != "jump") + options.visits * (options.neighbours != "local")
+            left = (self._judged(now) + 1) * options.judge_every * self.chains - int(now.collected[0])
+            wanted = -(-left // steps)
+        if wanted is None:
             return waves
         lengths, done = np.diff(self._units), 0
-        for stop in range(wave, waves):
+        for stop in range(now.wave, waves):
             done += sum(int(lengths[batches[stop]].sum()) for batches in plan if stop < len(batches))
-            if done >= self._options.evaluate_every:
+            if done >= wanted:
                 return stop + 1
         return waves
+
+    def due(self, before: _Standing, now: _Standing) -> bool:
+        """Whether there is a checkpoint."""
+        return self._options.judge_every is None or self._judged(now) > self._judged(before)
+
+    def _judged(self, standing: _Standing) -> int:
+        """How many times a chain has got as many samples as are between checkpoints."""
+        assert self._options.judge_every is not None
+        return int(standing.collected[0]) // (self._options.judge_every * self.chains)
 
 
 def _report(found: Ranked) -> dict[str, float]:

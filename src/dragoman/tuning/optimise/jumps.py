@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,17 +19,11 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class JumpSteps(RankSteps):
-    """What a jump does, and how many there are; violation, temperature and smoothing are those of local steps."""
+    """What a jump does, and how many there are; what has no `jump:` in its help is the same for local steps."""
 
     pool: int = option(100, "jump: derivations of a sentence that the decoder adds to its pool each epoch", minimum=1)
     visits: int = option(5, "jump: steps a sentence", minimum=1)
     scale: float = option(10.0, "jump: what a point of the metric is worth in score", minimum=1e-9)
-    better: Literal["gain+score", "gain"] = option(
-        "gain+score", "jump: e+ has the best sum of gain and score (hope), or the best gain"
-    )
-    worse: Literal["fear", "best", "drawn"] = option(
-        "fear", "jump: e' has the best score less gain, or the best score, or is drawn by its probability"
-    )
     jump_aggressiveness: float = option(
         0.005, "jump: C, the most that a step may multiply a difference of features by", minimum=0
     )
@@ -126,7 +119,7 @@ class _Walk:
         better = int(np.argmax(scores + gains)) if steps.better == "gain+score" else _best(gains, scores)
         best = int(np.argmax(scores))
         worse = best
-        if steps.worse == "fear":
+        if steps.worse in (None, "fear"):
             worse = int(np.argmax(scores - gains))
         elif steps.worse == "drawn":
             worse = best = _drawn(scores / steps.temperature, rng)

@@ -24,6 +24,9 @@ from dragoman.tuning.methods.learner import Lesson
 from oracles import extra_features, phrase_case, phrase_space, samplerank
 from oracles.sampler import p_value, probabilities
 
+#: The number of the operator, in the kernel's order.
+REORDER = samplerank.OPERATORS.index("reorder")
+
 
 @pytest.fixture(autouse=True)
 def _echo(monkeypatch):
@@ -90,6 +93,7 @@ class Case:
         steps, phrases, offsets, self.numbers, self.weights = self.found.traces[0]
         self.rows = [tuple(phrases[a:b].tolist()) for a, b in itertools.pairwise(offsets)]
         self.trace = steps.tolist()
+        self.applied_only = self.steps.counted == "applied"
 
     def blocks(self):
         return [samplerank.NumberedBlocks(self.chains.batch, s, self.limit) for s in range(len(self.lesson))]
@@ -103,8 +107,12 @@ class Case:
         for units in self.batches:
             starts = gloss(batch.reweighted(self.named(before)))
             present = {s: tuple(starts[s].tolist()) for s in units}
-            for number in range((self.steps.burn_in + self.steps.samples) * len(units)):
+            burned, samples = 0, 0
+            while samples < self.steps.samples * len(units):
                 sentence, operator, one, other, size, constraints = self.trace[at]
+                learns = burned == self.steps.burn_in * len(units)
+                applied = size > (1 if operator == REORDER else 0)
+                burned, samples = burned + (not learns), samples + (learns and (applied or not self.applied_only))
                 block = blocks[sentence].rows(present[sentence], operator, one, other) if size else []
                 yield SimpleNamespace(
                     sentence=sentence,
@@ -112,15 +120,18 @@ class Case:
                     size=size,
                     constraints=constraints,
                     units=units,
-                    learns=number >= self.steps.burn_in * len(units),
+                    learns=learns,
+                    collected=learns and (applied or not self.applied_only),
                     present=dict(present),
                     before=before,
                     after=self.weights[at],
-                    drawn=self.rows[2 * at],
-                    oracle=self.rows[2 * at + 1],
+                    drawn=self.rows[4 * at],
+                    oracle=self.rows[4 * at + 1],
+                    worse=self.rows[4 * at + 2],
+                    best_found=self.rows[4 * at + 3],
                     numbers=self.numbers[at].tolist(),
                 )
-                present[sentence], before = self.rows[2 * at], self.weights[at]
+                present[sentence], before = self.rows[4 * at], self.weights[at]
                 at += 1
         assert at == len(self.trace)
 
@@ -148,21 +159,61 @@ class Case:
 @pytest.mark.parametrize("violation", ["order", "margin"])
 @pytest.mark.parametrize("seed", [0, 1, 2, 4, 6, 7, 9, 11])
 def test_steps_are_those_of_the_definition(seed, violation):
-    check_steps(Case(seed, violation=violation, temperature=3.0, samples=12), violation)
+    assert check_steps(Case(seed, violation=violation, temperature=3.0, samples=12), violation)[0] > 0
 
 
 @pytest.mark.parametrize("seed", [1, 2, 4, 11])
 def test_global_features_are_part_of_it(seed):
     case = Case(seed, documents=True, temperature=3.0, samples=12)
-    check_steps(case, "margin")
+    assert check_steps(case, "margin")[0] > 0
     names = list(case.chains.names)
     for name in ("length_ratio", "echo"):
         assert len(set(case.weights[:, names.index(name)].tolist())) > 1
 
 
+@pytest.mark.parametrize("violation", ["order", "margin"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"best_found": True, "better": "gain", "margin": 5.0, "counted": "applied", "temperature": 1e-6},
+        {"best_found": True, "documents": True},
+        {"worse": "best", "better": "gain"},
+        {"worse": "fear"},
+    ],
+    ids=["authors-script", "best-found", "best", "fear"],
+)
+def test_other_choices_of_the_two_are_those_of_the_definition(violation, options):
+    given = {"temperature": 3.0, "samples": 8, "aggressiveness": 0.1} | options
+    found = [check_steps(Case(seed, violation=violation, **given), violation) for seed in (1, 2, 7, 9, 11)]
+    updates, several = np.sum(found, axis=0).tolist()
+    assert updates > 3
+    assert several > 3 or not options.get("best_found")
+
+
+@pytest.mark.parametrize("retranslate", [0.0, 0.2])
+def test_steps_that_cannot_be_taken_are_no_samples_and_there_is_an_end_where_none_can(retranslate):
+    case = Case(4, counted="applied", reorder=1.0, merge_split=0.0, retranslate=retranslate)
+    collected = [step.collected for step in case.replay()] if retranslate else []
+    assert case.found.collected[0] == sum(collected) if retranslate else case.found.collected[0] >= 0
+    single = phrase_case.Case(6)
+    lesson = Lesson(
+        PhraseTranslator(single.model, single.translator.weights, space=single.space),
+        ["", single.sentence.split()[0]],
+        Bleu().scorer([Corpus.from_lines(["a", "a"])]),
+        single.model.feature_names,
+    )
+    chains = chains_of(RankSteps(counted="applied", samples=3, burn_in=1), lesson)
+    weights = single.translator.weights.vector(chains.names)[None]
+    found = chains.run([[np.arange(2)]], weights, seed=1, first_batch=0)
+    assert (found.collected.tolist(), found.counts[0, 0]) == ([0], 2 * (1 + 3 * 100))
+
+
 def check_steps(case, violation):
     learnt, updates = {name for name, flag in zip(case.chains.names, case.chains.learnt, strict=True) if flag}, 0
+    best, batch, several = {}, None, 0
     for step in case.replay():
+        if step.units is not batch:
+            best, batch = {}, step.units
         if not step.size:
             assert step.drawn == step.present[step.sentence]
             assert step.after.tolist() == step.before.tolist()
@@ -178,23 +229,59 @@ def check_steps(case, violation):
         here = scores[step.present[step.sentence]]
         gains = {row: case.gain(step, row) for row in step.block}
         score, gain, best_score, best_gain, dual = step.numbers
-        assert (score + here, gain) == pytest.approx((scores[step.drawn], gains[step.drawn]), abs=1e-9)
-        assert (best_score + here, best_gain) == pytest.approx((scores[step.oracle], gains[step.oracle]), abs=1e-9)
         scale = case.steps.gain_scale
-        assert scale * best_gain + best_score + here == pytest.approx(
-            max(scale * gains[row] + scores[row] for row in step.block), abs=1e-9
-        )
-        lack = best_gain * scale * (best_gain - gain) - (best_score - score)
-        wrong = lack > 0 if violation == "margin" else best_score < score
-        vector = samplerank.difference(rows[step.oracle], rows[step.drawn], learnt)
+        assert (score + here, gain) == pytest.approx((scores[step.worse], gains[step.worse]), abs=1e-9)
+        if case.steps.worse == "fear":
+            fears = [scores[row] - scale * gains[row] for row in step.block]
+            assert scores[step.worse] - scale * gain == pytest.approx(max(fears), abs=1e-9)
+        else:
+            assert step.worse == step.drawn
+        if case.steps.worse == "best":
+            assert scores[step.drawn] == pytest.approx(max(scores.values()), abs=1e-9)
+        assert (best_score + here, best_gain) == pytest.approx((scores[step.oracle], gains[step.oracle]), abs=1e-9)
+        if case.steps.better == "gain":
+            assert best_gain == pytest.approx(max(gains.values()), abs=1e-9)
+        else:
+            assert scale * best_gain + best_score + here == pytest.approx(
+                max(scale * gains[row] + scores[row] for row in step.block), abs=1e-9
+            )
+        lack = (case.steps.margin or best_gain) * scale * (best_gain - gain) - (best_score - score)
+        wrong = best_gain > gain and (lack > 0 if violation == "margin" else best_score < score)
+        vectors, lacks = [], []
+        if wrong:
+            vectors, lacks = [samplerank.difference(rows[step.oracle], rows[step.worse], learnt)], [lack]
+        if case.steps.best_found:
+            if max(gains.values()) > best.get(step.sentence, (-1.0, ()))[0] + 1e-9:
+                best[step.sentence] = (max(gains.values()), step.best_found)
+                assert gains[step.best_found] == pytest.approx(max(gains.values()), abs=1e-9)
+            top, row = best[step.sentence]
+            assert step.best_found == row
+            if top > best_gain + 1e-9 and (wrong or violation == "margin"):
+                (found,) = case.features(step, [row])
+                others = list(dict.fromkeys([step.oracle, step.worse]))
+                ahead = [samplerank.score(found, weights) - scores[other] for other in others]
+                more = [
+                    (case.steps.margin or top) * scale * (top - gains[other]) - lead
+                    for other, lead in zip(others, ahead, strict=True)
+                ]
+                if wrong or max(more) > 0:
+                    vectors += [samplerank.difference(found, rows[other], learnt) for other in others]
+                    lacks += more
         expected = step.before
-        if best_gain > gain and wrong:
-            size = samplerank.closed_form(vector, lack, case.steps.aggressiveness)
-            assert dual == pytest.approx(size, rel=1e-9, abs=1e-12)
-            expected = expected + size * np.array([vector.get(name, 0.0) for name in case.chains.names])
-            updates += size > 0
-        assert step.after == pytest.approx(expected, abs=1e-9)
-    assert updates == case.found.counts[0, 2] > 0
+        if vectors:
+            bound = case.steps.aggressiveness
+            duals = [samplerank.closed_form(vectors[0], lacks[0], bound)]
+            if len(vectors) > 1:
+                duals = samplerank.hildreth(vectors, lacks, bound)
+            else:
+                assert dual == pytest.approx(duals[0], rel=1e-9, abs=1e-12)
+            for size, vector in zip(duals, vectors, strict=True):
+                expected = expected + size * np.array([vector.get(name, 0.0) for name in case.chains.names])
+            updates += any(size > 0 and any(vector.values()) for size, vector in zip(duals, vectors, strict=True))
+            several += len(vectors) > 1
+        assert step.after == pytest.approx(expected, abs=1e-9 if len(vectors) < 2 else 1e-6)
+    assert updates == case.found.counts[0, 2]
+    return updates, several
 
 
 def test_an_update_that_is_not_clipped_satisfies_its_constraint():
@@ -247,7 +334,7 @@ def test_without_updates_chains_draw_from_the_model(seed):
         [[np.arange(copies)]], weights, seed=seed, first_batch=0, trace=True
     ).traces[0]
     last = {sentence: at for at, sentence in enumerate(trace[:, 0].tolist())}
-    ends = Counter(tuple(phrases[offsets[2 * at] : offsets[2 * at + 1]].tolist()) for at in last.values())
+    ends = Counter(tuple(phrases[offsets[4 * at] : offsets[4 * at + 1]].tolist()) for at in last.values())
     scores = np.array(list(case.scores.values()))
     counts = np.array([ends[row] for row in case.scores])
     assert counts.sum() == copies
@@ -258,7 +345,7 @@ def test_without_updates_chains_draw_from_the_model(seed):
 
 def test_totals_are_the_sum_of_the_weights_after_each_collected_step():
     case = Case(3, gain_scale=0.03)
-    learns = [step.learns for step in case.replay()]
+    learns = [step.collected for step in case.replay()]
     assert case.found.collected.tolist() == [sum(learns)] == [8 * 10]
     assert case.found.totals[0] == pytest.approx(case.weights[learns].sum(axis=0), abs=1e-9)
     assert case.found.weights[0].tolist() == case.weights[-1].tolist()

@@ -82,6 +82,36 @@ def test_whatever_the_threads_and_wherever_it_stopped_the_result_is_the_same(kin
     assert dict(other_seed.weights) != dict(whole[0].weights)
 
 
+@pytest.mark.parametrize("options", [{}, {"batch_size": 1}])
+def test_checkpoints_come_when_chains_have_enough_samples_and_a_kill_changes_nothing(options):
+    # An epoch has 3 sentences and 30 samples a chain; what is no whole batch waits for the next one.
+    lesson, method = make_lesson(), SampleRank(**FEW | {"epochs": 5, "judge_every": 40} | options)
+    whole = list(method.learn(lesson, lesson.model.weights, seed=5))
+    samples = [int(checkpoint.state["collected"][0]) // 3 for checkpoint in whole]
+    assert samples == ([60, 90, 120, 150] if not options else [40, 80, 120, 150])
+    assert [checkpoint.stop for checkpoint in whole] == [None] * (len(whole) - 1) + ["5 epochs"]
+    rest = method.learn(lesson, whole[0].weights, whole[0].state, seed=5)
+    for one, other in zip(whole[1:], rest, strict=True):
+        same(one, other)
+
+
+def test_presets_learn_and_give_way_to_what_is_said():
+    lesson, few = make_lesson(), {"epochs": 2, "chains": 2, "judge_every": 10}
+    for preset in ("paper", "authors-script"):
+        method = SampleRank(preset=preset, **few)
+        assert (method.neighbours, method.violation, method.chains) == ("local", "order", 2)
+        *_, last = method.learn(lesson, lesson.model.weights)
+        assert dict(last.weights) != dict(lesson.model.weights)
+    script = SampleRank(preset="authors-script")
+    assert (script.temperature, script.margin, script.best_found, script.batch_size) == (1e-6, 5.0, True, 1)
+
+
+def test_a_text_in_which_no_operator_can_be_applied_leaves_the_weights_as_they_are():
+    lesson = replace(make_lesson(), lines=[""] * 9)
+    *_, last = SampleRank(**FEW, counted="applied").learn(lesson, lesson.model.weights)
+    assert dict(last.weights) == pytest.approx(dict(lesson.model.weights))
+
+
 def test_only_what_is_to_be_learnt_changes():
     lesson = make_lesson()
     start = lesson.model.weights

@@ -1,0 +1,81 @@
+"""MERT's way from the first iteration to the last: how far BLEU falls below the start, and where it ends.
+
+    python benchmarks/mert_falls.py --data DATA --out FOLDER [--pairs fr-en de-en] [--turns 30 180] [--runs 10]
+
+`dragoman tune --method mert --largest-turn TURN` on Multi30k val, a run for each seed; 180 degrees is no limit. A row
+for each pair and turn, over the runs: BLEU of the start, of the lowest iteration after it, and of the best, and of the
+test set. What is done is kept. The models are those of benchmarks/tuning.py, if they are in FOLDER.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+from pathlib import Path
+
+from dragoman.core.corpus import Corpus
+from dragoman.core.files import read_lines
+from dragoman.metrics.bleu import Bleu
+from dragoman.model.bundle import Model
+from dragoman.search.limits import SearchLimits
+from dragoman.search.translator import Translator
+from dragoman.tuning.runs.run import Run
+from experiments import dragoman, mean_text, trained_model
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--pairs", nargs="+", default=["fr-en", "de-en"])
+    parser.add_argument("--turns", nargs="+", type=int, default=[30, 180])
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--pop-limit", type=int, default=100)
+    parser.add_argument("--threads", type=int, default=1)
+    arguments = parser.parse_args()
+    print(
+        "| pair | largest turn | runs | start | lowest of each run | best of each | mean | test_2016 |\n"
+        + "|---" * 8
+        + "|"
+    )
+    for pair, turn in itertools.product(arguments.pairs, arguments.turns):
+        model = trained_model(arguments.data, arguments.out, pair)
+        runs = [tuned(model, pair, turn, seed, arguments) for seed in range(1, arguments.runs + 1)]
+        scores = [[event["score"] for event in run.events()] for run in runs]
+        lowest = ", ".join(f"{min(found[1:]):.1f}" for found in scores)
+        best = [max(found) for found in scores]
+        tests = [tested(model, run, pair, arguments) for run in runs]
+        cells = [f"{scores[0][0]:.2f}", lowest, ", ".join(f"{one:.2f}" for one in best), mean_text(best)]
+        print(f"| {pair} | {turn} | {len(runs)} | {' | '.join(cells)} | {mean_text(tests)} |", flush=True)
+
+
+def text(name: str, pair: str, data: Path) -> list[Path]:
+    return [data.resolve() / f"multi30k/{name}.{language}.gz" for language in pair.split("-")]
+
+
+def tuned(model: Path, pair: str, turn: int, seed: int, arguments: argparse.Namespace) -> Run:
+    out = arguments.out.resolve() / f"mert-{pair}-{turn}-{seed}"
+    source, reference = text("val", pair, arguments.data)
+    options = ["--prepared", "--method", "mert", "--largest-turn", turn, "--pop-limit", arguments.pop_limit]
+    texts = ["--source", source, "--reference", reference]
+    dragoman("tune", "--model", model, *texts, *options, "--seed", seed, "--threads", arguments.threads, "--out", out)
+    return Run(out)
+
+
+def tested(model: Path, run: Run, pair: str, arguments: argparse.Namespace) -> float:
+    """BLEU of the best weights on the test set, kept in the run's folder."""
+    kept = run.folder.with_suffix(".test")
+    if not kept.exists():
+        source, reference = text("test_2016_flickr", pair, arguments.data)
+        limits = SearchLimits(pop_limit=arguments.pop_limit)
+        translator = Translator.of(Model.load(model), run.weights(), limits=limits, threads=arguments.threads)
+        lines = list(read_lines(source))
+        found = [each.text for part in translator.searched(lines) for each in part.translations()]
+        scorer = Bleu().scorer([Corpus.from_lines(read_lines(reference))])
+        score = float(scorer.score(scorer.statistics(Corpus.from_lines(found)).sum(axis=0)))
+        kept.write_text(f"{score}\n", encoding="utf-8")
+    return float(kept.read_text(encoding="utf-8"))
+
+
+if __name__ == "__main__":
+    main()
