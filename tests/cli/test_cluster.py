@@ -6,7 +6,6 @@ import signal
 import time
 from pathlib import Path
 
-import dask
 import numpy as np
 import pytest
 
@@ -17,11 +16,7 @@ from dragoman.decision import spread_gains
 
 @pytest.fixture(scope="module")
 def cluster():
-    # Workers that are forks begin again sooner when they were killed.
-    with (
-        dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),
-        ClusterWorkers.local(2) as workers,
-    ):
+    with ClusterWorkers.local(2) as workers:
         yield workers._cluster
 
 
