@@ -48,6 +48,9 @@ from dragoman.training.rules.model import (
 from dragoman.training.rules.on_demand import corpus_grammar
 from dragoman.training.symmetrise import symmetrise
 
+#: Text is spelt in pieces of so many words.
+_WORDS_AT_ONCE = 1 << 20
+
 
 @dataclass(frozen=True, eq=False)
 class Trained:
@@ -126,7 +129,7 @@ def train(
     if not finished:
         with progress.stage("putting the language model's text together"):
             text = language_model_text([whole.target, *lm_texts])
-        ngrams = estimate(text, kneser_ney, threads=threads, progress=progress)
+        ngrams = estimate(text, kneser_ney, workspace=workspace, threads=threads, progress=progress)
         with progress.stage("indexing the language model"):
             finished = [LanguageModel.from_ngrams(ngrams)]
     named = {"lm" if i == 0 else f"lm{i + 1}": model for i, model in enumerate(finished)}
@@ -293,12 +296,17 @@ def with_reordering_limit(
 
 def language_model_text(parts: Sequence[Corpus]) -> Corpus:
     """Put texts together, without empty lines and without lines that hold marks of sentence ends as words."""
-    vocab = parts[0].vocab
-    rows = []
+    vocab, rows = parts[0].vocab, []
     for part in parts:
         words, offsets = part.sentences.values, part.sentences.offsets
-        marks = np.concatenate([[0], np.cumsum((words == BOS) | (words == EOS))])[offsets]
-        fit = np.flatnonzero((part.sentences.lengths > 0) & (np.diff(marks) == 0))
-        vocab, ids, lines = vocab.extend(part.take(fit).text())
-        rows.append(Ragged(ids, lines))
-    return Corpus(vocab, Ragged.concatenate(rows))
+        fit = part.sentences.lengths > 0
+        fit[np.searchsorted(offsets, np.flatnonzero((words == BOS) | (words == EOS)), side="right") - 1] = False
+        sentences = part.sentences if fit.all() else part.sentences.take(np.flatnonzero(fit))
+        if part is parts[0]:
+            rows.append(sentences)
+            continue
+        for at in sentences.blocks(_WORDS_AT_ONCE):
+            some = sentences.part(at)
+            vocab, ids, lines = vocab.extend(part.vocab.decode(some.values, some.offsets))
+            rows.append(Ragged(ids, lines))
+    return Corpus(vocab, rows[0] if len(rows) == 1 else Ragged.concatenate(rows))
