@@ -37,5 +37,5 @@ def share_of_long_jumps(links: Links, limit: int = USUAL) -> float:
     jumps = long = 0
     for at in links.blocks(_LINKS_AT_ONCE):
         lengths = jump_lengths(links.part(at))
-        jumps, long = jumps + len(lengths), long + np.count_nonzero(lengths > limit)
+        jumps, long = jumps + len(lengths), long + int(np.count_nonzero(lengths > limit))
     return long / jumps if jumps else 0.0

@@ -103,7 +103,7 @@ def train(
     if links is not None:
         links = links.take(cleaned.rows)
     else:
-        links = _aligned(bitext, aligner, phrase_model, checkpoint, threads, progress)
+        links = _aligned(bitext, aligner, phrase_model, workspace, checkpoint, threads, progress)
     used: dict[str, Options] = {}
     tables: dict[str, PhraseTable] = {}
     grammars: dict[str, Grammar | CorpusGrammar] = {}
@@ -162,6 +162,7 @@ def _aligned(
     bitext: Bitext,
     aligner: Aligner,
     options: PhraseModel,
+    workspace: Workspace,
     checkpoint: Checkpoint | None,
     threads: int,
     progress: Progress,
@@ -172,7 +173,7 @@ def _aligned(
     if found is not None:
         progress.note("going on with the word alignment of a training that was killed")
         return ragged_array(found, "links", "offsets", np.uint32, "links")
-    directions = aligner.align(bitext, threads=threads, progress=progress)
+    directions = aligner.align(bitext, workspace=workspace, threads=threads, progress=progress)
     with progress.stage("putting both directions together"):
         links = symmetrise(directions, options.symmetrisation, threads=threads)
         if checkpoint is not None:

@@ -67,19 +67,19 @@ std::size_t longest_given(const Cooccurrence& table) {
     return longest;
 }
 
-// E-step. `linked` is, for each token of the corpus, the posterior of its having a link at all. With
+// E-step. `linked` is, if it is wanted, for each token of the corpus the posterior of its having a link at all. With
 // `as_fast_align` the feature's generated position is one too low (see diagonal_expectation). A table may have some of the
 // generated words only: sums over words then go on from those of the words before.
 auto expected_counts(CooccurrenceArrays arrays, In1<double> probabilities, double null_probability,
                      std::optional<double> tension, int threads, Progress progress, bool as_fast_align,
-                     double likelihood_before, double feature_before) {
+                     double likelihood_before, double feature_before, bool wants_linked) {
     const Cooccurrence table(arrays);
     const std::size_t longest = longest_given(table);
     const Prior prior(longest, null_probability, tension);
     const auto bounds = balanced_blocks(table.groups, kTokenBlocks);
     std::vector<double> counts(table.pair_given.size());
     std::vector<double> log_likelihood(table.words()), feature(table.words());
-    std::vector<double> linked(table.generated_words.size());
+    std::vector<double> linked(wants_linked ? table.generated_words.size() : 0);
     const double first = as_fast_align ? 0.0 : 1.0;
     struct Entry {
         double probability, count;
@@ -104,7 +104,7 @@ auto expected_counts(CooccurrenceArrays arrays, In1<double> probabilities, doubl
                 log_likelihood[word] += std::log(sum);
                 null.count += null_weight / sum;
                 const double normaliser = scale / sum;
-                linked[token] = 1.0 - null_weight / sum;
+                if (wants_linked) linked[token] = 1.0 - null_weight / sum;
                 const double step = 1.0 / double(n), at = (double(j) + first) / double(m);
                 double distance = 0.0;
                 for (std::size_t i = 0; i < n; ++i) {
@@ -298,6 +298,7 @@ void bind_alignment(nb::module_& m) {
     m.def("expected_counts", &expected_counts, nb::arg("cooccurrence"), nb::arg("probabilities"),
           nb::arg("null_probability"), nb::arg("tension").none(), nb::arg("threads"), nb::arg("progress").none(),
           nb::arg("as_fast_align") = false, nb::arg("likelihood_before") = 0.0, nb::arg("feature_before") = 0.0,
+          nb::arg("wants_linked") = true,
           "E-step of Model 1 (no tension) or the diagonal model: counts of pairs, log likelihood, sum of the feature, "
           "and the share of each token that has a link.");
     m.def("linked_expectation", &linked_expectation, nb::arg("generated_lengths"), nb::arg("given_lengths"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -130,7 +131,7 @@ class _Merging:
         self._words += counts[0].occurrences
         arrays: Arrays = {}
         for n, table in enumerate(counts[1:], 2):
-            columns = table.contexts, table.words[:, -1], table.suffixes, table.occurrences
+            columns: Sequence[NDArray[Any]] = table.contexts, table.words[:, -1], table.suffixes, table.occurrences
             arrays |= {f"{name}-{n}": column for name, column in zip(_COLUMNS, columns, strict=True)}
         self._blocks.append(Kept(self._workspace, f"ngrams-{len(self._blocks)}", arrays))
 
@@ -155,7 +156,7 @@ class _Merging:
     def _keys(self, block: int, n: int, rows: NDArray[Any]) -> NDArray[np.int64]:
         kept = self._blocks[block]
         contexts: NDArray[np.int64] = rows[kept.load_one(f"contexts-{n}")].astype(np.int64)
-        return contexts << 32 | kept.load_one(f"last-{n}")
+        return np.asarray(contexts << 32 | kept.load_one(f"last-{n}"))
 
     def _written(
         self, n: int, lists: KeyLists, rows: list[NDArray[Any]], shorter: NDArray[np.int32], share: ShareDone
