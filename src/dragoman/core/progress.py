@@ -14,6 +14,11 @@ from collections.abc import Callable, Iterator
 ShareDone = Callable[[float], None]
 
 
+def within(share: ShareDone, first: float, last: float) -> ShareDone:
+    """What a part of a stage says of itself, from 0 to 1, as that of the stage: from `first` to `last`."""
+    return lambda done: share(first + (last - first) * done)
+
+
 class DragomanWarning(UserWarning):
     """Something was skipped, repaired or odd, but the work goes on."""
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.core.ragged import Ragged
 from dragoman.core.store import ArrayReader, Arrays, ArrayWriter, load_array, save_arrays
 from dragoman.core.workspace import Workspace
 
@@ -171,6 +172,11 @@ class Kept:
         """Bring some rows of one array back."""
         return self._readers[name].rows(first, last)
 
+    def ragged(self, values: str, offsets: str, first: int, last: int) -> Ragged[Any]:
+        """Bring some rows of different lengths back, which are two arrays."""
+        bounds: NDArray[Any] = self.rows(offsets, first, last + 1)
+        return Ragged(self.rows(values, int(bounds[0]), int(bounds[-1])), bounds - bounds[0])
+
     def map(self, name: str) -> NDArray[Any]:
         """One array without bringing it into memory."""
         return load_array(self._folder / f"{name}.npy")
@@ -180,10 +186,52 @@ class Kept:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def merged(keys: list[NDArray[np.integer]], most_rows: int) -> Iterator[list[tuple[int, int]]]:
-    """Cut lists of rising keys, all different, into steps of a merge: for each list the rows between two keys.
+class OffsetsWriter:
+    """Writes where rows of given lengths begin, from `begin` on, and where the last one ends."""
 
-    Keys are spread evenly over the lists, so that a step has about `most_rows` rows.
+    def __init__(self, path: Path, begin: int = 0):
+        self._writer, self._end, self.rows = ArrayWriter(path, np.int64), begin, 0
+        self._writer.write(np.array([begin], np.int64))
+
+    def write(self, lengths: NDArray[Any]) -> None:
+        """Add rows at the end."""
+        ends = self._end + np.cumsum(lengths)
+        self._writer.write(ends)
+        self._end = int(ends[-1]) if len(ends) else self._end
+        self.rows += len(lengths)
+
+    def finish(self) -> None:
+        """Write how many there are."""
+        self._writer.finish()
+
+
+class RaggedWriter:
+    """Writes rows of different lengths as two arrays."""
+
+    def __init__(self, folder: Path, values: str, offsets: str, dtype: type[np.generic]):
+        self._values = ArrayWriter(folder / f"{values}.npy", dtype)
+        self._offsets = OffsetsWriter(folder / f"{offsets}.npy")
+
+    @property
+    def rows(self) -> int:
+        """How many have been written."""
+        return self._offsets.rows
+
+    def write(self, rows: Ragged[Any]) -> None:
+        """Add rows at the end."""
+        self._values.write(rows.values)
+        self._offsets.write(rows.lengths)
+
+    def finish(self) -> None:
+        """Write how many there are."""
+        self._values.finish()
+        self._offsets.finish()
+
+
+def merged(keys: list[NDArray[np.integer]], most_rows: int) -> Iterator[list[tuple[int, int]]]:
+    """Cut lists of rising keys into steps of a merge: for each list the rows between two keys.
+
+    Keys are different within a list and spread evenly over the lists, so that a step has about `most_rows` rows.
 
     >>> list(merged([np.array([1, 4, 6]), np.array([2, 3, 9])], 2))
     [[(0, 1), (0, 2)], [(1, 2), (2, 2)], [(2, 3), (2, 3)]]

@@ -30,13 +30,16 @@ from dragoman.model.rule_instances import HOLE_SIZES
 #: The symbol of a nonterminal in the trie, which of them it is does not matter there.
 NONTERMINAL = -1
 
+#: What leads to the root of the trie.
+ROOT = -2
+
 #: How many nonterminals a rule can have.
 MOST_NONTERMINALS = 2
 
 #: The symbols of a side: word links count them in a byte.
 LONGEST_SIDE = 255
 
-_PART, _ROOT = "a grammar", -2
+_PART = "a grammar"
 
 #: How many sentences are looked at together: places where rules fit take a lot of room.
 _SENTENCES = 256
@@ -256,7 +259,7 @@ class Grammar:
 
     def _check_trie(self, words: int) -> None:
         nodes = np.arange(len(self.symbols))
-        if not len(nodes) or self.symbols[0] != _ROOT or self.first_child[0] != 1:
+        if not len(nodes) or self.symbols[0] != ROOT or self.first_child[0] != 1:
             raise DataError("the array 'symbols' has no root", expected=_PART)
         check_offsets("first_child", self.first_child - 1, len(nodes) - 1)
         check_range("symbols", self.symbols[1:], NONTERMINAL, words)
@@ -340,7 +343,7 @@ def _trie(sides: Ragged[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]
     """Build a trie: where the children of each node begin, what leads to it, and where each side ends."""
     at = np.zeros(len(sides), np.int64)
     lengths = sides.lengths
-    symbols, children = [np.array([_ROOT], np.int32)], []
+    symbols, children = [np.array([ROOT], np.int32)], []
     first, total = 0, 1
     for depth in range(int(lengths.max(initial=0)) + 1):
         rows = np.flatnonzero(lengths > depth)

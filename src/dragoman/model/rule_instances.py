@@ -85,6 +85,10 @@ class RuleInstances:
     def __len__(self) -> int:
         return len(self.sentence)
 
+    def take(self, rows: NDArray[np.integer]) -> RuleInstances:
+        """Return the given instances, in that order."""
+        return RuleInstances(self.sentence[rows], self.begins[rows], self.spans[rows], self.counts[rows])
+
     @property
     def arrays(self) -> tuple[NDArray[Any], ...]:
         """The columns, for kernels."""

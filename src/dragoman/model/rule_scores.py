@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -28,14 +29,14 @@ class TargetCounts(NamedTuple):
     ) -> TargetCounts:
         """Count the target sides of all instances."""
         with progress.stage("numbering target sides") as share:
-            ids, targets = _number(text, instances, True, threads, share)
+            ids, targets = number_sides(text, instances, True, threads, share)
         same = kernels.unpaired_sides(targets.values, targets.offsets)
         hashes, number = np.unique(kernels.side_hashes(targets.values, targets.offsets), return_inverse=True)
         if len(hashes) < len(np.unique(same)):
             raise DataError(
                 "two target sides of rules have the same hash", expected="a text without such a coincidence"
             )
-        return cls(hashes, _sums(number, _sums(ids, instances.counts, len(targets)), len(hashes)))
+        return cls(hashes, sums(number, sums(ids, instances.counts, len(targets)), len(hashes)))
 
     def total(self, targets: Ragged[np.int32]) -> NDArray[np.uint64]:
         """What each of these counts; they must be among those that were counted."""
@@ -44,6 +45,37 @@ class TargetCounts(NamedTuple):
         if len(wanted) and (not len(self.hashes) or np.any(self.hashes[rows] != wanted)):
             raise DataError("a target side of a rule was not counted", expected="counts of the same text")
         return self.counts[rows] if len(wanted) else np.empty(0, np.uint64)
+
+
+@dataclass(frozen=True, eq=False)
+class CountedRules:
+    """The distinct rules of some instances, sorted by source and target, with all that needs the instances.
+
+    Sides are numbered in order of first occurrence. `chosen` are the instances whose links the rules have, and
+    `joint` what the rules count, in units of 1 / `ONE`.
+    """
+
+    sources: Ragged[np.int32]
+    targets: Ragged[np.int32]
+    source_ids: NDArray[np.int32]
+    target_ids: NDArray[np.int32]
+    joint: NDArray[np.uint64]
+    backward_weights: NDArray[np.float32]
+    forward_weights: NDArray[np.float32]
+    chosen: RuleInstances
+    rule_of_instance: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.joint)
+
+    def target_sums(self) -> NDArray[np.uint64]:
+        """What each target side counts here, its nonterminals told apart."""
+        return sums(self.target_ids, self.joint, len(self.targets))
+
+    def target_totals(self) -> NDArray[np.uint64]:
+        """What each target side counts here, whichever of its nonterminals is which."""
+        same = kernels.unpaired_sides(self.targets.values, self.targets.offsets)
+        return sums(same, self.target_sums(), len(same))[same]
 
 
 def score_instances(
@@ -64,58 +96,95 @@ def score_instances(
     products of `word_weights`, one a running word of source and target. If the instances are not all that there are of
     a target side, `target_counts` say what it counts.
     """
+    counted = count_instances(instances, text, word_weights, threads=threads, progress=progress)
+    totals = counted.target_totals() if target_counts is None else target_counts.total(counted.targets)
+    return score_counted(counted, totals, text, vocabs, threads=threads, progress=progress)[0]
+
+
+def count_instances(
+    instances: RuleInstances,
+    text: AlignedText,
+    word_weights: tuple[NDArray[np.float64], NDArray[np.float64]],
+    *,
+    threads: int = 1,
+    progress: Progress = SILENT,
+) -> CountedRules:
+    """Bring the instances of each rule together, and choose its links."""
     if len(instances) >= 1 << 31:
         raise DataError(f"{len(instances)} rule instances", expected="fewer than 2**31: use shorter spans or less text")
     with progress.stage("numbering source sides") as share:
-        source_ids, sources = _number(text, instances, False, threads, share)
+        source_ids, sources = number_sides(text, instances, False, threads, share)
     with progress.stage("numbering target sides") as share:
-        target_ids, targets = _number(text, instances, True, threads, share)
+        target_ids, targets = number_sides(text, instances, True, threads, share)
     with progress.stage("collecting rules") as share:
         order, offsets = kernels.group_pairs(source_ids, target_ids, len(sources), threads, share)
     some = order[offsets[:-1]]
     rule_sources, rule_targets = source_ids[some], target_ids[some]
     del source_ids, target_ids, some
     joint = np.add.reduceat(instances.counts[order], offsets[:-1]) if len(rule_sources) else instances.counts
-    if target_counts is None:
-        same = kernels.unpaired_sides(targets.values, targets.offsets)
-        target_totals = _sums(same, _sums(rule_targets, joint, len(targets)), len(targets))[same]
-    else:
-        target_totals = target_counts.total(targets)
-    source_totals = _sums(rule_sources, joint, len(sources))
-    counts, scores = _frequencies(joint, target_totals[rule_targets], source_totals[rule_sources])
-    del joint
     place = text.arrays, instances.arrays
     with progress.stage("choosing links") as share:
         forward, backward = kernels.choose_rule_alignments(order, offsets, *place, threads, share)
+    rule_of_instance = np.empty(len(instances), np.int32)
+    rule_of_instance[order] = np.repeat(np.arange(len(joint), dtype=np.int32), np.diff(offsets))
     del order, offsets
-    scores[:, 1] = kernels.rule_products(backward, *place, word_weights[0], False, threads)
-    scores[:, 3] = kernels.rule_products(forward, *place, word_weights[1], True, threads)
-    del backward
+    return CountedRules(
+        sources,
+        targets,
+        rule_sources,
+        rule_targets,
+        joint,
+        kernels.rule_products(backward, *place, word_weights[0], False, threads).astype(np.float32),
+        kernels.rule_products(forward, *place, word_weights[1], True, threads).astype(np.float32),
+        instances.take(forward),
+        rule_of_instance,
+    )
+
+
+def score_counted(
+    counted: CountedRules,
+    target_totals: NDArray[np.uint64],
+    text: AlignedText,
+    vocabs: tuple[Vocab, Vocab],
+    *,
+    threads: int = 1,
+    progress: Progress = SILENT,
+) -> tuple[PhrasePairs, NDArray[np.int64]]:
+    """Score counted rules, given what each target side counts, and put them in order.
+
+    Returns also the rows in `counted` that they come from.
+    """
+    source_ids, target_ids = counted.source_ids, counted.target_ids
+    source_totals = sums(source_ids, counted.joint, len(counted.sources))
+    counts, scores = _frequencies(counted.joint, target_totals[target_ids], source_totals[source_ids])
+    scores[:, 1], scores[:, 3] = counted.backward_weights, counted.forward_weights
     with progress.stage("sorting rules") as share:
         rows = kernels.order_pairs(
-            np.searchsorted(rule_sources, np.arange(len(sources) + 1, dtype=np.int32)),
-            rule_targets,
-            targets.values,
-            targets.offsets,
+            np.searchsorted(source_ids, np.arange(len(counted.sources) + 1, dtype=np.int32)),
+            target_ids,
+            counted.targets.values,
+            counted.targets.offsets,
             scores[:, 2].copy(),
             scores[:, 0].copy(),
             threads,
             share,
         )
-    return PhrasePairs(
+    links = kernels.rule_links(rows.astype(np.uint32), text.arrays, counted.chosen.arrays)
+    pairs = PhrasePairs(
         *vocabs,
-        sources,
-        targets,
-        rule_sources,
-        rule_targets[rows],
+        counted.sources,
+        counted.targets,
+        source_ids,
+        target_ids[rows],
         scores[rows],
         PHRASE_SCORES,
-        Ragged(*kernels.rule_links(forward[rows], *place)),
+        Ragged(*links),
         counts[rows],
     )
+    return pairs, rows
 
 
-def _number(
+def number_sides(
     text: AlignedText, instances: RuleInstances, target: bool, threads: int, share: ShareDone
 ) -> tuple[NDArray[np.int32], Ragged[np.int32]]:
     """Number the distinct sides: the id of each instance, and the sides."""
@@ -123,10 +192,11 @@ def _number(
     return ids, Ragged(symbols, offsets)
 
 
-def _sums(ids: NDArray[np.integer], counts: NDArray[np.uint64], size: int) -> NDArray[np.uint64]:
-    sums = np.zeros(size, np.uint64)
-    np.add.at(sums, ids, counts)
-    return sums
+def sums(ids: NDArray[np.integer], counts: NDArray[np.uint64], size: int) -> NDArray[np.uint64]:
+    """Add up the counts of each id."""
+    added = np.zeros(size, np.uint64)
+    np.add.at(added, ids, counts)
+    return added
 
 
 def _frequencies(

@@ -13,7 +13,7 @@ from dragoman.core.errors import DataError
 from dragoman.core.phrases import PHRASE_SCORES, REORDERING_SCORES
 from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
-from dragoman.core.runs import Kept, merged
+from dragoman.core.runs import Kept, OffsetsWriter, RaggedWriter, merged
 from dragoman.core.store import Arrays, ArrayWriter, load_arrays, save_arrays
 from dragoman.core.workspace import Workspace
 from dragoman.model.log_scores import log_scores
@@ -62,13 +62,13 @@ def write_table(found: PhraseParts, workspace: Workspace, folder: Path, share: S
 
 
 def _write_targets(folder: Path, targets: list[Kept], used: _Marks, workspace: Workspace) -> None:
-    phrases = _RaggedWriter(folder, "targets", "target_offsets", np.int32)
+    phrases = RaggedWriter(folder, "targets", "target_offsets", np.int32)
     for places in merged([kept.map("first") for kept in targets], workspace.room() // _TARGET):
         blocks, firsts = [], []
         for kept, (a, b) in zip(targets, places, strict=True):
             first = kept.rows("first", a, b)
             wanted = np.flatnonzero(used.has(first))
-            blocks.append(_rows(kept, "words", "offsets", a, b).take(wanted))
+            blocks.append(kept.ragged("words", "offsets", a, b).take(wanted))
             firsts.append(first[wanted])
         phrases.write(Ragged.concatenate(blocks).take(np.argsort(np.concatenate(firsts))))
     phrases.finish()
@@ -83,9 +83,9 @@ def _write_pairs(folder: Path, parts: list[Kept], used: _Marks, workspace: Works
             scores[name] = ArrayWriter(folder / f"{name}.npy", np.float32, len(REORDERING_SCORES))
     counts = ArrayWriter(folder / "counts.npy", np.float32, 3)
     target_ids = ArrayWriter(folder / "target_ids.npy", np.int32)
-    sources = _RaggedWriter(folder, "sources", "source_offsets", np.int32)
-    links = _RaggedWriter(folder, "alignments", "alignment_offsets", np.uint16)
-    first_pair = _Offsets(folder / "first_pair.npy")
+    sources = RaggedWriter(folder, "sources", "source_offsets", np.int32)
+    links = RaggedWriter(folder, "alignments", "alignment_offsets", np.uint16)
+    first_pair = OffsetsWriter(folder / "first_pair.npy")
     firsts = [part.map("source_first") for part in parts]
     total = sum(map(len, firsts))
     for places in merged(firsts, workspace.room() // _SOURCE):
@@ -122,7 +122,7 @@ class _Step:
         self.sizes = sizes[self._order]
 
     def sources(self) -> Ragged[Any]:
-        blocks = [_rows(part, "sources", "source_offsets", a, b) for part, a, b in self._places]
+        blocks = [part.ragged("sources", "source_offsets", a, b) for part, a, b in self._places]
         return Ragged.concatenate(blocks).take(self._order)
 
     def pairs(self, name: str) -> NDArray[Any]:
@@ -135,7 +135,7 @@ class _Step:
 
     def links(self) -> Ragged[Any]:
         blocks = [
-            _rows(part, "alignments", "alignment_offsets", int(bounds[0]), int(bounds[-1]))
+            part.ragged("alignments", "alignment_offsets", int(bounds[0]), int(bounds[-1]))
             for (part, _, _), bounds in zip(self._places, self._bounds, strict=True)
         ]
         return Ragged.concatenate(blocks).take(self._rows)
@@ -166,44 +166,3 @@ class _Marks:
         below = (np.uint64(1) << (numbers & 63).astype(np.uint64)) - np.uint64(1)
         inside = (self._bits.view("<u8")[word] & below).astype("<u8").view(np.uint8).reshape(-1, 8)
         return np.asarray(self._before[word] + _BITS[inside].sum(axis=1), np.int32)
-
-
-class _Offsets:
-    """Writes where rows of given lengths begin, and where the last one ends."""
-
-    def __init__(self, path: Path):
-        self._writer, self._end, self.rows = ArrayWriter(path, np.int64), 0, 0
-        self._writer.write(np.zeros(1, np.int64))
-
-    def write(self, lengths: NDArray[Any]) -> None:
-        ends = self._end + np.cumsum(lengths)
-        self._writer.write(ends)
-        self._end = int(ends[-1]) if len(ends) else self._end
-        self.rows += len(lengths)
-
-    def finish(self) -> None:
-        self._writer.finish()
-
-
-class _RaggedWriter:
-    """Writes rows of different lengths."""
-
-    def __init__(self, folder: Path, values: str, offsets: str, dtype: type[np.generic]):
-        self._values, self._offsets = ArrayWriter(folder / f"{values}.npy", dtype), _Offsets(folder / f"{offsets}.npy")
-
-    @property
-    def rows(self) -> int:
-        return self._offsets.rows
-
-    def write(self, rows: Ragged[Any]) -> None:
-        self._values.write(rows.values)
-        self._offsets.write(rows.lengths)
-
-    def finish(self) -> None:
-        self._values.finish()
-        self._offsets.finish()
-
-
-def _rows(kept: Kept, values: str, offsets: str, first: int, last: int) -> Ragged[Any]:
-    bounds: NDArray[Any] = kept.rows(offsets, first, last + 1)
-    return Ragged(kept.rows(values, int(bounds[0]), int(bounds[-1])), bounds - bounds[0])

@@ -21,11 +21,12 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.links import Links
 from dragoman.core.options import Options, option
 from dragoman.core.phrases import PhrasePairs
-from dragoman.core.progress import SILENT, PartProgress, Progress
+from dragoman.core.progress import SILENT, PartProgress, Progress, within
 from dragoman.core.ragged import Ragged
 from dragoman.core.runs import BUCKETS, Kept, Runs
 from dragoman.core.store import Arrays
 from dragoman.core.workspace import Workspace
+from dragoman.model.grammar import Grammar
 from dragoman.training import prune
 from dragoman.training.extract import PhraseInstances, extract_block
 from dragoman.training.lexical import check_links, lexical_tables
@@ -109,8 +110,12 @@ def phrase_parts(
     workspace: Workspace,
     threads: int = 1,
     progress: Progress = SILENT,
+    as_grammars: bool = False,
 ) -> PhraseParts:
-    """Do the same in the memory of a workspace; the result is in parts if it does not fit."""
+    """Do the same in the memory of a workspace; the result is in parts if it does not fit.
+
+    Parts that are to become a grammar, not a table, are grammars themselves.
+    """
     check_smoothing(options.smoothing)
     with progress.stage("counting linked words"):
         links = check_links(bitext, links)
@@ -152,9 +157,15 @@ def phrase_parts(
             watcher = PartProgress(progress, warns=part == 0)
             pairs = _scored(counted, counts, arrays, text, options, threads, watcher)
             kept_pairs += len(pairs)
-            parts.append(Kept(workspace, f"part-{part}", _final_arrays(pairs, arrays["source_first"], marginals)))
-            del arrays, counted, counts, marginals, pairs
+            final = (
+                Grammar.from_pairs(pairs).arrays()
+                if as_grammars
+                else _final_arrays(pairs, arrays["source_first"], marginals)
+            )
+            parts.append(Kept(workspace, f"part-{part}", final))
+            del arrays, counted, counts, marginals, pairs, final
             share((part + 1) / len(waiting))
+    exchange.close()
     if not kept_pairs:
         raise UsageError("pruning left no phrase pair; prune less")
     return PhraseParts(None, parts, targets, instances.rows)
@@ -171,11 +182,11 @@ def _instances(text: WeightedText, max_length: int, workspace: Workspace, thread
     runs = Runs(workspace, "instances", buckets, bytes_per_row=_INSTANCE, order="number")
     with progress.stage("extracting phrases") as share:
         for at in _blocks(text.bitext, workspace):
-            block = extract_block(text.bitext, text.links, at, max_length=max_length, threads=threads)
+            part = within(share, at.start / len(text.bitext), at.stop / len(text.bitext))
+            block = extract_block(text.bitext, text.links, at, max_length=max_length, threads=threads, share=part)
             columns: Arrays = {field.name: getattr(block, field.name) for field in fields(block)}
             columns["number"] = np.arange(runs.rows, runs.rows + len(block))
             runs.add(columns)
-            share(at.stop / len(text.bitext))
     return runs
 
 

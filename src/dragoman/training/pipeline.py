@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.files import PathLike
@@ -32,12 +34,22 @@ from dragoman.training.align.base import Aligner
 from dragoman.training.align.diagonal import Diagonal
 from dragoman.training.checkpoint import Checkpoint, stage_key
 from dragoman.training.clean import Cleaning, clean
+from dragoman.training.grammar_merge import GrammarParts, mapped_grammar, merged_grammar, write_grammar
 from dragoman.training.jumps import FAR, TOO_MANY, USUAL, share_of_long_jumps
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
 from dragoman.training.phrase_merge import mapped_table, merged_table, write_table
-from dragoman.training.phrases import PhraseModel, check_disk, phrase_pairs, phrase_parts
-from dragoman.training.rules.model import RuleModel, corpus_grammar, grammar
+from dragoman.training.phrases import PhraseModel, check_disk, phrase_parts
+from dragoman.training.rules.model import (
+    RuleModel,
+    check_disk as check_disk_for_rules,
+    reordered_nonterminals,
+    rule_parts,
+)
+from dragoman.training.rules.on_demand import corpus_grammar
 from dragoman.training.symmetrise import symmetrise
+
+#: Text is spelt in pieces of so many words.
+_WORDS_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +92,9 @@ def train(
     """
     whole, workspace = bitext, workspace or Workspace()
     # What can be wrong with files and disks comes to light before the work begins.
-    if rule_model is None:
+    if rule_model is not None:
+        check_disk_for_rules(bitext, workspace)
+    if rule_model is None or with_phrases:
         check_disk(bitext, workspace)
     finished = [LanguageModel.from_ngrams(read_arpa(path, progress=progress)) for path in arpas]
     links = None if alignment is None else read_links(alignment, bitext)
@@ -89,7 +103,7 @@ def train(
     if links is not None:
         links = links.take(cleaned.rows)
     else:
-        links = _aligned(bitext, aligner, phrase_model, checkpoint, threads, progress)
+        links = _aligned(bitext, aligner, phrase_model, workspace, checkpoint, threads, progress)
     used: dict[str, Options] = {}
     tables: dict[str, PhraseTable] = {}
     grammars: dict[str, Grammar | CorpusGrammar] = {}
@@ -97,9 +111,11 @@ def train(
         used["rule_model"] = rule_model
         settings = replace(settings, span_limit=rule_model.max_span)
         if on_demand:
-            grammars["tm"] = corpus_grammar(bitext, links, rule_model, threads=threads, progress=progress)
+            grammars["tm"] = corpus_grammar(
+                bitext, links, rule_model, workspace=workspace, threads=threads, progress=progress
+            )
         else:
-            grammars["tm"] = grammar(bitext, links, rule_model, threads=threads, progress=progress)
+            grammars["tm"] = _rule_grammar(bitext, links, rule_model, workspace, checkpoint, threads, progress)
     if rule_model is None:
         settings = with_reordering_limit(settings, links, phrase_model, progress)
         if alignment is None and aligner.name == Diagonal.name and share_of_long_jumps(links) > TOO_MANY:
@@ -109,13 +125,11 @@ def train(
         if rule_model is None:
             tables["tm"] = _phrase_table(bitext, links, phrase_model, workspace, checkpoint, threads, progress)
         else:
-            pairs = phrase_pairs(bitext, links, phrase_model, threads=threads, progress=progress)
-            with progress.stage("indexing the phrase table"):
-                grammars["phrases"] = Grammar.from_pairs(pairs)
+            grammars["phrases"] = _phrase_grammar(bitext, links, phrase_model, workspace, checkpoint, threads, progress)
     if not finished:
         with progress.stage("putting the language model's text together"):
             text = language_model_text([whole.target, *lm_texts])
-        ngrams = estimate(text, kneser_ney, threads=threads, progress=progress)
+        ngrams = estimate(text, kneser_ney, workspace=workspace, threads=threads, progress=progress)
         with progress.stage("indexing the language model"):
             finished = [LanguageModel.from_ngrams(ngrams)]
     named = {"lm" if i == 0 else f"lm{i + 1}": model for i, model in enumerate(finished)}
@@ -148,6 +162,7 @@ def _aligned(
     bitext: Bitext,
     aligner: Aligner,
     options: PhraseModel,
+    workspace: Workspace,
     checkpoint: Checkpoint | None,
     threads: int,
     progress: Progress,
@@ -158,7 +173,7 @@ def _aligned(
     if found is not None:
         progress.note("going on with the word alignment of a training that was killed")
         return ragged_array(found, "links", "offsets", np.uint32, "links")
-    directions = aligner.align(bitext, threads=threads, progress=progress)
+    directions = aligner.align(bitext, workspace=workspace, threads=threads, progress=progress)
     with progress.stage("putting both directions together"):
         links = symmetrise(directions, options.symmetrisation, threads=threads)
         if checkpoint is not None:
@@ -187,6 +202,70 @@ def _phrase_table(
         if checkpoint is None or found.whole is not None:
             return merged_table(found, workspace, share)
         return mapped_table(checkpoint.made("table", key, lambda folder: write_table(found, workspace, folder, share)))
+
+
+def _rule_grammar(
+    bitext: Bitext,
+    links: Links,
+    options: RuleModel,
+    workspace: Workspace,
+    checkpoint: Checkpoint | None,
+    threads: int,
+    progress: Progress,
+) -> Grammar:
+    def made() -> GrammarParts:
+        return rule_parts(bitext, links, options, workspace=workspace, threads=threads, progress=progress)
+
+    counts = reordered_nonterminals(bitext, links, options, threads=threads, progress=progress)
+    key = stage_key(bitext, options.to_dict(), [links.values, links.offsets])
+    return _grammar("rules", key, made, counts, workspace, checkpoint, progress)
+
+
+def _phrase_grammar(
+    bitext: Bitext,
+    links: Links,
+    options: PhraseModel,
+    workspace: Workspace,
+    checkpoint: Checkpoint | None,
+    threads: int,
+    progress: Progress,
+) -> Grammar:
+    """Phrases as a grammar, which has no scores of reordering."""
+    options = replace(options, reordering=False)
+
+    def made() -> GrammarParts:
+        found = phrase_parts(
+            bitext, links, options, workspace=workspace, threads=threads, progress=progress, as_grammars=True
+        )
+        return GrammarParts(found.whole, found.parts)
+
+    key = stage_key(bitext, options.to_dict(), [links.values, links.offsets])
+    return _grammar("phrases", key, made, None, workspace, checkpoint, progress)
+
+
+def _grammar(
+    stage: str,
+    key: str,
+    make: Callable[[], GrammarParts],
+    hole_counts: NDArray[np.float64] | None,
+    workspace: Workspace,
+    checkpoint: Checkpoint | None,
+    progress: Progress,
+) -> Grammar:
+    """Make a grammar; one that does not fit into memory may have been made by a training that was killed."""
+    made = checkpoint.found(stage, key) if checkpoint is not None else None
+    if made is not None:
+        progress.note(f"going on with the {stage} of a training that was killed")
+        return mapped_grammar(made)
+    found = make()
+    with progress.stage(f"indexing the {stage}") as share:
+        if checkpoint is None or found.whole is not None:
+            return merged_grammar(found, workspace, hole_counts, share)
+
+        def write(folder: Path) -> None:
+            write_grammar(found.parts, workspace, folder, hole_counts, share)
+
+        return mapped_grammar(checkpoint.made(stage, key, write))
 
 
 def _untuned(
@@ -218,12 +297,17 @@ def with_reordering_limit(
 
 def language_model_text(parts: Sequence[Corpus]) -> Corpus:
     """Put texts together, without empty lines and without lines that hold marks of sentence ends as words."""
-    vocab = parts[0].vocab
-    rows = []
+    vocab, rows = parts[0].vocab, []
     for part in parts:
         words, offsets = part.sentences.values, part.sentences.offsets
-        marks = np.concatenate([[0], np.cumsum((words == BOS) | (words == EOS))])[offsets]
-        fit = np.flatnonzero((part.sentences.lengths > 0) & (np.diff(marks) == 0))
-        vocab, ids, lines = vocab.extend(part.take(fit).text())
-        rows.append(Ragged(ids, lines))
-    return Corpus(vocab, Ragged.concatenate(rows))
+        fit = part.sentences.lengths > 0
+        fit[np.searchsorted(offsets, np.flatnonzero((words == BOS) | (words == EOS)), side="right") - 1] = False
+        sentences = part.sentences if fit.all() else part.sentences.take(np.flatnonzero(fit))
+        if part is parts[0]:
+            rows.append(sentences)
+            continue
+        for at in sentences.blocks(_WORDS_AT_ONCE):
+            some = sentences.part(at)
+            vocab, ids, lines = vocab.extend(part.vocab.decode(some.values, some.offsets))
+            rows.append(Ragged(ids, lines))
+    return Corpus(vocab, rows[0] if len(rows) == 1 else Ragged.concatenate(rows))

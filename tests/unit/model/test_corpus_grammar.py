@@ -10,7 +10,8 @@ from dragoman.core.ragged import Ragged
 from dragoman.model.corpus_grammar import CorpusGrammar
 from dragoman.model.grammar import Grammar
 from dragoman.model.rule_scores import TargetCounts
-from dragoman.training.rules.model import RuleModel, corpus_grammar, rules
+from dragoman.training.rules.model import RuleModel, rules
+from dragoman.training.rules.on_demand import corpus_grammar
 from oracles.phrase_table import random_bitext
 
 OPTIONS = [

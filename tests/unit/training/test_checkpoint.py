@@ -15,7 +15,10 @@ from dragoman.training.align.diagonal import Diagonal
 from dragoman.training.checkpoint import Checkpoint
 from dragoman.training.phrases import PhraseModel
 from dragoman.training.pipeline import train
+from dragoman.training.rules.model import RuleModel
 from oracles.phrase_table import random_bitext
+
+RULES = {"rule_model": RuleModel(max_span=4), "with_phrases": True}
 
 
 class Notes(Progress):
@@ -46,20 +49,23 @@ def bitext():
 
 
 @pytest.mark.parametrize(
-    ("killed_in", "memory", "kept"),
+    ("killed_in", "memory", "options", "kept"),
     [
-        ("phrase_parts", None, ["the word alignment"]),
-        ("estimate", 200_000, ["the word alignment", "the phrase table"]),
+        ("phrase_parts", None, {}, ["the word alignment"]),
+        ("estimate", 200_000, {}, ["the word alignment", "the phrase table"]),
+        ("phrase_parts", 200_000, RULES, ["the word alignment", "the rules"]),
+        ("estimate", 200_000, RULES, ["the word alignment", "the rules", "the phrases"]),
     ],
 )
-def test_training_goes_on_after_each_stage(bitext, tmp_path, monkeypatch, killed_in, memory, kept):
+def test_training_goes_on_after_each_stage(bitext, tmp_path, monkeypatch, killed_in, memory, options, kept):
     checkpoint = Checkpoint(tmp_path / "out")
-    none, expected = trained(bitext, tmp_path / "whole", memory, None)
+    none, expected = trained(bitext, tmp_path / "whole", memory, None, **options)
+    assert expected == trained(bitext, tmp_path / "in-memory", None, None, **options)[1]
     with monkeypatch.context() as broken:
         broken.setattr(pipeline, killed_in, lambda *arguments, **options: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            trained(bitext, tmp_path / "out", memory, checkpoint)
-    goes_on, found = trained(bitext, tmp_path / "out", memory, checkpoint)
+            trained(bitext, tmp_path / "out", memory, checkpoint, **options)
+    goes_on, found = trained(bitext, tmp_path / "out", memory, checkpoint, **options)
     assert none == []
     assert goes_on == [f"going on with {stage}" for stage in kept]
     assert found == expected

@@ -17,7 +17,8 @@ from dragoman.core.links import Links
 from dragoman.core.options import Options
 from dragoman.core.progress import SILENT, Progress, ShareDone
 from dragoman.core.ragged import Ragged
-from dragoman.training.align.cooccurrence import Cooccurrence
+from dragoman.core.workspace import Workspace
+from dragoman.training.align.translation_table import TranslationTable
 
 #: A link holds its two positions in 16 bits each.
 MAX_LENGTH = 65_535
@@ -42,17 +43,25 @@ class Aligner(Options, ABC):
     name: ClassVar[str]
 
     @abstractmethod
-    def align(self, bitext: Bitext, *, threads: int = 1, progress: Progress = SILENT) -> Directions:
-        """Align the words of each sentence pair; an empty sentence has no links."""
+    def align(
+        self, bitext: Bitext, *, workspace: Workspace | None = None, threads: int = 1, progress: Progress = SILENT
+    ) -> Directions:
+        """Align the words of each sentence pair; an empty sentence has no links.
+
+        A `workspace` says how much memory there is; an aligner may need more.
+        """
 
 
 @dataclass(frozen=True)
 class DirectionalAligner(Aligner):
     """An aligner whose two directions know nothing of each other."""
 
+    #: Whether it needs all pairs of words in memory.
+    in_memory: ClassVar[bool] = False
+
     @abstractmethod
     def align_direction(
-        self, cooccurrence: Cooccurrence, *, threads: int, progress: Progress, passes: Passes
+        self, table: TranslationTable, *, threads: int, progress: Progress, passes: Passes
     ) -> NDArray[np.int32]:
         """Train one direction; return the given position of each generated token, or -1 where it has none."""
 
@@ -61,7 +70,9 @@ class DirectionalAligner(Aligner):
     def corpus_passes(self) -> int:
         """How often one direction walks through the corpus."""
 
-    def align(self, bitext: Bitext, *, threads: int = 1, progress: Progress = SILENT) -> Directions:
+    def align(
+        self, bitext: Bitext, *, workspace: Workspace | None = None, threads: int = 1, progress: Progress = SILENT
+    ) -> Directions:
         """Align the words of each sentence pair; an empty sentence has no links."""
         check_lengths(bitext)
         links = []
@@ -70,10 +81,13 @@ class DirectionalAligner(Aligner):
             (bitext.target, bitext.source, "align, target to source"),
         ):
             with progress.stage(stage) as done:
-                cooccurrence = Cooccurrence.of(given, generated, threads=threads)
-                positions = self.align_direction(
-                    cooccurrence, threads=threads, progress=progress, passes=Passes(done, self.corpus_passes)
+                table = TranslationTable(
+                    given, generated, workspace=None if self.in_memory else workspace, threads=threads
                 )
+                positions = self.align_direction(
+                    table, threads=threads, progress=progress, passes=Passes(done, self.corpus_passes)
+                )
+                del table
                 links.append(_links(positions, generated, generated_is_source=generated is bitext.source))
         return Directions(*links)
 

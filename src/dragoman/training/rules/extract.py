@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
 from dragoman import kernels
 from dragoman.core.corpus import Bitext
 from dragoman.core.links import Links
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.progress import SILENT, Progress, ShareDone, within
+from dragoman.core.runs import BUCKETS, Runs
+from dragoman.core.store import Arrays
+from dragoman.core.workspace import Workspace
 from dragoman.model.rule_instances import AlignedText, RuleExtraction, RuleInstances
+from dragoman.model.rule_scores import number_sides
 from dragoman.training.lexical import check_links
+
+#: What the work on an instance takes, in bytes, and about how many instances a word of either side gives.
+INSTANCE, INSTANCES_PER_WORD = 260, 10
+
+#: Words of both sides that rules are extracted from together, if there is memory for their instances.
+_WORDS_AT_ONCE = 1 << 21
 
 
 def aligned_text(bitext: Bitext, links: Links) -> AlignedText:
@@ -32,4 +47,55 @@ def extract_rules(
     (12, 5.0)
     """
     with progress.stage("extracting rules") as share:
-        return RuleInstances(*kernels.extract_rules(text.arrays, text.links.offsets, options.limits, threads, share))
+        return extract_block(text, slice(0, len(text.source)), options, threads=threads, share=share)
+
+
+def extract_block(
+    text: AlignedText, at: slice, options: RuleExtraction, *, threads: int = 1, share: ShareDone | None = None
+) -> RuleInstances:
+    """Do the same for a range of sentence pairs."""
+    rows = slice(at.start, at.stop + 1)
+    source, source_offsets, target, target_offsets, *links = text.arrays
+    corpus = (source, source_offsets[rows], target, target_offsets[rows], *links)
+    found = kernels.extract_rules(corpus, text.links.offsets[rows], options.limits, threads, share)
+    found[0][:] += np.int32(at.start)
+    return RuleInstances(*found)
+
+
+def instance_runs(
+    bitext: Bitext,
+    text: AlignedText,
+    options: RuleExtraction,
+    workspace: Workspace,
+    *,
+    target: bool,
+    threads: int,
+    progress: Progress,
+) -> Runs:
+    """Extract all rules block by block; they are dealt out by their source or target sides."""
+    runs = Runs(
+        workspace,
+        "instances",
+        lambda rows: side_buckets(text, rows, target, threads),
+        bytes_per_row=INSTANCE,
+        order="sentence",
+    )
+    words = workspace.room() // (2 * INSTANCE * INSTANCES_PER_WORD)
+    with progress.stage("extracting rules") as share:
+        for at in bitext.blocks(max(min(words, _WORDS_AT_ONCE), 1)):
+            part = within(share, at.start / len(bitext), at.stop / len(bitext))
+            found = extract_block(text, at, options, threads=threads, share=part)
+            runs.add({"sentence": found.sentence, "begins": found.begins, "spans": found.spans, "counts": found.counts})
+    return runs
+
+
+def instances_of(rows: Arrays) -> RuleInstances:
+    """Instances that were kept as columns."""
+    columns: list[Any] = [rows[name] for name in ("sentence", "begins", "spans", "counts")]
+    return RuleInstances(*columns)
+
+
+def side_buckets(text: AlignedText, rows: Arrays, target: bool, threads: int) -> NDArray[np.integer[Any]]:
+    """Deal instances out by one of their sides, any nonterminal like any other: buckets are ranges of hashes."""
+    ids, sides = number_sides(text, instances_of(rows), target, threads, lambda share: None)
+    return (kernels.side_hashes(sides.values, sides.offsets) // np.uint64((1 << 64) // BUCKETS))[ids].astype(np.int64)

@@ -1,47 +1,58 @@
-"""How significant rules are: whether their sides meet in more sentence pairs than chance would have it."""
+"""How significant rules are: whether their sides meet in more sentence pairs than chance would have it.
+
+A sentence pair holds a side, or a rule, if it is among what was extracted from it: where words that could be a side
+stand with other links, it is not one. Which nonterminal is which does not matter to what a target side occurs in.
+"""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.phrases import PhrasePairs
 from dragoman.core.progress import SILENT, Progress
-from dragoman.model.rule_instances import AlignedText, RuleInstances
+from dragoman.model.rule_scores import CountedRules
+
+
+class SentenceCounts(NamedTuple):
+    """In how many sentence pairs each rule is, and its source side."""
+
+    rule: NDArray[np.int64]
+    source: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, counted: CountedRules, sentence: NDArray[np.int32]) -> SentenceCounts:
+        """Count; `sentence` is that of each instance."""
+        rule = counted.rule_of_instance
+        return cls(
+            sentences_with(rule, sentence), sentences_with(counted.source_ids[rule], sentence)[counted.source_ids]
+        )
+
+
+def target_sentences(counted: CountedRules, sentence: NDArray[np.int32]) -> NDArray[np.int64]:
+    """In how many sentence pairs each target side is, if the instances are all that there are."""
+    same = kernels.unpaired_sides(counted.targets.values, counted.targets.offsets)
+    return sentences_with(same[counted.target_ids[counted.rule_of_instance]], sentence, len(same))[same]
 
 
 def negative_log_p(
-    pairs: PhrasePairs,
-    instances: RuleInstances,
-    text: AlignedText,
+    counts: SentenceCounts,
+    target: NDArray[np.int64],
+    sentence_pairs: int,
     *,
     threads: int = 1,
     progress: Progress = SILENT,
 ) -> NDArray[np.float64]:
     """For each rule -log p that its sides would share as many sentence pairs by chance (one-sided Fisher exact test).
 
-    A sentence pair holds a side, or a rule, if it is among what was extracted from it: where words that could be a side
-    stand with other links, it is not one. `pairs` are all rules of the instances, or some of them.
+    `target` is in how many of the text's sentence pairs the target side of each rule is.
     """
-    with progress.stage("numbering sides") as share:
-        sources, *_ = kernels.number_rule_sides(text.arrays, instances.arrays, False, threads, share)
-        targets, symbols, offsets = kernels.number_rule_sides(text.arrays, instances.arrays, True, threads, share)
-    # Which nonterminal is which does not matter to what a target side occurs in.
-    same = kernels.unpaired_sides(symbols, offsets)
-    rules, rule_of_instance = np.unique(_keys(sources, targets), return_inverse=True)
-    wanted = np.searchsorted(rules, _keys(pairs.source_ids, pairs.target_ids))
-    joint = _sentences(rule_of_instance, instances.sentence)[wanted]
-    source = _sentences(sources, instances.sentence)[pairs.source_ids]
-    target = _sentences(same[targets], instances.sentence)[same[pairs.target_ids]]
     with progress.stage("testing significance") as share:
-        return kernels.fisher_exact(joint, source, target, len(text.source), threads, share)
+        return kernels.fisher_exact(counts.rule, counts.source, target, sentence_pairs, threads, share)
 
 
-def _keys(high: NDArray[np.integer], low: NDArray[np.integer]) -> NDArray[np.int64]:
-    return high.astype(np.int64) << 32 | low
-
-
-def _sentences(ids: NDArray[np.integer], sentence: NDArray[np.int32]) -> NDArray[np.int64]:
+def sentences_with(ids: NDArray[np.integer], sentence: NDArray[np.int32], size: int = 0) -> NDArray[np.int64]:
     """In how many sentences each id is."""
-    return np.bincount(np.unique(_keys(ids, sentence)) >> 32)
+    return np.bincount(np.unique(ids.astype(np.int64) << 32 | sentence) >> 32, minlength=size)

@@ -43,7 +43,7 @@ def test_em_is_that_of_the_textbook(model, alpha, seed):
         close(counts, pairs.to_array(expected))
         close([log_likelihood, feature], [expected_likelihood, expected_feature])
         close(linked, expected_linked)
-        ours = kernels.translation_probabilities(table.pair_given, counts, table.null_word, alpha, 1)
+        ours = table.translation_probabilities(counts, alpha, threads=1)
         theirs = oracle.translation_probabilities(expected, alpha)
         close(ours, pairs.to_array(theirs))
 

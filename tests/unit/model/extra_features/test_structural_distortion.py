@@ -22,7 +22,8 @@ from dragoman.sampling.schedule import Sampling
 from dragoman.search.limits import SearchLimits
 from dragoman.search.translator import Translator
 from dragoman.training.rules.extract import aligned_text
-from dragoman.training.rules.model import RuleModel, corpus_grammar, grammar
+from dragoman.training.rules.model import RuleModel, grammar
+from dragoman.training.rules.on_demand import corpus_grammar
 from oracles import chart_space, linked_rules, phrase_space
 from oracles.phrase_table import random_bitext
 from oracles.rule_table import is_reordered

@@ -10,11 +10,12 @@ from dragoman.core.links import links_of
 from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
 from dragoman.model.grammar import Grammar
 from dragoman.model.rule_instances import ONE, RuleExtraction
+from dragoman.model.rule_scores import count_instances
 from dragoman.training.lexical import lexical_tables
 from dragoman.training.rules.extract import aligned_text, extract_rules
 from dragoman.training.rules.model import RuleModel, rules
 from dragoman.training.rules.score import score_rules
-from dragoman.training.rules.significance import negative_log_p
+from dragoman.training.rules.significance import SentenceCounts, negative_log_p, target_sentences
 from oracles.fisher import negative_log_p as exact_negative_log_p
 from oracles.phrase_table import random_bitext
 from oracles.rule_table import rule_table, rules_of, unpaired
@@ -149,9 +150,14 @@ def test_pruning() -> None:
 def test_significance_is_that_of_what_was_extracted() -> None:
     options = RuleModel(min_hole_source=1, max_span=4)
     bitext, links, lists = random_bitext(np.random.default_rng(9), 60, words=3, longest=5)
-    pairs = rules(bitext, links, options)
-    text = aligned_text(bitext, links)
-    found = negative_log_p(pairs, extract_rules(text, options), text)
+    pairs, text = rules(bitext, links, options), aligned_text(bitext, links)
+    instances = extract_rules(text, options)
+    weights = np.ones(bitext.source.words), np.ones(bitext.target.words)
+    counted = count_instances(instances, text, weights)
+    target = target_sentences(counted, instances.sentence)[counted.target_ids]
+    ps = negative_log_p(SentenceCounts.of(counted, instances.sentence), target, len(bitext))
+    of_rule = dict(zip(zip(counted.source_ids.tolist(), counted.target_ids.tolist(), strict=True), ps, strict=True))
+    found = np.array([of_rule[rule] for rule in zip(pairs.source_ids.tolist(), pairs.target_ids.tolist(), strict=True)])
     held = [{rule[:2] for rule in rules_of(*sentence, options)} for sentence in zip(*lists, strict=True)]
     for row in range(0, len(pairs), 7):
         source, target = spelt(pairs, row)
