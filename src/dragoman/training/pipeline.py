@@ -19,6 +19,7 @@ from dragoman.core.sound import ragged_array
 from dragoman.core.store import Arrays, save_arrays
 from dragoman.core.vocab import BOS, EOS
 from dragoman.core.weights import Weights
+from dragoman.core.work.workers import Workers
 from dragoman.core.workspace import Workspace
 from dragoman.formats.arpa import read_arpa
 from dragoman.formats.pharaoh import read_links
@@ -78,6 +79,7 @@ def train(
     casing: Casing | None = None,
     workspace: Workspace | None = None,
     checkpoint: Checkpoint | None = None,
+    workers: Workers | None = None,
     threads: int = 1,
     progress: Progress = SILENT,
 ) -> Trained:
@@ -89,6 +91,7 @@ def train(
     or stand beside its phrases, which become a second grammar (`with_phrases`); `on_demand` keeps the aligned text in
     the model, and no rules. A `workspace` with limited memory has what does not fit on disk, parts of the model too: it
     must stay open until the model is saved. With a `checkpoint`, a training that was killed goes on with what it made.
+    `workers` that are elsewhere align, extract, count and score phrases; all else is done here.
     """
     whole, workspace = bitext, workspace or Workspace()
     # What can be wrong with files and disks comes to light before the work begins.
@@ -103,7 +106,7 @@ def train(
     if links is not None:
         links = links.take(cleaned.rows)
     else:
-        links = _aligned(bitext, aligner, phrase_model, workspace, checkpoint, threads, progress)
+        links = _aligned(bitext, aligner, phrase_model, workspace, checkpoint, workers, threads, progress)
     used: dict[str, Options] = {}
     tables: dict[str, PhraseTable] = {}
     grammars: dict[str, Grammar | CorpusGrammar] = {}
@@ -123,9 +126,11 @@ def train(
     if rule_model is None or with_phrases:
         used["phrase_model"] = phrase_model
         if rule_model is None:
-            tables["tm"] = _phrase_table(bitext, links, phrase_model, workspace, checkpoint, threads, progress)
+            tables["tm"] = _phrase_table(bitext, links, phrase_model, workspace, checkpoint, workers, threads, progress)
         else:
-            grammars["phrases"] = _phrase_grammar(bitext, links, phrase_model, workspace, checkpoint, threads, progress)
+            grammars["phrases"] = _phrase_grammar(
+                bitext, links, phrase_model, workspace, checkpoint, workers, threads, progress
+            )
     if not finished:
         with progress.stage("putting the language model's text together"):
             text = language_model_text([whole.target, *lm_texts])
@@ -164,6 +169,7 @@ def _aligned(
     options: PhraseModel,
     workspace: Workspace,
     checkpoint: Checkpoint | None,
+    workers: Workers | None,
     threads: int,
     progress: Progress,
 ) -> Links:
@@ -173,7 +179,7 @@ def _aligned(
     if found is not None:
         progress.note("going on with the word alignment of a training that was killed")
         return ragged_array(found, "links", "offsets", np.uint32, "links")
-    directions = aligner.align(bitext, workspace=workspace, threads=threads, progress=progress)
+    directions = aligner.align(bitext, workspace=workspace, workers=workers, threads=threads, progress=progress)
     with progress.stage("putting both directions together"):
         links = symmetrise(directions, options.symmetrisation, threads=threads)
         if checkpoint is not None:
@@ -188,6 +194,7 @@ def _phrase_table(
     options: PhraseModel,
     workspace: Workspace,
     checkpoint: Checkpoint | None,
+    workers: Workers | None,
     threads: int,
     progress: Progress,
 ) -> PhraseTable:
@@ -197,7 +204,9 @@ def _phrase_table(
     if made is not None:
         progress.note("going on with the phrase table of a training that was killed")
         return mapped_table(made)
-    found = phrase_parts(bitext, links, options, workspace=workspace, threads=threads, progress=progress)
+    found = phrase_parts(
+        bitext, links, options, workspace=workspace, workers=workers, threads=threads, progress=progress
+    )
     with progress.stage("indexing the phrase table") as share:
         if checkpoint is None or found.whole is not None:
             return merged_table(found, workspace, share)
@@ -227,6 +236,7 @@ def _phrase_grammar(
     options: PhraseModel,
     workspace: Workspace,
     checkpoint: Checkpoint | None,
+    workers: Workers | None,
     threads: int,
     progress: Progress,
 ) -> Grammar:
@@ -235,7 +245,14 @@ def _phrase_grammar(
 
     def made() -> GrammarParts:
         found = phrase_parts(
-            bitext, links, options, workspace=workspace, threads=threads, progress=progress, as_grammars=True
+            bitext,
+            links,
+            options,
+            workspace=workspace,
+            workers=workers,
+            threads=threads,
+            progress=progress,
+            as_grammars=True,
         )
         return GrammarParts(found.whole, found.parts)
 

@@ -69,10 +69,10 @@ std::size_t longest_given(const Cooccurrence& table) {
 
 // E-step. `linked` is, if it is wanted, for each token of the corpus the posterior of its having a link at all. With
 // `as_fast_align` the feature's generated position is one too low (see diagonal_expectation). A table may have some of the
-// generated words only: sums over words then go on from those of the words before.
+// generated words only, so the feature is not summed over words: that is done in their order, whatever the tables.
 auto expected_counts(CooccurrenceArrays arrays, In1<double> probabilities, double null_probability,
                      std::optional<double> tension, int threads, Progress progress, bool as_fast_align,
-                     double likelihood_before, double feature_before, bool wants_linked) {
+                     bool wants_linked) {
     const Cooccurrence table(arrays);
     const std::size_t longest = longest_given(table);
     const Prior prior(longest, null_probability, tension);
@@ -117,12 +117,9 @@ auto expected_counts(CooccurrenceArrays arrays, In1<double> probabilities, doubl
             table.each_pair(word, [&](std::int64_t pair, std::int32_t given) { counts[pair] = entries[given].count; });
         }
     });
-    double total_likelihood = likelihood_before, total_feature = feature_before;
-    for (std::size_t word = 0; word < table.words(); ++word) {
-        total_likelihood += log_likelihood[word];
-        total_feature += feature[word];
-    }
-    return together(give(std::move(counts)), total_likelihood, total_feature, give(std::move(linked)));
+    double total_likelihood = 0.0;
+    for (const double of_word : log_likelihood) total_likelihood += of_word;
+    return together(give(std::move(counts)), total_likelihood, give(std::move(feature)), give(std::move(linked)));
 }
 
 // For each generated token the position of its likeliest given word, or -1 for NULL, which wins ties; among given words
@@ -297,10 +294,9 @@ auto diagonal_expectation(In1<std::int64_t> generated_lengths, In1<std::int64_t>
 void bind_alignment(nb::module_& m) {
     m.def("expected_counts", &expected_counts, nb::arg("cooccurrence"), nb::arg("probabilities"),
           nb::arg("null_probability"), nb::arg("tension").none(), nb::arg("threads"), nb::arg("progress").none(),
-          nb::arg("as_fast_align") = false, nb::arg("likelihood_before") = 0.0, nb::arg("feature_before") = 0.0,
-          nb::arg("wants_linked") = true,
-          "E-step of Model 1 (no tension) or the diagonal model: counts of pairs, log likelihood, sum of the feature, "
-          "and the share of each token that has a link.");
+          nb::arg("as_fast_align") = false, nb::arg("wants_linked") = true,
+          "E-step of Model 1 (no tension) or the diagonal model: counts of pairs, log likelihood, sum of the feature for "
+          "each word, and the share of each token that has a link.");
     m.def("linked_expectation", &linked_expectation, nb::arg("generated_lengths"), nb::arg("given_lengths"),
           nb::arg("masses"), nb::arg("tension"), nb::arg("threads"),
           "Sum over generated positions of the feature's expectation under the diagonal prior, times their masses.");
