@@ -6,7 +6,6 @@ import signal
 import time
 from pathlib import Path
 
-import dask
 import numpy as np
 import pytest
 
@@ -17,11 +16,7 @@ from dragoman.decision import spread_gains
 
 @pytest.fixture(scope="module")
 def cluster():
-    # Workers that are forks begin again sooner when they were killed.
-    with (
-        dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),
-        ClusterWorkers.local(2) as workers,
-    ):
+    with ClusterWorkers.local(2) as workers:
         yield workers._cluster
 
 
@@ -163,6 +158,25 @@ def test_minimum_bayes_risk_is_that_of_threads(dragoman, address, tmp_path, monk
     assert content(tmp_path) == expected
     if "--evidence" not in options:
         assert mbr("candidates.jsonl", metric="chrf", cluster=address) == first.out.splitlines()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--prune-significance", "a+e", "--smoothing", "kneser-ney"],
+        ["--aligner-option", "gradient=exact", "--memory", "60M"],
+        ["--aligner", "hmm", "--aligner-option", "iterations=1", "--hierarchical", "--with-phrases"],
+    ],
+    ids=["phrases", "memory", "hmm"],
+)
+def test_models_are_those_of_threads(dragoman, toy, address, tmp_path, monkeypatch, options):
+    monkeypatch.chdir(tmp_path)
+    toy.write(tmp_path, train=slice(300))
+    command = ["train", "--source", "train.s", "--target", "train.t", "--tokenised", *options]
+    first = dragoman(*command, "--threads", 2, "--out", "one")
+    second = dragoman(*command, "--cluster", address, "--out", "two")
+    assert (first.code, second.code) == (0, 0), second.err
+    assert content(tmp_path / "one") == content(tmp_path / "two")
 
 
 def without_times(folder):

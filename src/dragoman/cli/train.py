@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.model import print_model
+from dragoman.cli.shell.cluster import Cluster, ClusterWait, opened_workers
 from dragoman.cli.shell.flags import Flags, Force, Threads, command, refuse_existing
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
@@ -41,6 +42,7 @@ def register(app: typer.Typer) -> None:
             "dragoman train --source train.fr --target train.en --hierarchical --rule-max-span 12 --out model",
             "dragoman train --source words.old --target words.new --units characters --boundaries --out model",
             "dragoman train --source train.fr.zst --target train.en.zst --memory 4G --temporary /scratch --out model",
+            "dragoman train --source s --target t --aligner hmm --cluster tcp://10.0.0.1:8786 --out model",
             "dragoman train --source s --target t --alignment links --arpa lm.arpa.gz --prune-significance a+e --out m",
         ],
     )
@@ -84,6 +86,8 @@ def register(app: typer.Typer) -> None:
         ] = None,
         threads: Threads = None,
         force: Force = False,
+        cluster: Cluster = None,
+        cluster_wait: ClusterWait = 10.0,
     ) -> None:
         """Train a phrase-based or hierarchical model from parallel text.
 
@@ -95,13 +99,18 @@ def register(app: typer.Typer) -> None:
         if (with_phrases or on_demand) and not hierarchical:
             raise UsageError("--with-phrases and --on-demand are for hierarchical models; expected --hierarchical too")
         refuse_existing(out, force)
-        workers = threads or available_cores()
+        cores = threads or available_cores()
         progress = live_progress()
         chosen = options_from(ALIGNERS.get(aligner), aligner_option or [])
         limit = free_memory() // 2 if memory is None else memory_size(memory)
-        with Workspace(limit, temporary) as workspace, Checkpoint(out) as checkpoint:
+        with (
+            opened_workers(cluster, threads, cluster_wait) as workers,
+            Workspace(limit, temporary) as workspace,
+            Checkpoint(out) as checkpoint,
+        ):
+            workers.require([])
             progress.note(f"memory: {shown_size(limit)}")
-            text = prepare(source, target, preparation, threads=workers, progress=progress)
+            text = prepare(source, target, preparation, threads=cores, progress=progress)
             model = train_model(
                 text.bitext,
                 cleaning=cleaning,
@@ -112,13 +121,14 @@ def register(app: typer.Typer) -> None:
                 on_demand=on_demand,
                 kneser_ney=kneser_ney,
                 alignment=alignment,
-                lm_texts=[_read_text(path, text.settings, workers, progress) for path in lm_text or []],
+                lm_texts=[_read_text(path, text.settings, cores, progress) for path in lm_text or []],
                 arpas=arpa or [],
                 settings=text.settings,
                 casing=text.casing,
                 workspace=workspace,
                 checkpoint=checkpoint,
-                threads=workers,
+                workers=workers,
+                threads=cores,
                 progress=progress,
             ).model
             with progress.stage(f"writing {out}"):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, read_chunks
-from dragoman.core.ragged import Ragged
+from dragoman.core.ragged import Ragged, blocks_of
 from dragoman.core.vocab import Vocab, common_vocab
 
 
@@ -142,9 +142,4 @@ class Bitext:
 
     def blocks(self, words: int) -> Iterator[slice]:
         """Cut the text into ranges of sentence pairs that have about so many words on both sides together."""
-        before = self.source.sentences.offsets + self.target.sentences.offsets
-        first = 0
-        while first < len(self):
-            last = max(int(np.searchsorted(before, before[first] + words, side="right")) - 1, first + 1)
-            yield slice(first, last)
-            first = last
+        return blocks_of(self.source.sentences.offsets + self.target.sentences.offsets, words)

@@ -58,6 +58,26 @@ class PartProgress(Progress):
             self._whole.warn(text)
 
 
+class Remembered(Progress):
+    """Remembers what is said, for whoever asked a worker for the work."""
+
+    def __init__(self) -> None:
+        self._said: list[tuple[str, str]] = []
+
+    def note(self, text: str) -> None:
+        """Remember something worth knowing."""
+        self._said.append(("note", text))
+
+    def warn(self, text: str) -> None:
+        """Remember that something was skipped, repaired or odd."""
+        self._said.append(("warn", text))
+
+    def tell(self, progress: Progress) -> None:
+        """Say it all."""
+        for kind, text in self._said:
+            progress.note(text) if kind == "note" else progress.warn(text)
+
+
 def available_cores() -> int:
     """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)

@@ -72,6 +72,14 @@ class Ragged(Generic[T]):
         offsets = self.offsets[at.start : at.stop + 1]
         return Ragged(self.values[offsets[0] : offsets[-1]], offsets - offsets[0])
 
+    def blocks(self, size: int) -> Iterator[slice]:
+        """Cut into ranges of rows that have about so many values together.
+
+        >>> [(at.start, at.stop) for at in Ragged.of([[1, 2], [], [3], [4, 5, 6]], np.int32).blocks(3)]
+        [(0, 3), (3, 4)]
+        """
+        return blocks_of(self.offsets, size)
+
     @classmethod
     def concatenate(cls, parts: Sequence[Ragged[T]]) -> Ragged[T]:
         """Put the rows of several one after the other."""
@@ -79,3 +87,12 @@ class Ragged(Generic[T]):
         offsets = np.zeros(len(lengths) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
         return cls(np.concatenate([part.values for part in parts]), offsets)
+
+
+def blocks_of(offsets: NDArray[np.int64], size: int) -> Iterator[slice]:
+    """Cut rows, which begin at these offsets, into ranges that take about `size` together, and a row at least."""
+    first = 0
+    while first < len(offsets) - 1:
+        last = max(int(np.searchsorted(offsets, offsets[first] + size, side="right")) - 1, first + 1)
+        yield slice(first, last)
+        first = last

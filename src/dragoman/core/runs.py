@@ -92,17 +92,21 @@ class Runs:
                     self._writers[name] = ArrayWriter(self._file(name), values.dtype.type, *values.shape[1:])
                 self._writers[name].write(values[order])
 
-    def partitions(self) -> Iterator[Arrays]:
-        """Yield all rows, as many buckets together as fit; to be used once, after the last row has been added."""
-        if not self.written and self._fits(self.rows):
+    def partitions(self, parts: int = 1) -> Iterator[Arrays]:
+        """Yield all rows, as many buckets together as fit; to be used once, after the last row has been added.
+
+        If there are to be several `parts`, they are that many or more, all of which fit into memory together.
+        """
+        if parts == 1 and not self.written and self._fits(self.rows):
             yield self._take_held() or {}
             return
+        most = -(-self.rows // parts) if parts > 1 else self.rows
         self.write()
         self._finish()
         counts = sum(np.diff(bounds) for bounds in self._bounds)
         first, together = 0, 0
         for bucket, rows in enumerate(np.asarray(counts).tolist()):
-            if together and not self._fits(together + rows):
+            if together and (together + rows > most or not self._fits(parts * (together + rows))):
                 yield self.read(first, bucket)
                 first, together = bucket, 0
             together += rows

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dragoman.core.errors import DataError
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.progress import SILENT, Progress, Remembered
 from dragoman.core.vocab import Vocab
 from dragoman.core.weights import Weights
 from dragoman.core.work.sent import place_of
@@ -78,9 +78,8 @@ class Spread:
         assert self.folder is not None
         vocab = self.translator.model.target_vocab
         for packed in self.workers.map(_Task(Recipe.of(self.translator, self.folder), work), portions, window=window):
-            made, warnings = _Unpickler(packed, vocab).load()
-            for text in warnings:
-                self.progress.warn(text)
+            made, told = _Unpickler(packed, vocab).load()
+            told.tell(self.progress)
             yield made
 
 
@@ -130,22 +129,11 @@ class _Task:
     work: Work[Any]
 
     def __call__(self, portion: Portion) -> bytes:
-        translator, told = self.recipe.translator(), _Told()
+        translator, told = self.recipe.translator(), Remembered()
         made = self.work(translator, portion, told)
         stream = io.BytesIO()
-        _Pickler(stream, translator.model.target_vocab).dump((made, told.warnings))
+        _Pickler(stream, translator.model.target_vocab).dump((made, told))
         return stream.getvalue()
-
-
-class _Told(Progress):
-    """Remembers warnings, for whoever asked for the work."""
-
-    def __init__(self) -> None:
-        self.warnings: list[str] = []
-
-    def warn(self, text: str) -> None:
-        """Remember one."""
-        self.warnings.append(text)
 
 
 class _Pickler(pickle.Pickler):

@@ -74,6 +74,7 @@ def _has_reserved(corpus: Corpus) -> NDArray[np.bool_]:
     reserved = np.zeros(len(corpus.vocab), bool)
     # A reserved word that is not in the vocabulary has the id of <unk>, which is reserved itself.
     reserved[[UNK, *(corpus.vocab.id(word) for word in RESERVED)]] = True
-    count = np.zeros(corpus.words + 1, np.int64)
-    np.cumsum(reserved[corpus.sentences.values], out=count[1:])
-    return np.diff(count[corpus.sentences.offsets]) > 0
+    places = np.flatnonzero(reserved[corpus.sentences.values])
+    rows = np.zeros(len(corpus), bool)
+    rows[np.searchsorted(corpus.sentences.offsets, places, side="right") - 1] = True
+    return rows

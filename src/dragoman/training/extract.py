@@ -12,6 +12,7 @@ from dragoman.core.corpus import Bitext
 from dragoman.core.errors import UsageError
 from dragoman.core.links import Links
 from dragoman.core.progress import SILENT, Progress, ShareDone
+from dragoman.core.ragged import Ragged
 from dragoman.training.lexical import check_links
 
 Spans = tuple[NDArray[np.int32], NDArray[np.uint16], NDArray[np.uint8]]
@@ -78,14 +79,23 @@ def extract_block(
     if not 1 <= max_length <= 255:
         raise UsageError(f"the longest phrase is {max_length}; expected between 1 and 255 words")
     rows = slice(at.start, at.stop + 1)
-    found = kernels.extract_phrases(
-        bitext.source.sentences.offsets[rows],
-        bitext.target.sentences.offsets[rows],
-        links.values,
-        links.offsets[rows],
-        max_length,
-        threads,
-        share,
+    spans = bitext.source.sentences.offsets[rows], bitext.target.sentences.offsets[rows]
+    some = Ragged(links.values, links.offsets[rows])
+    found = extract_spans(*spans, some, max_length=max_length, threads=threads, share=share)
+    found.sentence[:] += np.int32(at.start)
+    return found
+
+
+def extract_spans(
+    source: NDArray[np.int64],
+    target: NDArray[np.int64],
+    links: Links,
+    *,
+    max_length: int,
+    threads: int = 1,
+    share: ShareDone | None = None,
+) -> PhraseInstances:
+    """Do the same given where sentences begin on both sides: what words they have does not matter."""
+    return PhraseInstances(
+        *kernels.extract_phrases(source, target, links.values, links.offsets, max_length, threads, share)
     )
-    found[0][:] += np.int32(at.start)
-    return PhraseInstances(*found)

@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError
+from dragoman.core.key_lists import KeyLists
 from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
 from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
-from dragoman.core.runs import Kept, OffsetsWriter, RaggedWriter, merged
-from dragoman.core.store import ArrayReader, Arrays, ArrayWriter, load_array, load_arrays, save_arrays
+from dragoman.core.runs import Kept, OffsetsWriter, RaggedWriter
+from dragoman.core.store import Arrays, ArrayWriter, load_arrays, save_arrays
 from dragoman.core.workspace import Workspace
 from dragoman.model.grammar import NONTERMINAL, ROOT, Grammar
 
@@ -67,31 +68,33 @@ def write_grammar(
     share: ShareDone = lambda share: None,
 ) -> None:
     """Merge grammars into the files of one, and remove them."""
-    tries = [_Trie(part, workspace, number) for number, part in enumerate(parts)]
+    tries = [_Trie(part) for part in parts]
     nodes, rules = _Nodes(folder), _Rules(folder)
-    done, total = 0, sum(trie.size for trie in tries)
-    while sum(trie.descend() for trie in tries):
-        for places in merged([trie.keys for trie in tries], workspace.room() // _NODE):
-            here = [(trie, *place) for trie, place in zip(tries, places, strict=True) if place[1] > place[0]]
-            keys = [trie.keys_of(first, last) for trie, first, last in here]
-            found, number = np.unique(np.concatenate(keys), return_inverse=True)
-            ids = np.split(nodes.add(found)[number], np.cumsum([len(some) for some in keys])[:-1])
-            for (trie, _, _), some in zip(here, ids, strict=True):
-                trie.name(some)
-            bounds = [trie.rule_bounds(first, last) for trie, first, last in here]
+    done, total, level = 0, sum(trie.size for trie in tries), 0
+    numbers = [np.zeros(1, np.int64)] * len(tries)  # of the nodes of the level above: those of the roots
+    while any(trie.inner for trie in tries):
+        lists = KeyLists(
+            workspace, f"level-{level}", (trie.descend(above) for trie, above in zip(tries, numbers, strict=True))
+        )
+        for step in lists.merge(workspace.room() // _NODE, nodes.number):
+            nodes.add(step.found)
+            bounds = [tries[i].rule_bounds(first, last) for i, first, last in step.places]
             sizes = np.concatenate([np.diff(bound) for bound in bounds])
-            nodes.add_rules(np.bincount(number, sizes).astype(np.int64))
-            spans = [(trie.part, *bound[[0, -1]].tolist()) for (trie, _, _), bound in zip(here, bounds, strict=True)]
-            rules.add(spans, _rows_of(sizes, np.argsort(number, kind="stable")))
-            done += len(number)
+            nodes.add_rules(np.bincount(step.rows, sizes).astype(np.int64))
+            spans = [(parts[i], *bound[[0, -1]].tolist()) for (i, _, _), bound in zip(step.places, bounds, strict=True)]
+            rules.add(spans, _rows_of(sizes, np.argsort(step.rows, kind="stable")))
+            done += len(step.rows)
             share(done / total)
         nodes.end_level()
+        numbers = [lists.numbers(i) for i in range(len(tries))]
+        lists.discard()
+        level += 1
     nodes.finish()
     rules.finish()
     if hole_counts is not None:
         save_arrays(folder, {"hole_counts": hole_counts})
-    for trie in tries:
-        trie.discard()
+    for part in parts:
+        part.discard()
 
 
 def _rows_of(sizes: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -103,52 +106,28 @@ def _rows_of(sizes: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.i
 class _Trie:
     """The trie of one part, level by level; a node is known by its key: the number of its parent, and its symbol."""
 
-    def __init__(self, part: Kept, workspace: Workspace, number: int):
-        self.part = part
-        self._folder = workspace.folder / f"level-{number}"
-        self._first, self._last = 0, 1  # the nodes of the level that has been numbered
+    def __init__(self, part: Kept):
+        self._part = part
+        self._first, self._last = 0, 1  # the nodes of the level
         self._next = int(part.rows("first_child", 1, 2)[0])
-        self._ids: ArrayWriter | None = None
-        #: Of the level, mapped; they rise.
-        self.keys: NDArray[np.int64] = np.empty(0, np.int64)
         self.size = len(part.map("symbols")) - 1
 
-    def descend(self) -> bool:
-        """Go to the next level, if there is one; returns whether there is."""
-        sizes = np.diff(self.part.rows("first_child", self._first, self._last + 1))
-        parents = self._numbers()
-        self._first, self._last = self._last, self._next
-        self._next = int(self.part.rows("first_child", self._last, self._last + 1)[0])
-        symbols = self.part.rows("symbols", self._first, self._last).astype(np.int64)
-        keys = np.repeat(parents, sizes) << 32 | (symbols - NONTERMINAL)
-        save_arrays(self._folder, {"keys": keys})
-        self.keys = np.asarray(load_array(self._folder / "keys.npy"), np.int64)
-        self._reader = ArrayReader(self._folder / "keys.npy")
-        self._ids = ArrayWriter(self._folder / "ids.npy", np.int64)
-        return self._last > self._first
+    @property
+    def inner(self) -> bool:
+        """Whether there is a level below."""
+        return self._next > self._last
 
-    def keys_of(self, first: int, last: int) -> NDArray[np.int64]:
-        """Some of them, in memory."""
-        return self._reader.rows(first, last)
+    def descend(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Go to the level below, given the numbers of the nodes of this one in the whole; returns its keys."""
+        sizes = np.diff(self._part.rows("first_child", self._first, self._last + 1))
+        self._first, self._last = self._last, self._next
+        self._next = int(self._part.rows("first_child", self._last, self._last + 1)[0])
+        symbols = self._part.rows("symbols", self._first, self._last).astype(np.int64)
+        return np.asarray(np.repeat(numbers, sizes) << 32 | (symbols - NONTERMINAL))
 
     def rule_bounds(self, first: int, last: int) -> NDArray[np.int64]:
-        """Where the rules of some nodes begin, and where the last ones end."""
-        return self.part.rows("first_rule", self._first + first, self._first + last + 1)
-
-    def name(self, ids: NDArray[np.int64]) -> None:
-        """Number the next nodes of the level as they are numbered in the whole."""
-        assert self._ids is not None
-        self._ids.write(ids)
-
-    def discard(self) -> None:
-        """Remove the part."""
-        self.part.discard()
-
-    def _numbers(self) -> NDArray[np.int64]:
-        if self._ids is None:
-            return np.zeros(1, np.int64)  # of the root
-        self._ids.finish()
-        return ArrayReader(self._folder / "ids.npy").rows()
+        """Where the rules of some nodes of the level begin, and where the last ones end."""
+        return self._part.rows("first_rule", self._first + first, self._first + last + 1)
 
 
 class _Nodes:
@@ -160,10 +139,11 @@ class _Nodes:
         self._rules = OffsetsWriter(folder / "first_rule.npy")
         self._symbols.write(np.array([ROOT], np.int32))
         self._rules.write(np.zeros(1, np.int64))
-        self._parents, self._number, self._pending = 1, 1, 0
+        self._parents, self._pending = 1, 0
+        self.number = 1  #: of the next node
 
-    def add(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Write nodes with rising keys; returns their numbers."""
+    def add(self, keys: NDArray[np.int64]) -> None:
+        """Write nodes with rising keys."""
         self._symbols.write(((keys & 0xFFFFFFFF) + NONTERMINAL).astype(np.int32))
         parents = keys >> 32
         # The last parent may have more children to come.
@@ -172,9 +152,7 @@ class _Nodes:
         counts[0] += self._pending
         self._pending = int(counts[-1])
         self._children.write(counts[:-1])
-        numbers = np.arange(self._number, self._number + len(keys))
-        self._number += len(keys)
-        return numbers
+        self.number += len(keys)
 
     def add_rules(self, sizes: NDArray[np.int64]) -> None:
         """Write how many rules these nodes have."""
@@ -186,9 +164,9 @@ class _Nodes:
         if len(left):
             left[0] = self._pending
         self._children.write(left)
-        self._pending, self._parents = 0, self._number
-        if self._number > _MOST:
-            raise DataError(f"{self._number:,} nodes of source sides", expected="fewer than 2**31: use shorter rules")
+        self._pending, self._parents = 0, self.number
+        if self.number > _MOST:
+            raise DataError(f"{self.number:,} nodes of source sides", expected="fewer than 2**31: use shorter rules")
 
     def finish(self) -> None:
         """Write how many there are; the nodes of the last level have no children."""

@@ -12,6 +12,9 @@ from dragoman.core.ragged import Ragged
 #: one from which on that is better. It is 1 to 3 % for French and German into English, 7 to 11 % for Japanese.
 USUAL, FAR, TOO_MANY = 6, 12, 0.05
 
+#: Sorting links takes more memory than the links.
+_LINKS_AT_ONCE = 1 << 22
+
 
 def jump_lengths(links: Links) -> NDArray[np.int64]:
     """How far the source position jumps between neighbouring target words, of those with links; 0 is no jump.
@@ -43,5 +46,8 @@ def swapped(links: Links) -> Links:
 
 def share_of_long_jumps(links: Links, limit: int = USUAL) -> float:
     """The share of jumps that are longer than a limit."""
-    lengths = jump_lengths(links)
-    return float((lengths > limit).mean()) if len(lengths) else 0.0
+    jumps = long = 0
+    for at in links.blocks(_LINKS_AT_ONCE):
+        lengths = jump_lengths(links.part(at))
+        jumps, long = jumps + len(lengths), long + int(np.count_nonzero(lengths > limit))
+    return long / jumps if jumps else 0.0

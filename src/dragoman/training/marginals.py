@@ -40,24 +40,10 @@ class TargetExchange:
         self._exchange = Exchange(workspace, self._buckets, bytes_per_row=_QUESTION)
         self.pairs: list[int] = []
 
-    def ask(self, counted: CountedPairs, instances: Arrays) -> NDArray[np.int64]:
-        """Ask for the target phrases of a partition; returns the numbers of the first instances of its sources."""
-        pair_of_instance, number = counted.pair_of_instance, instances["number"]
-        sources = _first_of(counted.source_ids[pair_of_instance], len(counted.sources))
-        some = _first_of(counted.target_ids[pair_of_instance], len(counted.targets))
-        self._exchange.ask(
-            np.arange(len(some)),
-            {
-                "sentence": instances["sentence"][some],
-                "begin": instances["target_begin"][some],
-                "length": instances["target_length"][some],
-                "total": np.bincount(counted.target_ids, counted.joint, len(some)).astype(np.int64),
-                "distinct": np.bincount(counted.target_ids, minlength=len(some)),
-                "first": number[some],
-            },
-        )
-        self.pairs.append(len(counted))
-        return np.asarray(number[sources], np.int64)
+    def ask(self, questions: Arrays, pairs: int) -> None:
+        """Ask for the target phrases of a partition, which has so many pairs; see `questions_of`."""
+        self._exchange.ask(np.arange(len(questions["first"])), questions)
+        self.pairs.append(pairs)
 
     def answer(self, progress: Progress) -> list[Kept]:
         """Put together what was said of each phrase; returns the distinct phrases, by their first instances."""
@@ -94,6 +80,22 @@ class TargetExchange:
 
 def _spans(rows: Arrays) -> tuple[Any, Any, Any]:
     return rows["sentence"], rows["begin"], rows["length"]
+
+
+def questions_of(counted: CountedPairs, instances: Arrays) -> tuple[Arrays, NDArray[np.int64]]:
+    """What a partition says and asks of its target phrases, and the numbers of the first instances of its sources."""
+    pair_of_instance, number = counted.pair_of_instance, instances["number"]
+    sources = _first_of(counted.source_ids[pair_of_instance], len(counted.sources))
+    some = _first_of(counted.target_ids[pair_of_instance], len(counted.targets))
+    questions: Arrays = {
+        "sentence": instances["sentence"][some],
+        "begin": instances["target_begin"][some],
+        "length": instances["target_length"][some],
+        "total": np.bincount(counted.target_ids, counted.joint, len(some)).astype(np.int64),
+        "distinct": np.bincount(counted.target_ids, minlength=len(some)),
+        "first": number[some],
+    }
+    return questions, np.asarray(number[sources], np.int64)
 
 
 def _first_of(ids: NDArray[np.int32], size: int) -> NDArray[np.int64]:

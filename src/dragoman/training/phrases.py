@@ -8,7 +8,8 @@ takes all, nothing is exchanged or written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
@@ -21,16 +22,17 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.links import Links
 from dragoman.core.options import Options, option
 from dragoman.core.phrases import PhrasePairs
-from dragoman.core.progress import SILENT, PartProgress, Progress, within
+from dragoman.core.progress import SILENT, PartProgress, Progress, Remembered, ShareDone, within
 from dragoman.core.ragged import Ragged
 from dragoman.core.runs import BUCKETS, Kept, Runs
 from dragoman.core.store import Arrays
+from dragoman.core.work.workers import ThreadWorkers, Workers
 from dragoman.core.workspace import Workspace
 from dragoman.model.grammar import Grammar
 from dragoman.training import prune
-from dragoman.training.extract import PhraseInstances, extract_block
+from dragoman.training.extract import PhraseInstances, extract_block, extract_spans
 from dragoman.training.lexical import check_links, lexical_tables
-from dragoman.training.marginals import Marginals, TargetExchange
+from dragoman.training.marginals import Marginals, TargetExchange, questions_of
 from dragoman.training.reorder import score_reordering
 from dragoman.training.score import ChosenLinks, CountedPairs, WeightedText, check_smoothing, count_pairs, score_pairs
 from dragoman.training.smoothing import PairCounts, count_histogram
@@ -108,24 +110,26 @@ def phrase_parts(
     options: PhraseModel,
     *,
     workspace: Workspace,
+    workers: Workers | None = None,
     threads: int = 1,
     progress: Progress = SILENT,
     as_grammars: bool = False,
 ) -> PhraseParts:
-    """Do the same in the memory of a workspace; the result is in parts if it does not fit.
+    """Do the same in the memory of a workspace; the result is in parts if it does not fit, or workers are elsewhere.
 
     Parts that are to become a grammar, not a table, are grammars themselves.
     """
+    who = workers or ThreadWorkers(threads)
     check_smoothing(options.smoothing)
     with progress.stage("counting linked words"):
         links = check_links(bitext, links)
         text = WeightedText.of(bitext, links, lexical_tables(bitext, links))
-    instances = _instances(text, options.max_phrase_length, workspace, threads, progress)
-    partitions = instances.partitions()
+    instances = _instances(text, options.max_phrase_length, workspace, who, threads, progress)
+    partitions = instances.partitions(2 * who.count + 2 if who.remote else 1)
     columns = next(partitions)
     if not columns:
         raise DataError("no phrase pair could be extracted", expected="a parallel text with some word links")
-    if len(columns["number"]) == instances.rows:
+    if not who.remote and len(columns["number"]) == instances.rows:
         counted, found = _counted(columns, text, options, threads, progress)
         del columns
         counts = PairCounts.of(counted.source_ids, counted.target_ids, counted.joint)
@@ -136,42 +140,129 @@ def phrase_parts(
 
     exchange = TargetExchange(bitext.target, workspace, threads)
     histogram, waiting, done = np.zeros(1, np.int64), list[Kept](), 0
+    part_work = PartWork(text, options, as_grammars)
     with progress.stage("counting phrase pairs") as share:
-        while columns:
-            counted, found = _counted(columns, text, options, threads, PartProgress(progress))
-            done += len(columns["number"])
-            found["source_first"] = exchange.ask(counted, columns)
-            histogram = histogram + count_histogram(counted.joint)
-            waiting.append(Kept(workspace, f"counted-{len(waiting)}", _arrays(counted) | found))
-            del columns, counted, found
+        all_parts = itertools.chain([columns], partitions)
+        del columns
+        for rows, arrays, questions in part_work.each(all_parts, who, threads, progress):
+            exchange.ask(questions, len(arrays["joint"]))
+            histogram = histogram + count_histogram(arrays["joint"])
+            waiting.append(Kept(workspace, f"counted-{len(waiting)}", arrays))
+            done += rows
+            del arrays, questions
             share(done / instances.rows)
-            columns = next(partitions, {})
     targets = exchange.answer(progress)
     total, parts, kept_pairs = sum(exchange.pairs), [], 0
-    with progress.stage("scoring phrase pairs") as share:
+
+    def to_score() -> Iterator[CountedPart]:
         for part, kept in enumerate(waiting):
-            arrays = kept.load()
+            yield CountedPart(part, kept.load(), exchange.read(part), histogram, total)
             kept.discard()
-            counted, marginals = _counted_again(arrays), exchange.read(part)
-            counts = _pair_counts(counted, marginals, histogram, total)
-            watcher = PartProgress(progress, warns=part == 0)
-            pairs = _scored(counted, counts, arrays, text, options, threads, watcher)
-            kept_pairs += len(pairs)
-            final = (
-                Grammar.from_pairs(pairs).arrays()
-                if as_grammars
-                else _final_arrays(pairs, arrays["source_first"], marginals)
-            )
-            parts.append(Kept(workspace, f"part-{part}", final))
-            del arrays, counted, counts, marginals, pairs, final
-            share((part + 1) / len(waiting))
+
+    with progress.stage("scoring phrase pairs") as share:
+        for pairs_of_part, final in part_work.each(to_score(), who, threads, progress):
+            kept_pairs += pairs_of_part
+            parts.append(Kept(workspace, f"part-{len(parts)}", final))
+            del final
+            share(len(parts) / len(waiting))
     exchange.close()
     if not kept_pairs:
         raise UsageError("pruning left no phrase pair; prune less")
     return PhraseParts(None, parts, targets, instances.rows)
 
 
-def _instances(text: WeightedText, max_length: int, workspace: Workspace, threads: int, progress: Progress) -> Runs:
+@dataclass(frozen=True, eq=False)
+class CountedPart:
+    """A partition that was counted, and what others say of its target phrases and of the counts of all."""
+
+    number: int
+    arrays: Arrays
+    marginals: Marginals
+    histogram: NDArray[np.int64]
+    total: int
+
+
+@dataclass(frozen=True, eq=False)
+class PartWork:
+    """What is done with a partition: it is counted, and when all are, scored and pruned."""
+
+    text: WeightedText
+    options: PhraseModel
+    as_grammars: bool
+
+    def each(
+        self, parts: Iterable[Arrays | CountedPart], workers: Workers, threads: int, progress: Progress
+    ) -> Iterator[Any]:
+        """Do it with each of them, whoever works."""
+        if not workers.remote:
+            yield from (self.of(part, threads, PartProgress(progress)) for part in parts)
+            return
+        for found, said in workers.map(self, parts, window=2 * workers.count + 2):
+            said.tell(progress)
+            yield found
+
+    def __call__(self, part: Arrays | CountedPart) -> tuple[Any, Remembered]:
+        """Do it with one, on a worker."""
+        progress = Remembered()
+        return self.of(part, 1, progress), progress
+
+    def of(self, part: Arrays | CountedPart, threads: int, progress: Progress) -> Any:
+        """Of a partition how many rows it has, what was counted, and what it asks of others; then its final pairs."""
+        if not isinstance(part, CountedPart):
+            counted, found = _counted(part, self.text, self.options, threads, progress)
+            questions, found["source_first"] = questions_of(counted, part)
+            return len(part["number"]), _arrays(counted) | found, questions
+        counted = _counted_again(part.arrays)
+        counts = _pair_counts(counted, part.marginals, part.histogram, part.total)
+        watcher = PartProgress(progress, warns=part.number == 0)
+        pairs = _scored(counted, counts, part.arrays, self.text, self.options, threads, watcher)
+        if self.as_grammars:
+            return len(pairs), Grammar.from_pairs(pairs).arrays()
+        return len(pairs), _final_arrays(pairs, part.arrays["source_first"], part.marginals)
+
+
+@dataclass(frozen=True, eq=False)
+class ExtractBlock:
+    """Extracts the instances of some sentences on a worker, which gets these and their links only."""
+
+    max_length: int
+
+    def __call__(self, block: tuple[int, NDArray[np.int64], NDArray[np.int64], Links]) -> PhraseInstances:
+        """Extract from a block: its first sentence, where sentences begin on both sides, and their links."""
+        first, source, target, links = block
+        found = extract_spans(source, target, links, max_length=self.max_length)
+        found.sentence[:] += np.int32(first)
+        return found
+
+
+def _extracted(
+    text: WeightedText, max_length: int, blocks: Iterable[slice], workers: Workers, threads: int, share: ShareDone
+) -> Iterator[PhraseInstances]:
+    """Extract block by block, whoever works."""
+    bitext, sentences = text.bitext, max(len(text.bitext), 1)
+    if not workers.remote:
+        for at in blocks:
+            part = within(share, at.start / sentences, at.stop / sentences)
+            yield extract_block(bitext, text.links, at, max_length=max_length, threads=threads, share=part)
+        return
+    items = (
+        (
+            at.start,
+            bitext.source.sentences.offsets[at.start : at.stop + 1],
+            bitext.target.sentences.offsets[at.start : at.stop + 1],
+            text.links.take(np.arange(at.start, at.stop)),
+        )
+        for at in blocks
+    )
+    for found in workers.map(ExtractBlock(max_length), items, window=2 * workers.count + 2):
+        yield found
+        if len(found):
+            share(min(int(found.sentence[-1]) / sentences, 1.0))
+
+
+def _instances(
+    text: WeightedText, max_length: int, workspace: Workspace, workers: Workers, threads: int, progress: Progress
+) -> Runs:
     """Extract all instances, numbered as they are found."""
     source = text.bitext.source.sentences
 
@@ -181,18 +272,18 @@ def _instances(text: WeightedText, max_length: int, workspace: Workspace, thread
 
     runs = Runs(workspace, "instances", buckets, bytes_per_row=_INSTANCE, order="number")
     with progress.stage("extracting phrases") as share:
-        for at in _blocks(text.bitext, workspace):
-            part = within(share, at.start / len(text.bitext), at.stop / len(text.bitext))
-            block = extract_block(text.bitext, text.links, at, max_length=max_length, threads=threads, share=part)
+        blocks = _blocks(text.bitext, workspace, 2 * workers.count + 2 if workers.remote else 1)
+        for block in _extracted(text, max_length, blocks, workers, threads, share):
             columns: Arrays = {field.name: getattr(block, field.name) for field in fields(block)}
             columns["number"] = np.arange(runs.rows, runs.rows + len(block))
             runs.add(columns)
     return runs
 
 
-def _blocks(bitext: Bitext, workspace: Workspace) -> Iterator[slice]:
+def _blocks(bitext: Bitext, workspace: Workspace, together: int) -> Iterator[slice]:
+    """Cut a text into blocks, so many of which are worked on together."""
     words = workspace.room() // (2 * _INSTANCE * _INSTANCES_PER_WORD)
-    return bitext.blocks(max(min(words, _WORDS_AT_ONCE), 1))
+    return bitext.blocks(max(min(words, _WORDS_AT_ONCE) // together, 1))
 
 
 def _counted(

@@ -19,6 +19,7 @@ from dragoman.core.sound import ragged_array
 from dragoman.core.store import Arrays, save_arrays
 from dragoman.core.vocab import BOS, EOS
 from dragoman.core.weights import Weights
+from dragoman.core.work.workers import Workers
 from dragoman.core.workspace import Workspace
 from dragoman.formats.arpa import read_arpa
 from dragoman.formats.pharaoh import read_links
@@ -49,6 +50,9 @@ from dragoman.training.rules.model import (
 from dragoman.training.rules.on_demand import corpus_grammar
 from dragoman.training.symmetrise import symmetrise
 
+#: Text is spelt in pieces of so many words.
+_WORDS_AT_ONCE = 1 << 20
+
 
 @dataclass(frozen=True, eq=False)
 class Trained:
@@ -76,6 +80,7 @@ def train(
     casing: Casing | None = None,
     workspace: Workspace | None = None,
     checkpoint: Checkpoint | None = None,
+    workers: Workers | None = None,
     threads: int = 1,
     progress: Progress = SILENT,
 ) -> Trained:
@@ -87,6 +92,7 @@ def train(
     or stand beside its phrases, which become a second grammar (`with_phrases`); `on_demand` keeps the aligned text in
     the model, and no rules. A `workspace` with limited memory has what does not fit on disk, parts of the model too: it
     must stay open until the model is saved. With a `checkpoint`, a training that was killed goes on with what it made.
+    `workers` that are elsewhere align, extract, count and score phrases; all else is done here.
     """
     whole, workspace = bitext, workspace or Workspace()
     # What can be wrong with files and disks comes to light before the work begins.
@@ -101,7 +107,7 @@ def train(
     if links is not None:
         links = links.take(cleaned.rows)
     else:
-        links = _aligned(bitext, aligner, phrase_model, checkpoint, threads, progress)
+        links = _aligned(bitext, aligner, phrase_model, workspace, checkpoint, workers, threads, progress)
     used: dict[str, Options] = {}
     tables: dict[str, PhraseTable] = {}
     grammars: dict[str, Grammar | CorpusGrammar] = {}
@@ -121,13 +127,15 @@ def train(
     if rule_model is None or with_phrases:
         used["phrase_model"] = phrase_model
         if rule_model is None:
-            tables["tm"] = _phrase_table(bitext, links, phrase_model, workspace, checkpoint, threads, progress)
+            tables["tm"] = _phrase_table(bitext, links, phrase_model, workspace, checkpoint, workers, threads, progress)
         else:
-            grammars["phrases"] = _phrase_grammar(bitext, links, phrase_model, workspace, checkpoint, threads, progress)
+            grammars["phrases"] = _phrase_grammar(
+                bitext, links, phrase_model, workspace, checkpoint, workers, threads, progress
+            )
     if not finished:
         with progress.stage("putting the language model's text together"):
             text = language_model_text([whole.target, *lm_texts])
-        ngrams = estimate(text, kneser_ney, threads=threads, progress=progress)
+        ngrams = estimate(text, kneser_ney, workspace=workspace, threads=threads, progress=progress)
         with progress.stage("indexing the language model"):
             finished = [LanguageModel.from_ngrams(ngrams)]
     named = {"lm" if i == 0 else f"lm{i + 1}": model for i, model in enumerate(finished)}
@@ -160,7 +168,9 @@ def _aligned(
     bitext: Bitext,
     aligner: Aligner,
     options: PhraseModel,
+    workspace: Workspace,
     checkpoint: Checkpoint | None,
+    workers: Workers | None,
     threads: int,
     progress: Progress,
 ) -> Links:
@@ -170,7 +180,7 @@ def _aligned(
     if found is not None:
         progress.note("going on with the word alignment of a training that was killed")
         return ragged_array(found, "links", "offsets", np.uint32, "links")
-    directions = aligner.align(bitext, threads=threads, progress=progress)
+    directions = aligner.align(bitext, workspace=workspace, workers=workers, threads=threads, progress=progress)
     with progress.stage("putting both directions together"):
         links = symmetrise(directions, options.symmetrisation, threads=threads)
         if checkpoint is not None:
@@ -185,6 +195,7 @@ def _phrase_table(
     options: PhraseModel,
     workspace: Workspace,
     checkpoint: Checkpoint | None,
+    workers: Workers | None,
     threads: int,
     progress: Progress,
 ) -> PhraseTable:
@@ -194,7 +205,9 @@ def _phrase_table(
     if made is not None:
         progress.note("going on with the phrase table of a training that was killed")
         return mapped_table(made)
-    found = phrase_parts(bitext, links, options, workspace=workspace, threads=threads, progress=progress)
+    found = phrase_parts(
+        bitext, links, options, workspace=workspace, workers=workers, threads=threads, progress=progress
+    )
     with progress.stage("indexing the phrase table") as share:
         if checkpoint is None or found.whole is not None:
             return merged_table(found, workspace, share)
@@ -224,6 +237,7 @@ def _phrase_grammar(
     options: PhraseModel,
     workspace: Workspace,
     checkpoint: Checkpoint | None,
+    workers: Workers | None,
     threads: int,
     progress: Progress,
 ) -> Grammar:
@@ -232,7 +246,14 @@ def _phrase_grammar(
 
     def made() -> GrammarParts:
         found = phrase_parts(
-            bitext, links, options, workspace=workspace, threads=threads, progress=progress, as_grammars=True
+            bitext,
+            links,
+            options,
+            workspace=workspace,
+            workers=workers,
+            threads=threads,
+            progress=progress,
+            as_grammars=True,
         )
         return GrammarParts(found.whole, found.parts)
 
@@ -294,12 +315,17 @@ def with_reordering_limit(
 
 def language_model_text(parts: Sequence[Corpus]) -> Corpus:
     """Put texts together, without empty lines and without lines that hold marks of sentence ends as words."""
-    vocab = parts[0].vocab
-    rows = []
+    vocab, rows = parts[0].vocab, []
     for part in parts:
         words, offsets = part.sentences.values, part.sentences.offsets
-        marks = np.concatenate([[0], np.cumsum((words == BOS) | (words == EOS))])[offsets]
-        fit = np.flatnonzero((part.sentences.lengths > 0) & (np.diff(marks) == 0))
-        vocab, ids, lines = vocab.extend(part.take(fit).text())
-        rows.append(Ragged(ids, lines))
-    return Corpus(vocab, Ragged.concatenate(rows))
+        fit = part.sentences.lengths > 0
+        fit[np.searchsorted(offsets, np.flatnonzero((words == BOS) | (words == EOS)), side="right") - 1] = False
+        sentences = part.sentences if fit.all() else part.sentences.take(np.flatnonzero(fit))
+        if part is parts[0]:
+            rows.append(sentences)
+            continue
+        for at in sentences.blocks(_WORDS_AT_ONCE):
+            some = sentences.part(at)
+            vocab, ids, lines = vocab.extend(part.vocab.decode(some.values, some.offsets))
+            rows.append(Ragged(ids, lines))
+    return Corpus(vocab, rows[0] if len(rows) == 1 else Ragged.concatenate(rows))

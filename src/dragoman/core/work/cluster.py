@@ -8,10 +8,10 @@ worker that had it is gone.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import logging
 import os
 import pickle
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,8 +22,9 @@ from typing import Any, TypeVar
 from dragoman.core.errors import BusyError, DataError, DragomanError, UsageError
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.version import version
+from dragoman.core.work.bundles import Bundles
 from dragoman.core.work.handshake import Needed, unfit
-from dragoman.core.work.processes import Job, Name, Watch
+from dragoman.core.work.processes import LOADED_FOR_DASK, ONE_THREAD, Job, Name, Watch, fork_server
 from dragoman.core.work.workers import Found, Item, Workers
 
 try:
@@ -55,6 +56,17 @@ _SETTINGS = {
     "distributed.worker.memory.pause": False,
     "distributed.worker.memory.terminate": False,
     "distributed.admin.large-graph-warning-threshold": "1TB",
+    # Nobody looks at profiles and pages of workers that end with the command.
+    "distributed.worker.profile.enabled": False,
+    "distributed.worker.http.routes": [],
+    "distributed.scheduler.http.routes": [],
+    "distributed.diagnostics.nvml": False,
+    # Looking at itself fifty times a second would take some hundredths of each process.
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.tick.limit": "10s",
+    "distributed.admin.system-monitor.interval": "10s",
+    # Dask's own also has workers give back memory all the time, which costs a third of a search.
+    "distributed.nanny.pre-spawn-environ": ONE_THREAD,
     "distributed.comm.retry.count": 3,
     # A process that was killed begins again by itself, which may take long where much is going on.
     "distributed.deploy.lost-worker-timeout": "120s",
@@ -77,11 +89,14 @@ class ClusterWorkers(Workers):
     def local(cls, processes: int, progress: Progress = SILENT) -> ClusterWorkers:
         """Processes of this machine, with a thread each."""
         _settle()
+        if fork_server(LOADED_FOR_DASK) is not None:
+            dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
+            distributed.utils._forkserver_preload_set = True  # else it loads all that it knows of, here as well
         cluster = distributed.LocalCluster(
             n_workers=processes,
             threads_per_worker=1,
             processes=True,
-            dashboard_address="127.0.0.1:0",
+            dashboard_address=None,
             memory_limit=0,
             silence_logs=logging.CRITICAL,
         )
@@ -135,18 +150,30 @@ class ClusterWorkers(Workers):
     ) -> Iterator[Found]:
         """Yield what a function makes of each item, in order."""
         packed = self._packed(function)
-        stream, flying = iter(items), deque[Any]()
+        bundles, flying, under_way = Bundles(items), deque[tuple[Any, list[Item]]](), 0
         try:
             while True:
-                room = max(0, (window or 2 * self.count + 2) - len(flying))
-                for item in itertools.islice(stream, room):
-                    flying.append(self._submit(_called, packed, pickle.dumps(item, pickle.HIGHEST_PROTOCOL)))
+                while len(flying) < 2 * self.count + 2:
+                    room = sys.maxsize if window is None else window - under_way
+                    sent = bundles.next(self.count, room)
+                    if not sent:
+                        break
+                    flying.append((self._submit(_called, packed, _pickled(sent)), sent))
+                    under_way += len(sent)
                 if not flying:
                     return
-                yield pickle.loads(self._result(flying[0]))
-                flying.popleft().release()
+                future, sent = flying[0]
+                seconds, found = self._result(future)
+                flying.popleft()
+                future.release()
+                bundles.took(seconds, len(found), self.count)
+                if rest := sent[len(found) :]:  # the first of which failed: its error is to come in its turn
+                    flying.appendleft((self._submit(_called, packed, _pickled(rest)), rest))
+                for one in found:
+                    yield pickle.loads(one)
+                    under_way -= 1
         finally:
-            self._forget(flying)
+            self._forget(future for future, _ in flying)
 
     def _packed(self, function: Callable[[Any], Any]) -> Any:
         """A function as it is sent: itself, or where to get it; the last one is remembered, for many short maps."""
@@ -315,10 +342,26 @@ def _itself(packed: bytes) -> bytes:
     return packed
 
 
-def _called(packed: bytes, item: bytes) -> bytes:
-    """Call a function; both sides pickle for themselves, because arrays that Dask hands over cannot be written to."""
+def _pickled(value: Any) -> bytes:
+    return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+
+
+def _called(packed: bytes, items: bytes) -> tuple[float, list[bytes]]:
+    """Call a function with some items; returns how long it took, and what was made of those before one that failed.
+
+    Both sides pickle for themselves, because arrays that Dask hands over cannot be written to.
+    """
     _refuse_if_leaving()
-    return pickle.dumps(_unpacked(packed)(pickle.loads(item)), pickle.HIGHEST_PROTOCOL)
+    begin, found = time.perf_counter(), list[bytes]()
+    function = _unpacked(packed)
+    for item in pickle.loads(items):
+        try:
+            found.append(_pickled(function(item)))
+        except Exception:
+            if not found:
+                raise
+            break
+    return time.perf_counter() - begin, found
 
 
 def _done(folder: Path, packed: bytes) -> None:

@@ -8,6 +8,7 @@ import pickle
 import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
@@ -21,6 +22,11 @@ Job = Callable[[], None]
 Watch = Callable[[], None]
 
 _LOOK_SECONDS = 0.5
+
+#: What workers of a local cluster load before all else.
+LOADED_FOR_DASK = ("distributed.nanny", "numpy")
+#: Libraries that would begin as many threads as there are cores, in each of many processes.
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 
 
 def run_all(jobs: Mapping[Name, Job], workers: int, watch: Watch) -> dict[Name, DragomanError]:
@@ -57,14 +63,26 @@ def run_all(jobs: Mapping[Name, Job], workers: int, watch: Watch) -> dict[Name, 
 
 
 def _context(modules: Iterable[str]) -> ForkServerContext | SpawnContext:
-    """How processes begin: never as a fork of this one, which may have threads.
+    """How processes begin: never as a fork of this one, which may have threads."""
+    return fork_server(modules) or multiprocessing.get_context("spawn")
 
-    On Linux they are forks of one that has loaded what they need and does nothing else.
-    """
+
+def fork_server(modules: Iterable[str]) -> ForkServerContext | None:
+    """Begin a process, on Linux, of which others are forks: it loads what they need and does nothing else."""
     if sys.platform != "linux":
-        return multiprocessing.get_context("spawn")
+        return None
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(sorted(set(modules)))
+    before = {name: os.environ.get(name) for name in ONE_THREAD}
+    os.environ.update(ONE_THREAD)
+    try:
+        forkserver.ensure_running()
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
     return context
 
 

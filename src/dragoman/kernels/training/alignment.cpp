@@ -67,17 +67,19 @@ std::size_t longest_given(const Cooccurrence& table) {
     return longest;
 }
 
-// E-step. `linked` is, for each token of the corpus, the posterior of its having a link at all. With
-// `as_fast_align` the feature's generated position is one too low (see diagonal_expectation).
+// E-step. `linked` is, if it is wanted, for each token of the corpus the posterior of its having a link at all. With
+// `as_fast_align` the feature's generated position is one too low (see diagonal_expectation). A table may have some of the
+// generated words only, so the feature is not summed over words: that is done in their order, whatever the tables.
 auto expected_counts(CooccurrenceArrays arrays, In1<double> probabilities, double null_probability,
-                     std::optional<double> tension, int threads, Progress progress, bool as_fast_align) {
+                     std::optional<double> tension, int threads, Progress progress, bool as_fast_align,
+                     bool wants_linked) {
     const Cooccurrence table(arrays);
     const std::size_t longest = longest_given(table);
     const Prior prior(longest, null_probability, tension);
     const auto bounds = balanced_blocks(table.groups, kTokenBlocks);
     std::vector<double> counts(table.pair_given.size());
     std::vector<double> log_likelihood(table.words()), feature(table.words());
-    std::vector<double> linked(table.generated_words.size());
+    std::vector<double> linked(wants_linked ? table.generated_words.size() : 0);
     const double first = as_fast_align ? 0.0 : 1.0;
     struct Entry {
         double probability, count;
@@ -102,7 +104,7 @@ auto expected_counts(CooccurrenceArrays arrays, In1<double> probabilities, doubl
                 log_likelihood[word] += std::log(sum);
                 null.count += null_weight / sum;
                 const double normaliser = scale / sum;
-                linked[token] = 1.0 - null_weight / sum;
+                if (wants_linked) linked[token] = 1.0 - null_weight / sum;
                 const double step = 1.0 / double(n), at = (double(j) + first) / double(m);
                 double distance = 0.0;
                 for (std::size_t i = 0; i < n; ++i) {
@@ -115,12 +117,9 @@ auto expected_counts(CooccurrenceArrays arrays, In1<double> probabilities, doubl
             table.each_pair(word, [&](std::int64_t pair, std::int32_t given) { counts[pair] = entries[given].count; });
         }
     });
-    double total_likelihood = 0.0, total_feature = 0.0;
-    for (std::size_t word = 0; word < table.words(); ++word) {
-        total_likelihood += log_likelihood[word];
-        total_feature += feature[word];
-    }
-    return together(give(std::move(counts)), total_likelihood, total_feature, give(std::move(linked)));
+    double total_likelihood = 0.0;
+    for (const double of_word : log_likelihood) total_likelihood += of_word;
+    return together(give(std::move(counts)), total_likelihood, give(std::move(feature)), give(std::move(linked)));
 }
 
 // For each generated token the position of its likeliest given word, or -1 for NULL, which wins ties; among given words
@@ -174,18 +173,28 @@ Asymptote digamma_parts(double x) {
     return {y, tail - numerator / denominator};
 }
 
+// Sums of counts for each given word, in the order of the pairs, on top of those of other pairs.
+auto given_totals(In1<std::int32_t> pair_given, In1<double> counts, In1<double> before, std::optional<double> alpha) {
+    std::vector<double> totals(before.data(), before.data() + before.size());
+    {
+        nb::gil_scoped_release release;
+        const auto given = view(pair_given);
+        const double prior = alpha.value_or(0.0);
+        for (std::size_t pair = 0; pair < given.size(); ++pair) totals[given[pair]] += counts.data()[pair] + prior;
+    }
+    return give(std::move(totals));
+}
+
 // The M-step, p(generated | given): relative frequencies, or with a Dirichlet prior `alpha` the variational Bayesian
 // exp(ψ(count + alpha) - ψ(total + alpha × types)).
-auto translation_probabilities(In1<std::int32_t> pair_given, In1<double> counts, std::int32_t null_word,
+auto translation_probabilities(In1<std::int32_t> pair_given, In1<double> counts, In1<double> given_totals,
                                std::optional<double> alpha, int threads) {
     const auto given = view(pair_given);
     const std::size_t pairs = given.size();
-    std::vector<double> totals(std::size_t(null_word) + 1);
+    std::vector<double> totals(given_totals.data(), given_totals.data() + given_totals.size());
     std::vector<double> probabilities(pairs);
     {
         nb::gil_scoped_release release;
-        const double prior = alpha.value_or(0.0);
-        for (std::size_t pair = 0; pair < pairs; ++pair) totals[given[pair]] += counts.data()[pair] + prior;
         for (double& total : totals) {
             if (!alpha || total == 0.0) continue;
             const auto [argument, series] = digamma_parts(total);
@@ -285,17 +294,19 @@ auto diagonal_expectation(In1<std::int64_t> generated_lengths, In1<std::int64_t>
 void bind_alignment(nb::module_& m) {
     m.def("expected_counts", &expected_counts, nb::arg("cooccurrence"), nb::arg("probabilities"),
           nb::arg("null_probability"), nb::arg("tension").none(), nb::arg("threads"), nb::arg("progress").none(),
-          nb::arg("as_fast_align") = false,
-          "E-step of Model 1 (no tension) or the diagonal model: counts of pairs, log likelihood, sum of the feature, "
-          "and the share of each token that has a link.");
+          nb::arg("as_fast_align") = false, nb::arg("wants_linked") = true,
+          "E-step of Model 1 (no tension) or the diagonal model: counts of pairs, log likelihood, sum of the feature for "
+          "each word, and the share of each token that has a link.");
     m.def("linked_expectation", &linked_expectation, nb::arg("generated_lengths"), nb::arg("given_lengths"),
           nb::arg("masses"), nb::arg("tension"), nb::arg("threads"),
           "Sum over generated positions of the feature's expectation under the diagonal prior, times their masses.");
     m.def("likeliest_given", &likeliest_given, nb::arg("cooccurrence"), nb::arg("probabilities"),
           nb::arg("null_probability"), nb::arg("tension").none(), nb::arg("threads"), nb::arg("progress").none(),
           "For each generated token the likeliest given position, -1 for NULL.");
+    m.def("given_totals", &given_totals, nb::arg("pair_given"), nb::arg("counts"), nb::arg("before"),
+          nb::arg("alpha").none(), "What each given word counts, with the prior of its pairs, added to what it counted before.");
     m.def("translation_probabilities", &translation_probabilities, nb::arg("pair_given"), nb::arg("counts"),
-          nb::arg("null_word"), nb::arg("alpha").none(), nb::arg("threads"),
+          nb::arg("given_totals"), nb::arg("alpha").none(), nb::arg("threads"),
           "M-step: p(generated | given) of each pair, variational Bayesian if there is an alpha.");
     m.def("diagonal_expectation", &diagonal_expectation, nb::arg("generated_lengths"), nb::arg("given_lengths"),
           nb::arg("frequencies"), nb::arg("tension"), nb::arg("threads"),

@@ -17,7 +17,10 @@ from dragoman.core.links import Links
 from dragoman.core.options import Options
 from dragoman.core.progress import SILENT, Progress, ShareDone
 from dragoman.core.ragged import Ragged
-from dragoman.training.align.cooccurrence import Cooccurrence
+from dragoman.core.work.workers import Workers
+from dragoman.core.workspace import Workspace
+from dragoman.training.align.spread import OneDirection
+from dragoman.training.align.translation_table import TranslationTable
 
 #: A link holds its two positions in 16 bits each.
 MAX_LENGTH = 65_535
@@ -42,17 +45,32 @@ class Aligner(Options, ABC):
     name: ClassVar[str]
 
     @abstractmethod
-    def align(self, bitext: Bitext, *, threads: int = 1, progress: Progress = SILENT) -> Directions:
-        """Align the words of each sentence pair; an empty sentence has no links."""
+    def align(
+        self,
+        bitext: Bitext,
+        *,
+        workspace: Workspace | None = None,
+        workers: Workers | None = None,
+        threads: int = 1,
+        progress: Progress = SILENT,
+    ) -> Directions:
+        """Align the words of each sentence pair; an empty sentence has no links.
+
+        A `workspace` says how much memory there is; an aligner may need more. `workers` that are elsewhere do what can
+        be done there.
+        """
 
 
 @dataclass(frozen=True)
 class DirectionalAligner(Aligner):
     """An aligner whose two directions know nothing of each other."""
 
+    #: Whether it needs all pairs of words in memory.
+    in_memory: ClassVar[bool] = False
+
     @abstractmethod
     def align_direction(
-        self, cooccurrence: Cooccurrence, *, threads: int, progress: Progress, passes: Passes
+        self, table: TranslationTable, *, threads: int, progress: Progress, passes: Passes
     ) -> NDArray[np.int32]:
         """Train one direction; return the given position of each generated token, or -1 where it has none."""
 
@@ -61,20 +79,61 @@ class DirectionalAligner(Aligner):
     def corpus_passes(self) -> int:
         """How often one direction walks through the corpus."""
 
-    def align(self, bitext: Bitext, *, threads: int = 1, progress: Progress = SILENT) -> Directions:
+    def align(
+        self,
+        bitext: Bitext,
+        *,
+        workspace: Workspace | None = None,
+        workers: Workers | None = None,
+        threads: int = 1,
+        progress: Progress = SILENT,
+    ) -> Directions:
         """Align the words of each sentence pair; an empty sentence has no links."""
         check_lengths(bitext)
+        if self.in_memory and workers is not None and workers.remote:
+            return self._by_directions(bitext, workers, progress)
         links = []
         for given, generated, stage in (
             (bitext.source, bitext.target, "align, source to target"),
             (bitext.target, bitext.source, "align, target to source"),
         ):
             with progress.stage(stage) as done:
-                cooccurrence = Cooccurrence.of(given, generated, threads=threads)
-                positions = self.align_direction(
-                    cooccurrence, threads=threads, progress=progress, passes=Passes(done, self.corpus_passes)
+                positions = self.one_direction(
+                    given,
+                    generated,
+                    workspace=None if self.in_memory else workspace,
+                    workers=workers,
+                    threads=threads,
+                    progress=progress,
+                    share=done,
                 )
                 links.append(_links(positions, generated, generated_is_source=generated is bitext.source))
+        return Directions(*links)
+
+    def one_direction(
+        self,
+        given: Corpus,
+        generated: Corpus,
+        *,
+        workspace: Workspace | None = None,
+        workers: Workers | None = None,
+        threads: int = 1,
+        progress: Progress,
+        share: ShareDone,
+    ) -> NDArray[np.int32]:
+        """Make what one direction needs, and train it."""
+        table = TranslationTable(given, generated, workspace=workspace, workers=workers, threads=threads)
+        return self.align_direction(table, threads=threads, progress=progress, passes=Passes(share, self.corpus_passes))
+
+    def _by_directions(self, bitext: Bitext, workers: Workers, progress: Progress) -> Directions:
+        """Give each direction to a worker."""
+        links = []
+        with progress.stage("align, both directions") as done:
+            for backwards, (positions, said) in enumerate(workers.map(OneDirection(self, bitext), [False, True])):
+                said.tell(progress)
+                generated = bitext.source if backwards else bitext.target
+                links.append(_links(positions, generated, generated_is_source=bool(backwards)))
+                done(len(links) / 2)
         return Directions(*links)
 
 

@@ -15,7 +15,8 @@ class Cooccurrence(NamedTuple):
     """A bitext seen from one side: words of the `generated` corpus come from words of the `given` corpus or NULL.
 
     Each generated word has a row of pairs: NULL and the given words that occur with it, each once. Parameters and
-    counts of a model are arrays that run parallel to `pair_given`. The fields are what kernels expect, in this order.
+    counts of a model are arrays that run parallel to `pair_given`. A table may have the tokens and pairs of some words
+    only. The fields are what kernels expect, in this order.
     """
 
     given_words: NDArray[np.int32]
@@ -72,4 +73,5 @@ class Cooccurrence(NamedTuple):
         self, counts: NDArray[np.float64], alpha: float | None, *, threads: int
     ) -> NDArray[np.float64]:
         """p(generated | given) from counts; with `alpha` the Dirichlet prior of variational Bayes."""
-        return kernels.translation_probabilities(self.pair_given, counts, self.null_word, alpha, threads)
+        totals = kernels.given_totals(self.pair_given, counts, np.zeros(self.null_word + 1), alpha)
+        return kernels.translation_probabilities(self.pair_given, counts, totals, alpha, threads)

@@ -7,13 +7,13 @@ from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from dragoman import kernels
 from dragoman.core.options import option
 from dragoman.core.progress import Progress
 from dragoman.training.align.base import DirectionalAligner, Passes
 from dragoman.training.align.cooccurrence import Cooccurrence
+from dragoman.training.align.translation_table import TranslationTable
 
 _MIN_TENSION, _MAX_TENSION = 0.1, 14.0
 #: The likeliest tension may be beyond fast_align's limit: texts in nearly the same order have 14 and more.
@@ -53,36 +53,37 @@ class Diagonal(DirectionalAligner):
         return self.iterations
 
     def align_direction(
-        self, cooccurrence: Cooccurrence, *, threads: int, progress: Progress, passes: Passes
+        self, table: TranslationTable, *, threads: int, progress: Progress, passes: Passes
     ) -> NDArray[np.int32]:
         """Train one direction; return the given position of each generated token, or -1 where it has none."""
         tension = self.tension if self.favour_diagonal else None
         alpha = self.alpha if self.variational_bayes else None
-        sizes = Sizes.of(cooccurrence)
-        probabilities = cooccurrence.uniform()
         as_fast_align = self.gradient == "fast-align"
+        sizes = Sizes.of(table, places=not as_fast_align)
         for iteration in range(self.iterations - 1):
-            counts, _, feature, linked = kernels.expected_counts(
-                cooccurrence, probabilities, self.null_probability, tension, threads, passes.next(), as_fast_align
+            feature, linked = table.improve(
+                self.null_probability,
+                tension,
+                alpha,
+                passes.next(),
+                as_fast_align=as_fast_align,
+                wants_linked=not as_fast_align,
             )
             # The first pass has only seen the prior, which has nothing to teach about the tension.
             if tension is not None and self.optimise_tension and iteration > 0:
-                if as_fast_align:
-                    tension = _stepped(tension, feature, sizes, cooccurrence.tokens, threads=threads)
+                if linked is None:
+                    tension = _stepped(tension, feature, sizes, table.tokens, threads=threads)
                 else:
                     tension = _likeliest(tension, feature, sizes, sizes.masses(linked), threads=threads)
-            probabilities = cooccurrence.translation_probabilities(counts, alpha, threads=threads)
         if tension is not None:
             progress.note(f"diagonal tension {tension:.4f}")
             limits = (_MIN_TENSION, _MAX_TENSION if as_fast_align else _STEEPEST)
-            if self.optimise_tension and tension in limits and cooccurrence.tokens >= _ENOUGH:
+            if self.optimise_tension and tension in limits and table.tokens >= _ENOUGH:
                 progress.warn(
                     f"the diagonal aligner's tension ran into its limit of {tension:g}: the word order of these texts"
                     " is not what it is made for, and --aligner hmm may do better"
                 )
-        return kernels.likeliest_given(
-            cooccurrence, probabilities, self.null_probability, tension, threads, passes.next()
-        )
+        return table.likeliest(self.null_probability, tension, passes.next())
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,21 +96,25 @@ class Sizes:
     generated: NDArray[np.int64]
     given: NDArray[np.int64]
     frequencies: NDArray[np.int64]
-    places: NDArray[np.int64]  #: of each generated token, or -1 where there is nothing that it could come from
+    #: Of each generated token, or -1 where there is nothing that it could come from; empty if they are not asked for.
+    places: NDArray[np.int64]
 
     @classmethod
-    def of(cls, cooccurrence: Cooccurrence) -> Sizes:
+    def of(cls, table: TranslationTable | Cooccurrence, *, places: bool = True) -> Sizes:
         """Collect the lengths of a bitext."""
-        offsets = cooccurrence.generated_offsets
-        generated, given = np.diff(offsets), np.diff(cooccurrence.given_offsets)
+        offsets = table.generated_offsets
+        generated, given = np.diff(offsets), np.diff(table.given_offsets)
         used = (generated > 0) & (given > 0)
         keys, number, counts = np.unique((generated << 32 | given)[used], return_inverse=True, return_counts=True)
         lengths = keys >> 32
+        frequencies = counts.astype(np.int64)
+        if not places:
+            return cls(lengths, keys & 0xFFFFFFFF, frequencies, np.empty(0, np.int64))
         first = np.full(len(generated), -1, np.int64)
         first[used] = (np.cumsum(lengths) - lengths)[number]
         position = np.arange(int(offsets[-1]), dtype=np.int64) - np.repeat(offsets[:-1], generated)
         start = np.repeat(first, generated)
-        return cls(lengths, keys & 0xFFFFFFFF, counts.astype(np.int64), np.where(start < 0, -1, start + position))
+        return cls(lengths, keys & 0xFFFFFFFF, frequencies, np.where(start < 0, -1, start + position))
 
     def masses(self, linked: NDArray[np.float64]) -> NDArray[np.float64]:
         """How many words have a link at each place, from each token's posterior of having one."""
@@ -128,6 +133,8 @@ def _likeliest(tension: float, feature: float, sizes: Sizes, masses: NDArray[np.
         return tension
     if at_least <= 0 or at_most >= 0:
         return _MIN_TENSION if at_least <= 0 else _STEEPEST
+    from scipy.optimize import brentq  # takes longer to load than all else that workers need
+
     return float(brentq(gradient, _MIN_TENSION, _STEEPEST, xtol=1e-6))
 
 

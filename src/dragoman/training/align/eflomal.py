@@ -16,6 +16,8 @@ from dragoman.core.links import Links
 from dragoman.core.options import option
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.work.workers import Workers
+from dragoman.core.workspace import Workspace
 from dragoman.training.align.base import Aligner, Directions
 
 _LONGEST = 1023  # eflomal passes over longer sentences
@@ -31,7 +33,15 @@ class Eflomal(Aligner):
     relative_iterations: float = option(1.0, "iterations, relative to what eflomal chooses", minimum=0.001)
     null_prior: float = option(0.2, "prior of a word having no link", minimum=0.001, maximum=0.99)
 
-    def align(self, bitext: Bitext, *, threads: int = 1, progress: Progress = SILENT) -> Directions:
+    def align(
+        self,
+        bitext: Bitext,
+        *,
+        workspace: Workspace | None = None,
+        workers: Workers | None = None,
+        threads: int = 1,
+        progress: Progress = SILENT,
+    ) -> Directions:
         """Align the words of each sentence pair; an empty sentence has no links."""
         try:
             import eflomal

@@ -14,6 +14,7 @@ from dragoman.core.progress import Progress
 from dragoman.training.align.base import DirectionalAligner, Passes
 from dragoman.training.align.cooccurrence import Cooccurrence
 from dragoman.training.align.model1 import train_model1
+from dragoman.training.align.translation_table import TranslationTable
 
 #: Forward-backward keeps a few matrices of states by states and words by states; more is not worth the memory.
 MAX_MATRIX = 1 << 22
@@ -27,6 +28,7 @@ class Hmm(DirectionalAligner):
     """
 
     name: ClassVar[str] = "hmm"
+    in_memory: ClassVar[bool] = True
 
     iterations: int = option(5, "iterations of Baum-Welch", minimum=1)
     model1_iterations: int = option(5, "iterations of Model 1 before", minimum=0)
@@ -42,11 +44,12 @@ class Hmm(DirectionalAligner):
         return self.model1_iterations + self.iterations + 1
 
     def align_direction(
-        self, cooccurrence: Cooccurrence, *, threads: int, progress: Progress, passes: Passes
+        self, table: TranslationTable, *, threads: int, progress: Progress, passes: Passes
     ) -> NDArray[np.int32]:
         """Train one direction; return the given position of each generated token, or -1 where it has none."""
         alpha = self.alpha if self.variational_bayes else None
-        probabilities = train_model1(cooccurrence, self.model1_iterations, alpha, threads=threads, passes=passes)
+        train_model1(table, self.model1_iterations, alpha, passes)
+        cooccurrence, probabilities = table.whole()
         cell_offsets, left_out = _cell_offsets(cooccurrence)
         if left_out:
             progress.warn(f"the hmm aligner leaves {left_out} sentence pairs of thousands of words without links")

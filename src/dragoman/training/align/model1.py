@@ -8,11 +8,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman import kernels
 from dragoman.core.options import option
 from dragoman.core.progress import Progress
 from dragoman.training.align.base import DirectionalAligner, Passes
-from dragoman.training.align.cooccurrence import Cooccurrence
+from dragoman.training.align.translation_table import TranslationTable
 
 
 @dataclass(frozen=True)
@@ -31,20 +30,14 @@ class Model1(DirectionalAligner):
         return self.iterations + 1
 
     def align_direction(
-        self, cooccurrence: Cooccurrence, *, threads: int, progress: Progress, passes: Passes
+        self, table: TranslationTable, *, threads: int, progress: Progress, passes: Passes
     ) -> NDArray[np.int32]:
         """Train one direction; return the given position of each generated token, or -1 where it has none."""
-        alpha = self.alpha if self.variational_bayes else None
-        probabilities = train_model1(cooccurrence, self.iterations, alpha, threads=threads, passes=passes)
-        return kernels.likeliest_given(cooccurrence, probabilities, 0.0, None, threads, passes.next())
+        train_model1(table, self.iterations, self.alpha if self.variational_bayes else None, passes)
+        return table.likeliest(0.0, None, passes.next())
 
 
-def train_model1(
-    cooccurrence: Cooccurrence, iterations: int, alpha: float | None, *, threads: int, passes: Passes
-) -> NDArray[np.float64]:
-    """Return the translation probabilities of all pairs after EM from uniform ones."""
-    probabilities = cooccurrence.uniform()
+def train_model1(table: TranslationTable, iterations: int, alpha: float | None, passes: Passes) -> None:
+    """Improve the translation probabilities of all pairs by EM."""
     for _ in range(iterations):
-        counts, _, _, _ = kernels.expected_counts(cooccurrence, probabilities, 0.0, None, threads, passes.next())
-        probabilities = cooccurrence.translation_probabilities(counts, alpha, threads=threads)
-    return probabilities
+        table.improve(0.0, None, alpha, passes.next())

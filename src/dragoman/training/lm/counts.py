@@ -1,16 +1,33 @@
-"""Counting n-grams, every order from the one below it."""
+"""Counting n-grams, every order from the one below it; in blocks of text that are merged where memory is limited."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
+from dragoman.core.errors import DataError
+from dragoman.core.key_lists import KeyLists
+from dragoman.core.progress import ShareDone, within
 from dragoman.core.ragged import Ragged
+from dragoman.core.runs import Kept
+from dragoman.core.store import Arrays, ArrayWriter, load_arrays
 from dragoman.core.vocab import BOS, EOS
+from dragoman.core.workspace import Workspace
+
+#: What counting a word of the text takes, and what merging an n-gram takes, in bytes.
+_WORD, _NGRAM = 160, 150
+
+#: Rows of n-grams have 31 bits.
+_MOST = (1 << 31) - 1
+
+#: Of the time of counting in blocks.
+_SHARE_OF_BLOCKS = 0.7
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,33 +48,59 @@ class NGramCounts:
 
 
 def count_ngrams(
-    sentences: Ragged[np.int32], vocab_size: int, order: int, *, threads: int = 1
-) -> Iterator[NGramCounts]:
-    """Yield the n-grams of order 1, 2, … `order` of sentences that begin with `<s>` and end with `</s>`.
+    sentences: Ragged[np.int32],
+    vocab_size: int,
+    order: int,
+    *,
+    workspace: Workspace | None = None,
+    threads: int = 1,
+    share: ShareDone = lambda share: None,
+) -> list[NGramCounts]:
+    """Count the n-grams of order 1, 2, … `order` of sentences that begin with `<s>` and end with `</s>`.
+
+    Where the memory of a `workspace` does not suffice, they are counted in blocks of sentences and mapped from disk.
 
     >>> unigrams, bigrams = count_ngrams(Ragged.of([[3, 3]], np.int32), 4, 2)
     >>> unigrams.occurrences.tolist(), bigrams.words.tolist(), bigrams.occurrences.tolist()
     ([0, 0, 1, 2], [[1, 3], [3, 2], [3, 3]], [1, 1, 1])
     """
+    workspace = workspace or Workspace()
+    words = len(sentences.values) + 2 * len(sentences)
+    if words < _MOST and words * _WORD <= workspace.room():
+        return _counted(sentences, vocab_size, order, threads, share)
+    merging, total = _Merging(workspace, vocab_size), len(sentences)
+    for at in sentences.blocks(min(max(workspace.room() // (2 * _WORD), 1), _MOST // 4)):
+        part = within(share, _SHARE_OF_BLOCKS * at.start / total, _SHARE_OF_BLOCKS * at.stop / total)
+        merging.add(_counted(sentences.part(at), vocab_size, order, threads, part))
+    return merging.merged(order, within(share, _SHARE_OF_BLOCKS, 1))
+
+
+def _counted(
+    sentences: Ragged[np.int32], vocab_size: int, order: int, threads: int, share: ShareDone
+) -> list[NGramCounts]:
+    """Count in memory."""
     text, positions = _with_markers(sentences)
     none = np.zeros(vocab_size, np.int32)
     words = np.arange(vocab_size, dtype=np.int32)[:, None]
-    yield NGramCounts(words, none, none, np.bincount(text[positions], minlength=vocab_size))
+    found = [NGramCounts(words, none, none, np.bincount(text[positions], minlength=vocab_size))]
 
     # rows[i]: the row of the n-gram that ends at position i; `positions`: where an n-gram within its sentence ends.
     rows = text
-    for _ in range(1, order):
+    for n in range(1, order):
+        share(n / order)
         contexts, last = rows[positions - 1], text[positions]
         ids, first, occurrences = kernels.rank_pairs(contexts, last, threads)
         contexts = contexts[first]
         words = np.concatenate([words[contexts], last[first, None]], axis=1)
-        yield NGramCounts(words, contexts, rows[positions[first]], occurrences)
+        found.append(NGramCounts(words, contexts, rows[positions[first]], occurrences))
         rows = np.zeros(len(text), np.int32)
         rows[positions] = ids
         # A longer n-gram ends where one of this order ends at the word before: not at the first of the sentence.
         reachable = np.zeros(len(text) + 1, bool)
         reachable[positions + 1] = True
         positions = positions[reachable[positions]]
+    share(1)
+    return found
 
 
 def _with_markers(sentences: Ragged[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -70,3 +113,88 @@ def _with_markers(sentences: Ragged[np.int32]) -> tuple[NDArray[np.int32], NDArr
     text[is_word] = sentences.values
     text[starts], text[starts + lengths - 1] = BOS, EOS
     return text, np.flatnonzero(text != BOS)
+
+
+class _Merging:
+    """The n-grams of blocks of text, on disk, merged order by order.
+
+    In each block they are sorted by context and last word; with the contexts numbered as in the whole, these are keys
+    that rise.
+    """
+
+    def __init__(self, workspace: Workspace, vocab_size: int):
+        self._workspace, self._blocks = workspace, list[Kept]()
+        self._words = np.zeros(vocab_size, np.int64)
+
+    def add(self, counts: list[NGramCounts]) -> None:
+        """Put the n-grams of a block aside."""
+        self._words += counts[0].occurrences
+        arrays: Arrays = {}
+        for n, table in enumerate(counts[1:], 2):
+            columns: Sequence[NDArray[Any]] = table.contexts, table.words[:, -1], table.suffixes, table.occurrences
+            arrays |= {f"{name}-{n}": column for name, column in zip(_COLUMNS, columns, strict=True)}
+        self._blocks.append(Kept(self._workspace, f"ngrams-{len(self._blocks)}", arrays))
+
+    def merged(self, order: int, share: ShareDone) -> list[NGramCounts]:
+        """Merge all blocks, and remove them."""
+        words = np.arange(len(self._words), dtype=np.int32)
+        none = np.zeros(len(words), np.int32)
+        tables = [NGramCounts(words[:, None], none, none, self._words)]
+        # For each block the rows of its n-grams of the order below among all; those of words are the same everywhere.
+        rows: list[NDArray[Any]] = [words] * len(self._blocks)
+        for n in range(2, order + 1):
+            lists = KeyLists(self._workspace, f"order-{n}", (self._keys(i, n, rows[i]) for i in range(len(rows))))
+            tables.append(
+                self._written(n, lists, rows, tables[-1].words, within(share, (n - 2) / order, (n - 1) / order))
+            )
+            rows = [lists.numbers(i) for i in range(len(rows))]
+            lists.discard()
+        for block in self._blocks:
+            block.discard()
+        return tables
+
+    def _keys(self, block: int, n: int, rows: NDArray[Any]) -> NDArray[np.int64]:
+        kept = self._blocks[block]
+        contexts: NDArray[np.int64] = rows[kept.load_one(f"contexts-{n}")].astype(np.int64)
+        return np.asarray(contexts << 32 | kept.load_one(f"last-{n}"))
+
+    def _written(
+        self, n: int, lists: KeyLists, rows: list[NDArray[Any]], shorter: NDArray[np.int32], share: ShareDone
+    ) -> NGramCounts:
+        """Write the table of an order; `shorter` are the words of the one below."""
+        folder: Path = self._workspace.folder / f"counts-{n}"
+        with self._workspace.writing():
+            writers = {
+                "words": ArrayWriter(folder / "words.npy", np.int32, n),
+                "contexts": ArrayWriter(folder / "contexts.npy", np.int32),
+                "suffixes": ArrayWriter(folder / "suffixes.npy", np.int32),
+                "occurrences": ArrayWriter(folder / "occurrences.npy", np.int64),
+            }
+        done, total = 0, sum(len(block.map(f"last-{n}")) for block in self._blocks)
+        for step in lists.merge(self._workspace.room() // _NGRAM):
+            contexts, last = step.found >> 32, (step.found & 0xFFFFFFFF).astype(np.int32)
+            suffixes = [rows[i][self._blocks[i].rows(f"suffixes-{n}", a, b)] for i, a, b in step.places]
+            times = [self._blocks[i].rows(f"occurrences-{n}", a, b) for i, a, b in step.places]
+            columns: dict[str, NDArray[Any]] = {
+                "words": np.concatenate([shorter[contexts], last[:, None]], axis=1),
+                "contexts": contexts,
+                "suffixes": np.concatenate(suffixes)[step.first()],
+                "occurrences": np.bincount(step.rows, np.concatenate(times)),
+            }
+            with self._workspace.writing():
+                for name, column in columns.items():
+                    writers[name].write(column)
+            done += len(step.rows)
+            share(done / total)
+        with self._workspace.writing():
+            for writer in writers.values():
+                writer.finish()
+        arrays: dict[str, Any] = load_arrays(folder)
+        if len(arrays["words"]) > _MOST:
+            raise DataError(
+                f"{len(arrays['words']):,} n-grams of order {n}", expected="fewer than 2**31: a lower order"
+            )
+        return NGramCounts(**arrays)
+
+
+_COLUMNS = ("contexts", "last", "suffixes", "occurrences")

@@ -18,6 +18,7 @@ from dragoman.core.options import Options, option
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import BOS, EOS, UNK, Vocab
+from dragoman.core.workspace import Workspace
 from dragoman.training.lm.counts import NGramCounts, count_ngrams
 
 _IMPOSSIBLE = -100.0
@@ -93,7 +94,12 @@ _DEFAULTS = KneserNey()
 
 
 def estimate(
-    corpus: Corpus, options: KneserNey = _DEFAULTS, *, threads: int = 1, progress: Progress = SILENT
+    corpus: Corpus,
+    options: KneserNey = _DEFAULTS,
+    *,
+    workspace: Workspace | None = None,
+    threads: int = 1,
+    progress: Progress = SILENT,
 ) -> NGrams:
     """Estimate a back-off language model from tokenised text.
 
@@ -102,17 +108,16 @@ def estimate(
     once for each different word before it, unless it begins with `<s>`. The numbers are those of KenLM's lmplz.
 
     The model's vocabulary holds the words that occur, in the order of the corpus' vocabulary. Unigrams stand in that
-    order and longer n-grams sorted by their ids. An order of which the text has no n-grams is left empty.
+    order and longer n-grams sorted by their ids. An order of which the text has no n-grams is left empty. N-grams are
+    counted in the memory of a `workspace`.
     """
     if not corpus.words:
         raise DataError("the corpus has no words", expected="text to estimate a language model from")
     _refuse_markers(corpus)
     vocab, sentences = _vocabulary(corpus, options)
-    counts: list[NGramCounts] = []
-    with progress.stage("estimating the language model") as done:
-        for table in count_ngrams(sentences, len(vocab), options.order, threads=threads):
-            counts.append(table)
-            done(0.8 * len(counts) / options.order)
+    with progress.stage("counting n-grams") as share:
+        counts = count_ngrams(sentences, len(vocab), options.order, workspace=workspace, threads=threads, share=share)
+    with progress.stage("estimating the language model"):
         adjusted = [_continuations(*pair) for pair in itertools.pairwise(counts)] + [counts[-1].occurrences]
         return NGrams(vocab, _smooth(counts, adjusted, _discounts(adjusted, options, progress), options))
 

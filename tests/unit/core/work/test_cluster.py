@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 
 import cloudpickle
-import dask
 import distributed
 import pytest
 
@@ -26,8 +25,7 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 @pytest.fixture(scope="module")
 def local():
-    # Workers that are forks begin again sooner when they were killed.
-    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}), Workers.of("local:2") as workers:
+    with Workers.of("local:2") as workers:
         yield workers
 
 
@@ -103,6 +101,27 @@ def test_errors_come_back_as_they_are(local):
     with pytest.raises(DataError, match=r"file:3: found 1; expected nothing") as caught:
         list(local.map(fail, [1, 2]))
     assert (caught.value.path, caught.value.line) == ("file", 3)
+
+
+def odd_fails(item):
+    if item == 13:
+        raise DataError(f"found {item}")
+    return item
+
+
+def test_what_comes_before_an_error_comes_first_however_items_are_sent(local):
+    found = local.map(odd_fails, iter(range(100)))
+    assert [next(found) for _ in range(13)] == [*range(13)]
+    with pytest.raises(DataError, match="found 13"):
+        next(found)
+
+
+def test_short_items_go_out_together(local, monkeypatch):
+    tasks = []
+    submit = ClusterWorkers._submit
+    monkeypatch.setattr(ClusterWorkers, "_submit", lambda self, *given: (tasks.append(1), submit(self, *given))[1])
+    assert list(local.map(abs, range(2000))) == [*range(2000)]
+    assert len(tasks) < 200
 
 
 def die(item):

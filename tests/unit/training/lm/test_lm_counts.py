@@ -1,15 +1,34 @@
 from collections import Counter
 
 import numpy as np
+import pytest
 
 from dragoman.core.ragged import Ragged
+from dragoman.core.workspace import Workspace
 from dragoman.training.lm.counts import count_ngrams
+
+
+def everything(tables):
+    columns = ("words", "contexts", "suffixes", "occurrences")
+    arrays = [getattr(table, name) for table in tables for name in columns]
+    return [(array.dtype, array.shape, array.tobytes()) for array in arrays]
+
+
+@pytest.mark.parametrize("order", [1, 2, 5])
+def test_blocks_of_text_give_the_same_bytes(order, tmp_path):
+    random = np.random.default_rng(order)
+    text = Ragged.of([random.integers(0, 40, random.integers(0, 9)) + 3 for _ in range(120)], np.int32)
+    expected = everything(count_ngrams(text, 45, order))
+    for memory, threads in ((100_000, 1), (400_000, 2)):
+        with Workspace(memory, tmp_path) as workspace:
+            assert everything(count_ngrams(text, 45, order, workspace=workspace, threads=threads)) == expected
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_counts_contexts_and_suffixes():
     random = np.random.default_rng(1)
     sentences = [random.integers(3, 9, random.integers(0, 9)).tolist() for _ in range(200)]
-    tables = list(count_ngrams(Ragged.of(sentences, np.int32), 9, 5))
+    tables = count_ngrams(Ragged.of(sentences, np.int32), 9, 5)
     for n, table in enumerate(tables, 1):
         expected = Counter()
         for sentence in sentences:

@@ -1,0 +1,178 @@
+"""p(generated | given) of all pairs of words that occur together, by ranges of generated words.
+
+A pass of EM looks at all tokens of a generated word together, so that the words of a range need only the pairs of
+their own. One range has all words if memory suffices; otherwise ranges wait on disk while another is worked on. Sums go
+on from range to range, so that they are the same whatever the ranges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman import kernels
+from dragoman.core.corpus import Corpus
+from dragoman.core.progress import ShareDone, within
+from dragoman.core.ragged import blocks_of
+from dragoman.core.runs import Kept
+from dragoman.core.work.workers import Workers
+from dragoman.core.workspace import Workspace
+from dragoman.training.align.cooccurrence import Cooccurrence
+from dragoman.training.align.spread import RangeAsked, RangeFound, RangeWork, on_range, range_table, token_places
+
+#: What the work on a pair and on a token takes, in bytes.
+_PAIR, _TOKEN = 32, 8
+
+
+class TranslationTable:
+    """The pairs of a bitext and a number for each: its probability, or between the steps of EM its count."""
+
+    def __init__(
+        self,
+        given: Corpus,
+        generated: Corpus,
+        *,
+        workspace: Workspace | None = None,
+        workers: Workers | None = None,
+        threads: int = 1,
+    ):
+        self._threads, self._workspace = threads, workspace or Workspace()
+        self._workers = workers if workers is not None and workers.remote else None
+        ours, theirs = given.sentences, generated.sentences
+        self.given_offsets, self.generated_offsets = ours.offsets, theirs.offsets
+        self._text = ours.values, ours.offsets, theirs.values, theirs.offsets
+        self._null_word = len(given.vocab)
+        tokens = kernels.group_tokens(theirs.values, theirs.offsets, ours.offsets, len(generated.vocab))
+        groups = tokens[2]
+        self.tokens = len(tokens[0])
+        ranges, in_memory = self._cut(groups, len(ours.values) / max(len(ours), 1))
+        self._work = RangeWork(ours, theirs, self._null_word, len(generated.vocab), tuple(ranges))
+        self._ranges = []
+        for number, words in enumerate(ranges):
+            table = range_table(ours, theirs, tokens, words, self._null_word, threads)
+            values = np.full(len(table.pair_given), 1.0 / max(int(np.count_nonzero(np.diff(groups))), 1))
+            place = None if in_memory else (self._workspace, f"words-{number}")
+            self._ranges.append(_Range(table, values, place))
+
+    def _cut(self, groups: NDArray[np.int64], given_length: float) -> tuple[list[slice], bool]:
+        """Ranges of generated words whose pairs and tokens fit into memory, and whether all of them do.
+
+        How many pairs there are is estimated. Workers elsewhere get some ranges each.
+        """
+        tokens = np.diff(groups)
+        cost = _PAIR * np.minimum(tokens * (2 * given_length) + 1, self._null_word + 1) + _TOKEN * tokens
+        ends = np.cumsum(np.where(tokens > 0, cost, 0)).astype(np.int64)
+        room, needed = self._workspace.room(), int(ends[-1]) if len(ends) else 0
+        most = needed if needed <= room else room // 4
+        if self._workers is not None:
+            most = min(most, needed // (4 * self._workers.count))
+        if most >= needed:
+            return [slice(0, len(tokens))], True
+        return list(blocks_of(np.concatenate([[0], ends]), max(most, 1))), needed <= room
+
+    def whole(self) -> tuple[Cooccurrence, NDArray[np.float64]]:
+        """All pairs and their probabilities, of a table that was made in memory."""
+        (one,) = self._ranges
+        return one.read(self._text)
+
+    def improve(
+        self,
+        null_probability: float,
+        tension: float | None,
+        alpha: float | None,
+        share: ShareDone,
+        *,
+        as_fast_align: bool = False,
+        wants_linked: bool = False,
+    ) -> tuple[float, NDArray[np.float64] | None]:
+        """A pass of EM. Returns the sum of the diagonal's feature, and if wanted each token's posterior of a link."""
+        feature, linked = 0.0, np.zeros(len(self._text[2])) if wants_linked else None
+        totals = np.zeros(self._null_word + 1)
+        asked = RangeAsked(0, np.empty(0), null_probability, tension, False, as_fast_align, wants_linked)
+        for one, found in self._each(asked, share):
+            # From the first word to the last, so that the sum is the same whatever the ranges.
+            feature = float(np.cumsum(np.append(feature, found.features))[-1])
+            if linked is not None:
+                linked[token_places(one.read(self._text)[0])] = found.linked
+            totals = kernels.given_totals(one.pairs()[0], found.counts, totals, alpha)
+            one.write(found.counts)
+        for one in self._ranges:
+            given, counts = one.pairs()
+            one.write(kernels.translation_probabilities(given, counts, totals, alpha, self._threads))
+        return feature, linked
+
+    def likeliest(self, null_probability: float, tension: float | None, share: ShareDone) -> NDArray[np.int32]:
+        """The given position of each generated token, or -1 where it has none; the table is of no use afterwards."""
+        best = np.full(len(self._text[2]), -1, np.int32)
+        for one, found in self._each(RangeAsked(0, np.empty(0), null_probability, tension, last=True), share):
+            best[token_places(one.read(self._text)[0])] = found.links
+            one.discard()
+        return best
+
+    def _each(self, asked: RangeAsked, share: ShareDone) -> Iterator[tuple[_Range, RangeFound]]:
+        """Do the same with each range, whoever works."""
+        ranges = self._ranges
+        if self._workers is None:
+            for i, one in enumerate(ranges):
+                table, probabilities = one.read(self._text)
+                part = within(share, i / len(ranges), (i + 1) / len(ranges))
+                yield (
+                    one,
+                    on_range(table, replace(asked, probabilities=probabilities), threads=self._threads, share=part),
+                )
+            return
+        items = (replace(asked, number=i, probabilities=one.pairs()[1]) for i, one in enumerate(ranges))
+        found = self._workers.map(self._work, items, window=2 * self._workers.count + 2)
+        for i, (one, made) in enumerate(zip(ranges, found, strict=True)):
+            yield one, made
+            share((i + 1) / len(ranges))
+
+
+class _Range:
+    """The tokens and pairs of some generated words, and a number for each pair; with a `place`, they are on disk."""
+
+    def __init__(self, table: Cooccurrence, values: NDArray[np.float64], place: tuple[Workspace, str] | None):
+        self._arrays: dict[str, NDArray[Any]] = {name: getattr(table, name) for name in _COLUMNS}
+        self._null_word, self._place = table.null_word, place
+        self._kept: Kept | None = None
+        self._values_kept: Kept | None = None
+        self.write(values)
+        if place is not None:
+            self._kept = Kept(*place, self._arrays)
+            self._arrays = {}
+
+    def read(self, text: tuple[Any, ...]) -> tuple[Cooccurrence, NDArray[np.float64]]:
+        """The table of these words, and the number of each pair."""
+        arrays: dict[str, Any] = self._kept.load() if self._kept is not None else self._arrays
+        given, given_offsets, generated, generated_offsets = text
+        table = Cooccurrence(given, given_offsets, generated, generated_offsets, **arrays, null_word=self._null_word)
+        return table, self._read_values()
+
+    def pairs(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """The given word and the number of each pair."""
+        given = self._kept.load_one("pair_given") if self._kept is not None else self._arrays["pair_given"]
+        return given, self._read_values()
+
+    def write(self, values: NDArray[np.float64]) -> None:
+        """Give each pair another number."""
+        if self._place is None:
+            self._values = values
+        else:
+            workspace, name = self._place
+            self._values_kept = Kept(workspace, f"{name}-values", {"values": values})
+
+    def _read_values(self) -> NDArray[np.float64]:
+        return self._values if self._values_kept is None else self._values_kept.load_one("values")
+
+    def discard(self) -> None:
+        """Remove what is on disk."""
+        for kept in (self._kept, self._values_kept):
+            if kept is not None:
+                kept.discard()
+
+
+_COLUMNS = ("token_sentences", "token_positions", "token_groups", "pair_offsets", "pair_given")
