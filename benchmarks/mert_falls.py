@@ -13,14 +13,8 @@ import argparse
 import itertools
 from pathlib import Path
 
-from dragoman.core.corpus import Corpus
-from dragoman.core.files import read_lines
-from dragoman.metrics.bleu import Bleu
-from dragoman.model.bundle import Model
-from dragoman.search.limits import SearchLimits
-from dragoman.search.translator import Translator
 from dragoman.tuning.runs.run import Run
-from experiments import dragoman, mean_text, trained_model
+from experiments import bleu_of_test, dragoman, mean_text, multi30k_files, trained_model
 
 
 def main() -> None:
@@ -44,37 +38,18 @@ def main() -> None:
         scores = [[event["score"] for event in run.events()] for run in runs]
         lowest = ", ".join(f"{min(found[1:]):.1f}" for found in scores)
         best = [max(found) for found in scores]
-        tests = [tested(model, run, pair, arguments) for run in runs]
+        tests = [bleu_of_test(model, run, pair, arguments.data, pop_limit=arguments.pop_limit) for run in runs]
         cells = [f"{scores[0][0]:.2f}", lowest, ", ".join(f"{one:.2f}" for one in best), mean_text(best)]
         print(f"| {pair} | {turn} | {len(runs)} | {' | '.join(cells)} | {mean_text(tests)} |", flush=True)
 
 
-def text(name: str, pair: str, data: Path) -> list[Path]:
-    return [data.resolve() / f"multi30k/{name}.{language}.gz" for language in pair.split("-")]
-
-
 def tuned(model: Path, pair: str, turn: int, seed: int, arguments: argparse.Namespace) -> Run:
     out = arguments.out.resolve() / f"mert-{pair}-{turn}-{seed}"
-    source, reference = text("val", pair, arguments.data)
+    source, reference = multi30k_files("val", arguments.data, pair)
     options = ["--prepared", "--method", "mert", "--largest-turn", turn, "--pop-limit", arguments.pop_limit]
     texts = ["--source", source, "--reference", reference]
     dragoman("tune", "--model", model, *texts, *options, "--seed", seed, "--threads", arguments.threads, "--out", out)
     return Run(out)
-
-
-def tested(model: Path, run: Run, pair: str, arguments: argparse.Namespace) -> float:
-    """BLEU of the best weights on the test set, kept in the run's folder."""
-    kept = run.folder.with_suffix(".test")
-    if not kept.exists():
-        source, reference = text("test_2016_flickr", pair, arguments.data)
-        limits = SearchLimits(pop_limit=arguments.pop_limit)
-        translator = Translator.of(Model.load(model), run.weights(), limits=limits, threads=arguments.threads)
-        lines = list(read_lines(source))
-        found = [each.text for part in translator.searched(lines) for each in part.translations()]
-        scorer = Bleu().scorer([Corpus.from_lines(read_lines(reference))])
-        score = float(scorer.score(scorer.statistics(Corpus.from_lines(found)).sum(axis=0)))
-        kept.write_text(f"{score}\n", encoding="utf-8")
-    return float(kept.read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":
