@@ -3,7 +3,7 @@
     python benchmarks/first_iterations.py --data DATA --out FOLDER [--pairs fr-en de-en] [--turns 30 180] [--runs 10]
 
 `dragoman tune --method mert --largest-turn TURN` on Multi30k val, a run for each seed; 180 degrees is no limit. A row
-for each pair, method and turn, over the runs: BLEU of the start, of the lowest iteration after it, and of the best, and of the
+for each pair, method and turn: BLEU of the start, of the lowest iteration of each run after it, of the best, and of the
 test set. What is done is kept. The models are those of benchmarks/tuning.py, if they are in FOLDER.
 """
 

@@ -169,8 +169,9 @@ def test_pools_are_kept_over_epochs_and_grow_by_what_present_weights_like():
     assert sizes[2].sum() > sizes[0].sum()
 
 
-@pytest.mark.parametrize("lesson", [make_lesson(), sparse_chart_lesson()], ids=["phrase", "chart"])
-def test_pools_from_forests_have_what_is_hoped_for_and_feared_besides_the_best(lesson):
+@pytest.mark.parametrize("made", [make_lesson, sparse_chart_lesson])
+def test_pools_from_forests_have_what_is_hoped_for_besides_the_best(made):
+    lesson = made()
     lists, forests = (
         Pools.from_arrays(next(SampleRank(epochs=1, pool=30, pool_from=kind).learn(lesson, lesson.model.weights)).state)
         for kind in ("lists", "forests")
