@@ -10,9 +10,14 @@ from pathlib import Path
 
 import numpy as np
 
+from dragoman.core.corpus import Corpus
 from dragoman.core.files import open_output, read_lines
 from dragoman.core.weights import Weights
+from dragoman.metrics.bleu import Bleu
 from dragoman.model.bundle import Model
+from dragoman.search.limits import SearchLimits
+from dragoman.search.translator import Translator
+from dragoman.tuning.runs.run import Run
 
 PLAN = """\
 title = "{title}"
@@ -101,9 +106,27 @@ def test_part(name: str, source: Path, target: Path) -> str:
     return f'[[test]]\nname = "{name}"\nsource = "{source}"\nreference = "{target}"\n\n'
 
 
+def multi30k_files(name: str, data: Path, pair: str) -> list[Path]:
+    """Source and target of a text of Multi30k."""
+    return [data.resolve() / f"multi30k/{name}.{language}.gz" for language in pair.split("-")]
+
+
 def multi30k_test(name: str, data: Path, pair: str) -> str:
     """A test set of Multi30k."""
-    return test_part(name, *(data.resolve() / f"multi30k/{name}.{language}.gz" for language in pair.split("-")))
+    return test_part(name, *multi30k_files(name, data, pair))
+
+
+def bleu_of_test(model: Path, run: Run, pair: str, data: Path, *, pop_limit: int) -> float:
+    """BLEU of a run's best weights on test_2016_flickr, kept beside the run."""
+    kept = run.folder.with_name(run.folder.name + ".test")
+    if not kept.exists():
+        source, reference = multi30k_files("test_2016_flickr", data, pair)
+        translator = Translator.of(Model.load(model), run.weights(), limits=SearchLimits(pop_limit=pop_limit))
+        found = [each.text for part in translator.searched(list(read_lines(source))) for each in part.translations()]
+        scorer = Bleu().scorer([Corpus.from_lines(read_lines(reference))])
+        score = float(scorer.score(scorer.statistics(Corpus.from_lines(found)).sum(axis=0)))
+        kept.write_text(f"{score}\n", encoding="utf-8")
+    return float(kept.read_text(encoding="utf-8"))
 
 
 def other_domains(folder: Path, data: Path, pair: str, lines: int) -> list[str]:

@@ -46,14 +46,23 @@ def thinned(case: Case, seed: int, samples: int, thin: int) -> float | None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", type=int, default=400)
+    parser.add_argument("--first", type=int, default=0, help="number of the first model, and of its random numbers")
+    parser.add_argument("--parts", nargs="+", choices=["starts", "chains"], default=["starts", "chains"])
     parser.add_argument("--copies", type=int, default=10_000)
     parser.add_argument("--samples", type=int, default=100_000)
     parser.add_argument("--thin", type=int, default=20)
     options = parser.parse_args()
     print("| | models | p < 0.001 | < 0.01 | < 0.1 | < 0.5 | < 0.9 | least | uniform (KS) |")
     print("|---|---|---|---|---|---|---|---|---|")
-    plain, corrected, chains = [], [], []
-    for seed in range(options.models):
+    if "starts" in options.parts:
+        exact_starts(options)
+    if "chains" in options.parts:
+        long_chains(options)
+
+
+def exact_starts(options: argparse.Namespace) -> None:
+    plain, corrected = [], []
+    for seed in range(options.first, options.first + options.models):
         rng = np.random.default_rng(seed)
         case, schedule, temperature = Case(30_000 + seed), random_schedule(rng), float(rng.uniform(0.5, 3))
         plain.append(stationary_p_value(case, schedule, temperature, options.copies, 11 * seed))
@@ -61,9 +70,12 @@ def main() -> None:
         corrected.append(stationary_p_value(case, schedule, temperature, options.copies, 13 * seed, proposal=proposal))
     show("exact starts, three scans", plain)
     show("the same, drawn from other weights", corrected)
-    cases = (case for case in map(Case, itertools.count(40_000)) if 10 <= len(case.scores) <= 1000)
-    for seed, case in enumerate(itertools.islice(cases, options.models)):
-        chains.append(thinned(case, seed, options.samples, options.thin))
+
+
+def long_chains(options: argparse.Namespace) -> None:
+    cases = (case for case in map(Case, itertools.count(40_000 + options.first)) if 10 <= len(case.scores) <= 1000)
+    wanted = enumerate(itertools.islice(cases, options.models), options.first)
+    chains = [thinned(case, seed, options.samples, options.thin) for seed, case in wanted]
     show(f"{options.samples:,} samples, every {options.thin}th scan", chains)
 
 

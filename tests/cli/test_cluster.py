@@ -101,6 +101,7 @@ def test_samples_are_those_of_threads(dragoman, model, text, address, tmp_path):
             "--method-option",
             "neighbours=both",
         ],
+        ["samplerank", "--method-option", "epochs=1", "--method-option", "pool_from=forests"],
     ],
     ids=lambda options: f"{options[0]}-{options[-1]}",
 )

@@ -11,13 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.nbest import NBest
 from dragoman.core.weights import Weights
 from dragoman.sampling.batch_value import BatchValue
 from dragoman.sampling.ranking import Plan, RankChains, Ranked, RankedSentences, Ranking, RankSteps
 from dragoman.sampling.spread_ranking import ChainsElsewhere
+from dragoman.search.spread import Spread
 from dragoman.tuning.methods.learner import Learnt, Lesson, Seeded, State
 from dragoman.tuning.optimise.jumps import Jumps, JumpSteps
+from dragoman.tuning.problems.forest_pools import FindInForests
 from dragoman.tuning.problems.nbest_evidence import DecodeLists, lists_of_strings
 from dragoman.tuning.problems.pools import Pools
 
@@ -116,15 +119,30 @@ class PoolSteps:
 
     def grow(self, weights: Weights, epoch: int, using: Seeded) -> None:
         """Decode the sentences, and add what is found to their pools."""
+        spread = self._lesson.spread(weights, threads=using.threads)
+        self.__dict__.pop("_jumps", None)
+        if self._steps.pool_from == "forests":
+            self._grow_from_forests(spread, epoch, using)
+            return
         lesson, lists = self._lesson, list[NBest]()
-        spread = lesson.spread(weights, threads=using.threads)
         work = DecodeLists(self._steps.pool, lists_of_strings(lesson.model))
         with using.progress.stage(f"epoch {epoch + 1}: decoding") as share_done:
             for parts in spread.map(work, spread.portions(lesson.lines)):
                 lists += parts
                 share_done(sum(map(len, lists)) / len(lesson))
         self.pools = self.pools.added(NBest.concatenate(lists), lesson.scorer, threads=using.threads)
-        self.__dict__.pop("_jumps", None)
+
+    def _grow_from_forests(self, spread: Spread, epoch: int, using: Seeded) -> None:
+        lesson = self._lesson
+        work, parts, done = FindInForests(self._steps.pool, lesson.lines, lesson.scorer, lesson.sign), [], 0
+        with using.progress.stage(f"epoch {epoch + 1}: decoding") as share_done:
+            for part in work.found(spread, using.threads):
+                parts.append(part)
+                done += len(part.sizes)
+                share_done(done / len(lesson))
+        home = np.repeat(np.arange(len(lesson)), np.concatenate([part.sizes for part in parts]))
+        features = FeatureRows.concatenate([part.features for part in parts]).used()
+        self.pools = self.pools.with_rows(home, features, np.concatenate([part.statistics for part in parts]))
 
     @cached_property
     def _jumps(self) -> Jumps:

@@ -5,7 +5,7 @@ Haddow, Arun & Koehn, "SampleRank training for phrase-based machine translation"
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -137,6 +137,7 @@ class SampleRank(JumpSteps, Learner):
         assert space is not None
         given = start.vector(space.names)
         now = course.begin(given[space.learnt]) if state is None else course.resume(state, int(space.learnt.sum()))
+        unseen = list[Ranked]()
         while now.epoch < self.epochs:
             plan = course.plan(now.epoch)
             stop = course.next_stop(plan, now)
@@ -154,11 +155,14 @@ class SampleRank(JumpSteps, Learner):
             found = together(done)
             last, before = stop == max(map(len, plan)), now
             now = now.after(found, space.learnt, stop, last=last)
+            unseen.append(found)
             if now.epoch < self.epochs and not course.due(before, now):
                 continue
             why = f"{self.epochs} epochs" if now.epoch == self.epochs else None
             arrays = now.arrays() | (jump.pools.arrays() if jump is not None else {})
-            yield Checkpoint(changed(start, space, now.reported(reported)), arrays, _report(found), why)
+            report = _report(unseen) | {"samples": float(now.collected[0]) / course.chains}
+            yield Checkpoint(changed(start, space, now.reported(reported)), arrays, report, why)
+            unseen.clear()
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,13 +266,13 @@ class _Course:
         return int(standing.collected[0]) // (self._options.judge_every * self.chains)
 
 
-def _report(found: Ranked) -> dict[str, float]:
+def _report(parts: Sequence[Ranked]) -> dict[str, float]:
     """For whoever follows: shares of steps with updates and of updates that C clips, how far weights went, the gain."""
-    steps, changes, updates, clipped, batches = found.counts.sum(axis=0).tolist()
+    steps, changes, updates, clipped, batches = sum(part.counts.sum(axis=0) for part in parts).tolist()
     return {
-        "updates": updates / max(int(found.collected.sum()), 1),
+        "updates": updates / max(sum(int(part.collected.sum()) for part in parts), 1),
         "clipped": clipped / max(updates, 1),
         "changes": changes / max(steps, 1),
-        "moved": float(found.moved.mean()),
-        "gain": float(found.gains.sum()) / max(batches, 1),
+        "moved": sum(float(part.moved.mean()) for part in parts),
+        "gain": sum(float(part.gains.sum()) for part in parts) / max(batches, 1),
     }

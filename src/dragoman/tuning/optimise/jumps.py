@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,9 @@ class JumpSteps(RankSteps):
     """What a jump does, and how many there are; what has no `jump:` in its help is the same for local steps."""
 
     pool: int = option(100, "jump: derivations of a sentence that the decoder adds to its pool each epoch", minimum=1)
+    pool_from: Literal["lists", "forests"] = option(
+        "lists", "jump: these are the model's best, or from forests, a third each of the best, hopes and fears"
+    )
     visits: int = option(5, "jump: steps a sentence", minimum=1)
     scale: float = option(10.0, "jump: what a point of the metric is worth in score", minimum=1e-9)
     jump_aggressiveness: float = option(

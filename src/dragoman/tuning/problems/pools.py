@@ -53,12 +53,16 @@ class Pools:
             raise DataError(f"there are {len(nbest)} lists", expected=f"{len(self.sentences) - 1}, one a sentence")
         home = np.repeat(np.arange(len(nbest)), np.diff(nbest.sentences))
         found = scorer.statistics(Corpus(nbest.vocab, nbest.hypotheses), home, threads=threads)
-        statistics = np.concatenate([self.statistics, found]) if len(self.statistics) else np.asarray(found, np.float64)
-        features = FeatureRows.concatenate([self.features, nbest.features.used()]).summed()
+        return self.with_rows(home, nbest.features.used(), np.asarray(found, np.float64))
+
+    def with_rows(self, home: NDArray[np.int64], rows_features: FeatureRows, found: NDArray[np.float64]) -> Pools:
+        """These pools, and behind what each sentence has what is new among rows of it, by its number."""
+        statistics = np.concatenate([self.statistics, found]) if len(self.statistics) else found
+        features = FeatureRows.concatenate([self.features, rows_features]).summed()
         homes = np.concatenate([self.homes, home])
         kept = _first_of_equals(homes, features)
         rows = kept[np.argsort(homes[kept], kind="stable")]
-        sizes = np.bincount(homes[rows], minlength=len(nbest))
+        sizes = np.bincount(homes[rows], minlength=len(self.sentences) - 1)
         for sentence in np.flatnonzero(sizes == 0).tolist():
             raise DataError(f"the decoder has no translation of sentence {sentence + 1}", expected="at least one")
         bounds = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

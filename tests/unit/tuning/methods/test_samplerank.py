@@ -32,6 +32,7 @@ FEW = {"neighbours": "local", "epochs": 3, "chains": 3, "samples": 10, "burn_in"
 #: Each way to find neighbours, as small as it can be.
 JUMP = {"epochs": 3, "chains": 3, "pool": 6, "visits": 2, "jump_aggressiveness": 0.2}
 BOTH = FEW | JUMP | {"neighbours": "both"}
+FORESTS = JUMP | {"pool_from": "forests"}
 
 
 def make_lesson(seed=1, lines=9, metric=None, longest=7, **settings):
@@ -61,7 +62,7 @@ def same(one, other):
     }
 
 
-@pytest.mark.parametrize("kind", [FEW, JUMP, BOTH], ids=["local", "jump", "both"])
+@pytest.mark.parametrize("kind", [FEW, JUMP, BOTH, FORESTS], ids=["local", "jump", "both", "forests"])
 @pytest.mark.parametrize(
     "options",
     [{}, {"batch_size": 1, "evaluate_every": 4}, {"batch_size": 2, "average": "epoch"}, {"average": "none"}],
@@ -166,6 +167,31 @@ def test_pools_are_kept_over_epochs_and_grow_by_what_present_weights_like():
     assert (sizes[0] <= 6).all()
     assert all((one <= other).all() for one, other in itertools.pairwise(sizes))
     assert sizes[2].sum() > sizes[0].sum()
+
+
+@pytest.mark.parametrize("made", [make_lesson, sparse_chart_lesson])
+def test_pools_from_forests_have_what_is_hoped_for_besides_the_best(made):
+    lesson = made()
+    lists, forests = (
+        Pools.from_arrays(next(SampleRank(epochs=1, pool=30, pool_from=kind).learn(lesson, lesson.model.weights)).state)
+        for kind in ("lists", "forests")
+    )
+
+    def scores(pools):
+        found = lesson.sign * lesson.scorer.sentence_scores(pools.statistics)
+        return [found[a:b] for a, b in itertools.pairwise(pools.sentences.tolist())]
+
+    for listed, found in zip(scores(lists), scores(forests), strict=True):
+        assert found.max() >= listed.max() - 1e-9
+    # Features and statistics belong together: the translation that the model likes best is there with both.
+    names = forests.names
+    weights = lesson.model.weights.vector(names)
+    for sentence, line in enumerate(lesson.lines):
+        rows = range(forests.sentences[sentence], forests.sentences[sentence + 1])
+        best = max(rows, key=lambda row: sum(v * weights[names.index(n)] for n, v in forests.features.row(row).items()))
+        (text,) = lesson.translator.translate([line])
+        expected = lesson.scorer.statistics(Corpus.from_lines([str(text)]), np.array([sentence]))[0]
+        assert forests.statistics[best].tolist() == expected.tolist()
 
 
 def test_both_is_a_local_pass_and_then_jumps_with_its_weights():
