@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
-#: The most that the head of a request may be long, in bytes.
-_LONGEST_HEAD = 65_536
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
 class _Limit:
@@ -17,9 +15,6 @@ class _Limit:
     def __init__(self, loop: asyncio.AbstractEventLoop, seconds: float):
         self._loop, self._seconds = loop, seconds
         self._timer: asyncio.TimerHandle | None = None
-
-    def __bool__(self) -> bool:
-        return self._timer is not None
 
     def begin(self, transport: asyncio.Transport) -> None:
         """Let the time begin, if it has not."""
@@ -34,31 +29,22 @@ class _Limit:
 
 
 def timed_protocol(seconds: float) -> type[asyncio.Protocol]:
-    """Return uvicorn's protocol, but for connections that end when a client is too slow, or a head is too long."""
+    """Return uvicorn's protocol, but for connections that end when a client is too slow."""
 
-    class TimedProtocol(HttpToolsProtocol):
+    class TimedProtocol(H11Protocol):
         """A connection with one limit while the head of a request is due, and one while more waits to be taken."""
-
-        _head = 0
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
             self._sending, self._taking = _Limit(self.loop, seconds), _Limit(self.loop, seconds)
             self._sending.begin(transport)
 
-        def on_message_begin(self) -> None:
-            super().on_message_begin()
-            self._sending.begin(self.transport)
-
-        def on_headers_complete(self) -> None:
-            super().on_headers_complete()
-            self._sending.end()
-
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
-            self._head = self._head + len(data) if self._sending else 0
-            if self._head > _LONGEST_HEAD:
-                self.transport.abort()
+            if self.conn.their_state is h11.IDLE and self.conn.trailing_data[0]:
+                self._sending.begin(self.transport)  # the next head has begun to come
+            else:
+                self._sending.end()
 
         def pause_writing(self) -> None:
             super().pause_writing()

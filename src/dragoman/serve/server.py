@@ -86,6 +86,7 @@ def configured(app: object, limits: Limits, *, log_requests: bool = False) -> uv
         backlog=_BACKLOG,
         timeout_keep_alive=_IDLE_SECONDS,
         timeout_graceful_shutdown=5,
+        h11_max_incomplete_event_size=65536,
     )
 
 
