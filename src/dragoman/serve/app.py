@@ -25,6 +25,7 @@ from dragoman.serve import (
     routes_service,
     routes_translate,
 )
+from dragoman.serve.direct import Direct
 from dragoman.serve.failures import RequestError, error_body, refusal_of
 from dragoman.serve.guard import LIBRE, Access, Guard
 from dragoman.serve.service import Service
@@ -73,14 +74,16 @@ def make_app(service: Service, access: Access = Access(), *, cors: Sequence[str]
         redoc_url=None,
         lifespan=lifespan,
     )
-    for group in (routes_translate, routes_inside, routes_lists, routes_runs, routes_service):
-        router = group.routes(service)
+    groups = (routes_translate, routes_inside, routes_lists, routes_runs, routes_service)
+    routers = [group.routes(service) for group in groups]
+    for router in routers:
         app.include_router(router, prefix="/api/v1")
         app.include_router(router, prefix="/api", include_in_schema=False)
     app.include_router(routes_service.metrics_route(service))
     app.include_router(routes_libretranslate.routes(service, access))
     _add_page(app)
     _add_errors(app)
+    app.add_middleware(Direct, prefixes=("/api/v1", "/api"), routers=routers, refused=_refused)
     if cors:
         app.add_middleware(CORSMiddleware, allow_origins=list(cors), allow_methods=["GET", "POST"], allow_headers=["*"])
     app.add_middleware(Guard, limits=service.limits, access=access, metrics=service.metrics)
@@ -106,29 +109,35 @@ def _add_page(app: FastAPI) -> None:
         return served(name)
 
 
+def _shaped(path: str, refusal: RequestError) -> Response:
+    """An error in our shape, or as LibreTranslate has it."""
+    body = {"error": refusal.message} if path in LIBRE else error_body(refusal.status, refusal.message)
+    return JSONResponse(body, refusal.status, refusal.headers)
+
+
+def _refused(path: str, error: Exception) -> Response:
+    return _shaped(path, refusal_of(error))
+
+
 def _add_errors(app: FastAPI) -> None:
     """Give all errors one shape."""
 
-    def shaped(request: Request, refusal: RequestError) -> Response:
-        bare = request.url.path in LIBRE
-        body = {"error": refusal.message} if bare else error_body(refusal.status, refusal.message)
-        return JSONResponse(body, refusal.status, refusal.headers)
-
     async def refused(request: Request, error: Exception) -> Response:
-        return shaped(request, refusal_of(error))
+        return _refused(request.url.path, error)
 
     async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError | ValidationError)
         first: dict[str, Any] = dict(error.errors()[0])
         if first["type"] == "json_invalid":
-            return shaped(request, RequestError(400, _SENTENCES[400]))
+            return _shaped(request.url.path, RequestError(400, _SENTENCES[400]))
         place = ".".join(str(part) for part in first["loc"] if part != "body") or "the body"
         status = 400 if request.url.path in LIBRE else 422
-        return shaped(request, RequestError(status, f"{place}: {first['msg']}"))
+        return _shaped(request.url.path, RequestError(status, f"{place}: {first['msg']}"))
 
     async def of_http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        return shaped(request, RequestError(error.status_code, _SENTENCES.get(error.status_code, str(error.detail))))
+        sentence = _SENTENCES.get(error.status_code, str(error.detail))
+        return _shaped(request.url.path, RequestError(error.status_code, sentence))
 
     app.add_exception_handler(RequestError, refused)
     app.add_exception_handler(DragomanError, refused)

@@ -6,12 +6,11 @@ import asyncio
 import itertools
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from dragoman.core.errors import DragomanError
 from dragoman.core.stopping import stopped_by
@@ -72,48 +71,72 @@ class _Job:
     items: Sequence[Any]
     work: Callable[[list[Any]], list[Any]]
     answer: asyncio.Future[list[Any]]
-    results: list[Any] = field(default_factory=list)
+    results: list[Any]
+    missing: int
     picked: int = 0
+    searched_in: set[_Batch] = field(default_factory=set)
 
     @property
-    def over(self) -> bool:
-        """Whether there is nothing left to do for it."""
-        return self.answer.done()
+    def left(self) -> int:
+        """How many sentences wait."""
+        return len(self.items) - self.picked
+
+    def take(self, most: int) -> _Share:
+        """Pick the next sentences."""
+        begin = self.picked
+        self.picked = min(len(self.items), begin + most)
+        return _Share(self, begin, self.items[begin : self.picked])
+
+
+class _Share(NamedTuple):
+    """Some sentences of a request, the first of which is the one of that number."""
+
+    job: _Job
+    begin: int
+    items: Sequence[Any]
+
+
+@dataclass(eq=False)
+class _Batch:
+    """Shares that are searched together, and how to stop that."""
+
+    shares: list[_Share]
+    stop: Stop = field(default_factory=Stop)
 
 
 class Batcher:
-    """Gathers the sentences of many requests into batches, one search at a time, each request getting its share.
+    """Searches the sentences of many requests in batches, each request getting its share.
 
-    A request alone is searched at once; what comes in the meantime is the next batch. Under load, a batch that is not
-    full waits a moment for more.
+    There is a thread for each batch that is worked on, and none waits for another. Whichever is free takes its part of
+    what waits, at most a full batch: so a sentence alone is searched at once, and batches grow with what comes.
     """
 
-    def __init__(self, *, most: int, queue: int, gather: float):
-        self._most, self._queue, self._gather = most, queue, gather
-        self._waiting: deque[_Job] = deque()
-        self._pool = ThreadPoolExecutor(1, "dragoman-search")
-        self._pump: asyncio.Task[None] | None = None
-        self._crowded = False
+    def __init__(self, *, workers: int, most: int, queue: int):
+        self._workers, self._most, self._queue = workers, most, queue
+        self._jobs: dict[_Job, None] = {}  # in the order of their turns
+        self._pool = ThreadPoolExecutor(workers, "dragoman-search")
+        self._free = workers
+        self._will_begin = False
+        self.waiting = 0
         self.batches = 0
-
-    @property
-    def waiting(self) -> int:
-        """How many sentences wait."""
-        return sum(len(job.items) - job.picked for job in self._waiting if not job.over)
 
     async def run(self, key: Hashable, items: Sequence[Item], work: Callable[[list[Item]], list[T]]) -> list[T]:
         """Have work done on items, together with those of other requests of the same key, for which it is the same."""
         if not items:
             return []
-        waiting = self.waiting
-        if waiting and waiting + len(items) > self._queue:
-            raise busy(f"{waiting:,} sentences wait already")
+        if self.waiting and self.waiting + len(items) > self._queue:
+            raise busy(f"{self.waiting:,} sentences wait already")
         loop = asyncio.get_running_loop()
-        job = _Job(key, items, work, loop.create_future())
-        self._waiting.append(job)
-        if self._pump is None or self._pump.done():
-            self._pump = loop.create_task(self._run())
-        return await job.answer
+        job = _Job(key, items, work, loop.create_future(), [None] * len(items), len(items))
+        self._jobs[job] = None
+        self.waiting += len(items)
+        if self._free and not self._will_begin:
+            self._will_begin = True
+            loop.call_soon(self._begin, loop)  # requests that come at the same time are let in first
+        try:
+            return await job.answer
+        finally:
+            self._leave(job)
 
     async def alone(self, work: Callable[[], T]) -> T:
         """Have quick work done in its turn that cannot be done together with others'."""
@@ -121,71 +144,78 @@ class Batcher:
         return found
 
     def close(self) -> None:
-        """End the thread; work that is going on is waited for."""
+        """End the threads; work that is going on is waited for."""
         self._pool.shutdown(cancel_futures=True)
 
-    async def _run(self) -> None:
-        loop = asyncio.get_running_loop()
-        while self._waiting:
-            if self._crowded and self._gather and self.waiting < self._most:
-                await asyncio.sleep(self._gather)
-            batch = self._picked()
-            self._crowded = len(batch) > 1
-            if not batch:
-                continue
+    def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Give batches to all who are free."""
+        self._will_begin = False
+        while self._free and self._jobs:
+            batch = _Batch(self._picked())
+            for share in batch.shares:
+                share.job.searched_in.add(batch)
+            self._free -= 1
             self.batches += 1
-            stop = Stop()
-            done = loop.run_in_executor(self._pool, partial(_done, batch, stop))
-            for job, _ in batch:
-                job.answer.add_done_callback(partial(_stop_if_alone, [one for one, _ in batch], stop))
-            for (job, _), result in zip(batch, await done, strict=True):
-                if job.over:
-                    continue
-                if isinstance(result, BaseException):
-                    job.answer.set_exception(result)
-                    continue
-                job.results += result
-                if len(job.results) == len(job.items):
-                    job.answer.set_result(job.results)
+            done = self._pool.submit(_done, batch.shares, batch.stop)
+            done.add_done_callback(lambda done, batch=batch: loop.call_soon_threadsafe(self._end, loop, batch, done))  # type: ignore[misc]
 
-    def _picked(self) -> list[tuple[_Job, list[Any]]]:
+    def _end(self, loop: asyncio.AbstractEventLoop, batch: _Batch, done: Future[list[Any]]) -> None:
+        """Give the results of a batch to those who wait for them."""
+        self._free += 1
+        self._begin(loop)
+        for share, result in zip(batch.shares, done.result(), strict=True):
+            job = share.job
+            job.searched_in.discard(batch)
+            if job.answer.done():
+                continue
+            if isinstance(result, BaseException):
+                job.answer.set_exception(result)
+                continue
+            job.results[share.begin : share.begin + len(result)] = result
+            job.missing -= len(result)
+            if not job.missing:
+                job.answer.set_result(job.results)
+
+    def _leave(self, job: _Job) -> None:
+        """Forget a request, and stop batches that nobody waits for any more."""
+        if job in self._jobs:
+            del self._jobs[job]
+            self.waiting -= job.left
+        for batch in job.searched_in:
+            if all(share.job.answer.done() for share in batch.shares):
+                batch.stop.ask()
+
+    def _picked(self) -> list[_Share]:
         """The next batch: a share for each request of the first one's key; those with more to come go to the end."""
-        waiting = [job for job in self._waiting if not job.over]
-        mates = [job for job in waiting if job.key == waiting[0].key] if waiting else []
-        batch, room = [], self._most
-        for left, job in zip(range(len(mates), 0, -1), mates, strict=True):
+        first = next(iter(self._jobs))
+        mates = [job for job in self._jobs if job.key == first.key]
+        room = min(self._most, -(-sum(job.left for job in mates) // self._workers))
+        shares = []
+        for others, job in zip(range(len(mates), 0, -1), mates, strict=True):
             if not room:
                 break
-            items = list(job.items[job.picked : job.picked + max(1, room // left)])
-            job.picked += len(items)
-            room -= len(items)
-            batch.append((job, items))
-        unfinished = [job for job, _ in batch if job.picked < len(job.items)]
-        served = {id(job) for job, _ in batch}
-        self._waiting = deque([*(job for job in waiting if id(job) not in served), *unfinished])
-        return batch
+            share = job.take(max(1, room // others))
+            room -= len(share.items)
+            self.waiting -= len(share.items)
+            shares.append(share)
+            del self._jobs[job]
+        self._jobs.update((share.job, None) for share in shares if share.job.left)
+        return shares
 
 
-def _stop_if_alone(jobs: Sequence[_Job], stop: Stop, _: object) -> None:
-    """Stop a batch that nobody waits for any more."""
-    if all(job.over for job in jobs):
-        stop.ask()
-
-
-def _done(batch: Sequence[tuple[_Job, list[Any]]], stop: Stop) -> list[Any]:
-    """The results of each request's share, or what went wrong with it; one that is refused does not hurt the others."""
-    shares = [items for _, items in batch]
+def _done(shares: Sequence[_Share], stop: Stop) -> list[Any]:
+    """The results of each share, or what went wrong with it; one that is refused does not hurt the others."""
     try:
         with stopped_by(stop.check):
-            results = batch[0][0].work([item for items in shares for item in items])
-        ends = itertools.accumulate((len(items) for items in shares), initial=0)
+            results = shares[0].job.work([item for share in shares for item in share.items])
+        ends = itertools.accumulate((len(share.items) for share in shares), initial=0)
         return [results[begin:end] for begin, end in itertools.pairwise(ends)]
     except (DragomanError, MemoryError) as error:
-        if len(batch) == 1:
+        if len(shares) == 1:
             return [error]
-        return [result for part in batch for result in _done([part], stop)]
+        return [result for share in shares for result in _done([share], stop)]
     except Exception as error:
-        return [error] * len(batch)
+        return [error] * len(shares)
 
 
 class SlowPool:

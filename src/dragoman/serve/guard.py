@@ -28,6 +28,9 @@ _log = logging.getLogger("dragoman.serve")
 #: Clients whose requests are counted; the ones that were seen last.
 _MOST_CLIENTS = 10_000
 
+#: After so many seconds of work, see whether the client is still there.
+_LOOK = 0.1
+
 #: What nobody needs a key for: the page, and whether the service is there.
 _OPEN = ("/", "/favicon.ico", "/api/health", "/api/v1/health")
 
@@ -35,14 +38,14 @@ _OPEN = ("/", "/favicon.ico", "/api/health", "/api/v1/health")
 LIBRE = ("/languages", "/translate", "/detect")
 
 _HEADERS = {
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-    "Cache-Control": "no-store",
+    b"x-content-type-options": b"nosniff",
+    b"x-frame-options": b"DENY",
+    b"referrer-policy": b"no-referrer",
+    b"cross-origin-opener-policy": b"same-origin",
+    b"cross-origin-resource-policy": b"same-origin",
+    b"permissions-policy": b"camera=(), geolocation=(), microphone=()",
+    b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'",
+    b"cache-control": b"no-store",
 }
 
 
@@ -106,7 +109,7 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        answer = _Answer(send, self._limits.client_seconds)
+        answer = _Answer(send)
         begin = time.monotonic()
         self._inside += 1
         try:
@@ -138,7 +141,8 @@ class Guard:
         if self._inside > self._limits.concurrency:
             raise busy(f"{self._limits.concurrency} requests are worked on already")
         body = await self._body(headers, receive)
-        await _until_gone(self._app, scope, body, receive, answer)
+        client = _Client(body, receive)
+        await client.wait_for(self._app(scope, client, answer))
 
     async def _body(self, headers: Mapping[str, str], receive: Receive) -> bytes:
         """All of a request's body, if it is not too large and comes in time."""
@@ -163,30 +167,51 @@ class Guard:
             raise RequestError(408, f"the body did not come within {self._limits.client_seconds:g} seconds") from None
 
 
-async def _until_gone(app: App, scope: Scope, body: bytes, receive: Receive, answer: _Answer) -> None:
-    """Have a request answered; if its client goes, so does its work."""
-    gone = asyncio.ensure_future(_disconnected(receive))
-    told = False
+class _Client:
+    """Who asks: gives the body, which was read already, and ends the work if nobody waits for it any more."""
 
-    async def replay() -> Message:
-        nonlocal told
-        if told:
-            await asyncio.shield(gone)
+    def __init__(self, body: bytes, receive: Receive):
+        self._body: bytes | None = body
+        self._receive = receive
+        self._watch: asyncio.Task[None] | None = None
+        self._gone = False
+
+    async def __call__(self) -> Message:
+        """Give the body; whoever asks for more waits until the client goes."""
+        if self._body is None:
+            await asyncio.shield(self._watched())
             return {"type": "http.disconnect"}
-        told = True
+        body, self._body = self._body, None
         return {"type": "http.request", "body": body, "more_body": False}
 
-    work = asyncio.ensure_future(app(scope, replay, answer))
-    try:
-        await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
-        if not work.done():
-            work.cancel()
-            raise ConnectionError
-        work.result()
-    finally:
-        work.cancel()
-        gone.cancel()
-        await asyncio.gather(work, gone, return_exceptions=True)
+    async def wait_for(self, work: Awaitable[None]) -> None:
+        """Have a request answered; only if that takes a while does anybody look whether its client is still there."""
+        task = asyncio.current_task()
+        assert task is not None
+
+        def leave(_: object) -> None:
+            self._gone = True
+            task.cancel()
+
+        timer = asyncio.get_running_loop().call_later(_LOOK, lambda: self._watched().add_done_callback(leave))
+        try:
+            await work
+        except asyncio.CancelledError:
+            if not self._gone:
+                raise
+            task.uncancel()
+            raise ConnectionError from None
+        finally:
+            timer.cancel()
+            if self._watch is not None:
+                self._watch.remove_done_callback(leave)
+                self._watch.cancel()
+
+    def _watched(self) -> asyncio.Task[None]:
+        """What is done when the client has gone."""
+        if self._watch is None:
+            self._watch = asyncio.ensure_future(_disconnected(self._receive))
+        return self._watch
 
 
 async def _disconnected(receive: Receive) -> None:
@@ -202,22 +227,18 @@ def _route(scope: Scope) -> str:
 
 
 class _Answer:
-    """What is sent, with headers that every answer has, to a client that takes it in time."""
+    """What is sent, with headers that every answer has."""
 
-    def __init__(self, send: Send, seconds: float):
+    def __init__(self, send: Send):
         self._send = send
-        self._seconds = seconds
         self.status = 0
 
     async def __call__(self, message: Message) -> None:
         """Pass a message on."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            given = {name.lower() for name, _ in message.get("headers", ())}
-            added = [(k.lower().encode(), v.encode()) for k, v in _HEADERS.items() if k.lower().encode() not in given]
-            message = {**message, "headers": [*message.get("headers", ()), *added]}
-        async with asyncio.timeout(self._seconds):
-            await self._send(message)
+            message = {**message, "headers": list({**_HEADERS, **dict(message.get("headers", ()))}.items())}
+        await self._send(message)
 
     async def refuse(self, refusal: RequestError, *, bare: bool) -> None:
         """Send an error in our shape, or as LibreTranslate does."""

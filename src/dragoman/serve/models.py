@@ -69,24 +69,18 @@ class Shelf:
         self._models = {model.name: model for model in models}
 
     @classmethod
-    def of(
-        cls,
-        folders: Sequence[str],
-        *,
-        weights: Sequence[str] = (),
-        languages: Sequence[str] = (),
-        threads: int | None = None,
-    ) -> Shelf:
+    def of(cls, folders: Sequence[str], *, weights: Sequence[str] = (), languages: Sequence[str] = ()) -> Shelf:
         """Load models given as FOLDER or NAME=FOLDER, weights as NAME=FILE or MODEL:NAME=FILE, languages as NAME=fr-en.
 
-        Weights without a model's name are for all models that have their features, at least one.
+        Weights without a model's name are for all models that have their features, at least one. Each system works in
+        the thread that calls it: the service has several.
         """
         systems: dict[str, System] = {}
         for text in folders:
             name, folder = _named(text, Path(text).resolve().name)
             if name in systems:
                 raise UsageError(f"two models are called '{name}'; give one of them another name, as in NAME={folder}")
-            systems[name] = load(folder, threads=threads)
+            systems[name] = load(folder, threads=1)
         if not systems:
             raise UsageError("there is no model; expected --model FOLDER")
         sets = {name: _weight_sets(name, system, weights, systems) for name, system in systems.items()}

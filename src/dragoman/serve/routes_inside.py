@@ -25,7 +25,7 @@ def routes(service: Service) -> APIRouter:
         return Source(service.check_one(asked.text), asked.tree)
 
     def alone(asked: schemas.OfModel) -> System:
-        return service.shelf.get(asked.model).weighted(asked.weights).with_threads(1)
+        return service.shelf.get(asked.model).weighted(asked.weights)
 
     @router.post("/hypergraph", response_model=schemas.HypergraphAnswer)
     async def hypergraph(asked: schemas.HypergraphRequest) -> Response:

@@ -108,7 +108,7 @@ async def decided(
     service.check_samples(asked.samples)
     if not sources:
         return []
-    system = model.weighted(asked.weights).with_threads(1)
+    system = model.weighted(asked.weights)
     of_trees = features_of_trees(system.model)
     trees = [source.tree for source in sources if source.tree is not None and of_trees]
 

@@ -54,7 +54,9 @@ class Address:
     def bound(self) -> socket.socket:
         """Listen, or say why that cannot be."""
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
-        listener = socket.socket(family)
+        # Only where the protocol is named does asyncio turn Nagle's algorithm off, by which the body of an answer
+        # waits, up to 40 ms, until the client has said that it got the head.
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind((self.host, self.port))
@@ -80,6 +82,7 @@ def configured(app: object, limits: Limits, *, log_requests: bool = False) -> uv
         lifespan="on",
         http=timed_protocol(limits.client_seconds),
         ws="none",
+        loop="asyncio",
         backlog=_BACKLOG,
         timeout_keep_alive=_IDLE_SECONDS,
         timeout_graceful_shutdown=5,
@@ -105,8 +108,8 @@ def serve_until_stopped(
         raise DataError("is not a folder", path=runs, expected="a folder with runs")
     listener = address.bound()
     with listener:
-        shelf = Shelf.of(models, weights=weights, languages=languages, threads=threads)
-        app = make_app(Service(shelf, limits, runs=runs), address.access, cors=cors)
+        shelf = Shelf.of(models, weights=weights, languages=languages)
+        app = make_app(Service(shelf, limits, runs=runs, threads=threads), address.access, cors=cors)
         host, port = listener.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
         progress.note(f"{', '.join(shelf.names)} at http://{shown}:{port} (Ctrl-C ends it)")

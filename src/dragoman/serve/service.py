@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dragoman.core.errors import UsageError
+from dragoman.core.progress import available_cores
 from dragoman.sampling.schedule import Sampling
 from dragoman.search.translator import BATCH
 from dragoman.serve.batching import Batcher, SlowPool
@@ -23,14 +24,15 @@ _LETTERS = 40
 class Service:
     """All that requests use; it knows nothing of HTTP but statuses."""
 
-    def __init__(self, shelf: Shelf, limits: Limits = Limits(), *, runs: Path | None = None):
+    def __init__(
+        self, shelf: Shelf, limits: Limits = Limits(), *, runs: Path | None = None, threads: int | None = None
+    ):
         self.shelf = shelf
         self.limits = limits
         self.runs = Runs(runs)
         self.metrics = Metrics()
         self.kept = KeptGraphs(limits.kept_bytes)
-        threads = max(model.system.threads for model in shelf)
-        self.batcher = Batcher(most=BATCH * threads, queue=limits.queue, gather=limits.gather_ms / 1000)
+        self.batcher = Batcher(workers=threads or available_cores(), most=BATCH, queue=limits.queue)
         self.slow = SlowPool(workers=limits.slow_workers, queue=limits.slow_queue, seconds=limits.slow_seconds)
 
     def close(self) -> None:

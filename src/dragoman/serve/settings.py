@@ -20,7 +20,6 @@ class Limits(Options):
     queue: int = option(2000, "sentences that wait for the search; more get 503", minimum=1)
     rate: float = option(0.0, "requests a second of one client (429); 0 is no limit", minimum=0)
     burst: int = option(50, "requests of one client that may come at once, if there is a rate", minimum=1)
-    gather_ms: float = option(2.0, "under load, wait so long for sentences to search together", minimum=0, maximum=1000)
     slow_workers: int = option(1, "threads for slow work: sampling, posteriors, decision rules", minimum=1)
     slow_queue: int = option(8, "slow requests that wait; more get 503", minimum=1)
     slow_seconds: float = option(30.0, "longest slow work, after which it is stopped (422)", minimum=0.01)

@@ -1,7 +1,6 @@
 """A service over a small phrase-based model and a hierarchical one, in this process."""
 
 import contextlib
-import socket
 import threading
 import time
 
@@ -13,7 +12,7 @@ import dragoman as dm
 from dragoman.serve.app import make_app
 from dragoman.serve.guard import Access
 from dragoman.serve.models import Shelf
-from dragoman.serve.server import configured
+from dragoman.serve.server import Address, configured
 from dragoman.serve.service import Service
 from dragoman.serve.settings import Limits
 
@@ -31,7 +30,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def shelf(folder):
-    return Shelf.of([f"{folder}/model", f"{folder}/rules"], weights=[f"model:other={folder}/other.txt"], threads=2)
+    return Shelf.of([f"{folder}/model", f"{folder}/rules"], weights=[f"model:other={folder}/other.txt"])
 
 
 class Live:
@@ -39,8 +38,7 @@ class Live:
 
     def __init__(self, service, access=Access(), cors=()):
         self.service = service
-        self.listener = socket.socket()
-        self.listener.bind(("127.0.0.1", 0))
+        self.listener = Address.of("127.0.0.1", 0, None, no_key=False).bound()
         self.port = self.listener.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         self.server = uvicorn.Server(configured(make_app(service, access, cors=cors), service.limits))
@@ -64,7 +62,7 @@ def live_server(shelf):
 
     @contextlib.contextmanager
     def made(access=Access(), *, runs=None, cors=(), **limits):
-        found = Live(Service(shelf, Limits(**limits), runs=runs), access, cors)
+        found = Live(Service(shelf, Limits(**limits), runs=runs, threads=2), access, cors)
         try:
             yield found
         finally:

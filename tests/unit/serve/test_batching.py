@@ -29,7 +29,7 @@ class Doubling:
 
 @pytest.fixture
 def batcher():
-    made = Batcher(most=4, queue=6, gather=0.001)
+    made = Batcher(workers=1, most=4, queue=6)
     yield made
     made.close()
 
@@ -72,6 +72,25 @@ def test_a_long_text_does_not_keep_others_waiting(batcher):
 
     assert asyncio.run(ask()) == [[0], [2, 4, 6, 8, 10], [12]]
     assert work.batches == [[0], [1, 2, 6], [3, 4, 5]]
+
+
+def test_who_is_free_takes_a_part_of_what_waits_and_results_come_in_order():
+    work = Doubling()
+    batcher = Batcher(workers=2, most=4, queue=20)
+
+    async def ask():
+        work.may_go.clear()
+        asked = [batcher.run("a", range(begin, begin + 5), work) for begin in (0, 20)]
+        tasks = [asyncio.create_task(one) for one in asked]
+        await _begun(work, 2)
+        assert batcher.waiting == 3
+        work.may_go.set()
+        return await asyncio.gather(*tasks)
+
+    assert asyncio.run(ask()) == [[0, 2, 4, 6, 8], [40, 42, 44, 46, 48]]
+    assert sorted(work.batches[:2]) == [[0, 1, 20, 21], [2, 22, 23]]
+    assert sorted(item for batch in work.batches for item in batch) == [*range(5), *range(20, 25)]
+    batcher.close()
 
 
 def test_too_much_that_waits_is_refused_and_told_when_to_come_again(batcher):

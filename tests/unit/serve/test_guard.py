@@ -127,6 +127,10 @@ def test_other_sites_may_ask_only_if_they_were_named(live):
     for origin, allowed in (("https://example.org", "https://example.org"), ("https://evil.example", None)):
         found = server.client.get("/api/v1/health", headers={"Origin": origin})
         assert found.headers.get("access-control-allow-origin") == allowed
+        refused = server.client.post(
+            "/api/v1/translate", json={"text": "a", "model": "none"}, headers={"Origin": origin, "X-API-Key": "secret"}
+        )
+        assert (refused.status_code, refused.headers.get("access-control-allow-origin")) == (404, allowed)
         asking = {
             "Origin": origin,
             "Access-Control-Request-Method": "POST",
@@ -148,6 +152,11 @@ def test_beyond_this_machine_there_is_a_key_or_none_is_wanted():
         Address.of("127.0.0.1", 1, "k", no_key=True)
     with pytest.raises(UsageError, match="the key is empty"):
         Address.of("127.0.0.1", 1, "", no_key=False)
+
+
+def test_an_answer_waits_for_nothing():
+    with Address.of("127.0.0.1", 0, None, no_key=False).bound() as listener:
+        assert listener.proto == socket.IPPROTO_TCP  # asyncio turns Nagle's algorithm off only where it is
 
 
 def test_a_client_may_ask_only_so_often():
@@ -205,6 +214,37 @@ def test_slow_clients_are_left_and_others_are_not_kept_waiting(live):
     with pytest.raises(OSError, match=r"reset|pipe|peer"):
         raw(server, b"", slowly=drops)  # a head that comes a byte at a time
     assert time.monotonic() - begin < 5
+    assert server.client.get("/api/v1/health").status_code == 200
+
+
+def test_a_head_without_end_is_left(server):
+    head = b"GET / HTTP/1.1\r\nHost: localhost\r\nX: "
+    with pytest.raises(OSError, match=r"reset|pipe|peer"):
+        raw(server, head + 100_000 * b"x", slowly=[100_000 * b"x"] * 40)
+    for odd in (
+        b"\x16\x03\x01\x02\x00\x01",
+        b"GET\r\n\r\n",
+        b"CONNECT a:1 HTTP/1.1\r\n\r\n",
+        b"GET /\xff HTTP/1.1\r\n\r\n",
+    ):
+        assert raw(server, odd).startswith(b"HTTP/1.1 400 ")
+    assert server.client.get("/api/v1/health").status_code == 200
+
+
+def test_an_answer_that_is_not_taken_is_thrown_away(live):
+    server = live(client_seconds=0.3)
+    asked = b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
+        connection.settimeout(10)
+        connection.connect(("127.0.0.1", server.port))
+        connection.sendall(1000 * asked)  # whose answers are more than the system keeps for a client
+        while not server.server.server_state.connections:
+            time.sleep(0.001)
+        begin = time.monotonic()
+        while server.server.server_state.connections:
+            assert time.monotonic() - begin < 60, "the connection is kept"
+            time.sleep(0.01)
     assert server.client.get("/api/v1/health").status_code == 200
 
 
