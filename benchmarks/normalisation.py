@@ -29,7 +29,7 @@ from dragoman.normalisation.examples import read_examples
 from dragoman.normalisation.lexicon import Lexicon
 from dragoman.normalisation.lists import FEATURES, Lists, Proposer
 from dragoman.normalisation.memory import Memory
-from dragoman.normalisation.training import Learning, train_normaliser
+from dragoman.normalisation.training import START, Learning, train_normaliser
 from dragoman.search.translator import Translator
 
 LANGUAGES = {
@@ -38,15 +38,16 @@ LANGUAGES = {
     "swedish": ("swedish-gaw", "sv"),
     "spanish": ("spanish-ps18", "es"),
 }
-SIZES = (100, 500, 1000, 5000, 10_000, 25_000)
+SIZES = (100, 250, 500, 1000, 5000, 10_000, 25_000)
 
 #: What is left out of the choice, one after the other.
 GROUPS = {
     "everything": (),
     "no word list (known, compound, near)": ("known", "compound", "same.known", "near"),
-    "no memory (memorised, share, used)": ("memorised", "share", "used"),
-    "no neighbours": ("near",),
-    "no compounds": ("compound",),
+    "no memory (memorised, share, alike, used)": ("memorised", "share", "alike", "used"),
+    "no changes of letters (letters)": ("letters",),
+    "no forms alike (alike)": ("alike",),
+    "no compounds (compound)": ("compound",),
     "the model's features alone": FEATURES,
 }
 
@@ -90,7 +91,7 @@ class Task:
                 Lists(part.offsets, part.texts, tuple(part.names[i] for i in kept), part.features[:, kept])
                 for part in lists
             )
-            start = model.weights.updated({"known": 0.5, "share": 1.0})
+            start = model.weights.updated(START)
             gold = [*halves[0].forms.values()]
             choice = tuned_choice(first, gold, start, Learning().tuner, threads=threads)
             best = choice.order(second)[second.offsets[:-1]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,12 +9,10 @@ from pathlib import Path
 
 from dragoman.core.files import PathLike, open_output, read_lines
 from dragoman.normalisation.examples import Spelling, has_letters
+from dragoman.normalisation.nearby import Nearby
 
 #: The shortest part of a compound.
 _SHORTEST_PART = 3
-
-#: The most frequent letters of the list are tried in place of others.
-_LETTERS = 45
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,8 +20,8 @@ class Lexicon:
     """A list of modern words.
 
     >>> words = Lexicon.of(["hand", "schuh", "hund"])
-    >>> "hund" in words, words.is_compound("handschuh"), sorted(words.neighbours("hnd"))
-    (True, True, ['hand', 'hund'])
+    >>> "hund" in words, words.is_compound("handschuh")
+    (True, True)
     """
 
     words: frozenset[str] = frozenset()
@@ -47,24 +44,14 @@ class Lexicon:
         return len(self.words)
 
     @cached_property
-    def letters(self) -> str:
-        """The letters of the list, the most frequent first."""
-        return "".join(letter for letter, _ in Counter("".join(sorted(self.words))).most_common(_LETTERS))
+    def nearby(self) -> Nearby:
+        """What finds words near to others."""
+        return Nearby(sorted(self.words))
 
     def is_compound(self, word: str) -> bool:
         """Whether two words of the list make up another."""
         cuts = range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1)
         return any(word[:cut] in self.words and word[cut:] in self.words for cut in cuts)
-
-    def neighbours(self, word: str) -> set[str]:
-        """The words of the list that are one letter away: one less, one more, or another."""
-        cuts = [(word[:i], word[i:]) for i in range(len(word) + 1)]
-        near = {left + right[1:] for left, right in cuts if right}
-        for letter in self.letters:
-            near.update(left + letter + right[1:] for left, right in cuts if right)
-            near.update(left + letter + right for left, right in cuts)
-        near.discard(word)
-        return near & self.words
 
     def save(self, path: Path) -> None:
         """Write a word a line."""

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
+from dragoman.core.corpus import Corpus
 from dragoman.core.nbest import NBest
 from dragoman.core.ragged import Ragged
+from dragoman.model.language_model import LanguageModel
+from dragoman.normalisation.letters import skeleton
 from dragoman.normalisation.lexicon import Lexicon
 from dragoman.normalisation.memory import Memory
 from dragoman.search.translator import Translator
@@ -23,18 +27,22 @@ FEATURES = (
     "used",  # how often the examples have it as a modern form
     "memorised",  # how often they have it for this form
     "share",  # the share of that
+    "alike",  # how often they have it for forms with the same skeleton
     "same",  # the form as it is
     "same.known",  # which is a modern word
     "edits",  # letters that differ
+    "letters",  # how probable it is that letters change like that
     "outside",  # not among what the model writes
-    "near",  # but one letter from it
+    "near",  # but a word of the list that is near
 )
+
+_NONE: Counter[str] = Counter()
 
 #: So many forms are looked at together.
 _BLOCK = 2000
 
-#: So many of the model's candidates have their neighbours looked up.
-_BASES = 2
+#: Beside a form, so many of the model's candidates have their neighbours looked up, of which so many are looked at.
+_BASES, _NEAR = 3, 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,21 +87,24 @@ class Proposer:
         names = tuple(self.translator.model.dense_features)
         own = nbest.features.restricted(names).dense()
         written = text.restore(nbest.texts())
-        texts: list[str] = []
-        rows: list[int] = []
-        extra: list[tuple[float, ...]] = []
-        offsets = [0]
-        for i, form in enumerate(forms):
-            begin, end = nbest.sentences[i : i + 2].tolist()
-            for candidate, (row, outside, near) in self._candidates(form, written, begin, end).items():
-                texts.append(candidate)
-                rows.append(row)
-                extra.append((*self._features(form, candidate), outside, near))
-            offsets.append(len(texts))
-        bounds = np.array(offsets, np.int64)
-        features = np.concatenate([own[rows], np.array(extra, np.float64)], axis=1)
-        features[:, len(names) + FEATURES.index("edits")] = _edits(forms, texts, bounds)
-        return Lists(bounds, texts, (*names, *FEATURES), features)
+        bounds = nbest.sentences.tolist()
+        found = [self._candidates(form, written, *bounds[i : i + 2]) for i, form in enumerate(forms)]
+        for i, near in self._near(forms, found):
+            found[i].setdefault(near, (bounds[i], 1.0, 1.0))
+        offsets = np.cumsum([0, *map(len, found)])
+        texts = [candidate for candidates in found for candidate in candidates]
+        of_form = np.repeat(np.arange(len(forms)), np.diff(offsets))
+        rows = np.array([row for candidates in found for row, _, _ in candidates.values()])
+        marks = np.array([marks for candidates in found for _, *marks in candidates.values()])
+        extra = [row for form, candidates in zip(forms, found, strict=True) for row in self._features(form, candidates)]
+        features = np.concatenate([own[rows], np.array(extra, np.float64), marks], axis=1)
+        features[:, len(names) + FEATURES.index("edits")] = _edits(forms, texts, offsets)
+        features[:, len(names) + FEATURES.index("letters")] = -self.memory.letters.costs(forms, texts, of_form)
+        outside = np.flatnonzero(marks[:, 0])
+        corpus = Corpus.from_lines(text.target([texts[row] for row in outside.tolist()]))
+        for name, model in self.translator.model.language_models.items():
+            features[outside, names.index(name)] = _scores(model, corpus)
+        return Lists(offsets, texts, (*names, *FEATURES), features)
 
     def _candidates(
         self, form: str, written: Sequence[str], begin: int, end: int
@@ -103,29 +114,49 @@ class Proposer:
         for row in range(begin, end):
             if written[row].strip():
                 found.setdefault(written[row], (row, 0.0, 0.0))
-        memorised: Mapping[str, int] = self.memory.counts.get(form, {})
-        if not memorised and (not found or next(iter(found)) not in self.lexicon):
-            for base, (row, _, _) in [*found.items()][:_BASES]:
-                for neighbour in sorted(self.lexicon.neighbours(base)):
-                    found.setdefault(neighbour, (row, 1.0, 1.0))
-        for candidate in (form, *sorted(memorised)):
+        for candidate in (form, *sorted(self.memory.alike.get(skeleton(form), {}))):
             found.setdefault(candidate, (end - 1, 1.0, 0.0))
         return found
 
-    def _features(self, form: str, candidate: str) -> tuple[float, ...]:
-        known = candidate in self.lexicon
-        same = candidate == form
-        counts = self.memory.counts.get(form)
-        return (
-            float(known),
-            float(not known and self.lexicon.is_compound(candidate)),
-            math.log1p(self.memory.modern[candidate]),
-            0.0 if counts is None else math.log1p(counts[candidate]),
-            self.memory.share(form, candidate),
-            float(same),
-            float(same and known),
-            0.0,  # the edits of all are counted together
-        )
+    def _near(self, forms: Sequence[str], found: Sequence[Mapping[str, object]]) -> Iterator[tuple[int, str]]:
+        """Words of the list that are near to forms that are not memorised, or to what the model writes for them."""
+        new = [i for i, form in enumerate(forms) if form not in self.memory.counts]
+        asked = [(i, base) for i in new for base in dict.fromkeys((forms[i], *[*found[i]][:_BASES]))]
+        of_query, words = self.lexicon.nearby.meet([base for _, base in asked])
+        pairs = np.unique(np.array([i for i, _ in asked], np.int64)[of_query] * len(self.lexicon.nearby.words) + words)
+        of_form, words = np.divmod(pairs, max(len(self.lexicon.nearby.words), 1))
+        texts = [self.lexicon.nearby.words[word] for word in words.tolist()]
+        costs = self.memory.letters.costs(forms, texts, of_form)
+        order = np.lexsort((words, costs, of_form))
+        rank = np.arange(len(order)) - np.searchsorted(of_form, of_form)
+        for place in order[rank < _NEAR].tolist():
+            yield int(of_form[place]), texts[place]
+
+    def _features(self, form: str, candidates: Iterable[str]) -> Iterator[tuple[float, ...]]:
+        counts = self.memory.counts.get(form, _NONE)
+        alike = self.memory.alike.get(skeleton(form), _NONE)
+        for candidate in candidates:
+            known = candidate in self.lexicon
+            same = candidate == form
+            yield (
+                float(known),
+                float(not known and self.lexicon.is_compound(candidate)),
+                math.log1p(self.memory.modern[candidate]),
+                math.log1p(counts[candidate]),
+                self.memory.share(form, candidate),
+                math.log1p(alike[candidate]),
+                float(same),
+                float(same and known),
+                0.0,  # the edits of all are counted together, and what they cost
+                0.0,
+            )
+
+
+def _scores(model: LanguageModel, corpus: Corpus) -> NDArray[np.float64]:
+    """The logarithms of the probabilities of lines, ends included."""
+    sentences = model.sentences(corpus)
+    each = model.logprobs(sentences).astype(np.float64)
+    return np.asarray(math.log(10) * np.add.reduceat(each, sentences.offsets[:-1] + np.arange(len(sentences))))
 
 
 def _edits(forms: Sequence[str], texts: Sequence[str], offsets: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,6 +11,7 @@ from pathlib import Path
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output, read_lines
 from dragoman.normalisation.examples import Examples
+from dragoman.normalisation.letters import Letters, skeleton
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +37,19 @@ class Memory:
         for counts in self.counts.values():
             total.update(counts)
         return total
+
+    @cached_property
+    def alike(self) -> dict[str, Counter[str]]:
+        """For each skeleton how often forms that have it had which modern form."""
+        found: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for old, counts in self.counts.items():
+            found[skeleton(old)].update(counts)
+        return dict(found)
+
+    @cached_property
+    def letters(self) -> Letters:
+        """How letters change."""
+        return Letters.of(self.counts)
 
     def share(self, historical: str, modern: str) -> float:
         """The share of a modern form among all of a word, as if it had been seen once more with none of them."""

@@ -29,6 +29,8 @@ from dragoman.tuning.methods.tuner import Tuner
 #: Without a development set, fewer examples cannot be cut into parts that teach anything.
 FEWEST = 20
 
+#: Where the weights of the choice begin beside those of the model.
+START = {"known": 0.5, "share": 1.0, "letters": 0.2}
 
 #: A model, the examples that it was trained on, and those that stand in for a text to normalise.
 Part = tuple[Model, Examples, Examples]
@@ -143,7 +145,7 @@ class _Training:
                 lists += proposer.lists([*dev.forms])
                 gold += dev.forms.values()
                 share((i + 1) / len(parts))
-        start = parts[0][0].weights.updated({"known": 0.5, "share": 1.0})
+        start = parts[0][0].weights.updated(START)
         return tuned_choice(
             Lists.concatenate(lists),
             gold,

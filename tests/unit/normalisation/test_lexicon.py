@@ -11,12 +11,6 @@ def test_lists_are_read_as_words_are(tmp_path):
     assert Lexicon.load(tmp_path / "saved").words == found.words
 
 
-def test_neighbours_are_one_letter_away():
-    words = Lexicon.of(["hand", "hund", "und", "hunde", "bunt", "hnu"])
-    assert words.neighbours("hund") == {"hand", "und", "hunde"}
-    assert words.neighbours("") == set()
-
-
 def test_parts_of_compounds_are_words_of_three_letters():
     words = Lexicon.of(["hand", "tag", "zu"])
     assert words.is_compound("handtag")

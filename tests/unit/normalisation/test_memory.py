@@ -18,3 +18,8 @@ def test_the_best_form_is_the_most_frequent_and_else_the_word_itself():
     memory = Memory.of(Examples.of([("a", "z"), ("a", "y"), ("a", "y"), ("b", "d"), ("b", "c")]))
     assert [memory.best(word) for word in "abx"] == ["y", "c", "x"]
     assert (memory.share("a", "y"), memory.share("x", "x")) == (0.5, 0.0)
+
+
+def test_forms_with_the_same_skeleton_share_what_they_became():
+    memory = Memory.of(Examples.of([("vnd", "und"), ("vnnd", "und"), ("vn\u0303d", "vnd"), ("jn", "in")]))
+    assert memory.alike == {"vnd": {"und": 2, "vnd": 1}, "jn": {"in": 1}}

@@ -1,0 +1,238 @@
+"""How letters change: what it costs to write a form as another word, letter by letter, learnt from examples.
+
+A weighted edit distance: each letter is kept, replaced or dropped, and letters may come between. What the examples have
+of a letter counts most; where they say little, its kind does (marks are dropped, double letters become single ones,
+accents come and go), and where they say nothing, what is so in most languages: the constants below.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.ragged import Ragged
+
+#: What usually becomes of so many letters of each kind: kept, another of the same skeleton, another, none.
+_KEPT, _ALIKE, _OTHER, _GONE = range(4)
+_USUAL = {
+    "plain": (30.0, 1.0, 2.0, 1.0),
+    "accented": (3.0, 3.0, 0.5, 0.5),
+    "mark": (1.0, 0.1, 0.3, 2.0),
+    "double": (6.0, 0.3, 0.5, 2.0),
+}
+
+#: How often a letter of each kind usually comes into a gap between two others, and how many gaps that is worth.
+_COMES = {"plain": 0.03, "accented": 0.003, "mark": 0.001, "double": 0.02}
+_GAPS = 50.0
+
+#: How many letters what is known of their kind is worth, and among how many others one is chosen.
+_TRUST, _OTHERS = 2.0, 30.0
+
+#: Examples are aligned so many times, and no more forms than this, the most frequent ones: others teach little.
+_ROUNDS, _FORMS = 2, 3000
+
+#: So many pairs of words are compared at once.
+_PAIRS = 4096
+
+_RUN = re.compile(r"(.)\1+", re.DOTALL)
+
+
+@lru_cache(maxsize=1 << 16)
+def _bare(letter: str) -> str:
+    """A letter without accents; a mark is nothing."""
+    parts = unicodedata.normalize("NFKD", letter).casefold()
+    return "".join(part for part in parts if not unicodedata.combining(part))
+
+
+def skeleton(word: str) -> str:
+    """A word without accents and marks, and with double letters once.
+
+    >>> skeleton("Schlo\\u017f\\u017f"), skeleton("fu\\u0364r"), skeleton("weiß")
+    ('schlos', 'fur', 'weis')
+    """
+    bare = word.casefold() if word.isascii() else "".join(map(_bare, word))
+    return _RUN.sub(r"\1", bare)
+
+
+def _symbols(word: str) -> list[str]:
+    """The letters of a word; one that stands behind its like is written twice, and so a letter of its own."""
+    return [letter * 2 if before == letter else letter for before, letter in zip(f"\0{word}", word, strict=False)]
+
+
+@lru_cache(maxsize=1 << 16)
+def _kind(symbol: str) -> str:
+    if len(symbol) > 1:
+        return "double"
+    if unicodedata.combining(symbol):
+        return "mark"
+    return "plain" if _bare(symbol) == symbol else "accented"
+
+
+def _outcome(old: str, new: str) -> int:
+    if old == new:
+        return _KEPT
+    alike = len(old) == len(new) and _bare(old[0]) == _bare(new[0]) != ""
+    return _ALIKE if alike else _OTHER
+
+
+class _Costs(dict[tuple[str, str], float]):
+    """Costs of changes, each found out once."""
+
+    def __init__(self, cost: Callable[[str, str], float]):
+        self._cost = cost
+
+    def __missing__(self, change: tuple[str, str]) -> float:
+        found = self[change] = self._cost(*change)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Letters:
+    """How often letters of examples became which others; an empty one stands for a gap.
+
+    >>> letters = Letters.of({"vnd": Counter(und=3), "vnnd": Counter(und=1), "jar": Counter(jahr=1)})
+    >>> costs = letters.costs(["vns", "vns"], ["uns", "ans"], np.array([0, 1]))
+    >>> bool(costs[0] < costs[1])
+    True
+    """
+
+    counts: Mapping[tuple[str, str], float]
+
+    @classmethod
+    def of(cls, forms: Mapping[str, Counter[str]]) -> Letters:
+        """Learn from forms with how often they have which modern forms, by aligning their letters."""
+        chosen = sorted(forms, key=lambda form: -forms[form].total())[:_FORMS]
+        pairs = [(_symbols(old), _symbols(new), count) for old in chosen for new, count in forms[old].items()]
+        letters = cls({})
+        for _ in range(_ROUNDS):
+            counts: defaultdict[tuple[str, str], float] = defaultdict(float)
+            for old, new, count in pairs:
+                # A form that is frequent says more, but not as much more as it is frequent.
+                for change in letters._path(old, new):
+                    counts[change] += math.log2(1 + count)
+            letters = cls(dict(counts))
+        return letters
+
+    @cached_property
+    def _of_letter(self) -> defaultdict[str, float]:
+        total: defaultdict[str, float] = defaultdict(float)
+        for (old, _), count in self.counts.items():
+            total[old] += count
+        return total
+
+    @cached_property
+    def _kinds(self) -> dict[str, NDArray[np.float64]]:
+        """For each kind of letter the shares of what becomes of it."""
+        found = {kind: np.array(usual) for kind, usual in _USUAL.items()}
+        for (old, new), count in self.counts.items():
+            if old:
+                found[_kind(old)][_outcome(old, new) if new else _GONE] += count
+        return {kind: counts / counts.sum() for kind, counts in found.items()}
+
+    @cached_property
+    def _coming(self) -> dict[str, float]:
+        """For each kind of letter how often one comes into a gap."""
+        found = {kind: _GAPS * rate for kind, rate in _COMES.items()}
+        for (old, new), count in self.counts.items():
+            if not old:
+                found[_kind(new)] += count
+        return {kind: count / (_GAPS + self._gaps) for kind, count in found.items()}
+
+    @cached_property
+    def _gaps(self) -> float:
+        """As many as letters."""
+        return sum(count for (old, _), count in self.counts.items() if old)
+
+    @cached_property
+    def _costs(self) -> _Costs:
+        return _Costs(self.cost)
+
+    def cost(self, old: str, new: str) -> float:
+        """Minus the logarithm of the probability that a letter becomes another; either may be none."""
+        if not old:
+            usual = self._coming[_kind(new)] / _OTHERS
+            return -math.log((self.counts.get((old, new), 0.0) + _TRUST * usual) / (self._gaps + _TRUST))
+        outcome = _outcome(old, new) if new else _GONE
+        usual = self._kinds[_kind(old)][outcome] / {_ALIKE: 2.0, _OTHER: _OTHERS}.get(outcome, 1.0)
+        return -math.log((self.counts.get((old, new), 0.0) + _TRUST * usual) / (self._of_letter[old] + _TRUST))
+
+    def _path(self, old: Sequence[str], new: Sequence[str]) -> list[tuple[str, str]]:
+        """The cheapest way to write one word as another."""
+        costs, best = self._costs, [[0.0]]
+        for b in new:
+            best[0].append(best[0][-1] + costs["", b])
+        for a in old:
+            above, row = best[-1], [best[-1][0] + costs[a, ""]]
+            for j, b in enumerate(new):
+                row.append(min(above[j] + costs[a, b], above[j + 1] + costs[a, ""], row[j] + costs["", b]))
+            best.append(row)
+        path, i, j = [], len(old), len(new)
+        while i or j:
+            here = best[i][j]
+            if i and j and here == best[i - 1][j - 1] + costs[old[i - 1], new[j - 1]]:
+                i, j = i - 1, j - 1
+                path.append((old[i], new[j]))
+            elif i and here == best[i - 1][j] + costs[old[i - 1], ""]:
+                i -= 1
+                path.append((old[i], ""))
+            else:
+                j -= 1
+                path.append(("", new[j]))
+        return path
+
+    def costs(self, forms: Sequence[str], words: Sequence[str], of_form: NDArray[np.integer]) -> NDArray[np.float64]:
+        """What it costs to write as each word the form that is its own."""
+        ids: dict[str, int] = {}
+        olds, news = _rows(forms, ids), _rows(words, ids)
+        symbols, costs = [*ids], self._costs
+        change = np.array([[costs[old, new] for new in symbols] for old in symbols]).reshape(len(ids), len(ids))
+        gone = np.array([costs[old, ""] for old in symbols])
+        come = np.array([costs["", new] for new in symbols])
+        found = np.empty(len(words))
+        # Pairs of like length are compared together.
+        order = np.lexsort((news.lengths, olds.lengths[of_form]))
+        for start in range(0, len(order), _PAIRS):
+            rows = order[start : start + _PAIRS]
+            found[rows] = _compared(olds.take(of_form[rows]), news.take(rows), change, gone, come)
+        return found
+
+
+def _rows(words: Sequence[str], ids: dict[str, int]) -> Ragged[np.int32]:
+    return Ragged.of(([ids.setdefault(symbol, len(ids)) for symbol in _symbols(word)] for word in words), np.int32)
+
+
+def _padded(rows: Ragged[np.int32]) -> NDArray[np.int32]:
+    wide = np.zeros((len(rows), max(int(rows.lengths.max()), 1)), np.int32)
+    wide[np.arange(wide.shape[1]) < rows.lengths[:, None]] = rows.values
+    return wide
+
+
+def _compared(
+    olds: Ragged[np.int32],
+    news: Ragged[np.int32],
+    change: NDArray[np.float64],
+    gone: NDArray[np.float64],
+    come: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """The edit distances of pairs: a row of the table for each letter of the old ones, of all pairs at once."""
+    old, new = _padded(olds), _padded(news)
+    inserted = np.concatenate([np.zeros((len(new), 1)), np.cumsum(come[new], axis=1)], axis=1)
+    row, at = inserted.copy(), np.arange(len(old))
+    found = row[at, news.lengths]
+    for i in range(old.shape[1]):
+        letter = old[:, i]
+        below = row + gone[letter][:, None]
+        np.minimum(below[:, 1:], row[:, :-1] + change[letter[:, None], new], out=below[:, 1:])
+        # A letter that comes in continues a row: the least of all places before, and the cost from there.
+        row = np.minimum.accumulate(below - inserted, axis=1) + inserted
+        ends = olds.lengths == i + 1
+        found[ends] = row[at, news.lengths][ends]
+    return found
