@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from dragoman import mbr, train
+from dragoman.core.progress import Remembered
 from dragoman.core.work import cluster as clusters
 from dragoman.core.work.cluster import ClusterWorkers
 from dragoman.decision import spread_gains
@@ -180,7 +181,7 @@ def test_models_are_those_of_threads(dragoman, toy, address, tmp_path, monkeypat
     assert content(tmp_path / "one") == content(tmp_path / "two")
     if "--memory" not in options and "hmm" not in options:
         settings = {"tokenised": True, "prune_significance": "a+e", "smoothing": "kneser-ney"}
-        train("train.s", "train.t", out="three", cluster=address, progress=False, **settings)
+        train("train.s", "train.t", out="three", cluster=address, progress=Remembered(), **settings)
         assert content(tmp_path / "one") == content(tmp_path / "three")
 
 
