@@ -390,8 +390,9 @@ def train(
     chosen = ALIGNERS.get(aligner).from_dict(aligner_options or {})
     watcher, workers = watcher_of(progress), threads or available_cores()
     limit = free_memory() // 2 if memory is None else memory_size(memory)
-    prepared = prepare(source, target, Preparation.from_dict(text), threads=workers, progress=watcher)
     with Workspace(limit, temporary) as workspace, Checkpoint(out) as checkpoint:
+        how = Preparation.from_dict(text)
+        prepared = prepare(source, target, how, workspace=workspace, threads=workers, progress=watcher)
         train_model(
             prepared.bitext,
             cleaning=Cleaning.from_dict(cleaning),

@@ -119,7 +119,7 @@ def phrase_parts(
     check_smoothing(options.smoothing)
     with progress.stage("counting linked words"):
         links = check_links(bitext, links)
-        text = WeightedText.of(bitext, links, lexical_tables(bitext, links))
+        text = WeightedText.of(bitext, links, lexical_tables(bitext, links), workspace)
     instances = _instances(text, options.max_phrase_length, workspace, threads, progress)
     partitions = instances.partitions()
     columns = next(partitions)
