@@ -398,7 +398,8 @@ def train(
         Checkpoint(out) as checkpoint,
     ):
         workers.require([])
-        prepared = prepare(source, target, Preparation.from_dict(text), threads=cores, progress=watcher)
+        how = Preparation.from_dict(text)
+        prepared = prepare(source, target, how, workspace=workspace, threads=cores, progress=watcher)
         train_model(
             prepared.bitext,
             cleaning=Cleaning.from_dict(cleaning),
