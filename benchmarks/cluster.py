@@ -2,9 +2,9 @@
 
     python benchmarks/cluster.py --data DATA --out FOLDER [--lines 300] [--rounds 3]
 
-Tunes on the first lines of Multi30k's val (mert, two iterations) and carries out an experiment of two runs, by two
-threads and by two workers in turn, and compares what they leave. Then prints constants (processor seconds and
-bytes a sentence), and from these the time that 8 to 512 workers would take.
+Tunes on the first lines of Multi30k's val (mert, two iterations), carries out an experiment of two runs and trains on
+Multi30k, by two threads and by two workers in turn, and compares what they leave. Then prints constants (processor
+seconds and bytes a sentence), and from these the time that 8 to 512 workers would take.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import argparse
 import itertools
 import math
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,12 +24,15 @@ from typing import Any
 from dragoman.core.files import open_output, read_lines
 from dragoman.core.work.cluster import ClusterWorkers
 from dragoman.core.work.workers import ThreadWorkers, Workers
+from dragoman.core.workspace import Workspace
 from dragoman.evaluation.experiments.experiment import Experiment
 from dragoman.model.bundle import Model
 from dragoman.search.kept import Keep
 from dragoman.search.limits import SearchLimits
 from dragoman.search.spread import Portion, Recipe, Spread, Work, _Task
 from dragoman.search.translator import Translator
+from dragoman.training.pipeline import train
+from dragoman.training.prepare import Preparation, prepare
 from dragoman.tuning.methods.mert import Mert
 from dragoman.tuning.problems.nbest_evidence import DecodeLists
 from dragoman.tuning.runs.job import Job
@@ -38,6 +43,19 @@ from experiments import multi30k_test, trained_model, write_plan
 BANDWIDTH = 117e6
 WORKERS = [1, 2, 8, 32, 128, 512]
 LIMITS = SearchLimits(pop_limit=200)
+#: So often is a text translated one time after the other, so that it is a stream.
+TIMES = 20
+#: A command that begins a cluster, and has it do something; what the process of which workers are forks takes is the
+#: time that a process takes to load Dask, once more.
+START = """
+import time
+begin = time.perf_counter()
+from dragoman.core.work.workers import Workers
+with Workers.of("local:2") as workers:
+    list(workers.map(abs, range(2)))
+    clock = time.perf_counter() - begin
+    print(clock, time.process_time() + sum(workers._client.run(time.process_time).values()))
+"""
 
 
 def main() -> None:
@@ -49,14 +67,12 @@ def main() -> None:
     arguments = parser.parse_args()
     model = trained_model(arguments.data, arguments.out, "fr-en")
     texts = [shortened(arguments.data, arguments.out, language, arguments.lines) for language in ("fr", "en")]
-    begin = time.perf_counter()
+    found = [subprocess.run([sys.executable, "-c", START], check=True, stdout=subprocess.PIPE) for _ in range(5)]
+    starts = [tuple(map(float, one.stdout.split())) for one in found]
+    clock, used = (min(column) for column in zip(*starts, strict=True))
+    print(f"start-up of local:2, to the first results: {clock:.2f} s ({used:.2f} s of processor)", flush=True)
     with Workers.of("local:2") as cluster:
         list(cluster.map(abs, range(2)))
-        clock, used = time.perf_counter() - begin, processor_time(cluster)
-        print(
-            f"start-up of local:2, to the first results: {clock:.2f} s (processor of all three: {used:.2f} s)",
-            flush=True,
-        )
         ratios(arguments, model, texts, cluster)
         constants = measured(model, texts[0], cluster)
     on_paper(constants)
@@ -96,12 +112,20 @@ def ratios(arguments: argparse.Namespace, model: Path, texts: list[Path], cluste
     def experiment(workers: Workers, out: Path) -> None:
         Experiment.begin(plan, out).run(workers=workers)
 
+    text = prepare(
+        *(arguments.data / f"multi30k/train.{language}.gz" for language in ("fr", "en")), Preparation(), threads=2
+    )
+
+    def training(workers: Workers, out: Path) -> None:
+        with Workspace() as workspace:
+            train(text.bitext, workspace=workspace, workers=workers, threads=2).model.save(out)
+
     print("\n| seconds, best of rounds in turn | two threads | local:2 | speed of local:2 |\n|---|---|---|---|")
-    for name, work in (("tune --method mert", tune), ("experiment", experiment)):
+    for name, work in (("tune --method mert", tune), ("experiment", experiment), ("train", training)):
         clock, processor = alternated(ways, work, arguments.out.resolve() / "work", arguments.rounds)
         for what, times in (("clock", clock), ("processor", processor)):
             # Processes that run an experiment's jobs for threads keep their times to themselves.
-            if what == "clock" or work is tune:
+            if what == "clock" or work is not experiment:
                 threads, local = times["two threads"], times["local:2"]
                 print(f"| {name}, {what} | {threads:.1f} | {local:.1f} | {threads / local:.2f} |", flush=True)
 
@@ -144,11 +168,13 @@ def measured(model: Path, source: Path, cluster: Workers) -> dict[str, Constants
     lines = list(read_lines(source))
     translator = Translator.of(Model.load(model), limits=LIMITS)
     spread, recipe = Spread(translator, cluster, model), Recipe.of(translator, model)
-    portions = list(spread.portions(lines))
+    portions = list(spread.portions(lines * TIMES))
     works: dict[str, Work[Any]] = {"translation": Keep(), "list of 100": DecodeLists(100, False, False)}
     found = {}
+    assert isinstance(cluster, ClusterWorkers)
     begin = time.process_time()
-    assert sum(1 for _ in cluster.map(abs, range(300), window=64)) == 300
+    futures = [cluster._submit(abs, i) for i in range(300)]
+    assert [cluster._result(future) for future in futures] == [*range(300)]
     task = (time.process_time() - begin) / 300
     print(f"\na task that does nothing, processor of client and scheduler: {task * 1e3:.2f} ms\n")
     print("| a sentence | worker, ms | client and scheduler, ms | bytes back |\n|---|---|---|---|")
@@ -156,11 +182,12 @@ def measured(model: Path, source: Path, cluster: Workers) -> dict[str, Constants
         for _ in _repeat(_Task(recipe, work), portions):  # once before, to load what is needed
             break
         begin = time.process_time()
-        size = sum(map(len, _repeat(_Task(recipe, work), portions))) / len(lines)
+        once = list(spread.portions(lines))
+        size = sum(map(len, _repeat(_Task(recipe, work), once))) / len(lines)
         worker = (time.process_time() - begin) / len(lines)
         begin = time.process_time()
         assert sum(1 for _ in spread.map(work, portions)) == len(portions)
-        client = (time.process_time() - begin) / len(lines)
+        client = (time.process_time() - begin) / (TIMES * len(lines))
         found[name] = Constants(worker, client, size)
         print(f"| {name} | {worker * 1e3:.2f} | {client * 1e3:.2f} | {size:,.0f} |", flush=True)
     return found

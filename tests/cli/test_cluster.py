@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dragoman import mbr
+from dragoman import mbr, train
+from dragoman.core.progress import Remembered
+from dragoman.core.work import cluster as clusters
 from dragoman.core.work.cluster import ClusterWorkers
 from dragoman.decision import spread_gains
 
@@ -178,6 +180,18 @@ def test_models_are_those_of_threads(dragoman, toy, address, tmp_path, monkeypat
     second = dragoman(*command, "--cluster", address, "--out", "two")
     assert (first.code, second.code) == (0, 0), second.err
     assert content(tmp_path / "one") == content(tmp_path / "two")
+    if "--memory" not in options and "hmm" not in options:
+        settings = {"tokenised": True, "prune_significance": "a+e", "smoothing": "kneser-ney"}
+        train("train.s", "train.t", out="three", cluster=address, progress=Remembered(), **settings)
+        assert content(tmp_path / "one") == content(tmp_path / "three")
+
+
+def test_workers_of_another_version_are_refused_before_the_work_begins(dragoman, model, cluster, text, monkeypatch):
+    monkeypatch.setattr(clusters, "version", lambda: "9.9")
+    found = dragoman("translate", "--model", model, "--cluster", cluster.scheduler_address, text)
+    assert found.code == 1
+    assert "has Dragoman" in found.error
+    assert "and this is 9.9; expected the same version" in found.error
 
 
 def without_times(folder):

@@ -10,23 +10,18 @@ import typer
 from dragoman.cli.model import print_model
 from dragoman.cli.shell.cluster import Cluster, ClusterWait, opened_workers
 from dragoman.cli.shell.flags import Flags, Force, Threads, command, refuse_existing
-from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
-from dragoman.core.files import read_lines
 from dragoman.core.live import live_progress
 from dragoman.core.options import options_from
-from dragoman.core.progress import Progress, available_cores
+from dragoman.core.progress import available_cores
 from dragoman.core.workspace import Workspace, free_memory, memory_size, shown_size
-from dragoman.model.settings import Settings
-from dragoman.text.preparation import DEFAULT_LANGUAGE
-from dragoman.text.tokenise import Tokeniser, tokenise_lines
 from dragoman.training.align import ALIGNERS
 from dragoman.training.checkpoint import Checkpoint
 from dragoman.training.clean import Cleaning
 from dragoman.training.lm.kneser_ney import KneserNey
 from dragoman.training.phrases import PhraseModel
 from dragoman.training.pipeline import train as train_model
-from dragoman.training.prepare import Preparation, prepare
+from dragoman.training.prepare import Preparation, prepare, read_target
 from dragoman.training.rules.model import RuleModel
 
 
@@ -110,7 +105,7 @@ def register(app: typer.Typer) -> None:
         ):
             workers.require([])
             progress.note(f"memory: {shown_size(limit)}")
-            text = prepare(source, target, preparation, threads=cores, progress=progress)
+            text = prepare(source, target, preparation, workspace=workspace, threads=cores, progress=progress)
             model = train_model(
                 text.bitext,
                 cleaning=cleaning,
@@ -121,7 +116,10 @@ def register(app: typer.Typer) -> None:
                 on_demand=on_demand,
                 kneser_ney=kneser_ney,
                 alignment=alignment,
-                lm_texts=[_read_text(path, text.settings, cores, progress) for path in lm_text or []],
+                lm_texts=[
+                    read_target(path, text.settings, workspace=workspace, threads=cores, progress=progress)
+                    for path in lm_text or []
+                ],
                 arpas=arpa or [],
                 settings=text.settings,
                 casing=text.casing,
@@ -134,15 +132,3 @@ def register(app: typer.Typer) -> None:
             with progress.stage(f"writing {out}"):
                 model.save(out)
         print_model(model, title=str(out))
-
-
-def _read_text(path: Path, settings: Settings, threads: int, progress: Progress) -> Corpus:
-    if settings.units == "characters":
-        return Corpus.from_lines(settings.preparation().target(read_lines(path), progress))
-    if not settings.tokenise:
-        return Corpus.read(path)
-    language = settings.target_language or DEFAULT_LANGUAGE
-    lines = list(read_lines(path))
-    return Corpus.from_lines(
-        tokenise_lines(lines, language, Tokeniser(lowercase=settings.lowercase), threads=threads, progress=progress)
-    )

@@ -64,6 +64,9 @@ class _Decompressed(io.BufferedIOBase):
     def readable(self) -> bool:
         return True
 
+    def fileno(self) -> int:
+        return self._raw.fileno()
+
     def read(self, size: int | None = -1, /) -> bytes:
         """Read that many bytes, fewer only at the end or before a damage."""
         wanted = None if size is None or size < 0 else size

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, read_chunks
+from dragoman.core.progress import ShareDone, within
 from dragoman.core.ragged import Ragged, blocks_of
+from dragoman.core.runs import SMALL_PART, RaggedWriter
+from dragoman.core.store import load_arrays
 from dragoman.core.vocab import Vocab, common_vocab
+from dragoman.core.workspace import Workspace
+
+#: Text is numbered in pieces of so many bytes: each time costs as much as a look at the whole vocabulary.
+_BYTES_AT_ONCE = 1 << 23
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,32 +37,27 @@ class Corpus:
     sentences: Ragged[np.int32]
 
     @classmethod
-    def read(cls, path: PathLike, vocab: Vocab | None = None) -> Corpus:
+    def read(
+        cls,
+        path: PathLike,
+        vocab: Vocab | None = None,
+        *,
+        workspace: Workspace | None = None,
+        share: ShareDone = lambda share: None,
+    ) -> Corpus:
         """Read a tokenised text file, one sentence a line; words are added to `vocab` (a new one by default)."""
-        return cls._from_blocks((chunk.data for chunk in read_chunks(path)), vocab)
+        builder = CorpusBuilder(vocab, workspace)
+        for chunk in read_chunks(path):
+            builder.add(chunk.data)
+            share(chunk.share)
+        return builder.corpus()
 
     @classmethod
     def from_lines(cls, lines: Iterable[str], vocab: Vocab | None = None) -> Corpus:
         """Build from tokenised strings, one a sentence."""
-        lines = list(lines)
-        text = "".join(f"{line}\n" for line in lines)
-        if text.count("\n") != len(lines):
-            row = next(row for row, line in enumerate(lines) if "\n" in line)
-            raise DataError(f"sentence {row} holds a line break", expected="one line for each sentence")
-        try:
-            return cls._from_blocks([text.encode()], vocab)
-        except UnicodeEncodeError as error:
-            row = text.count("\n", 0, error.start)
-            raise DataError(f"sentence {row} holds half a character", expected="text that UTF-8 can hold") from None
-
-    @classmethod
-    def _from_blocks(cls, blocks: Iterable[bytes], vocab: Vocab | None) -> Corpus:
-        vocab = vocab or Vocab.of()
-        parts = [Ragged(np.empty(0, np.int32), np.zeros(1, np.int64))]
-        for block in blocks:
-            vocab, ids, lines = vocab.extend(block)
-            parts.append(Ragged(ids, lines))
-        return cls(vocab, parts[1] if len(parts) == 2 else Ragged.concatenate(parts))
+        builder = CorpusBuilder(vocab)
+        builder.add_lines(list(lines))
+        return builder.corpus()
 
     @classmethod
     def concatenate(cls, parts: Sequence[Corpus]) -> Corpus:
@@ -95,6 +100,82 @@ class Corpus:
         return Corpus(small, Ragged(numbers[ids], self.sentences.offsets))
 
 
+class CorpusBuilder:
+    """Numbers the words of text that comes block by block.
+
+    Numbers that take more than a small part of a workspace's memory are written to its folder, and mapped.
+
+    >>> builder = CorpusBuilder()
+    >>> builder.add(b"la maison\\nla\\n")
+    >>> builder.add_lines(["la mer"])
+    >>> [row.tolist() for row in builder.corpus().sentences]
+    [[3, 4], [3], [3, 5]]
+    """
+
+    def __init__(self, vocab: Vocab | None = None, workspace: Workspace | None = None):
+        self._vocab, self._workspace = vocab or Vocab.of(), workspace or Workspace()
+        self._spelt: list[bytes] = []
+        self._held: list[Ragged[np.int32]] = []
+        self._writer: RaggedWriter | None = None
+        self._folder = Path()
+        self._rows = 0
+
+    def add(self, text: bytes) -> None:
+        """Add whole lines, in UTF-8."""
+        self._spelt.append(text)
+        if sum(map(len, self._spelt)) >= _BYTES_AT_ONCE:
+            self._number()
+
+    def add_lines(self, lines: Sequence[str]) -> None:
+        """Add sentences."""
+        text = "".join(f"{line}\n" for line in lines)
+        if text.count("\n") != len(lines):
+            row = self._rows + next(row for row, line in enumerate(lines) if "\n" in line)
+            raise DataError(f"sentence {row} holds a line break", expected="one line for each sentence")
+        try:
+            self.add(text.encode())
+        except UnicodeEncodeError as error:
+            row = self._rows + text.count("\n", 0, error.start)
+            raise DataError(f"sentence {row} holds half a character", expected="text that UTF-8 can hold") from None
+        self._rows += len(lines)
+
+    def corpus(self) -> Corpus:
+        """The text that was added."""
+        self._number()
+        if self._writer is not None:
+            self._write()
+            with self._workspace.writing():
+                self._writer.finish()
+            arrays: dict[str, Any] = load_arrays(self._folder)
+            return Corpus(self._vocab, Ragged(arrays["words"], arrays["offsets"]))
+        if not self._held:
+            return Corpus(self._vocab, Ragged(np.empty(0, np.int32), np.zeros(1, np.int64)))
+        return Corpus(self._vocab, self._held[0] if len(self._held) == 1 else Ragged.concatenate(self._held))
+
+    def _number(self) -> None:
+        if not self._spelt:
+            return
+        text = self._spelt[0] if len(self._spelt) == 1 else b"".join(self._spelt)
+        self._spelt = []
+        self._vocab, ids, lines = self._vocab.extend(text)
+        self._held.append(Ragged(ids, lines))
+        memory = self._workspace.memory
+        if (
+            memory is not None
+            and sum(part.values.nbytes + part.offsets.nbytes for part in self._held) > memory // SMALL_PART
+        ):
+            self._write()
+
+    def _write(self) -> None:
+        with self._workspace.writing():
+            if self._writer is None:
+                self._folder = Path(tempfile.mkdtemp(prefix="text-", dir=self._workspace.folder))
+                self._writer = RaggedWriter(self._folder, "words", "offsets", np.int32)
+            for part in self._held:
+                self._writer.write(part)
+        self._held = []
+
+
 @dataclass(frozen=True, eq=False)
 class Bitext:
     """Two corpora of the same number of lines, each line the translation of the other."""
@@ -110,9 +191,17 @@ class Bitext:
             )
 
     @classmethod
-    def read(cls, source: PathLike, target: PathLike) -> Bitext:
+    def read(
+        cls,
+        source: PathLike,
+        target: PathLike,
+        *,
+        workspace: Workspace | None = None,
+        share: ShareDone = lambda share: None,
+    ) -> Bitext:
         """Read two tokenised text files of equally many lines."""
-        ours, theirs = Corpus.read(source), Corpus.read(target)
+        ours = Corpus.read(source, workspace=workspace, share=within(share, 0, 0.5))
+        theirs = Corpus.read(target, workspace=workspace, share=within(share, 0.5, 1))
         if len(ours) != len(theirs):
             raise DataError(
                 f"has {len(theirs)} lines, but {source} has {len(ours)}", path=target, expected="as many as the source"

@@ -52,12 +52,14 @@ def open_input(path: PathLike) -> BinaryIO:
 class Chunk:
     """Whole lines of a file, ending in a newline, and the number of the first of them, from 1.
 
-    If it is not `complete`, the last line has no newline in the file: it may be cut off.
+    If it is not `complete`, the last line has no newline in the file: it may be cut off. `share` is how much of the
+    file has been read, from 0 to 1, where that can be known.
     """
 
     data: bytes
     first_line: int
     complete: bool = True
+    share: float = 0.0
 
 
 def read_chunks(path: PathLike, chunk_bytes: int = _CHUNK_BYTES, *, prompt: bool = False) -> Iterator[Chunk]:
@@ -78,7 +80,7 @@ def read_chunks(path: PathLike, chunk_bytes: int = _CHUNK_BYTES, *, prompt: bool
                 raise DataError(f"cannot be read ({error.strerror or error})", path=path) from None
             if not block:
                 if length:
-                    yield replace(_checked(b"".join([*pieces, b"\n"]), path, line), complete=False)
+                    yield replace(_checked(b"".join([*pieces, b"\n"]), path, line), complete=False, share=1.0)
                 return
             if not started:
                 block = block.removeprefix(b"\xef\xbb\xbf")
@@ -86,7 +88,7 @@ def read_chunks(path: PathLike, chunk_bytes: int = _CHUNK_BYTES, *, prompt: bool
             end = block.rfind(b"\n") + 1
             if end:
                 data = b"".join([*pieces, block[:end]])
-                yield _checked(data, path, line)
+                yield replace(_checked(data, path, line), share=_share_read(stream))
                 line += data.count(b"\n")
                 pieces, length = [], 0
             pieces.append(block[end:])
@@ -98,6 +100,15 @@ def read_chunks(path: PathLike, chunk_bytes: int = _CHUNK_BYTES, *, prompt: bool
                     line=line,
                     expected="lines that end before that",
                 )
+
+
+def _share_read(stream: BinaryIO) -> float:
+    """How much of a file has been read; 0 of what is no file."""
+    try:
+        descriptor = stream.fileno()
+        return os.lseek(descriptor, 0, os.SEEK_CUR) / max(os.fstat(descriptor).st_size, 1)
+    except OSError:
+        return 0.0
 
 
 def _checked(data: bytes, path: PathLike, first_line: int) -> Chunk:

@@ -12,6 +12,9 @@ from dragoman.core.ragged import Ragged
 #: One row a sentence pair; a link is `source position << 16 | target position`, so rows are limited to 65,535 words.
 Links = Ragged[np.uint32]
 
+#: Positions among all words take more memory than links.
+_LINKS_AT_ONCE = 1 << 22
+
 
 def links_of(rows: Iterable[Iterable[tuple[int, int]]]) -> Links:
     """Build links from pairs of positions.
@@ -30,3 +33,17 @@ def source_positions(links: Links) -> NDArray[np.uint32]:
 def target_positions(links: Links) -> NDArray[np.uint32]:
     """The target position of every link."""
     return links.values & np.uint32(0xFFFF)
+
+
+def links_before(source_offsets: NDArray[np.int64], links: Links) -> NDArray[np.int64]:
+    """The number of links before each running source word, and their total.
+
+    >>> links_before(np.array([0, 2, 3]), links_of([[(0, 0), (0, 1)], [(0, 0)]])).tolist()
+    [0, 2, 2, 3]
+    """
+    before = np.zeros(int(source_offsets[-1]) + 1, np.int64)
+    for at in links.blocks(_LINKS_AT_ONCE):
+        part, offsets = links.part(at), source_offsets[at.start : at.stop + 1]
+        positions = np.repeat(offsets[:-1] - offsets[0], part.lengths) + source_positions(part)
+        before[offsets[0] + 1 : offsets[-1] + 1] = np.bincount(positions, minlength=int(offsets[-1] - offsets[0]))
+    return np.cumsum(before, out=before)

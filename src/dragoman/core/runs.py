@@ -7,7 +7,7 @@ long as all rows do, they stay there: one partition, and nothing is written.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,9 @@ from dragoman.core.workspace import Workspace
 
 #: Partitions are made of so many parts, so that one that is too large is rare.
 BUCKETS = 1024
+
+#: What takes less than this part of the memory need not be on disk.
+SMALL_PART = 32
 
 #: Kernels number rows with 31 bits.
 _MOST_ROWS = (1 << 31) - 1
@@ -188,6 +191,14 @@ class Kept:
     def discard(self) -> None:
         """Remove them."""
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def mapped_arrays(workspace: Workspace, name: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Arrays that stay, mapped from disk where memory is limited: so they can be written out and read again at will."""
+    if workspace.memory is None or sum(array.nbytes for array in arrays.values()) <= workspace.memory // SMALL_PART:
+        return dict(arrays)
+    kept = Kept(workspace, name, dict(arrays))
+    return {name: kept.map(name) for name in arrays}
 
 
 class OffsetsWriter:

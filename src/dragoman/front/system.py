@@ -371,6 +371,7 @@ def train(
     memory: str | int | None = None,
     temporary: File | None = None,
     threads: int | None = None,
+    cluster: str | None = None,
     progress: Progress | bool = True,
     **options: Any,
 ) -> System:
@@ -381,17 +382,24 @@ def train(
     reference of `dragoman train`. A `hierarchical` model has rules with holes in place of phrases, or beside them
     (`with_phrases`), or the aligned text that they are looked up in (`on_demand`); `rules` are their options
     (`max_span`, ...). `memory` is how much training may take, in bytes or as "4G", by default half of what is free;
-    what does not fit waits in files in the folder `temporary`, and the model is the same. `example.py` beside this file
-    trains a model by this function.
+    what does not fit waits in files in the folder `temporary`, and the model is the same. `cluster` is who aligns,
+    extracts, counts and scores, if not this process, as for `System.translate`. `example.py` beside this file trains a
+    model by this function.
     """
     if (with_phrases or on_demand or rules) and not hierarchical:
         raise UsageError("rules, and phrases beside them, are for hierarchical models; expected hierarchical=True")
     text, cleaning, table = routed(options, Preparation, Cleaning, PhraseModel)
     chosen = ALIGNERS.get(aligner).from_dict(aligner_options or {})
-    watcher, workers = watcher_of(progress), threads or available_cores()
+    watcher, cores = watcher_of(progress), threads or available_cores()
     limit = free_memory() // 2 if memory is None else memory_size(memory)
-    prepared = prepare(source, target, Preparation.from_dict(text), threads=workers, progress=watcher)
-    with Workspace(limit, temporary) as workspace, Checkpoint(out) as checkpoint:
+    with (
+        Workers.of(cluster, threads=cores, progress=watcher) as workers,
+        Workspace(limit, temporary) as workspace,
+        Checkpoint(out) as checkpoint,
+    ):
+        workers.require([])
+        how = Preparation.from_dict(text)
+        prepared = prepare(source, target, how, workspace=workspace, threads=cores, progress=watcher)
         train_model(
             prepared.bitext,
             cleaning=Cleaning.from_dict(cleaning),
@@ -405,7 +413,8 @@ def train(
             casing=prepared.casing,
             workspace=workspace,
             checkpoint=checkpoint,
-            threads=workers,
+            workers=workers,
+            threads=cores,
             progress=watcher,
         ).model.save(out)
     return load(out, threads=threads)

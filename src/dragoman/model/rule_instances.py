@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.links import Links, source_positions
+from dragoman.core.links import Links, links_before
 from dragoman.core.options import Options, option
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
@@ -62,9 +62,7 @@ class AlignedText:
     @cached_property
     def arrays(self) -> tuple[NDArray[Any], ...]:
         """Words and offsets of both sides, the links, and the number of them before each source word."""
-        positions = np.repeat(self.source.offsets[:-1], self.links.lengths) + source_positions(self.links)
-        first_link = np.zeros(len(self.source.values) + 1, np.int64)
-        np.cumsum(np.bincount(positions, minlength=len(self.source.values)), out=first_link[1:])
+        first_link = links_before(self.source.offsets, self.links)
         return (*_flat(self.source), *_flat(self.target), self.links.values, first_link)
 
 

@@ -40,16 +40,9 @@ class Casing:
     @classmethod
     def learn(cls, lines: Sequence[str]) -> Casing:
         """Learn from tokenised text: the most frequent form of each word, where it is not the first of its line."""
-        counts = Counter(itertools.chain.from_iterable(line.split(" ")[1:] for line in lines))
-        best: dict[str, str] = {}
-        for form, _ in sorted(counts.items(), key=lambda item: (item[1], item[0])):
-            best[form.lower()] = form
-        for line in lines:  # of words that only ever begin lines nothing is known but that they are words
-            best.setdefault(first := line.split(" ", 1)[0].lower(), first)
-        best = dict(sorted(best.items()))
-        firsts = [letter for line in lines if (letter := _first_letter(line))]
-        starts = bool(firsts) and sum(letter.isupper() for letter in firsts) >= _USUAL * len(firsts)
-        return cls(_lines(best), _lines(best.values()), starts)
+        learner = CasingLearner()
+        learner.add(lines)
+        return learner.learnt()
 
     @cached_property
     def _forms(self) -> dict[str, str]:
@@ -89,6 +82,34 @@ class Casing:
         if len(arrays["starts"]) != 1:
             raise DataError("the array 'starts' is too long", expected="how words are written")
         return cls(arrays["words"], arrays["forms"], bool(arrays["starts"][0]))  # type: ignore[arg-type]
+
+
+class CasingLearner:
+    """Learns how words are written from text that comes block by block."""
+
+    def __init__(self) -> None:
+        self._forms: Counter[str] = Counter()
+        self._first: set[str] = set()
+        self._starts, self._capitals = 0, 0
+
+    def add(self, lines: Sequence[str]) -> None:
+        """Look at some lines of tokenised text."""
+        self._forms.update(itertools.chain.from_iterable(line.split(" ")[1:] for line in lines))
+        self._first.update(line.split(" ", 1)[0].lower() for line in lines)
+        firsts = [letter for line in lines if (letter := _first_letter(line))]
+        self._starts += len(firsts)
+        self._capitals += sum(letter.isupper() for letter in firsts)
+
+    def learnt(self) -> Casing:
+        """The most frequent form of each word, where it is not the first of its line."""
+        best: dict[str, str] = {}
+        for form, _ in sorted(self._forms.items(), key=lambda item: (item[1], item[0])):
+            best[form.lower()] = form
+        for first in self._first:  # of words that only ever begin lines nothing is known but that they are words
+            best.setdefault(first, first)
+        best = dict(sorted(best.items()))
+        starts = bool(self._starts) and self._capitals >= _USUAL * self._starts
+        return Casing(_lines(best), _lines(best.values()), starts)
 
 
 def _first_letter(text: str) -> str | None:

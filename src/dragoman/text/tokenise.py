@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import multiprocessing
-from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
 
 from dragoman.core.options import Options, option
 from dragoman.core.progress import SILENT, Progress
 
-_CHUNK_LINES = 10_000
-# Starting a process takes as long as tokenising some tens of thousands of lines.
+CHUNK_LINES = 10_000
+# Starting a process takes as long as tokenising some tens of thousands of lines. So many are read before it is known
+# whether there are enough.
 _LINES_TO_PAY_FOR_A_PROCESS = 100_000
+_MOST_LINES_AHEAD = 4 * _LINES_TO_PAY_FOR_A_PROCESS
 
 
 @dataclass(frozen=True)
@@ -42,23 +46,40 @@ def tokenise_lines(
     >>> tokenise_lines(["Hello, Mr. World! It's 5,300.", ""], "en")
     ["Hello , Mr. World ! It 's 5,300 .", '']
     """
-    options = options or Tokeniser()
-    chunks = [lines[start : start + _CHUNK_LINES] for start in range(0, len(lines), _CHUNK_LINES)]
-    tokenise = functools.partial(_tokenise_chunk, language=language, options=options)
+    chunks = [lines[start : start + CHUNK_LINES] for start in range(0, len(lines), CHUNK_LINES)]
     tokenised: list[str] = []
-    workers = min(threads, len(lines) // _LINES_TO_PAY_FOR_A_PROCESS)
     with progress.stage(f"tokenising {language}") as done:
-        if workers < 2:
-            for chunk in chunks:
-                tokenised += tokenise(chunk)
-                done(len(tokenised) / len(lines))
-        else:
-            # Not forked: the parent may have threads of its own.
-            with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
-                for result in pool.map(tokenise, chunks):
-                    tokenised += result
-                    done(len(tokenised) / len(lines))
+        for block in tokenised_blocks(chunks, language, options, threads=threads):
+            tokenised += block
+            done(len(tokenised) / len(lines))
     return tokenised
+
+
+def tokenised_blocks(
+    blocks: Iterable[Sequence[str]], language: str, options: Tokeniser | None = None, *, threads: int = 1
+) -> Iterator[list[str]]:
+    """Do the same for lines that come in blocks, which are best of `CHUNK_LINES`; few of them are held."""
+    tokenise = functools.partial(_tokenise_chunk, language=language, options=options or Tokeniser())
+    blocks = iter(blocks)
+    ahead: list[Sequence[str]] = []
+    lines = 0
+    while threads > 1 and lines < _MOST_LINES_AHEAD and (block := next(blocks, None)) is not None:
+        ahead.append(block)
+        lines += len(block)
+    workers = threads if lines >= _MOST_LINES_AHEAD else min(threads, lines // _LINES_TO_PAY_FOR_A_PROCESS)
+    blocks = itertools.chain(ahead, blocks)
+    if workers < 2:
+        yield from map(tokenise, blocks)
+        return
+    # Not forked: the parent may have threads of its own.
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+        waiting: deque[Future[list[str]]] = deque()
+        for block in blocks:
+            waiting.append(pool.submit(tokenise, block))
+            if len(waiting) > 2 * workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
 
 def detokenise_lines(lines: Sequence[str], language: str) -> list[str]:

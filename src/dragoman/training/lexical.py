@@ -170,17 +170,6 @@ def _block_weights(
     )
 
 
-def first_links(bitext: Bitext, links: Links) -> NDArray[np.int64]:
-    """The number of links before each running source word, and their total."""
-    first = np.zeros(bitext.source.words + 1, np.int64)
-    for at in _blocks(bitext):
-        part = bitext.part(at)
-        source, _ = corpus_positions(part, links.part(at))
-        begin = bitext.source.sentences.offsets[at.start] + 1
-        first[begin : begin + part.source.words] = np.bincount(source, minlength=part.source.words)
-    return np.cumsum(first, out=first)
-
-
 def _mean(
     positions: NDArray[np.int64], values: NDArray[np.float64], null_values: NDArray[np.float64], words: int
 ) -> NDArray[np.float64]:

@@ -123,7 +123,7 @@ def phrase_parts(
     check_smoothing(options.smoothing)
     with progress.stage("counting linked words"):
         links = check_links(bitext, links)
-        text = WeightedText.of(bitext, links, lexical_tables(bitext, links))
+        text = WeightedText.of(bitext, links, lexical_tables(bitext, links), workspace)
     instances = _instances(text, options.max_phrase_length, workspace, who, threads, progress)
     partitions = instances.partitions(2 * who.count + 2 if who.remote else 1)
     columns = next(partitions)

@@ -15,6 +15,7 @@ from dragoman.core.links import Links
 from dragoman.core.options import Options
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.runs import mapped_arrays
 from dragoman.core.sound import ragged_array
 from dragoman.core.store import Arrays, save_arrays
 from dragoman.core.vocab import BOS, EOS
@@ -183,10 +184,12 @@ def _aligned(
     directions = aligner.align(bitext, workspace=workspace, workers=workers, threads=threads, progress=progress)
     with progress.stage("putting both directions together"):
         links = symmetrise(directions, options.symmetrisation, threads=threads)
-        if checkpoint is not None:
-            arrays: Arrays = {"links": links.values, "offsets": links.offsets}
-            checkpoint.made("links", key, lambda folder: save_arrays(folder, arrays))
-    return links
+        arrays: Arrays = {"links": links.values, "offsets": links.offsets}
+        if checkpoint is None:
+            arrays = mapped_arrays(workspace, "links", arrays)
+        else:
+            arrays = checkpoint.made("links", key, lambda folder: save_arrays(folder, arrays))
+        return ragged_array(arrays, "links", "offsets", np.uint32, "links")
 
 
 def _phrase_table(

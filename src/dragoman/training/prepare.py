@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import itertools
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from dragoman.core.corpus import Bitext, Corpus
+from dragoman.core.corpus import Bitext, Corpus, CorpusBuilder
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.files import PathLike, read_lines
+from dragoman.core.files import PathLike, read_chunks, read_lines
 from dragoman.core.options import Options, option
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.progress import SILENT, Progress, ShareDone
+from dragoman.core.workspace import Workspace
 from dragoman.model.settings import Settings
-from dragoman.text.casing import Casing
+from dragoman.text.casing import Casing, CasingLearner
 from dragoman.text.preparation import DEFAULT_LANGUAGE
-from dragoman.text.tokenise import tokenise_lines
+from dragoman.text.tokenise import CHUNK_LINES, tokenised_blocks
 from dragoman.text.units import Units
+
+#: Words of a tokenised text that are spelt together.
+_WORDS_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -58,38 +62,32 @@ def prepare(
     options: Preparation,
     *,
     first: int | None = None,
+    workspace: Workspace | None = None,
     threads: int = 1,
     progress: Progress = SILENT,
 ) -> Prepared:
     """Read, tokenise and lower-case a parallel text, and learn how its target words are written.
 
-    Of raw text, only so many of the `first` lines are taken.
+    Of raw text, only so many of the `first` lines are taken. Text is worked on block by block and kept as numbers of
+    words, which are mapped from the folder of a `workspace` if its memory is small for them.
     """
     if options.units == "characters":
         settings = Settings(unicode=options.unicode, units="characters", boundaries=options.boundaries)
-        return Prepared(_in_characters(source, target, settings, first, progress), settings)
+        return Prepared(_in_characters(source, target, settings, first, workspace, progress), settings)
     if options.tokenised:
-        with progress.stage("reading"):
-            bitext = Bitext.read(source, target)
+        with progress.stage("reading") as share:
+            bitext = Bitext.read(source, target, workspace=workspace, share=share)
         if options.unicode == "NFC":
-            bitext = Bitext(_composed(bitext.source, source, progress), _composed(bitext.target, target, progress))
+            sides = [
+                _composed(corpus, path, workspace, progress)
+                for corpus, path in ((bitext.source, source), (bitext.target, target))
+            ]
+            bitext = Bitext(*sides)
         return Prepared(bitext, Settings(unicode=options.unicode))
-    sides, languages, casing = [], [], None
-    for path, language in ((source, options.source_language), (target, options.target_language)):
-        languages.append(language or _language_of(path, progress))
-        with progress.stage(f"reading {path}"):
-            lines = list(itertools.islice(read_lines(path), first))
-            if options.unicode == "NFC":
-                lines = _composed_lines(lines, path, progress)
-        lines = tokenise_lines(lines, languages[-1], threads=threads, progress=progress)
-        with progress.stage(f"numbering the words of {languages[-1]}") as done:
-            if options.lowercase:
-                if options.recase and path is target:
-                    casing = Casing.learn(lines)
-                    done(0.8)
-                lines = [line.lower() for line in lines]
-            sides.append(Corpus.from_lines(lines))
-    _check_lengths(sides, source, target)
+    languages = [
+        language or _language_of(path, progress)
+        for path, language in ((source, options.source_language), (target, options.target_language))
+    ]
     settings = Settings(
         source_language=languages[0],
         target_language=languages[1],
@@ -97,20 +95,108 @@ def prepare(
         lowercase=options.lowercase,
         unicode=options.unicode,
     )
-    return Prepared(Bitext(*sides), settings, casing)
+    learner = CasingLearner() if options.lowercase and options.recase else None
+    sides = []
+    for path, language, watcher in ((source, languages[0], None), (target, languages[1], learner)):
+        text = _Reading(path, language, settings, first=first, workspace=workspace, threads=threads, progress=progress)
+        sides.append(text.corpus(watcher))
+    _check_lengths(sides, source, target)
+    return Prepared(Bitext(*sides), settings, None if learner is None else learner.learnt())
+
+
+def read_target(
+    path: PathLike,
+    settings: Settings,
+    *,
+    workspace: Workspace | None = None,
+    threads: int = 1,
+    progress: Progress = SILENT,
+) -> Corpus:
+    """Read more text of the target language, prepared as that of the parallel text was."""
+    if settings.units == "characters":
+        return _of_characters(path, settings.preparation().target, None, workspace, progress)
+    if not settings.tokenise:
+        with progress.stage(f"reading {path}") as share:
+            return Corpus.read(path, workspace=workspace, share=share)
+    language = settings.target_language or DEFAULT_LANGUAGE
+    return _Reading(path, language, settings, workspace=workspace, threads=threads, progress=progress).corpus()
+
+
+class _Reading:
+    """One side of a raw text, on its way through tokenising and numbering, a block of lines at a time."""
+
+    def __init__(
+        self,
+        path: PathLike,
+        language: str,
+        settings: Settings,
+        *,
+        first: int | None = None,
+        workspace: Workspace | None,
+        threads: int,
+        progress: Progress,
+    ):
+        self._path, self._language, self._settings, self._first = path, language, settings, first
+        self._workspace, self._threads, self._progress = workspace, threads, progress
+        self._composed = 0
+
+    def corpus(self, learner: CasingLearner | None = None) -> Corpus:
+        """Read it; `learner` looks at the words before they are lower-cased."""
+        builder = CorpusBuilder(workspace=self._workspace)
+        with self._progress.stage(f"tokenising {self._path}") as share:
+            for lines in tokenised_blocks(self._blocks(share), self._language, threads=self._threads):
+                if learner is not None:
+                    learner.add(lines)
+                builder.add_lines([line.lower() for line in lines] if self._settings.lowercase else lines)
+            _note_composed(self._composed, self._path, self._progress)
+            return builder.corpus()
+
+    def _blocks(self, share: ShareDone) -> Iterator[list[str]]:
+        left = self._first
+        for chunk in read_chunks(self._path):
+            lines = [line.removesuffix("\r") for line in chunk.data.decode().split("\n")[:-1]]
+            if left is not None:
+                lines, left = lines[:left], left - min(left, len(lines))
+            for start in range(0, len(lines), CHUNK_LINES):
+                block = lines[start : start + CHUNK_LINES]
+                self._composed += _compose(block) if self._settings.unicode == "NFC" else 0
+                yield block
+            share(chunk.share)
+            if left == 0:
+                return
 
 
 def _in_characters(
-    source: PathLike, target: PathLike, settings: Settings, first: int | None, progress: Progress
+    source: PathLike,
+    target: PathLike,
+    settings: Settings,
+    first: int | None,
+    workspace: Workspace | None,
+    progress: Progress,
 ) -> Bitext:
     """Both sides of a text in characters, neither tokenised nor lower-cased: case and spelling are to be learnt."""
     text = settings.preparation()
-    sides = []
-    for path, prepared in ((source, text.source), (target, text.target)):
-        with progress.stage(f"reading {path}"):
-            sides.append(Corpus.from_lines(prepared(itertools.islice(read_lines(path), first), progress)))
+    sides = [
+        _of_characters(path, prepared, first, workspace, progress)
+        for path, prepared in ((source, text.source), (target, text.target))
+    ]
     _check_lengths(sides, source, target)
     return Bitext(*sides)
+
+
+def _of_characters(
+    path: PathLike,
+    prepared: Callable[[Iterable[str], Progress], Iterator[str]],
+    first: int | None,
+    workspace: Workspace | None,
+    progress: Progress,
+) -> Corpus:
+    builder = CorpusBuilder(workspace=workspace)
+    with progress.stage(f"reading {path}"):
+        lines = prepared(itertools.islice(read_lines(path), first), progress)
+        while block := list(itertools.islice(lines, CHUNK_LINES)):
+            builder.add_lines(block)
+        return builder.corpus()
 
 
 def _check_lengths(sides: Sequence[Corpus], source: PathLike, target: PathLike) -> None:
@@ -122,23 +208,34 @@ def _check_lengths(sides: Sequence[Corpus], source: PathLike, target: PathLike) 
         )
 
 
-def _composed_lines(lines: list[str], path: PathLike, progress: Progress) -> list[str]:
-    """Bring lines into Unicode's composed normal form, and say if that was needed."""
+def _compose(lines: list[str]) -> int:
+    """Bring lines into Unicode's composed normal form, where they stand; returns for how many that was needed."""
     odd = [i for i, line in enumerate(lines) if not unicodedata.is_normalized("NFC", line)]
     for i in odd:
         lines[i] = unicodedata.normalize("NFC", lines[i])
-    if odd:
-        progress.note(f"{path}: letters of {len(odd):,} lines were composed (Unicode's NFC)")
-    return lines
+    return len(odd)
 
 
-def _composed(corpus: Corpus, path: PathLike, progress: Progress) -> Corpus:
+def _note_composed(lines: int, path: PathLike, progress: Progress) -> None:
+    if lines:
+        progress.note(f"{path}: letters of {lines:,} lines were composed (Unicode's NFC)")
+
+
+def _composed(corpus: Corpus, path: PathLike, workspace: Workspace | None, progress: Progress) -> Corpus:
     """The same for a text in words; only a vocabulary with other forms costs more than a look at it."""
     vocab = corpus.vocab
     words = vocab.decode(np.arange(len(vocab), dtype=np.int32), np.arange(len(vocab) + 1)).decode()
     if unicodedata.is_normalized("NFC", words):
         return corpus
-    return Corpus.from_lines(_composed_lines(corpus.lines(), path, progress))
+    builder, composed = CorpusBuilder(workspace=workspace), 0
+    with progress.stage(f"composing letters of {path}") as share:
+        for at in corpus.sentences.blocks(_WORDS_AT_ONCE):
+            lines = Corpus(vocab, corpus.sentences.part(at)).lines()
+            composed += _compose(lines)
+            builder.add_lines(lines)
+            share(at.stop / len(corpus))
+    _note_composed(composed, path, progress)
+    return builder.corpus()
 
 
 def _language_of(path: PathLike, progress: Progress) -> str:

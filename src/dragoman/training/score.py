@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.links import Links
+from dragoman.core.links import Links, links_before
 from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
 from dragoman.core.progress import SILENT, Progress, ShareDone
 from dragoman.core.ragged import Ragged
+from dragoman.core.runs import mapped_arrays
+from dragoman.core.workspace import Workspace
 from dragoman.training.extract import PhraseInstances, Spans
-from dragoman.training.lexical import LexicalTables, check_links, first_links, word_weights
+from dragoman.training.lexical import LexicalTables, check_links, word_weights
 from dragoman.training.smoothing import SMOOTHINGS, PairCounts
 
 Smoothing = Literal["none", "good-turing", "kneser-ney"]
@@ -40,10 +42,19 @@ class WeightedText(NamedTuple):
     target_weights: NDArray[np.float64]
 
     @classmethod
-    def of(cls, bitext: Bitext, links: Links, lexical: LexicalTables) -> WeightedText:
+    def of(
+        cls, bitext: Bitext, links: Links, lexical: LexicalTables, workspace: Workspace | None = None
+    ) -> WeightedText:
         """Put a bitext and its links together, after a check that they fit."""
         links = check_links(bitext, links)
-        return cls(bitext, links, first_links(bitext, links), *word_weights(bitext, links, lexical))
+        source, target = word_weights(bitext, links, lexical)
+        arrays: dict[str, Any] = {
+            "first": links_before(bitext.source.sentences.offsets, links),
+            "source": source,
+            "target": target,
+        }
+        arrays = mapped_arrays(workspace or Workspace(), "weights", arrays)
+        return cls(bitext, links, arrays["first"], arrays["source"], arrays["target"])
 
 
 class ChosenLinks(NamedTuple):

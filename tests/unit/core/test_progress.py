@@ -2,7 +2,7 @@ import warnings
 
 import pytest
 
-from dragoman.core.progress import SILENT, DragomanWarning, Progress, available_cores
+from dragoman.core.progress import SILENT, DragomanWarning, Progress, Remembered, available_cores
 
 
 def test_the_silent_one_says_nothing(capsys):
@@ -25,6 +25,15 @@ def test_warnings_reach_whoever_calls_from_python():
 def test_errors_pass_through_a_stage():
     with pytest.raises(ValueError, match="stop"), Progress().stage("work"):
         raise ValueError("stop")
+
+
+def test_what_is_remembered_is_said_later():
+    told, listener = Remembered(), Remembered()
+    told.note("one")
+    told.warn("two")
+    told.tell(listener)
+    with pytest.warns(DragomanWarning, match="two"):
+        listener.tell(SILENT)
 
 
 def test_there_is_at_least_one_core():

@@ -44,6 +44,13 @@ def test_partitions_fit_as_far_as_buckets_do(tmp_path):
     assert [len(part["key"]) for part in parts] == [40, 40, 40, 40]
 
 
+def test_as_many_parts_as_are_wanted_though_all_fits(tmp_path):
+    with Workspace(None, tmp_path) as workspace:
+        runs = Runs(workspace, "rows", lambda rows: rows["key"] % 16, bytes_per_row=8, buckets=16)
+        runs.add({"key": np.arange(160)})
+        assert [len(part["key"]) for part in runs.partitions(4)] == [40, 40, 40, 40]
+
+
 def test_what_is_kept_comes_back(tmp_path):
     with Workspace(1, tmp_path) as workspace:
         arrays = {"a": np.arange(7), "b": np.arange(6.0).reshape(3, 2), "c": np.empty(0, np.uint8)}

@@ -9,7 +9,6 @@ import pytest
 
 from dragoman.core.errors import DataError
 from dragoman.core.nbest import NBest
-from dragoman.core.work.workers import ThreadWorkers
 from dragoman.model.bundle import Model
 from dragoman.sampling.schedule import Sampling
 from dragoman.sampling.spread import Draw, sampled
@@ -17,21 +16,7 @@ from dragoman.search.kept import Keep, kept
 from dragoman.search.spread import Portion, Spread
 from dragoman.search.translator import BATCH, Translator
 from oracles import phrase_space
-
-
-class Elsewhere(ThreadWorkers):
-    """Workers that get and give what can be pickled, and nothing else."""
-
-    remote = True
-    sizes: list[int]
-
-    def map(self, function, items, *, window=None):
-        packed = pickle.dumps(function)
-        self.sizes = []
-        for item in items:
-            made = pickle.dumps(pickle.loads(packed)(pickle.loads(pickle.dumps(item))))
-            self.sizes.append(len(made))
-            yield pickle.loads(made)
+from oracles.elsewhere import Elsewhere
 
 
 @pytest.fixture(scope="module")

@@ -55,7 +55,7 @@ def test_the_field_separator_never_comes_out():
 def test_result_does_not_depend_on_processes_or_chunks(monkeypatch):
     lines = [f"Word {n}, and so on... l'{n}." for n in range(97)]
     alone = tokenise_lines(lines, "fr", Tokeniser(lowercase=True))
-    monkeypatch.setattr(tokenise, "_CHUNK_LINES", 20)
+    monkeypatch.setattr(tokenise, "CHUNK_LINES", 20)
     monkeypatch.setattr(tokenise, "_LINES_TO_PAY_FOR_A_PROCESS", 40)
     assert tokenise_lines(lines, "fr", Tokeniser(lowercase=True)) == alone
     assert tokenise_lines(lines, "fr", Tokeniser(lowercase=True), threads=2) == alone

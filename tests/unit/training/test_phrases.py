@@ -10,6 +10,7 @@ from dragoman.core.workspace import Workspace
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.training.phrase_merge import merged_table
 from dragoman.training.phrases import PhraseModel, phrase_parts
+from oracles.elsewhere import Elsewhere
 from oracles.phrase_table import random_bitext
 
 OPTIONS = [
@@ -42,6 +43,11 @@ def test_the_same_bytes_whatever_the_memory(seed, options, tmp_path):
         parts.append(number)
         assert found == expected
     assert parts[0] == 0 < parts[1] < parts[2]
+    for memory in (None, 300 * whole.instances):
+        with Workspace(memory, tmp_path) as workspace:
+            spread = phrase_parts(*text, options, workspace=workspace, workers=Elsewhere(2))
+            assert len(spread.parts) > 4
+            assert everything(merged_table(spread, workspace)) == expected
     assert list(tmp_path.iterdir()) == []
 
 

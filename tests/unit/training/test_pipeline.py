@@ -246,7 +246,7 @@ def test_whatever_takes_long_is_a_stage(toy, tmp_path, monkeypatch):
     watched(preparation, "read_lines")
     watched(rule_training, "lexical_tables")
     watched(pipeline.Grammar, "from_pairs")
-    for name in ("word_weights", "first_links", "PhrasePairs"):
+    for name in ("word_weights", "links_before", "PhrasePairs"):
         watched(score, name)
     for owner, name in ((Corpus, "from_lines"), (Casing, "learn")):
         watched(owner, name)
@@ -259,4 +259,4 @@ def test_whatever_takes_long_is_a_stage(toy, tmp_path, monkeypatch):
     train(text.bitext, rule_model=RuleModel(), with_phrases=True, progress=stages)
     train(text.bitext, rule_model=RuleModel(), on_demand=True, progress=stages)
     assert outside == []
-    assert stages.names[:3] == [f"reading {tmp_path}/s.fr", "tokenising fr", "numbering the words of fr"]
+    assert stages.names[:2] == [f"tokenising {tmp_path}/s.fr", f"tokenising {tmp_path}/t.en"]

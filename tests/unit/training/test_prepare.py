@@ -1,7 +1,11 @@
+import numpy as np
 import pytest
 
+from dragoman.core import corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import Progress
+from dragoman.core.workspace import Workspace
+from dragoman.training import prepare as preparing
 from dragoman.training.prepare import Preparation, prepare
 
 
@@ -89,3 +93,41 @@ def test_characters_are_units_as_they_are(tmp_path):
         prepare(tmp_path / "a.old", tmp_path / "a.new", options)
     with pytest.raises(UsageError, match="in characters only"):
         Preparation(boundaries=True)
+
+
+@pytest.mark.parametrize("options", [Preparation(), Preparation(tokenised=True), Preparation(units="characters")])
+def test_text_is_the_same_and_on_disk_where_memory_is_small(tmp_path, options):
+    lines = [f"Ann's e\u0301t\u00e9 n\u00b0 {n}, NASA {n * n % 97}." for n in range(300)]
+    for name in ("a.fr", "a.en"):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    files = tmp_path / "a.fr", tmp_path / "a.en"
+    expected = prepare(*files, options)
+    with Workspace(1000, tmp_path) as workspace:
+        found = prepare(*files, options, workspace=workspace)
+        for ours, theirs in (
+            (found.bitext.source, expected.bitext.source),
+            (found.bitext.target, expected.bitext.target),
+        ):
+            assert isinstance(ours.sentences.values.base, np.memmap)
+            assert ours.lines() == theirs.lines()
+            assert ours.sentences.values.tobytes() == theirs.sentences.values.tobytes()
+        assert found.settings == expected.settings
+        if found.casing is not None and expected.casing is not None:
+            assert found.casing.forms.tobytes() == expected.casing.forms.tobytes()
+    assert {path.name for path in tmp_path.iterdir()} == {"a.fr", "a.en"}
+
+
+def test_blocks_of_lines_are_seen_as_one_text(tmp_path, monkeypatch):
+    lines = [f"Le mot {n % 50} , NASA {n * n % 97}" for n in range(300)]
+    for name in ("a.fr", "a.en"):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    files = tmp_path / "a.fr", tmp_path / "a.en"
+    expected = prepare(*files, Preparation())
+    monkeypatch.setattr(preparing, "CHUNK_LINES", 7)
+    monkeypatch.setattr(corpus, "_BYTES_AT_ONCE", 500)
+    found = prepare(*files, Preparation())
+    assert found.bitext.target.lines() == expected.bitext.target.lines()
+    assert found.bitext.target.vocab.blob.tobytes() == expected.bitext.target.vocab.blob.tobytes()
+    assert found.casing.words.tobytes() == expected.casing.words.tobytes()
+    assert found.casing.starts == expected.casing.starts
+    assert prepare(*files, Preparation(), first=10).bitext.source.lines() == expected.bitext.source.lines()[:10]

@@ -8,6 +8,7 @@ worker that had it is gone.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import logging
 import os
 import pickle
@@ -24,7 +25,7 @@ from dragoman.core.progress import SILENT, Progress
 from dragoman.core.version import version
 from dragoman.core.work.bundles import Bundles
 from dragoman.core.work.handshake import Needed, unfit
-from dragoman.core.work.processes import LOADED_FOR_DASK, ONE_THREAD, Job, Name, Watch, fork_server
+from dragoman.core.work.processes import ONE_THREAD, QUIET, Job, Name, Watch, fork_server, loaded_by_workers
 from dragoman.core.work.workers import Found, Item, Workers
 
 try:
@@ -89,7 +90,7 @@ class ClusterWorkers(Workers):
     def local(cls, processes: int, progress: Progress = SILENT) -> ClusterWorkers:
         """Processes of this machine, with a thread each."""
         _settle()
-        if fork_server(LOADED_FOR_DASK) is not None:
+        if fork_server(loaded_by_workers()) is not None:
             dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
             distributed.utils._forkserver_preload_set = True  # else it loads all that it knows of, here as well
         cluster = distributed.LocalCluster(
@@ -325,10 +326,9 @@ class _Handshake(distributed.WorkerPlugin):  # type: ignore[misc]
 
 
 def _settle() -> None:
-    """Give Dask its settings; what it has to say of lost workers and the like is for the logs of those who run it."""
+    """Give Dask its settings, and keep it quiet."""
     dask.config.set(_SETTINGS)
-    for name in ("distributed", "distributed.client", "distributed.comm", "distributed.core", "tornado.application"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+    importlib.import_module(QUIET)
 
 
 @lru_cache(maxsize=4)

@@ -23,8 +23,8 @@ Watch = Callable[[], None]
 
 _LOOK_SECONDS = 0.5
 
-#: What workers of a local cluster load before all else.
-LOADED_FOR_DASK = ("distributed.nanny", "numpy")
+#: What keeps Dask quiet when it is loaded.
+QUIET = "dragoman.core.work.quiet"
 #: Libraries that would begin as many threads as there are cores, in each of many processes.
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 
@@ -84,6 +84,13 @@ def fork_server(modules: Iterable[str]) -> ForkServerContext | None:
             else:
                 os.environ[name] = value
     return context
+
+
+def loaded_by_workers() -> list[str]:
+    """What workers of a local cluster are likely to need: Dask, and what this process has loaded of our own."""
+    commands = ("dragoman.cli", "dragoman.serve")
+    ours = (name for name in sys.modules if name.startswith("dragoman.") and not name.startswith(commands))
+    return ["distributed.nanny", QUIET, *ours]
 
 
 def _end_with_parent() -> None:

@@ -17,7 +17,7 @@ from typing import Self, TypeVar
 from dragoman.core.errors import DragomanError, UsageError
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.work.handshake import Needed
-from dragoman.core.work.processes import LOADED_FOR_DASK, Job, Name, Watch, fork_server, run_all
+from dragoman.core.work.processes import Job, Name, Watch, fork_server, loaded_by_workers, run_all
 
 Item = TypeVar("Item")
 Found = TypeVar("Found")
@@ -54,7 +54,7 @@ class Workers(ABC):
                 "tcp://host:8786, or a TOML file for a job queue"
             )
         if local:
-            fork_server(LOADED_FOR_DASK)  # loads what workers need while this process does the same
+            fork_server(loaded_by_workers())  # loads what workers need while this process does the same
         from dragoman.core.work.cluster import ClusterWorkers
 
         if local:

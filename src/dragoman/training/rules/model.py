@@ -20,7 +20,7 @@ from dragoman.core.options import option
 from dragoman.core.phrases import PhrasePairs
 from dragoman.core.progress import SILENT, PartProgress, Progress
 from dragoman.core.ragged import Ragged
-from dragoman.core.runs import Kept
+from dragoman.core.runs import Kept, mapped_arrays
 from dragoman.core.store import Arrays
 from dragoman.core.workspace import Workspace
 from dragoman.model.grammar import Grammar
@@ -123,7 +123,10 @@ def rule_parts(
     """Do the same in the memory of a workspace; the result is in parts if it does not fit."""
     text = aligned_text(bitext, links)
     with progress.stage("counting linked words"):
-        weights = word_weights(bitext, text.links, lexical_tables(bitext, text.links))
+        source, target = word_weights(bitext, text.links, lexical_tables(bitext, text.links))
+        mapped: dict[str, Any] = mapped_arrays(workspace, "rule-weights", {"source": source, "target": target})
+        weights = mapped["source"], mapped["target"]
+        del source, target
     runs = instance_runs(bitext, text, options, workspace, target=False, threads=threads, progress=progress)
     scoring = _Scoring(bitext, text, options, threads)
     partitions = runs.partitions()

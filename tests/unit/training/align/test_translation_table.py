@@ -8,6 +8,7 @@ from dragoman.training.align.diagonal import Diagonal
 from dragoman.training.align.hmm import Hmm
 from dragoman.training.align.model1 import Model1
 from dragoman.training.align.translation_table import TranslationTable
+from oracles.elsewhere import Elsewhere
 from oracles.phrase_table import random_bitext
 
 
@@ -38,10 +39,12 @@ def test_ranges_change_nothing(bitext, tmp_path, alpha):
 
 
 @pytest.mark.parametrize("aligner", [Diagonal(), Diagonal(gradient="exact"), Model1(), Hmm(iterations=1)])
-def test_links_are_the_same_whatever_the_memory(bitext, tmp_path, aligner):
+def test_links_are_the_same_whatever_the_memory_and_whoever_works(bitext, tmp_path, aligner):
     expected = aligner.align(bitext)
     with Workspace(400_000, tmp_path) as workspace:
-        found = aligner.align(bitext, workspace=workspace, threads=2)
-    for one, other in ((found.forward, expected.forward), (found.reverse, expected.reverse)):
-        assert one.values.tobytes() == other.values.tobytes()
-        assert one.offsets.tobytes() == other.offsets.tobytes()
+        limited = aligner.align(bitext, workspace=workspace, threads=2)
+        both = aligner.align(bitext, workspace=workspace, workers=Elsewhere(2))
+    for found in (limited, both, aligner.align(bitext, workers=Elsewhere(3))):
+        for one, other in ((found.forward, expected.forward), (found.reverse, expected.reverse)):
+            assert one.values.tobytes() == other.values.tobytes()
+            assert one.offsets.tobytes() == other.offsets.tobytes()
