@@ -6,8 +6,8 @@
 
 The text is Multi30k and, beyond its 29,000 pairs, copies of it in which one word in ten has the number of the copy in
 its name, so that vocabulary and phrases grow. Each training is a process of its own, once with all the memory of the
-machine and once with `--memory`; whether the two models are the same bytes is a column. Figures are lines of JSON, which
-are added to those of the file; the last call draws them, and fits a line to each.
+machine and once with `--memory`; whether the two models are the same bytes is a column. Figures are lines of JSON,
+which are added to those of the file; the last call draws them, and fits a line to each.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
                     line,
                     marker=marker,
                     color=colour,
-                    label=f"{kind}, {'bounded' if limited else 'all in memory'}",
+                    label=name_of_line,
                 )
         axes.set_xlabel("sentence pairs")
         axes.set_title(label, fontsize=9)

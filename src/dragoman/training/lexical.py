@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dragoman.core.corpus import Bitext
 from dragoman.core.errors import DataError
 from dragoman.core.links import Links, source_positions, target_positions
+from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
 
 #: Stands for the empty word that unaligned words go with.
@@ -91,7 +92,7 @@ def _check_block(bitext: Bitext, links: Links, first: int) -> bool:
     return bool(np.all(keys[1:] > keys[:-1]))
 
 
-def lexical_tables(bitext: Bitext, links: Links) -> LexicalTables:
+def lexical_tables(bitext: Bitext, links: Links, share: ShareDone = lambda share: None) -> LexicalTables:
     """Count linked words, and unaligned words as linked to NULL; relative frequencies both ways.
 
     >>> from dragoman.core.corpus import Corpus
@@ -110,6 +111,7 @@ def lexical_tables(bitext: Bitext, links: Links) -> LexicalTables:
             found, row = np.unique(np.concatenate([keys, found]), return_inverse=True)
             times = np.bincount(row, np.concatenate([counts, times])).astype(np.int64)
         keys, counts = found, times
+        share(at.stop / len(bitext))
     source_words = ((keys >> 32) - 1).astype(np.int32)
     target_words = ((keys & 0xFFFFFFFF) - 1).astype(np.int32)
     return LexicalTables(
@@ -141,7 +143,7 @@ def corpus_positions(bitext: Bitext, links: Links) -> tuple[NDArray[np.int64], N
 
 
 def word_weights(
-    bitext: Bitext, links: Links, tables: LexicalTables
+    bitext: Bitext, links: Links, tables: LexicalTables, share: ShareDone = lambda share: None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """For every running word how well its links explain it (Koehn, Och & Marcu 2003), source and target side.
 
@@ -153,6 +155,7 @@ def word_weights(
         part = _block_weights(bitext.part(at), links.part(at), tables)
         for side, corpus, values in zip(weights, (bitext.source, bitext.target), part, strict=True):
             side[corpus.sentences.offsets[at.start] : corpus.sentences.offsets[at.stop]] = values
+        share(at.stop / len(bitext))
     return weights
 
 

@@ -81,12 +81,10 @@ class DirectionalAligner(Aligner):
             (bitext.target, bitext.source, "align, target to source"),
         ):
             with progress.stage(stage) as done:
-                table = TranslationTable(
-                    given, generated, workspace=None if self.in_memory else workspace, threads=threads
-                )
-                positions = self.align_direction(
-                    table, threads=threads, progress=progress, passes=Passes(done, self.corpus_passes)
-                )
+                passes = Passes(done, 1 + self.corpus_passes)
+                room = None if self.in_memory else workspace
+                table = TranslationTable(given, generated, workspace=room, threads=threads, share=passes.next())
+                positions = self.align_direction(table, threads=threads, progress=progress, passes=passes)
                 del table
                 links.append(_links(positions, generated, generated_is_source=generated is bitext.source))
         return Directions(*links)

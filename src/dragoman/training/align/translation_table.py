@@ -28,7 +28,15 @@ _PAIR, _TOKEN = 32, 8
 class TranslationTable:
     """The pairs of a bitext and a number for each: its probability, or between the steps of EM its count."""
 
-    def __init__(self, given: Corpus, generated: Corpus, *, workspace: Workspace | None = None, threads: int = 1):
+    def __init__(
+        self,
+        given: Corpus,
+        generated: Corpus,
+        *,
+        workspace: Workspace | None = None,
+        threads: int = 1,
+        share: ShareDone = lambda share: None,
+    ):
         self._threads, self._workspace = threads, workspace or Workspace()
         ours, theirs = given.sentences, generated.sentences
         self.given_offsets, self.generated_offsets = ours.offsets, theirs.offsets
@@ -47,6 +55,7 @@ class TranslationTable:
             values = np.full(len(table.pair_given), 1.0 / max(int(np.count_nonzero(np.diff(groups))), 1))
             place = (self._workspace, f"words-{number}") if len(ranges) > 1 else None
             self._ranges.append(_Range(table, values, place))
+            share((number + 1) / len(ranges))
 
     def _cut(self, groups: NDArray[np.int64], given_length: float) -> list[slice]:
         """Ranges of generated words whose pairs and tokens fit into memory; how many pairs there are is estimated."""
