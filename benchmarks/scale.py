@@ -160,9 +160,8 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
                     continue
                 chosen.sort(key=lambda row: row["pairs"])
                 begin, slope = fitted(chosen, name)
-                print(
-                    f"{kind}, {'bounded' if limited else 'all in memory'}: {label} {begin:.0f} + {slope * 1e6:.0f} a million"
-                )
+                name_of_line = f"{kind}, {'bounded' if limited else 'all in memory'}"
+                print(f"{name_of_line}: {label} {begin:.0f} + {slope * 1e6:.0f} a million pairs")
                 axes.plot(
                     [row["pairs"] for row in chosen],
                     [row[name] for row in chosen],

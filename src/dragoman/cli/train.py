@@ -119,6 +119,6 @@ def register(app: typer.Typer) -> None:
                 threads=workers,
                 progress=progress,
             ).model
-            with progress.stage(f"writing {out}"):
-                model.save(out)
+            with progress.stage(f"writing {out}") as share:
+                model.save(out, share)
         print_model(model, title=str(out))
