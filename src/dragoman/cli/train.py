@@ -129,6 +129,6 @@ def register(app: typer.Typer) -> None:
                 threads=cores,
                 progress=progress,
             ).model
-            with progress.stage(f"writing {out}"):
-                model.save(out)
+            with progress.stage(f"writing {out}") as share:
+                model.save(out, share)
         print_model(model, title=str(out))
