@@ -25,7 +25,7 @@ model = "{model}"
 source = "{data}/multi30k/val.{source}.gz"
 reference = "{data}/multi30k/val.{target}.gz"
 {start}prepared = true
-runs = {runs}
+{seeds}
 curves = false
 
 [search]
@@ -64,11 +64,11 @@ def write_plan(
     model: Path,
     data: Path,
     pair: str,
-    runs: int,
+    runs: int | Sequence[int],
     start: str = "",
     pop_limit: int = 200,
 ) -> Path:
-    """A plan that tunes on Multi30k's val; `parts` are its methods, tests and decisions."""
+    """A plan that tunes on Multi30k's val; `parts` are its methods, tests and decisions, `runs` a number or seeds."""
     source, target = pair.split("-")
     path = folder / "plan.toml"
     text = PLAN.format(
@@ -78,7 +78,7 @@ def write_plan(
         source=source,
         target=target,
         start=start,
-        runs=runs,
+        seeds=f"runs = {runs}" if isinstance(runs, int) else f"seeds = {list(runs)}",
         pop_limit=pop_limit,
         parts="".join(parts),
     )

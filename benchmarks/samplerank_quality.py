@@ -36,13 +36,14 @@ def main() -> None:
     parser.add_argument("--features", nargs="+", choices=["plain", "boundaries"], default=["plain", "boundaries"])
     parser.add_argument("--chains", nargs="+", type=int, default=[1, 2, 4, 8])
     parser.add_argument("--epochs", type=int, default=4)
-    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3, 4, 5])
     parser.add_argument("--lines", type=int, default=200, help="of each test set of another domain")
     arguments = parser.parse_args()
     if arguments.tagged is None and "boundaries" in arguments.features:
         parser.error("boundary features need --tagged")
+    seeds = "+".join(map(str, arguments.seeds))
     for pair, features in itertools.product(arguments.pairs, arguments.features):
-        folder = arguments.out.resolve() / f"{pair}-{features}-samplerank-{arguments.neighbours}"
+        folder = arguments.out.resolve() / f"{pair}-{features}-samplerank-{arguments.neighbours}-{seeds}"
         model = trained_model(arguments.data, arguments.out, pair)
         if features == "boundaries":
             plain, model = model, arguments.out.resolve() / f"pb-{pair}"
@@ -55,7 +56,7 @@ def main() -> None:
         tests += other_domains(folder, arguments.data, pair, arguments.lines)
         title = f"SampleRank, {pair}, {features}"
         plan = write_plan(
-            folder, title, [*methods, *tests], model=model, data=arguments.data, pair=pair, runs=arguments.runs
+            folder, title, [*methods, *tests], model=model, data=arguments.data, pair=pair, runs=arguments.seeds
         )
         dragoman("experiment", plan, "--out", folder / "out")
         report(folder / "out", f"{pair}, {features}")

@@ -227,7 +227,7 @@ def test_phrase_tables_of_moses(dragoman, tmp_path, unchanged, line, found):
         (["--prune-significance", "nan"], "--prune-significance is 'nan'; expected a+e, a-e or a number"),
         (["--max-phrase-length", "0"], "--max-phrase-length is 0; expected at least 1"),
         (["--max-length", "70000"], "--max-length is 70000; expected at most 65535"),
-        (["--aligner", "giza"], "no aligner is called 'giza'; there are diagonal, eflomal, hmm, model1"),
+        (["--aligner", "giza"], "no aligner is called 'giza'; there are auto, diagonal, eflomal, hmm, model1"),
         (["--aligner-option", "iterations"], "found 'iterations'; expected NAME=VALUE with a NAME of alpha, "),
         (["--aligner-option", "speed=2"], "found 'speed=2'; expected NAME=VALUE with a NAME of alpha, "),
         (["--aligner-option", "iterations=x"], "iterations is 'x'; expected a number"),
