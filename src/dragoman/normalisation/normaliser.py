@@ -83,10 +83,11 @@ class Normaliser:
     def forms(self, forms: Iterable[str], *, rule: Rule | None = None, threads: int = 1) -> dict[str, Normalised]:
         """Return what each form becomes alone, of those that can be normalised: neither too long nor without letters.
 
-        What was found by probability is remembered.
+        What was found by probability is remembered, of so many forms that memory does not fill up.
         """
         wanted = [form for form in dict.fromkeys(forms) if self._fit(form)]
-        known = self._known if rule is None else {}
+        remembered = {} if rule is not None else {form: self._known.get(form) for form in wanted}
+        known = {form: one for form, one in remembered.items() if one is not None}
         new = [form for form in wanted if form not in known]
         translator = Translator.of(self.model, limits=LIMITS, threads=threads)
         proposer = Proposer(translator, self.memory, self.lexicon, self.candidates)
@@ -99,6 +100,10 @@ class Normaliser:
                 (modern, sure), *others = [(lists.texts[row], float(probabilities[row])) for row in rows]
                 known[new[at]] = Normalised(modern, sure, tuple(others))
                 at += 1
+        if rule is None:
+            if len(self._known) + len(new) > _REMEMBERED:
+                self._known.clear()
+            self._known.update(known)
         return {form: known[form] for form in wanted}
 
     def modern_forms(self, examples: Examples, *, threads: int = 1) -> list[str]:
@@ -130,7 +135,7 @@ class Normaliser:
     def save(self, folder: PathLike) -> None:
         """Write a folder: the model, the memorised forms, the word list and the weights of the choice."""
         with output_folder(folder) as partial:
-            self.model.save(partial / "model")
+            self.model.save(partial / MODEL)
             self.memory.save(partial / "memory.tsv")
             self.lexicon.save(partial / "words.txt")
             self.choice.weights.write(partial / "weights.txt")
@@ -163,7 +168,7 @@ class Normaliser:
         except (KeyError, TypeError, ValueError, DragomanError) as error:
             raise DataError(f"is damaged ({error})", path=folder / NAME, expected="what training wrote") from None
         return cls(
-            Model.load(folder / "model"),
+            Model.load(folder / MODEL),
             Memory.load(folder / "memory.tsv"),
             Lexicon.load(folder / "words.txt"),
             Choice(Weights.read(folder / "weights.txt"), scale),
@@ -176,7 +181,13 @@ class Normaliser:
 #: The file by which a folder is known, and the number of its form.
 NAME, FORMAT = "normaliser.toml", 1
 
+#: The model of characters in it.
+MODEL = "model"
+
 _CONTEXT = "context.arpa"
+
+#: What so many forms become is remembered.
+_REMEMBERED = 50_000
 
 #: So many forms beside the chosen one are kept.
 _ALTERNATIVES = 10

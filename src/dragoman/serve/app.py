@@ -21,6 +21,7 @@ from dragoman.serve import (
     routes_inside,
     routes_libretranslate,
     routes_lists,
+    routes_normalise,
     routes_runs,
     routes_service,
     routes_translate,
@@ -73,7 +74,7 @@ def make_app(service: Service, access: Access = Access(), *, cors: Sequence[str]
         redoc_url=None,
         lifespan=lifespan,
     )
-    for group in (routes_translate, routes_inside, routes_lists, routes_runs, routes_service):
+    for group in (routes_translate, routes_inside, routes_lists, routes_normalise, routes_runs, routes_service):
         router = group.routes(service)
         app.include_router(router, prefix="/api/v1")
         app.include_router(router, prefix="/api", include_in_schema=False)
