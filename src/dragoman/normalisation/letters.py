@@ -109,8 +109,8 @@ class Letters:
     @classmethod
     def of(cls, forms: Mapping[str, Counter[str]]) -> Letters:
         """Learn from forms with how often they have which modern forms, by aligning their letters."""
-        chosen = sorted(forms, key=lambda form: -forms[form].total())[:_FORMS]
-        pairs = [(_symbols(old), _symbols(new), count) for old in chosen for new, count in forms[old].items()]
+        chosen = sorted(forms, key=lambda form: (-forms[form].total(), form))[:_FORMS]
+        pairs = [(_symbols(old), _symbols(new), count) for old in chosen for new, count in sorted(forms[old].items())]
         letters = cls({})
         for _ in range(_ROUNDS):
             counts: defaultdict[tuple[str, str], float] = defaultdict(float)

@@ -119,8 +119,12 @@ class Normaliser:
         return 0 < len(form) <= self.spelling.max_length and has_letters(form)
 
     def _written(self, word: str, found: Normalised) -> Normalised:
-        alternatives = tuple((self.written(word, text), sure) for text, sure in found.alternatives)
-        return Normalised(self.written(word, found.modern), found.confidence, alternatives)
+        modern = self.written(word, found.modern)
+        others: dict[str, float] = {}  # forms that differ in digits only are written alike
+        for text, sure in found.alternatives:
+            others.setdefault(self.written(word, text), sure)
+        others.pop(modern, None)
+        return Normalised(modern, found.confidence, tuple(others.items()))
 
     def written(self, word: str, modern: str) -> str:
         """Give a modern form the digits and the case of the word that it stands for."""
