@@ -68,13 +68,14 @@ class Normaliser:
         forms = [[self.spelling.form(word) for word in words] for words in sentences]
         known = self.forms((form for sentence in forms for form in sentence), rule=rule, threads=threads)
         found = []
+        written: dict[tuple[str, str], Normalised] = {}  # words come again
         for words, sentence in zip(sentences, forms, strict=True):
             chosen = [known.get(form, Normalised(form, 1.0)) for form in sentence]
             if self.context is not None:
                 chosen = self.context.chosen(chosen)
             found.append(
                 [
-                    self._written(word, one) if form in known else Normalised(word, 1.0)
+                    self._written(word, one, written) if form in known else Normalised(word, 1.0)
                     for word, form, one in zip(words, sentence, chosen, strict=True)
                 ]
             )
@@ -118,13 +119,15 @@ class Normaliser:
     def _fit(self, form: str) -> bool:
         return 0 < len(form) <= self.spelling.max_length and has_letters(form)
 
-    def _written(self, word: str, found: Normalised) -> Normalised:
+    def _written(self, word: str, found: Normalised, before: dict[tuple[str, str], Normalised]) -> Normalised:
+        if (word, found.modern) in before:
+            return before[word, found.modern]
         modern = self.written(word, found.modern)
         others: dict[str, float] = {}  # forms that differ in digits only are written alike
         for text, sure in found.alternatives:
             others.setdefault(self.written(word, text), sure)
         others.pop(modern, None)
-        return Normalised(modern, found.confidence, tuple(others.items()))
+        return before.setdefault((word, found.modern), Normalised(modern, found.confidence, tuple(others.items())))
 
     def written(self, word: str, modern: str) -> str:
         """Give a modern form the digits and the case of the word that it stands for."""
