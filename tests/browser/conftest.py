@@ -42,6 +42,8 @@ def folder(tmp_path_factory):
         rules = dm.train(made / "train.fr", made / "train.en", out=made / "rules", hierarchical=True, progress=False)
     rules.with_weights({"glue": -3.0}).weights.write(made / "nested.txt")
     phrases.with_weights({"word_penalty": 1.0, "lm": 0.0}).weights.write(made / "short.txt")
+    pairs = [("vnd", "und"), ("vns", "uns"), ("jn", "in"), ("vnter", "unter"), ("haus", "haus")] * 5
+    dm.normaliser(examples=pairs, out=made / "old-to-new", threads=1, progress=False)
     _write_run(
         made / "runs" / "done", [(40.0, 0.5), (44.0, 0.8), (45.5, 0.7)], stop="the weights do not change any more"
     )
@@ -91,7 +93,7 @@ def serve(folder):
     """Start a service: `serve("--api-key", "secret")`."""
 
     def started(*arguments, port=0):
-        models = ["--model", folder / "model", "--model", folder / "rules"]
+        models = ["--model", folder / "model", "--model", folder / "rules", "--model", folder / "old-to-new"]
         weights = ["--weights", f"model:short={folder}/short.txt", "--weights", f"rules:nested={folder}/nested.txt"]
         others = ["--runs", folder / "runs", "--port", port, "--threads", 1, *arguments]
         process = subprocess.Popen(

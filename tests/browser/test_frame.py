@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import expect
 
 SENTENCE = "Une femme dort près de la rivière."
-VIEWS = ("translate", "weights", "decide", "compare", "runs", "lists")
+VIEWS = ("translate", "weights", "decide", "compare", "runs", "lists", "normalise")
 _PAPER = "getComputedStyle(document.body).backgroundColor"
 
 
@@ -30,7 +30,7 @@ def test_tabs_by_keyboard_alone(at):
         seen.append(name.lower())
     assert seen == [*VIEWS[1:], VIEWS[0]]
     page.keyboard.press("End")
-    expect(page.get_by_role("tab", name="Lists")).to_be_focused()
+    expect(page.get_by_role("tab", name="Normalise")).to_be_focused()
     page.keyboard.press("Home")
     # One more stop is the switch, then the panel; the tabs in between are none.
     page.keyboard.press("Tab")

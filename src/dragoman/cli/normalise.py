@@ -34,6 +34,7 @@ from dragoman.normalisation.lexicon import Lexicon
 from dragoman.normalisation.normalised import Normalised
 from dragoman.normalisation.normaliser import Normaliser
 from dragoman.normalisation.running_text import changed_lines, cut
+from dragoman.normalisation.stems import stemmer
 from dragoman.normalisation.suggest import suggestions
 from dragoman.normalisation.training import Learning, train_normaliser
 
@@ -180,11 +181,16 @@ def register(app: typer.Typer) -> None:
         examples=[
             "dragoman normalise evaluate --model old-to-new test.tsv",
             "dragoman normalise evaluate --model old-to-new --model other --json test.tsv",
+            "dragoman normalise evaluate --model old-to-new --stem german test.tsv",
         ],
     )
     def evaluate(
         test: Annotated[Path, typer.Argument(help="Examples that were not trained on.")],
         model: Annotated[list[Path], typer.Option(help="The folder of a normaliser; repeatable, to compare.")],
+        stem: Annotated[
+            str | None,
+            typer.Option(help="Of wrong forms, also count right stems; a language that Snowball knows, as in german."),
+        ] = None,
         as_json: Json = False,
         threads: Threads = None,
     ) -> None:
@@ -193,6 +199,7 @@ def register(app: typer.Typer) -> None:
         Words left as they are, and memorised forms alone, stand beside them. The p-value of McNemar's test says how
         likely so large a difference from the first normaliser is by chance.
         """
+        cut_to_stem = None if stem is None else stemmer(stem)
         normalisers = {str(path): Normaliser.load(path) for path in model}
         first = next(iter(normalisers.values()))
         spellings = {one.spelling for one in normalisers.values()}
@@ -207,22 +214,27 @@ def register(app: typer.Typer) -> None:
             predictions[name] = one.modern_forms(examples, threads=threads or available_cores())
         predictions["memorised forms"] = [first.memory.best(word) for word in words]
         predictions["as they are"] = words
-        rows = {name: measured(examples, found, first.memory) for name, found in predictions.items()}
+        rows = {name: measured(examples, found, first.memory, cut_to_stem) for name, found in predictions.items()}
         reference = right(examples, predictions[str(model[0])])
         p_values = {name: mcnemar(reference, right(examples, found)) for name, found in predictions.items()}
         if as_json:
             print(json.dumps({name: {**row.to_dict(), "p": p_values[name]} for name, row in rows.items()}, indent=2))
         else:
-            table = [[name, *_figures(row), _p(p_values[name], name == str(model[0]))] for name, row in rows.items()]
+            table = [
+                [name, *_figures(row, stems=stem is not None), _p(p_values[name], name == str(model[0]))]
+                for name, row in rows.items()
+            ]
             title = f"{test}: {len(examples):,} tokens, {rows[str(model[0])].seen_tokens:,} of forms that were seen"
-            terminal.output().print(terminal.table(title, _COLUMNS, table))
+            columns = [column for column in _COLUMNS if stem is not None or column != _STEMS]
+            terminal.output().print(terminal.table(title, columns, table))
 
 
-_COLUMNS = ["", "accuracy", "seen", "unseen", "CER", "CER of wrong", "p"]
+_STEMS = "stems of wrong"
+_COLUMNS = ["", "accuracy", "seen", "unseen", "CER", "CER of wrong", _STEMS, "p"]
 
 
-def _figures(row: Accuracy) -> list[str]:
-    values = [row.accuracy, row.seen, row.unseen, row.cer, row.cer_of_wrong]
+def _figures(row: Accuracy, *, stems: bool) -> list[str]:
+    values = [row.accuracy, row.seen, row.unseen, row.cer, row.cer_of_wrong, *([row.stems_of_wrong] if stems else [])]
     return ["-" if value is None else f"{value:.2f}" for value in values]
 
 

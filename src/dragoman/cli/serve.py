@@ -25,6 +25,7 @@ def register(app: typer.Typer) -> None:
         examples=[
             "dragoman serve --model model",
             "dragoman serve --model old=model1 --model new=model2 --weights new:tuned=run --runs experiments",
+            "dragoman serve --model old-to-new",
             "dragoman serve --model model --host 0.0.0.0 --api-key SECRET --rate 5",
             "curl -H 'Content-Type: application/json' -d '{\"text\": \"la maison\"}' "
             "http://127.0.0.1:8017/api/v1/translate",
@@ -32,7 +33,10 @@ def register(app: typer.Typer) -> None:
     )
     def serve(
         model: Annotated[
-            list[str], typer.Option(help="A model folder, or NAME=FOLDER; repeatable, the first is the default.")
+            list[str],
+            typer.Option(
+                help="A model folder, or NAME=FOLDER; repeatable, the first is the default. May be a normaliser's."
+            ),
         ],
         limits: Annotated[Limits, Flags("Limits")],
         weights: Annotated[

@@ -11,7 +11,7 @@ from pathlib import Path
 from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.files import open_output
 from dragoman.core.options import Options, option
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.progress import Progress
 from dragoman.core.weights import Weights
 from dragoman.metrics.combined import parse_metric
 from dragoman.model.bundle import Model
@@ -58,19 +58,13 @@ class CharacterModel(Options):
 
 
 class Calm(Progress):
-    """Shows stages and notes; that few words say little about discounts of high orders is no news here."""
-
-    def __init__(self, shown: Progress):
-        self.stage = shown.stage  # type: ignore[method-assign]
-        self.note = shown.note  # type: ignore[method-assign]
+    """Says nothing: that few words say little about discounts of high orders is no news here."""
 
     def warn(self, text: str) -> None:
         """Say nothing."""
 
 
-def words_model(
-    lexicon: Lexicon, options: CharacterModel, *, threads: int = 1, progress: Progress = SILENT
-) -> LanguageModel | None:
+def words_model(lexicon: Lexicon, options: CharacterModel, *, threads: int = 1) -> LanguageModel | None:
     """Estimate a language model of the characters of a word list, each word once; None if it is empty."""
     if not len(lexicon):
         return None
@@ -78,7 +72,7 @@ def words_model(
     # What a list has once at these lengths is a word in itself, which the choice knows of anyway.
     prune = ",".join("0" if n < 5 else "1" for n in range(1, options.lm_order + 1))
     kneser_ney = KneserNey(order=options.lm_order, prune=prune)
-    return LanguageModel.from_ngrams(estimate(text, kneser_ney, threads=threads, progress=Calm(progress)))
+    return LanguageModel.from_ngrams(estimate(text, kneser_ney, threads=threads, progress=Calm()))
 
 
 def character_model(
@@ -87,7 +81,6 @@ def character_model(
     options: CharacterModel,
     *,
     threads: int = 1,
-    progress: Progress = SILENT,
 ) -> Model:
     """Train on examples: phrases of characters in order, and language models of their modern side and of word lists."""
     text = SETTINGS.preparation()
@@ -103,7 +96,7 @@ def character_model(
         kneser_ney=KneserNey(order=options.lm_order),
         settings=SETTINGS,
         threads=threads,
-        progress=Calm(progress),
+        progress=Calm(),
     ).model
     models = {_EXAMPLES: model.language_models["lm"]} | ({} if words is None else {_WORDS: words})
     scores = {name: table.score_names for name, table in model.tables.items()}
@@ -117,7 +110,6 @@ def tuned_weights(
     *,
     seed: int = 1,
     threads: int = 1,
-    progress: Progress = SILENT,
 ) -> Weights:
     """Tune the model's weights on forms, each with the modern form that it has most often."""
     chosen = sorted(forms, key=lambda form: -forms[form].total())[: options.tuning_forms]
@@ -138,7 +130,7 @@ def tuned_weights(
             fixed=("distortion",),
             seed=seed,
         )
-        return job.run(folder / "run", threads=threads, progress=progress).weights()
+        return job.run(folder / "run", threads=threads, progress=Calm()).weights()
 
 
 def _write_lines(path: Path, lines: list[str]) -> None:

@@ -36,7 +36,11 @@ class Choice:
 
     def log_probabilities(self, lists: Lists) -> NDArray[np.float64]:
         """The logarithm of each candidate's probability among those of its form."""
-        return _log_softmax(self.scale * (lists.features @ self.weights.vector(lists.names)), lists.offsets)
+        # Feature by feature: a product of matrices may add up otherwise for the same candidate among others.
+        scores = np.zeros(len(lists.texts))
+        for column, weight in zip(lists.features.T, self.weights.vector(lists.names).tolist(), strict=True):
+            scores += weight * column
+        return _log_softmax(self.scale * scores, lists.offsets)
 
     def order(self, lists: Lists, rule: Rule | None = None, *, threads: int = 1) -> NDArray[np.int64]:
         """The rows of lists, each form's most probable first; or first what a decision rule makes of the list."""

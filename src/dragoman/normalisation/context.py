@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
-from dragoman.core.progress import SILENT
 from dragoman.core.ragged import Ragged
 from dragoman.model.language_model import LanguageModel
 from dragoman.normalisation.characters import Calm
@@ -39,7 +38,7 @@ class Context:
         words = [_token(example.modern) for example in examples.tokens]
         lines = [" ".join(words[begin:end]) for begin, end in pairwise(examples.bounds)]
         text = Corpus.from_lines(line for line in lines if line)
-        ngrams = estimate(text, KneserNey(order=2), threads=threads, progress=Calm(SILENT))
+        ngrams = estimate(text, KneserNey(order=2), threads=threads, progress=Calm())
         return cls(LanguageModel.from_ngrams(ngrams), weight)
 
     def chosen(self, sentence: Sequence[Normalised]) -> list[Normalised]:

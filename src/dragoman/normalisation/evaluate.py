@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ from dragoman.normalisation.memory import Memory
 class Accuracy:
     """How good predictions are; rates are percent, and None where there is nothing to measure.
 
-    The accuracy of stems, which the study has too, needs a stemmer for each language, and is not measured.
+    `stems_of_wrong` is the share of wrong predictions that have the stem of the modern form, if there is a stemmer.
     """
 
     tokens: int
@@ -31,6 +31,7 @@ class Accuracy:
     unseen: float | None
     cer: float
     cer_of_wrong: float | None
+    stems_of_wrong: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The figures by name."""
@@ -44,8 +45,16 @@ def right(examples: Examples, predictions: Sequence[str]) -> NDArray[np.bool_]:
     return np.array([found == token.modern for token, found in zip(examples.tokens, predictions, strict=True)], bool)
 
 
-def evaluate(examples: Examples, predictions: Sequence[str], memory: Memory = Memory()) -> Accuracy:
-    """Compare predictions with the modern forms of tokens; seen are those of forms that are memorised."""
+def evaluate(
+    examples: Examples,
+    predictions: Sequence[str],
+    memory: Memory = Memory(),
+    stem: Callable[[str], str] | None = None,
+) -> Accuracy:
+    """Compare predictions with the modern forms of tokens; seen are those of forms that are memorised.
+
+    `stem` cuts a form to its stem (see `stems.py`).
+    """
     if not len(examples):
         raise DataError("there are no tokens to evaluate on", expected="some")
     correct = right(examples, predictions)
@@ -59,6 +68,7 @@ def evaluate(examples: Examples, predictions: Sequence[str], memory: Memory = Me
         seen=_percent(correct[seen]),
         unseen=_percent(correct[~seen]),
         cer=float(scorer.score(statistics.sum(axis=0))),
+        stems_of_wrong=None if stem is None else _percent(_same_stems(examples, predictions, correct, stem)),
         cer_of_wrong=float(scorer.score(statistics[~correct].sum(axis=0))) if not correct.all() else None,
     )
 
@@ -75,6 +85,14 @@ def mcnemar(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> float:
     if only_one + only_other == 0:
         return 1.0
     return float(binomtest(only_one, only_one + only_other).pvalue)
+
+
+def _same_stems(
+    examples: Examples, predictions: Sequence[str], correct: NDArray[np.bool_], stem: Callable[[str], str]
+) -> NDArray[np.bool_]:
+    """Of each wrong prediction whether its stem is right."""
+    wrong = np.flatnonzero(~correct).tolist()
+    return np.array([stem(predictions[i]) == stem(examples.tokens[i].modern) for i in wrong], bool)
 
 
 def _percent(correct: NDArray[np.bool_]) -> float | None:

@@ -109,8 +109,8 @@ class Letters:
     @classmethod
     def of(cls, forms: Mapping[str, Counter[str]]) -> Letters:
         """Learn from forms with how often they have which modern forms, by aligning their letters."""
-        chosen = sorted(forms, key=lambda form: -forms[form].total())[:_FORMS]
-        pairs = [(_symbols(old), _symbols(new), count) for old in chosen for new, count in forms[old].items()]
+        chosen = sorted(forms, key=lambda form: (-forms[form].total(), form))[:_FORMS]
+        pairs = [(_symbols(old), _symbols(new), count) for old in chosen for new, count in sorted(forms[old].items())]
         letters = cls({})
         for _ in range(_ROUNDS):
             counts: defaultdict[tuple[str, str], float] = defaultdict(float)
@@ -190,10 +190,12 @@ class Letters:
 
     def costs(self, forms: Sequence[str], words: Sequence[str], of_form: NDArray[np.integer]) -> NDArray[np.float64]:
         """What it costs to write as each word the form that is its own."""
-        ids: dict[str, int] = {}
-        olds, news = _rows(forms, ids), _rows(words, ids)
-        symbols, costs = [*ids], self._costs
-        change = np.array([[costs[old, new] for new in symbols] for old in symbols]).reshape(len(ids), len(ids))
+        codes = _codes(forms), _codes(words)
+        known, ids = np.unique(np.concatenate([side.values for side in codes]), return_inverse=True)
+        olds = Ragged(ids[: len(codes[0].values)], codes[0].offsets)
+        news = Ragged(ids[len(codes[0].values) :], codes[1].offsets)
+        symbols, costs = [chr(code >> 1) * (1 + (code & 1)) for code in known.tolist()], self._costs
+        change = np.array([[costs[old, new] for new in symbols] for old in symbols]).reshape(len(known), len(known))
         gone = np.array([costs[old, ""] for old in symbols])
         come = np.array([costs["", new] for new in symbols])
         found = np.empty(len(words))
@@ -205,19 +207,25 @@ class Letters:
         return found
 
 
-def _rows(words: Sequence[str], ids: dict[str, int]) -> Ragged[np.int32]:
-    return Ragged.of(([ids.setdefault(symbol, len(ids)) for symbol in _symbols(word)] for word in words), np.int32)
+def _codes(words: Sequence[str]) -> Ragged[np.int64]:
+    """The symbols of words as numbers: twice the code point, and one more behind its like."""
+    points = np.frombuffer("".join(words).encode("utf-32-le"), np.uint32).astype(np.int64)
+    offsets = np.concatenate([[0], np.cumsum([len(word) for word in words])]).astype(np.int64)
+    again = np.zeros(len(points), np.int64)
+    again[1:] = points[1:] == points[:-1]
+    again[offsets[:-1][offsets[:-1] < len(points)]] = 0
+    return Ragged(2 * points + again, offsets)
 
 
-def _padded(rows: Ragged[np.int32]) -> NDArray[np.int32]:
-    wide = np.zeros((len(rows), max(int(rows.lengths.max()), 1)), np.int32)
+def _padded(rows: Ragged[np.int64]) -> NDArray[np.int64]:
+    wide = np.zeros((len(rows), max(int(rows.lengths.max()), 1)), np.int64)
     wide[np.arange(wide.shape[1]) < rows.lengths[:, None]] = rows.values
     return wide
 
 
 def _compared(
-    olds: Ragged[np.int32],
-    news: Ragged[np.int32],
+    olds: Ragged[np.int64],
+    news: Ragged[np.int64],
     change: NDArray[np.float64],
     gone: NDArray[np.float64],
     come: NDArray[np.float64],

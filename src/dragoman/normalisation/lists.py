@@ -27,7 +27,7 @@ FEATURES = (
     "used",  # how often the examples have it as a modern form
     "memorised",  # how often they have it for this form
     "share",  # the share of that
-    "alike",  # how often they have it for forms with the same skeleton
+    "alike",  # if they do not have this form, how often they have it for those with the same skeleton
     "same",  # the form as it is
     "same.known",  # which is a modern word
     "edits",  # letters that differ
@@ -134,7 +134,7 @@ class Proposer:
 
     def _features(self, form: str, candidates: Iterable[str]) -> Iterator[tuple[float, ...]]:
         counts = self.memory.counts.get(form, _NONE)
-        alike = self.memory.alike.get(skeleton(form), _NONE)
+        alike = _NONE if counts else self.memory.alike.get(skeleton(form), _NONE)
         for candidate in candidates:
             known = candidate in self.lexicon
             same = candidate == form

@@ -68,13 +68,14 @@ class Normaliser:
         forms = [[self.spelling.form(word) for word in words] for words in sentences]
         known = self.forms((form for sentence in forms for form in sentence), rule=rule, threads=threads)
         found = []
+        written: dict[tuple[str, str], Normalised] = {}  # words come again
         for words, sentence in zip(sentences, forms, strict=True):
             chosen = [known.get(form, Normalised(form, 1.0)) for form in sentence]
             if self.context is not None:
                 chosen = self.context.chosen(chosen)
             found.append(
                 [
-                    self._written(word, one) if form in known else Normalised(word, 1.0)
+                    self._written(word, one, written) if form in known else Normalised(word, 1.0)
                     for word, form, one in zip(words, sentence, chosen, strict=True)
                 ]
             )
@@ -83,10 +84,11 @@ class Normaliser:
     def forms(self, forms: Iterable[str], *, rule: Rule | None = None, threads: int = 1) -> dict[str, Normalised]:
         """Return what each form becomes alone, of those that can be normalised: neither too long nor without letters.
 
-        What was found by probability is remembered.
+        What was found by probability is remembered, of so many forms that memory does not fill up.
         """
         wanted = [form for form in dict.fromkeys(forms) if self._fit(form)]
-        known = self._known if rule is None else {}
+        remembered = {} if rule is not None else {form: self._known.get(form) for form in wanted}
+        known = {form: one for form, one in remembered.items() if one is not None}
         new = [form for form in wanted if form not in known]
         translator = Translator.of(self.model, limits=LIMITS, threads=threads)
         proposer = Proposer(translator, self.memory, self.lexicon, self.candidates)
@@ -99,6 +101,10 @@ class Normaliser:
                 (modern, sure), *others = [(lists.texts[row], float(probabilities[row])) for row in rows]
                 known[new[at]] = Normalised(modern, sure, tuple(others))
                 at += 1
+        if rule is None:
+            if len(self._known) + len(new) > _REMEMBERED:
+                self._known.clear()
+            self._known.update(known)
         return {form: known[form] for form in wanted}
 
     def modern_forms(self, examples: Examples, *, threads: int = 1) -> list[str]:
@@ -113,9 +119,15 @@ class Normaliser:
     def _fit(self, form: str) -> bool:
         return 0 < len(form) <= self.spelling.max_length and has_letters(form)
 
-    def _written(self, word: str, found: Normalised) -> Normalised:
-        alternatives = tuple((self.written(word, text), sure) for text, sure in found.alternatives)
-        return Normalised(self.written(word, found.modern), found.confidence, alternatives)
+    def _written(self, word: str, found: Normalised, before: dict[tuple[str, str], Normalised]) -> Normalised:
+        if (word, found.modern) in before:
+            return before[word, found.modern]
+        modern = self.written(word, found.modern)
+        others: dict[str, float] = {}  # forms that differ in digits only are written alike
+        for text, sure in found.alternatives:
+            others.setdefault(self.written(word, text), sure)
+        others.pop(modern, None)
+        return before.setdefault((word, found.modern), Normalised(modern, found.confidence, tuple(others.items())))
 
     def written(self, word: str, modern: str) -> str:
         """Give a modern form the digits and the case of the word that it stands for."""
@@ -130,7 +142,7 @@ class Normaliser:
     def save(self, folder: PathLike) -> None:
         """Write a folder: the model, the memorised forms, the word list and the weights of the choice."""
         with output_folder(folder) as partial:
-            self.model.save(partial / "model")
+            self.model.save(partial / MODEL)
             self.memory.save(partial / "memory.tsv")
             self.lexicon.save(partial / "words.txt")
             self.choice.weights.write(partial / "weights.txt")
@@ -163,7 +175,7 @@ class Normaliser:
         except (KeyError, TypeError, ValueError, DragomanError) as error:
             raise DataError(f"is damaged ({error})", path=folder / NAME, expected="what training wrote") from None
         return cls(
-            Model.load(folder / "model"),
+            Model.load(folder / MODEL),
             Memory.load(folder / "memory.tsv"),
             Lexicon.load(folder / "words.txt"),
             Choice(Weights.read(folder / "weights.txt"), scale),
@@ -176,7 +188,13 @@ class Normaliser:
 #: The file by which a folder is known, and the number of its form.
 NAME, FORMAT = "normaliser.toml", 1
 
+#: The model of characters in it.
+MODEL = "model"
+
 _CONTEXT = "context.arpa"
+
+#: What so many forms become is remembered.
+_REMEMBERED = 50_000
 
 #: So many forms beside the chosen one are kept.
 _ALTERNATIVES = 10

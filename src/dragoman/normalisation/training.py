@@ -86,7 +86,7 @@ def train_normaliser(
         raise DataError(f"there are {len(examples)} examples", expected=f"at least {FEWEST}, or a development set")
     if words is None:
         with progress.stage("learning how modern words are spelt"):
-            words = words_model(lexicon, characters, threads=threads, progress=progress)
+            words = words_model(lexicon, characters, threads=threads)
     work = _Training(lexicon, words, characters, learning, seed, threads, progress)
     if dev is not None:
         model = work.tuned(work.model(examples), dev)
@@ -125,13 +125,13 @@ class _Training:
 
     def model(self, examples: Examples) -> Model:
         """Train a model of characters, untuned."""
-        return character_model(examples, self.words, self.characters, threads=self.threads, progress=self.progress)
+        with self.progress.stage("learning how spelling changed"):
+            return character_model(examples, self.words, self.characters, threads=self.threads)
 
     def tuned(self, model: Model, dev: Examples) -> Model:
         """Give a model weights that suit a development set."""
-        weights = tuned_weights(
-            model, dev.forms, self.characters, seed=self.seed, threads=self.threads, progress=self.progress
-        )
+        with self.progress.stage("weighing what was learnt"):
+            weights = tuned_weights(model, dev.forms, self.characters, seed=self.seed, threads=self.threads)
         return replace(model, weights=weights)
 
     def choice(self, parts: Sequence[Part]) -> Choice:

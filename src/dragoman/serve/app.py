@@ -21,6 +21,7 @@ from dragoman.serve import (
     routes_inside,
     routes_libretranslate,
     routes_lists,
+    routes_normalise,
     routes_runs,
     routes_service,
     routes_translate,
@@ -74,7 +75,7 @@ def make_app(service: Service, access: Access = Access(), *, cors: Sequence[str]
         redoc_url=None,
         lifespan=lifespan,
     )
-    groups = (routes_translate, routes_inside, routes_lists, routes_runs, routes_service)
+    groups = (routes_translate, routes_inside, routes_lists, routes_normalise, routes_runs, routes_service)
     routers = [group.routes(service) for group in groups]
     for router in routers:
         app.include_router(router, prefix="/api/v1")

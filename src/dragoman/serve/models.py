@@ -9,18 +9,23 @@ from pathlib import Path
 from dragoman.core.errors import DragomanError, UsageError
 from dragoman.front.system import System, load
 from dragoman.model.source_trees import features_of_trees
+from dragoman.normalisation.normaliser import MODEL, NAME, Normaliser
 from dragoman.serve import schemas
 from dragoman.serve.failures import RequestError
 
 
 @dataclass(frozen=True, eq=False)
 class NamedModel:
-    """A model, what it translates from and to, and its sets of weights, each as a system of its own."""
+    """A model, what it translates from and to, and its sets of weights, each as a system of its own.
+
+    If it is the model of characters of a normaliser, this is there too.
+    """
 
     name: str
     system: System
     languages: tuple[str | None, str | None]
     weight_sets: Mapping[str, System] = field(default_factory=dict)
+    normaliser: Normaliser | None = None
 
     def weighted(self, weights: Mapping[str, float] | str | None) -> System:
         """The system under the weights of a request: some by name, or a set of them."""
@@ -49,6 +54,7 @@ class NamedModel:
                 for name in [*dense, *others]
             ],
             needs_trees=bool(features_of_trees(model)),
+            normalises=self.normaliser is not None,
             weight_sets=list(self.weight_sets),
             set_weights={
                 name: {feature: system.weights.get(feature, 0.0) for feature in [*dense, *others]}
@@ -76,8 +82,10 @@ class Shelf:
         the thread that calls it: the service has several.
         """
         systems: dict[str, System] = {}
+        normalisers = dict(_normalisers(folders))
         for text in folders:
             name, folder = _named(text, Path(text).resolve().name)
+            folder = str(Path(folder) / MODEL) if name in normalisers else folder
             if name in systems:
                 raise UsageError(f"two models are called '{name}'; give one of them another name, as in NAME={folder}")
             systems[name] = load(folder, threads=1)
@@ -87,7 +95,7 @@ class Shelf:
         pairs = dict(_languages(text, systems) for text in languages)
         return cls(
             [
-                NamedModel(name, system, pairs.get(name) or _own_languages(system), sets[name])
+                NamedModel(name, system, pairs.get(name) or _own_languages(system), sets[name], normalisers.get(name))
                 for name, system in systems.items()
             ]
         )
@@ -107,6 +115,14 @@ class Shelf:
         if name not in self._models:
             raise RequestError(404, f"no model is called '{name}'; there are {', '.join(self._models)}")
         return self._models[name]
+
+
+def _normalisers(folders: Sequence[str]) -> Iterator[tuple[str, Normaliser]]:
+    """Those of the folders that are of normalisers; the models in them are models like others."""
+    for text in folders:
+        name, folder = _named(text, Path(text).resolve().name)
+        if (Path(folder) / NAME).is_file():
+            yield name, Normaliser.load(folder)
 
 
 def _named(text: str, default: str | None = None) -> tuple[str, str]:

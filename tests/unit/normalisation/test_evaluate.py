@@ -16,6 +16,13 @@ def test_figures_of_known_predictions():
     assert (found.cer, found.cer_of_wrong) == (pytest.approx(200 / 13), pytest.approx(200 / 7))
 
 
+def test_stems_of_wrong_forms():
+    found = evaluate(EXAMPLES, ["und", "unds", "jahre", "tat"], stem=lambda form: form.rstrip("es"))
+    assert found.stems_of_wrong == pytest.approx(200 / 3)
+    assert evaluate(EXAMPLES, ["und", "und", "jahr", "tal"], stem=str).stems_of_wrong is None
+    assert evaluate(EXAMPLES, ["und", "und", "jahr", "tat"]).stems_of_wrong is None
+
+
 def test_there_is_nothing_to_say_where_nothing_is():
     perfect = evaluate(EXAMPLES, ["und", "und", "jahr", "tal"])
     assert (perfect.accuracy, perfect.cer_of_wrong, perfect.seen) == (100, None, None)

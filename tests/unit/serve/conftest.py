@@ -24,6 +24,8 @@ def folder(tmp_path_factory):
     model = dm.example(made)
     with pytest.warns(UserWarning, match="discounts"):
         dm.train(made / "train.fr", made / "train.en", out=made / "rules", hierarchical=True, progress=False)
+    pairs = [("vnd", "und"), ("vns", "uns"), ("jn", "in"), ("vnter", "unter"), ("haus", "haus")] * 5
+    dm.normaliser(examples=pairs, out=made / "old-to-new", threads=1, progress=False)
     model.with_weights({"lm": 2.0, "word_penalty": 0.0}).weights.write(made / "other.txt")
     return made
 
@@ -69,6 +71,19 @@ def live_server(shelf):
             found.close()
 
     return made
+
+
+@pytest.fixture
+def live_of():
+    """A live server of a service of one's own, for a test: `live_of(Service(…))`."""
+    with contextlib.ExitStack() as stack:
+
+        def made(service):
+            found = Live(service)
+            stack.callback(found.close)
+            return found
+
+        yield made
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import { VIEWS, state } from "./state.js";
 import { compareView } from "./views/compare.js";
 import { decideView } from "./views/decide.js";
 import { listsView } from "./views/lists.js";
+import { normaliseView } from "./views/normalise.js";
 import { runsView } from "./views/runs.js";
 import { translateView } from "./views/translate.js";
 import { weightsView } from "./views/weights.js";
@@ -17,6 +18,7 @@ const MAKERS = {
   compare: compareView,
   runs: runsView,
   lists: listsView,
+  normalise: normaliseView,
 };
 const TRY_AGAIN = 3000; // milliseconds
 
@@ -83,7 +85,9 @@ async function start() {
     const found = await ask("models");
     notice.replaceChildren();
     models = found;
-    showView();
+    // Whoever serves a normaliser wants to normalise, unless the address says something else.
+    if (!location.hash && found.models[0].normalises) state.go("normalise");
+    else showView();
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     if (error.status === 401) return; // The key is asked for.

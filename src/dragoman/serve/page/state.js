@@ -1,6 +1,6 @@
 // What is looked at, in the address: `#translate?text=…&model=…`. Whoever gets the address sees the same.
 
-export const VIEWS = ["translate", "weights", "decide", "compare", "runs", "lists"];
+export const VIEWS = ["translate", "weights", "decide", "compare", "runs", "lists", "normalise"];
 
 function read() {
   const [view, query = ""] = location.hash.replace(/^#/, "").split(/\?(.*)/s);

@@ -1,0 +1,186 @@
+// Normalise: old spelling in, modern spelling out as one types; what changed is marked, and other forms are a click away.
+
+import { ask, latest, whileBusy } from "../api.js";
+import { copyText, download, el, empty, failure } from "../dom.js";
+import { ModelChoice, textField } from "../fields.js";
+
+const UNSURE = 0.8; // below this, a form is worth a look
+
+const percent = (share) => `${share > 0.995 && share < 1 ? "> 99" : Math.round(100 * share)} %`;
+
+export function normaliseView(panel, { models }) {
+  const normalisers = models.filter((model) => model.normalises);
+  if (!normalisers.length) {
+    const command = "dragoman serve --model FOLDER";
+    panel.append(
+      empty(
+        "There is no normaliser here",
+        `A normaliser writes old spelling in modern spelling. Train one by pairs of words (dragoman normalise train) ` +
+          `and serve its folder: ${command}.`,
+      ),
+    );
+    return { show() {} };
+  }
+  const asking = latest();
+  const choice = new ModelChoice(normalisers, () => normalise(), { label: "Normaliser" });
+  const source = textField("Text in old spelling", { rows: 5, onInput: () => normalise() });
+  const trouble = el("div", { class: "trouble" });
+  const output = el("div", { class: "output", "aria-label": "Text in modern spelling" });
+  const summary = el("p", { class: "note", role: "status" });
+  const forms = el("div", { class: "inside" });
+  const copy = el("button", { type: "button", on: { click: () => copyText(text()) } }, "Copy");
+  const save = el("button", { type: "button", on: { click: () => download("modern.txt", text()) } }, "Download");
+  let lines = [];
+  let words = [];
+
+  panel.append(
+    choice.element,
+    el(
+      "div",
+      { class: "pair" },
+      el("div", { class: "card" }, source.element, trouble),
+      el(
+        "div",
+        { class: "card" },
+        el("div", { class: "actions" }, el("h2", { class: "label" }, "Modern spelling"), copy, save),
+        output,
+        summary,
+      ),
+    ),
+    forms,
+  );
+
+  async function normalise() {
+    const asked = source.area.value;
+    if (!asked.trim()) {
+      asking.cancel();
+      trouble.replaceChildren();
+      return nothing();
+    }
+    const { result, error, cancelled } = await whileBusy(output, () =>
+      asking((signal) => ask("normalise", { body: { text: asked, model: choice.model.name }, signal })),
+    );
+    if (cancelled) return;
+    trouble.replaceChildren(...(error ? [failure(error)] : []));
+    output.classList.toggle("stale", Boolean(error));
+    if (!error) draw(result);
+  }
+
+  function nothing() {
+    lines = words = [];
+    output.replaceChildren();
+    output.classList.remove("stale");
+    summary.textContent = "";
+    copy.hidden = save.hidden = true;
+    forms.replaceChildren(
+      empty(
+        "Nothing to normalise yet",
+        "Type or paste old text. Words that change are marked, and those that are uncertain have dotted lines; " +
+          "press a word to see what else it may be, and to choose.",
+      ),
+    );
+  }
+
+  const text = () =>
+    lines
+      .map(({ between, shown }) => between.map((piece, i) => piece + (shown[i]?.form.text ?? "")).join(""))
+      .join("\n");
+
+  function draw(result) {
+    lines = result.lines.map((line) => ({ ...line, shown: line.words.map(shownWord) }));
+    words = lines.flatMap((line) => line.shown);
+    copy.hidden = save.hidden = false;
+    output.replaceChildren(
+      ...lines.flatMap(({ between, shown }, i) => [
+        ...between.flatMap((piece, k) => [piece, shown[k]?.element]).filter((part) => part !== undefined),
+        i + 1 < lines.length ? "\n" : "",
+      ]),
+    );
+    words.forEach(mark);
+    if (words.length) words[0].element.tabIndex = 0;
+    forms.replaceChildren();
+    summarise();
+  }
+
+  /** A word as a button; its form may be chosen anew. */
+  function shownWord({ word, modern, confidence, alternatives }) {
+    const options = [{ text: modern, confidence }, ...alternatives];
+    if (!options.some((option) => option.text === word)) options.push({ text: word, confidence: null });
+    const one = { word, options, form: options[0], byHand: false };
+    one.element = el("button", { type: "button", class: "spelt", tabindex: "-1", on: { click: () => look(one) } });
+    return one;
+  }
+
+  function mark({ element, word, form, byHand }) {
+    element.textContent = form.text;
+    element.classList.toggle("changed", form.text !== word);
+    element.classList.toggle("unsure", !byHand && form.confidence < UNSURE);
+    element.title = byHand ? `${word}: chosen by you` : `${word}: ${percent(form.confidence)} sure`;
+  }
+
+  function summarise() {
+    const changed = words.filter(({ word, form }) => form.text !== word).length;
+    const unsure = words.filter(({ form, byHand }) => !byHand && form.confidence < UNSURE).length;
+    summary.textContent = `${changed} of ${words.length} words changed; ${unsure} less than ${percent(UNSURE)} sure.`;
+  }
+
+  /** Show what else a word may be. */
+  function look(one) {
+    for (const { element } of words) {
+      element.classList.toggle("looked-at", element === one.element);
+      element.tabIndex = element === one.element ? 0 : -1;
+    }
+    const rows = one.options.map((option) =>
+      el(
+        "li",
+        {},
+        el(
+          "button",
+          { type: "button", class: "probable", "aria-pressed": String(option === one.form), on: { click: choose } },
+          el("span", { class: "candidate-text" }, option.text, option.text === one.word ? asItIs() : null),
+          el(
+            "span",
+            { class: "share", "aria-hidden": "true" },
+            el("i", { vars: { "--share": String(option.confidence ?? 0) } }),
+          ),
+          el("span", { class: "number" }, option.confidence === null ? "" : percent(option.confidence)),
+        ),
+      ),
+    );
+    function choose(event) {
+      const at = rows.findIndex((row) => row.contains(event.currentTarget));
+      one.form = one.options[at];
+      one.byHand = true;
+      mark(one);
+      summarise();
+      look(one);
+      forms.querySelectorAll("button")[at].focus();
+    }
+    forms.replaceChildren(
+      el("div", { class: "card" }, el("h2", {}, `What may “${one.word}” be?`), el("ul", { class: "candidates" }, rows)),
+    );
+  }
+
+  const asItIs = () => el("span", { class: "chips" }, el("span", { class: "chip" }, "as it is"));
+
+  // Words are one stop of the Tab key; arrows go from one to the next.
+  output.addEventListener("keydown", (event) => {
+    const at = words.findIndex(({ element }) => element === document.activeElement);
+    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: words.length - 1 }[event.key];
+    if (at < 0 || to === undefined || !words[to]) return;
+    event.preventDefault();
+    words[at].element.tabIndex = -1;
+    words[to].element.tabIndex = 0;
+    words[to].element.focus();
+  });
+
+  return {
+    show() {
+      choice.show();
+      choice.element.hidden = normalisers.length < 2;
+      source.show();
+      normalise();
+    },
+    hide: () => asking.cancel(),
+  };
+}

@@ -1,0 +1,61 @@
+"""Old spelling in, modern spelling out: `normalise`, for the models of normalisers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fastapi import APIRouter, Response
+
+from dragoman.normalisation.normalised import Normalised
+from dragoman.normalisation.normaliser import Normaliser
+from dragoman.normalisation.running_text import cut, joined
+from dragoman.serve import schemas
+from dragoman.serve.answers import REFUSALS, answer
+from dragoman.serve.failures import RequestError
+from dragoman.serve.service import Service
+
+
+def routes(service: Service) -> APIRouter:
+    """The routes of this group."""
+    router = APIRouter(tags=["normalise"], responses=REFUSALS)
+
+    @router.post("/normalise", response_model=schemas.NormaliseAnswer)
+    async def normalise(asked: schemas.NormaliseRequest) -> Response:
+        """Write text in modern spelling, and say of each word how sure that is and what else it may be."""
+        name, normaliser = _normaliser(service, asked.model)
+        lines = asked.text.split("\n")
+        service.check_lines(lines)
+        found = await service.slow.run(lambda: _normalised(normaliser, lines, asked.alternatives))
+        service.metrics.sentences(len(lines))
+        text = "\n".join(joined([word["modern"] for word in line["words"]], line["between"]) for line in found)
+        return answer({"model": name, "text": text, "lines": found})
+
+    return router
+
+
+def _normaliser(service: Service, name: str | None) -> tuple[str, Normaliser]:
+    """A normaliser by name, or the first."""
+    models = [service.shelf.get(name)] if name is not None else service.shelf
+    for model in models:
+        if model.normaliser is not None:
+            return model.name, model.normaliser
+    missing = "the service has no normaliser" if name is None else f"the model {name} is not a normaliser's"
+    raise RequestError(404, f"{missing}; start it with --model FOLDER of `dragoman normalise train`")
+
+
+def _normalised(normaliser: Normaliser, lines: Sequence[str], alternatives: int) -> list[dict[str, Any]]:
+    pieces = [cut(line) for line in lines]
+    explained = normaliser.explain_sentences([words for words, _ in pieces])
+    return [
+        {
+            "words": [_word(word, one, alternatives) for word, one in zip(words, found, strict=True)],
+            "between": between,
+        }
+        for (words, between), found in zip(pieces, explained, strict=True)
+    ]
+
+
+def _word(word: str, found: Normalised, alternatives: int) -> dict[str, Any]:
+    others = [{"text": text, "confidence": sure} for text, sure in found.alternatives[:alternatives]]
+    return {"word": word, "modern": found.modern, "confidence": found.confidence, "alternatives": others}
