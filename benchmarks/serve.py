@@ -126,6 +126,11 @@ class Server:
         text = Path(f"/proc/{self._process.pid}/status").read_text()
         return int(re.search(r"VmRSS:\s+(\d+)", text)[1]) / 1024  # type: ignore[index]
 
+    def kept(self) -> float:
+        """Memory of hypergraphs that are kept, in MB, as the service counts it."""
+        text = httpx.get(f"{self.url}/metrics", timeout=60).text
+        return float(re.search(r"^dragoman_kept_bytes (\S+)", text, re.MULTILINE)[1]) / 2**20  # type: ignore[index]
+
     def stop(self) -> None:
         """End it; says if it had ended by itself."""
         if self._process.poll() is not None:
@@ -215,21 +220,27 @@ def crowd(server: Server, lines: list[str]) -> None:
 
 
 def soak(server: Server, lines: list[str], minutes: float) -> None:
-    """Ask for minutes, and look at the memory."""
-    end, seen, requests = time.monotonic() + 60 * minutes, [server.memory()], 0
+    """Ask for minutes, and look at the memory: all of it, and that of hypergraphs that are kept."""
+    begin, requests, lost, shown = time.monotonic(), 0, 0, 0.0
     rng = np.random.default_rng(1)
-    while time.monotonic() < end:
+    print("minutes  requests  MB  of which kept")
+    while (passed := (time.monotonic() - begin) / 60) < minutes:
+        if passed >= shown:
+            print(f"{passed:7.1f}  {requests:8,}  {server.memory():.0f}  {server.kept():.1f}", flush=True)
+            shown += minutes / 20
         picked = [[lines[i]] for i in rng.integers(len(lines), size=200)]
-        _run(server.url, picked, 16)
-        with httpx.Client(base_url=server.url, timeout=120) as client:
-            for line, weight in zip(lines[: 1 + requests // 200 % 20], rng.random(20), strict=False):
-                client.post("/api/v1/reweight", json={"text": line, "weights": {"lm": float(weight)}})
-                client.post("/api/v1/sample", json={"text": line, "samples": 50})
-            client.get("/api/v1/models")
-        requests += 200
-        seen.append(server.memory())
-    shown = ", ".join(f"{seen[int(share * (len(seen) - 1))]:.0f}" for share in (0, 0.25, 0.5, 0.75, 1))
-    print(f"{minutes:g} minutes, {requests:,} translations and looks inside: memory {shown} MB at each quarter")
+        try:
+            _run(server.url, picked, 16)
+            with httpx.Client(base_url=server.url, timeout=120) as client:
+                for i, weight in zip(rng.integers(len(lines), size=20).tolist(), rng.random(20), strict=True):
+                    client.post("/api/v1/reweight", json={"text": lines[i], "weights": {"lm": float(weight)}})
+                    client.post("/api/v1/sample", json={"text": lines[i], "samples": 50})
+                client.get("/api/v1/models")
+            requests += 241
+        except (OSError, asyncio.IncompleteReadError, httpx.TransportError) as error:
+            lost += 1
+            print(f"after {passed:.1f} minutes a connection was lost: {error!r}", flush=True)
+    print(f"{passed:7.1f}  {requests:8,}  {server.memory():.0f}  {server.kept():.1f}; connections lost: {lost}")
 
 
 if __name__ == "__main__":
