@@ -277,6 +277,20 @@ def test_a_connection_that_drops_stops_its_work(live):
     assert server.client.get("/api/v1/health").json()["slow"] == 0
 
 
+def test_connections_that_drop_leave_nothing_behind(live):
+    server = live()
+    data = post(server, json.dumps({"texts": ["Un petit chat dort devant la maison."] * 20}).encode())
+    for end in (len(data), len(data) - 10, 30):
+        for _ in range(10):
+            with socket.create_connection(("127.0.0.1", server.port)) as connection:
+                connection.sendall(data[:end])
+    begin = time.monotonic()
+    while server.server.server_state.connections or server.service.batcher.waiting:
+        assert time.monotonic() - begin < 20, "something is left"
+        time.sleep(0.01)
+    assert server.client.get("/api/v1/health").json()["waiting"] == 0
+
+
 def test_work_that_takes_too_long_is_stopped_and_told(live):
     server = live(slow_seconds=0.2, samples=10**12)
     asked = {"text": "Un petit chat dort devant la maison.", "samples": 10**8}
