@@ -7,7 +7,6 @@ from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from dragoman import kernels
 from dragoman.core.options import option
@@ -128,6 +127,8 @@ def _likeliest(tension: float, feature: float, sizes: Sizes, masses: NDArray[np.
         return tension
     if at_least <= 0 or at_most >= 0:
         return _MIN_TENSION if at_least <= 0 else _STEEPEST
+    from scipy.optimize import brentq  # which takes long to load, and few need it
+
     return float(brentq(gradient, _MIN_TENSION, _STEEPEST, xtol=1e-6))
 
 
