@@ -31,7 +31,12 @@ def test_differences_are_marked_and_sentences_scored(at):
 
 def test_two_kinds_of_models_and_no_reference(at):
     page = at("compare", text=TEXT)
+    # Something else is there to begin with: other weights, or another model.
+    expect(page.locator(".compared h3").nth(1)).to_have_text("model, short")
+    page.get_by_role("combobox", name="Weights").nth(1).select_option("")
     expect(page.get_by_text("0 of 2 lines differ")).to_be_visible()
+    page.get_by_role("combobox", name="Weights").first.select_option("short")
+    expect(page.locator(".compared h3")).to_have_text(["model, short", "model"] * 2)
     page.get_by_role("combobox", name="The other").select_option("rules")
     expect(page.locator(".compared h3").nth(1)).to_have_text("rules")
     assert page.locator(".chips").count() == 0

@@ -69,3 +69,14 @@ def test_the_example_teaches(at):
     page.get_by_role("button", name="Try it").click()
     expect(page.locator(".candidate-text").first).to_have_text("the house is blue")
     expect(page.locator(".moved", has_text="▲")).to_have_count(0)
+
+
+def test_of_a_long_list_all_can_be_seen(at, tmp_path):
+    rows = "".join(f"0 ||| candidate {k} ||| lm= -{k} ||| -{k}\n" for k in range(120))
+    (tmp_path / "long.nbest").write_text(rows, encoding="utf-8")
+    page = at("lists")
+    page.get_by_label("Choose a file").set_input_files(tmp_path / "long.nbest")
+    expect(page.locator(".candidate")).to_have_count(50)
+    page.get_by_role("button", name="Show 70 more").click()
+    expect(page.locator(".candidate")).to_have_count(120)
+    expect(page.locator(".candidate").nth(50)).to_be_focused()

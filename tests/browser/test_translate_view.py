@@ -145,3 +145,16 @@ def test_a_refusal_is_shown_beside_the_text(watched):
     expect(page.locator(".output")).to_have_text("A woman sleeps near the river.")
     expect(page.locator("#view-translate .failure")).to_have_count(0)
     watched.excuse("413")
+
+
+def test_each_line_goes_in_the_direction_of_its_script(at):
+    page = at("translate", text="رجل ينام.\nUn homme dort.")
+    boxes = page.locator(".output .word-line")
+    expect(boxes).to_have_count(2)
+    place = "(element, side) => element.getBoundingClientRect()[side]"
+    output = page.locator("#view-translate .output")
+    right = [abs(box.evaluate(place, "right") - output.evaluate(place, "right")) for box in boxes.all()]
+    assert right[0] < 1 < right[1]
+    # What lies behind the field is where the field has it.
+    behind = page.locator(".behind").first
+    assert abs(behind.evaluate(place, "right") - page.get_by_label("Text, French").evaluate(place, "right")) < 20

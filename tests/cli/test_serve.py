@@ -116,3 +116,9 @@ def test_without_its_libraries_it_says_what_to_install(dragoman, folder, monkeyp
     found = dragoman("serve", "--model", folder / "model")
     assert found.error == "the service needs FastAPI and uvicorn: pip install 'dragoman[serve]'"
     assert os.environ.get("DRAGOMAN_API_KEY") is None
+
+
+def test_a_start_does_not_wait_for_libraries_that_few_requests_need():
+    said = "import sys, dragoman.serve.server; print(*sys.modules)"
+    found = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True).stdout.split()
+    assert not set(found) & {"scipy.optimize", "scipy.stats", "pandas", "matplotlib", "sacremoses"}

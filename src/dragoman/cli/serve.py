@@ -75,7 +75,7 @@ def register(app: typer.Typer) -> None:
         go on. Only this machine can reach it unless a --host is given. Its schema is at /api/v1/openapi.json; clients
         of LibreTranslate can use it.
         """
-        if any(importlib.util.find_spec(name) is None for name in ("fastapi", "uvicorn")):
+        if any(importlib.util.find_spec(name) is None for name in ("fastapi", "httptools", "uvicorn")):
             raise UsageError("the service needs FastAPI and uvicorn: pip install 'dragoman[serve]'")
         from dragoman.serve.server import Address, serve_until_stopped
 

@@ -14,7 +14,7 @@ from dragoman.core.progress import SILENT, Progress
 from dragoman.serve.app import make_app
 from dragoman.serve.guard import Access, is_loopback
 from dragoman.serve.models import Shelf
-from dragoman.serve.protocol import timed_protocol
+from dragoman.serve.protocol import LONGEST_HEAD, timed_protocol
 from dragoman.serve.service import Service
 from dragoman.serve.settings import Limits
 
@@ -86,7 +86,7 @@ def configured(app: object, limits: Limits, *, log_requests: bool = False) -> uv
         backlog=_BACKLOG,
         timeout_keep_alive=_IDLE_SECONDS,
         timeout_graceful_shutdown=5,
-        h11_max_incomplete_event_size=65536,
+        h11_max_incomplete_event_size=LONGEST_HEAD,
     )
 
 

@@ -231,6 +231,19 @@ def test_a_head_without_end_is_left(server):
     assert server.client.get("/api/v1/health").status_code == 200
 
 
+def test_an_offer_of_another_protocol_is_not_taken(server, caplog):
+    offer = {"Connection": "Upgrade, HTTP2-Settings", "Upgrade": "h2c", "HTTP2-Settings": "AAMAAABkAAQAoAAAAAIAAAAA"}
+    whole = post(server, b'{"text": "Un homme dort."}', **offer)
+    again = post(server, b'{"text": "Une femme court."}')
+    found = raw(server, whole[:-5], slowly=[whole[-5:], again])
+    assert found.index(b"A man sleeps.") < found.index(b"A woman runs.")
+    # One behind a request that is still to be answered ends the connection.
+    assert raw(server, again.replace(b"close", b"keep-alive") + whole) == b""
+    assert raw(server, b"CONNECT a:1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").startswith(b"HTTP/1.1 4")
+    assert "pgrade" not in caplog.text
+    assert server.client.get("/api/v1/health").status_code == 200
+
+
 def test_an_answer_that_is_not_taken_is_thrown_away(live):
     server = live(client_seconds=0.3)
     asked = b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -262,6 +275,20 @@ def test_a_connection_that_drops_stops_its_work(live):
         assert time.monotonic() - begin < 10, "the sampler goes on"
         time.sleep(0.01)
     assert server.client.get("/api/v1/health").json()["slow"] == 0
+
+
+def test_connections_that_drop_leave_nothing_behind(live):
+    server = live()
+    data = post(server, json.dumps({"texts": ["Un petit chat dort devant la maison."] * 20}).encode())
+    for end in (len(data), len(data) - 10, 30):
+        for _ in range(10):
+            with socket.create_connection(("127.0.0.1", server.port)) as connection:
+                connection.sendall(data[:end])
+    begin = time.monotonic()
+    while server.server.server_state.connections or server.service.batcher.waiting:
+        assert time.monotonic() - begin < 20, "something is left"
+        time.sleep(0.01)
+    assert server.client.get("/api/v1/health").json()["waiting"] == 0
 
 
 def test_work_that_takes_too_long_is_stopped_and_told(live):

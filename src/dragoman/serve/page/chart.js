@@ -2,8 +2,9 @@
 
 import { el, shown, svg } from "./dom.js";
 
-const WIDTH = 720;
+const MOST_WIDTH = 720;
 const HEIGHT = 300;
+const AROUND = 60; // pixels of a window that a chart on a phone does not get
 const MARGIN = { left: 52, right: 14, top: 12, bottom: 34 };
 const DASHES = ["", "7 4", "2 3"]; // after eight colours lines differ by these
 
@@ -31,21 +32,22 @@ export function lineChart(series, { x, y, label, legend = false }) {
   const points = series.flatMap((line) => line.points);
   if (!points.length) return el("p", { class: "note" }, "There is nothing to draw yet.");
   const extent = (k) => [Math.min(...points.map((point) => point[k])), Math.max(...points.map((point) => point[k]))];
+  const width = Math.min(MOST_WIDTH, Math.max(280, window.innerWidth - AROUND)); // so that its words are not shrunk
   const [left, right] = extent(0);
   let [low, high] = extent(1);
   const slack = (high - low || Math.abs(high) || 1) * 0.08;
   [low, high] = [low - slack, high + slack];
-  const across = (value) => MARGIN.left + ((value - left) / (right - left || 1)) * (WIDTH - MARGIN.left - MARGIN.right);
+  const across = (value) => MARGIN.left + ((value - left) / (right - left || 1)) * (width - MARGIN.left - MARGIN.right);
   const up = (value) => HEIGHT - MARGIN.bottom - ((value - low) / (high - low)) * (HEIGHT - MARGIN.top - MARGIN.bottom);
 
   const shapes = [];
   for (const tick of ticks(low, high, 5)) {
-    shapes.push(svg("line", { class: "grid", x1: MARGIN.left, x2: WIDTH - MARGIN.right, y1: up(tick), y2: up(tick) }));
+    shapes.push(svg("line", { class: "grid", x1: MARGIN.left, x2: width - MARGIN.right, y1: up(tick), y2: up(tick) }));
     shapes.push(svg("text", { class: "tick y", x: MARGIN.left - 8, y: up(tick) }, String(tick).replace("-", "−")));
   }
   for (const tick of ticks(left, right, 8).filter(Number.isInteger))
     shapes.push(svg("text", { class: "tick x", x: across(tick), y: HEIGHT - MARGIN.bottom + 16 }, String(tick)));
-  shapes.push(svg("text", { class: "axis", x: WIDTH - MARGIN.right, y: HEIGHT - 4 }, x));
+  shapes.push(svg("text", { class: "axis", x: width - MARGIN.right, y: HEIGHT - 4 }, x));
 
   const dot = svg("circle", { class: "dot", r: 5, cx: -20, cy: -20 });
   for (const line of series) {
@@ -65,14 +67,14 @@ export function lineChart(series, { x, y, label, legend = false }) {
   shapes.push(dot);
   const image = svg(
     "svg",
-    { class: "chart", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label },
+    { class: "chart", viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": label },
     shapes,
   );
   const said = el("p", { class: "pointed", "aria-hidden": "true" }, `${y} by ${x}`);
   image.addEventListener("pointermove", (event) => {
     const box = image.getBoundingClientRect();
     const [px, py] = [
-      ((event.clientX - box.left) / box.width) * WIDTH,
+      ((event.clientX - box.left) / box.width) * width,
       ((event.clientY - box.top) / box.height) * HEIGHT,
     ];
     const near = nearest(series, (point) => Math.hypot(across(point[0]) - px, up(point[1]) - py));

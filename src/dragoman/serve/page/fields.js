@@ -18,6 +18,7 @@ export function textField(label, { name = "text", placeholder = "", rows = 3, on
     rows,
     vars: { "--rows": String(rows) },
     placeholder,
+    dir: "auto",
     spellcheck: "false",
     autocapitalize: "off",
     "data-setting": name,
@@ -30,10 +31,14 @@ export function textField(label, { name = "text", placeholder = "", rows = 3, on
   return { area, element: field(label, area), show: () => (area.value = state.get(name)) };
 }
 
-/** The choice of a model and, if it has some, of one of its sets of weights. `suffix` tells two choices apart. */
+/** The choice of a model and, if it has some, of one of its sets of weights.
+ *
+ * `suffix` tells two choices apart; one that is `unlike` another begins with something else than that, if there is any.
+ */
 export class ModelChoice {
-  constructor(models, onChange, { suffix = "", label = "Model" } = {}) {
+  constructor(models, onChange, { suffix = "", label = "Model", unlike = null } = {}) {
     this.models = models;
+    this.unlike = unlike;
     this.names = { model: `model${suffix}`, weights: `weights${suffix}` };
     this.model_ = el(
       "select",
@@ -49,22 +54,31 @@ export class ModelChoice {
       onChange();
     });
     this.weights_.addEventListener("change", () => {
-      state.set({ [this.names.weights]: this.weights_.value });
+      state.set({ [this.names.model]: this.model_.value, [this.names.weights]: this.weights_.value });
       onChange();
     });
   }
 
   /** Show what the address says, as far as there are such models and weights. */
   show() {
-    const wanted = state.get(this.names.model);
+    let [wanted, weights] = [state.get(this.names.model), state.get(this.names.weights)];
+    if (this.unlike && !wanted && !weights) [wanted, weights] = this.unlike.another();
     this.model_.value = this.models.some((model) => model.name === wanted) ? wanted : this.models[0].name;
     const sets = this.model.weight_sets;
     this.weights_.replaceChildren(
       el("option", { value: "" }, "the model's own"),
       ...sets.map((name) => el("option", { value: name }, name)),
     );
-    this.weights_.value = sets.includes(state.get(this.names.weights)) ? state.get(this.names.weights) : "";
+    this.weights_.value = sets.includes(weights) ? weights : "";
     this.weightsField.hidden = !sets.length;
+  }
+
+  /** A model and weights that are not the chosen ones: other weights of it, or another model, if there is one. */
+  another() {
+    const { name, weight_sets: sets } = this.model;
+    if (this.weights_.value) return [name, ""];
+    if (sets.length) return [name, sets[0]];
+    return [this.models.find((model) => model.name !== name)?.name ?? name, ""];
   }
 
   /** The chosen model, as the service describes it. */

@@ -63,8 +63,19 @@ export function nbestList(candidates, weights, { marks = null, open = new Set(),
       ),
     ),
     el("ol", { class: marks ? "candidates with-moves" : "candidates" }, items),
-    candidates.length > limit ? el("p", { class: "note" }, `${candidates.length - limit} more are not shown.`) : null,
+    candidates.length > limit ? more(candidates, weights, { marks, open, by, limit }) : null,
   );
+}
+
+/** How many are left out, and a button that shows the whole list in the place of this one. */
+function more(candidates, weights, { limit, ...options }) {
+  const show = ({ currentTarget }) => {
+    const whole = nbestList(candidates, weights, { ...options, limit: Infinity });
+    currentTarget.closest(".nbest").replaceWith(whole);
+    whole.querySelectorAll(".candidate")[limit].focus();
+  };
+  const title = `Show ${candidates.length - limit} more`;
+  return el("div", { class: "actions" }, el("button", { type: "button", on: { click: show } }, title));
 }
 
 function item(candidate, weights, open, { loss, groups, longest, mark }) {

@@ -133,7 +133,7 @@ def _likeliest(tension: float, feature: float, sizes: Sizes, masses: NDArray[np.
         return tension
     if at_least <= 0 or at_most >= 0:
         return _MIN_TENSION if at_least <= 0 else _STEEPEST
-    from scipy.optimize import brentq  # takes longer to load than all else that workers need
+    from scipy.optimize import brentq  # which takes long to load, and few need it
 
     return float(brentq(gradient, _MIN_TENSION, _STEEPEST, xtol=1e-6))
 

@@ -16,9 +16,9 @@ export function compareView(panel, { models, metrics }) {
   const asking = latest();
   const scored = metrics.includes("chrf") ? ["bleu", "chrf"] : metrics.slice(0, 1);
   const sides = [
-    new ModelChoice(models, () => compare(), { label: "One model" }),
-    new ModelChoice(models, () => compare(), { label: "The other", suffix: "2" }),
+    new ModelChoice(models, () => (sides[1].show(), compare()), { label: "One model" }),
   ];
+  sides.push(new ModelChoice(models, () => compare(), { label: "The other", suffix: "2", unlike: sides[0] }));
   const source = textField("Text, a sentence a line", { rows: 4, onInput: () => compare() });
   const reference = textField("Reference, a line for each (if you have one)", {
     name: "reference",

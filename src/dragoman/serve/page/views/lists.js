@@ -117,6 +117,7 @@ export function listsView(panel, { formats }) {
         el(
           "div",
           { class: "result" },
+          el("div", { class: "card" }, summary, el("div", { class: "actions" }, best, all)),
           el(
             "div",
             { class: "card" },
@@ -130,7 +131,6 @@ export function listsView(panel, { formats }) {
             ),
             candidates,
           ),
-          el("div", { class: "card" }, summary, el("div", { class: "actions start" }, best, all)),
         ),
       ),
     );
