@@ -1,10 +1,13 @@
 """Training in bounded memory: peak memory, time and temporary space against the number of sentence pairs.
 
-    python benchmarks/scale.py --data ../shared/data --pairs 29000 116000 --memory 128M
+    python benchmarks/scale.py --data ../shared/data --pairs 29000 116000 --memory 100M 150M --json figures.json
+    python benchmarks/scale.py --data ../shared/data --pairs 29000 --memory 100M --options "--hierarchical"
+    python benchmarks/scale.py --figures figures.json --plot scale.svg
 
 The text is Multi30k and, beyond its 29,000 pairs, copies of it in which one word in ten has the number of the copy in
 its name, so that vocabulary and phrases grow. Each training is a process of its own, once with all the memory of the
-machine and once with `--memory`; whether the two models are the same bytes is a column. Figures are lines of JSON.
+machine and once with `--memory`; whether the two models are the same bytes is a column. Figures are lines of JSON,
+which are added to those of the file; the last call draws them, and fits a line to each.
 """
 
 from __future__ import annotations
@@ -20,6 +23,9 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 TRAIN = "from dragoman.cli.main import main; main()"
 
@@ -65,11 +71,10 @@ class Watched(threading.Thread):
             time.sleep(0.2)
 
 
-def measure(files: list[Path], out: Path, temporary: Path, memory: str | None) -> dict[str, float]:
+def measure(files: list[Path], out: Path, temporary: Path, memory: str | None, options: list[str]) -> dict[str, float]:
     """Train in a process of its own; returns megabytes, seconds of the processors, and megabytes of temporary files."""
     command = [sys.executable, "-c", TRAIN, "train", "--source", str(files[0]), "--target", str(files[1])]
-    command += ["--tokenised", "--out", str(out), "--force", "--temporary", str(temporary), "--threads", "2"]
-    command += ["--memory", memory or "1T"]
+    command += ["--out", str(out), "--force", "--temporary", str(temporary), "--memory", memory or "1T", *options]
     watched = Watched(temporary)
     watched.start()
     start = time.monotonic()
@@ -95,58 +100,82 @@ def same_folders(one: Path, two: Path) -> bool:
     return names[0] == names[1] and all(filecmp.cmp(one / name, two / name, shallow=False) for name in names[0])
 
 
+def fitted(rows: list[dict[str, Any]], name: str) -> tuple[float, float]:
+    """The line through figures that is wrong by the least share: what is there anyway, and what a pair takes."""
+    pairs, values = (np.array([row[key] for row in rows], float) for key in ("pairs", name))
+    begin, slope = np.linalg.lstsq(np.stack([1 / values, pairs / values], axis=1), np.ones(len(rows)), rcond=None)[0]
+    return float(begin), float(slope)
+
+
 def main() -> None:
-    """Measure and print."""
+    """Measure and print, or draw what was measured."""
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--data", type=Path, required=True)
+    arguments.add_argument("--data", type=Path)
     arguments.add_argument("--pairs", type=int, nargs="+", default=[29_000, 116_000])
-    arguments.add_argument("--memory", nargs="+", default=["100M", "300M"], help="for each number of pairs")
+    arguments.add_argument("--memory", nargs="+", default=["100M", "150M"], help="for each number of pairs")
+    arguments.add_argument("--options", default="--tokenised --threads 2", help="more options of training")
     arguments.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()))
     arguments.add_argument("--json", type=Path, help="where the figures go")
+    arguments.add_argument("--figures", type=Path, help="draw these, and train nothing")
     arguments.add_argument("--plot", type=Path)
     given = arguments.parse_args()
-    rows = []
+    if given.figures is not None:
+        draw(json.loads(given.figures.read_text(encoding="utf-8")), given.plot)
+        return
+    options = given.options.split()
+    kind = "rules" if "--hierarchical" in options else "phrases"
+    rows: list[dict[str, Any]] = []
+    if given.json and given.json.exists():
+        rows = json.loads(given.json.read_text(encoding="utf-8"))
     for pairs, memory in zip(given.pairs, given.memory, strict=True):
         with tempfile.TemporaryDirectory(dir=given.work) as name:
             folder = Path(name)
             (folder / "temporary").mkdir()
             files = make_text(given.data, pairs, folder)
             found = {
-                limit or "all": measure(files, folder / f"model-{limit}", folder / "temporary", limit)
+                limit or "all": measure(files, folder / f"model-{limit}", folder / "temporary", limit, options)
                 for limit in (None, memory)
             }
             same = same_folders(folder / "model-None", folder / f"model-{memory}")
         for limit, figures in found.items():
-            rows.append({"pairs": pairs, "limit": limit, "same": same, **figures})
+            rows.append({"kind": kind, "pairs": pairs, "limit": limit, "same": same, **figures})
             print(json.dumps(rows[-1]), flush=True)
-    if given.json:
-        given.json.write_text(json.dumps(rows, indent=1), encoding="utf-8")
-    if given.plot:
-        draw(rows, given.plot)
+        if given.json:
+            given.json.write_text(json.dumps(rows, indent=1), encoding="utf-8")
 
 
-def draw(rows: list[dict[str, float]], path: Path) -> None:
-    """Plot memory, time and temporary space against the number of pairs."""
+FIGURES = (("memory", "peak memory (MB)"), ("processor", "processor time (s)"), ("temporary", "temporary files (MB)"))
+
+
+def draw(rows: list[dict[str, Any]], path: Path) -> None:
+    """Plot memory, time and temporary space against the number of pairs; print the lines that fit."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9, 3), layout="constrained")
-    for axes, (name, label) in zip(
-        figure.subplots(1, 3),
-        (("memory", "peak memory (MB)"), ("processor", "processor time (s)"), ("temporary", "temporary files (MB)")),
-        strict=True,
-    ):
-        for marker, limited in (("o", False), ("s", True)):
-            chosen = [row for row in rows if (row["limit"] != "all") == limited]
-            axes.plot(
-                [row["pairs"] / 1000 for row in chosen],
-                [row[name] for row in chosen],
-                marker=marker,
-                label="bounded" if limited else "all in memory",
-            )
-        axes.set_xlabel("thousand sentence pairs")
+    figure = Figure(figsize=(9, 3.2), layout="constrained")
+    for axes, (name, label) in zip(figure.subplots(1, 3), FIGURES, strict=True):
+        for kind, colour in (("phrases", "C0"), ("rules", "C1")):
+            for marker, line, limited in (("o", "--", False), ("s", "-", True)):
+                chosen = [row for row in rows if row["kind"] == kind and (row["limit"] != "all") == limited]
+                if len(chosen) < 2 or (name == "temporary" and not limited):
+                    continue
+                chosen.sort(key=lambda row: row["pairs"])
+                begin, slope = fitted(chosen, name)
+                name_of_line = f"{kind}, {'bounded' if limited else 'all in memory'}"
+                print(f"{name_of_line}: {label} {begin:.0f} + {slope * 1e6:.0f} a million pairs")
+                axes.plot(
+                    [row["pairs"] for row in chosen],
+                    [row[name] for row in chosen],
+                    line,
+                    marker=marker,
+                    color=colour,
+                    label=name_of_line,
+                )
+        axes.set_xlabel("sentence pairs")
         axes.set_title(label, fontsize=9)
-        axes.set_ylim(bottom=0)
-    figure.axes[0].legend(fontsize=8)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.grid(alpha=0.3)
+    figure.axes[0].legend(fontsize=7)
     figure.savefig(path, metadata={"Date": None})
 
 

@@ -13,7 +13,7 @@ from dragoman.core.ragged import Ragged
 Links = Ragged[np.uint32]
 
 #: Positions among all words take more memory than links.
-_LINKS_AT_ONCE = 1 << 22
+_LINKS_AT_ONCE = 1 << 20
 
 
 def links_of(rows: Iterable[Iterable[tuple[int, int]]]) -> Links:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dragoman.core.digest import digest
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import PathLike, output_folder
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.progress import SILENT, Progress, ShareDone, within
 from dragoman.core.store import Arrays, load_arrays, save_arrays
 from dragoman.core.toml import format_toml, read_toml
 from dragoman.core.verified import fingerprint, is_verified, remember_verified
@@ -64,6 +64,9 @@ from dragoman.text.preparation import TextPreparation
 FORMAT = 1
 
 _WEIGHTS, _CASING, _EXTRA = "weights.txt", "casing", "extra_features"
+
+#: Of the time of saving; the rest goes to checksums.
+_SHARE_OF_WRITING = 0.7
 
 
 Loaded = TypeVar("Loaded")
@@ -264,20 +267,26 @@ class Model:
         prefix, _, rest = name.partition(".")
         return prefix in self._ready and self._ready[prefix].has(rest)
 
-    def save(self, path: PathLike) -> None:
+    def save(self, path: PathLike, share: ShareDone = lambda share: None) -> None:
         """Write the bundle: whole or not at all; the same model gives the same bytes."""
+        parts: dict[str, Arrays] = {}
+        for vocab_name, vocab in (("source", self.source_vocab), ("target", self.target_vocab)):
+            parts[f"vocab/{vocab_name}"] = vocab.arrays()
+        for sort in PARTS.values():
+            parts |= {f"{sort.folder}/{name}": part.arrays() for name, part in sort.among(self).items()}
+        parts |= {f"{_EXTRA}/{feature.name}": dict(learnt) for feature, learnt in self.extra_features.items()}
+        if self.casing is not None:
+            parts[_CASING] = self.casing.arrays()
+        done, total = 0, sum(array.nbytes for arrays in parts.values() for array in arrays.values())
         with output_folder(path) as folder:
-            for vocab_name, vocab in (("source", self.source_vocab), ("target", self.target_vocab)):
-                save_arrays(folder / "vocab" / vocab_name, vocab.arrays())
-            for sort in PARTS.values():
-                for name, part in sort.among(self).items():
-                    save_arrays(folder / sort.folder / name, part.arrays())
-            for feature, learnt in self.extra_features.items():
-                save_arrays(folder / _EXTRA / feature.name, learnt)
-            if self.casing is not None:
-                save_arrays(folder / _CASING, self.casing.arrays())
+            for place, arrays in parts.items():
+                (folder / place).mkdir(parents=True, exist_ok=True)
+                for name, array in arrays.items():
+                    save_arrays(folder / place, {name: array})
+                    done += array.nbytes
+                    share(_SHARE_OF_WRITING * done / max(total, 1))
             (folder / _WEIGHTS).write_text(self.weights.format(), encoding="utf-8")
-            write_checksums(folder)
+            write_checksums(folder, within(share, _SHARE_OF_WRITING, 1))
             (folder / "model.toml").write_text(format_toml(self._description()), encoding="utf-8")
 
     def _description(self) -> dict[str, Any]:

@@ -6,15 +6,21 @@ import zlib
 from pathlib import Path
 
 from dragoman.core.errors import DataError
+from dragoman.core.progress import ShareDone
 from dragoman.core.toml import format_toml, read_toml
 
 #: The file that they are in.
 CHECKSUMS = "checksums.toml"
 
 
-def write_checksums(folder: Path) -> None:
+def write_checksums(folder: Path, share: ShareDone = lambda share: None) -> None:
     """Write those of all arrays in a folder."""
-    found = {file.relative_to(folder).as_posix(): _crc32(file) for file in _array_files(folder)}
+    found, done, files = {}, 0, _array_files(folder)
+    total = sum(file.stat().st_size for file in files)
+    for file in files:
+        found[file.relative_to(folder).as_posix()] = _crc32(file)
+        done += file.stat().st_size
+        share(done / total)
     (folder / CHECKSUMS).write_text(format_toml(found), encoding="utf-8")
 
 

@@ -12,7 +12,7 @@ from dragoman.core.links import Links, source_positions, target_positions
 USUAL, FAR, TOO_MANY = 6, 12, 0.05
 
 #: Sorting links takes more memory than the links.
-_LINKS_AT_ONCE = 1 << 22
+_LINKS_AT_ONCE = 1 << 20
 
 
 def jump_lengths(links: Links) -> NDArray[np.int64]:

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from dragoman.core.corpus import Bitext
 from dragoman.core.errors import DataError
 from dragoman.core.links import Links, source_positions, target_positions
+from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
 
 #: Stands for the empty word that unaligned words go with.
 NULL = -1
 
 #: How much text is looked at together: positions and keys of words take more memory than the words.
-_WORDS_AT_ONCE = 1 << 22
+_WORDS_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +92,7 @@ def _check_block(bitext: Bitext, links: Links, first: int) -> bool:
     return bool(np.all(keys[1:] > keys[:-1]))
 
 
-def lexical_tables(bitext: Bitext, links: Links) -> LexicalTables:
+def lexical_tables(bitext: Bitext, links: Links, share: ShareDone = lambda share: None) -> LexicalTables:
     """Count linked words, and unaligned words as linked to NULL; relative frequencies both ways.
 
     >>> from dragoman.core.corpus import Corpus
@@ -103,13 +104,14 @@ def lexical_tables(bitext: Bitext, links: Links) -> LexicalTables:
     """
     links = check_links(bitext, links)
     keys, counts = np.empty(0, np.int64), np.empty(0, np.int64)
+    blocks: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
     for at in _blocks(bitext):
-        part = linked_words(bitext.part(at), links.part(at))
-        found, times = np.unique(_keys(*part), return_counts=True)
-        if len(keys):
-            found, row = np.unique(np.concatenate([keys, found]), return_inverse=True)
-            times = np.bincount(row, np.concatenate([counts, times])).astype(np.int64)
-        keys, counts = found, times
+        blocks.append(np.unique(_keys(*linked_words(bitext.part(at), links.part(at))), return_counts=True))
+        # Put together when it pays, so that each pair is looked at a few times only.
+        if at.stop == len(bitext) or sum(len(found) for found, _ in blocks) > len(keys):
+            keys, counts = _together([(keys, counts), *blocks])
+            blocks = []
+        share(at.stop / len(bitext))
     source_words = ((keys >> 32) - 1).astype(np.int32)
     target_words = ((keys & 0xFFFFFFFF) - 1).astype(np.int32)
     return LexicalTables(
@@ -118,6 +120,15 @@ def lexical_tables(bitext: Bitext, links: Links) -> LexicalTables:
         counts / np.bincount(source_words + 1, counts)[source_words + 1],
         counts / np.bincount(target_words + 1, counts)[target_words + 1],
     )
+
+
+def _together(
+    parts: list[tuple[NDArray[np.int64], NDArray[np.int64]]],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The distinct keys of lists with counts, and the sums of these."""
+    keys, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
+    found, row = np.unique(keys, return_inverse=True)
+    return found, np.bincount(row, counts).astype(np.int64)
 
 
 def linked_words(bitext: Bitext, links: Links) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -141,7 +152,7 @@ def corpus_positions(bitext: Bitext, links: Links) -> tuple[NDArray[np.int64], N
 
 
 def word_weights(
-    bitext: Bitext, links: Links, tables: LexicalTables
+    bitext: Bitext, links: Links, tables: LexicalTables, share: ShareDone = lambda share: None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """For every running word how well its links explain it (Koehn, Och & Marcu 2003), source and target side.
 
@@ -153,6 +164,7 @@ def word_weights(
         part = _block_weights(bitext.part(at), links.part(at), tables)
         for side, corpus, values in zip(weights, (bitext.source, bitext.target), part, strict=True):
             side[corpus.sentences.offsets[at.start] : corpus.sentences.offsets[at.stop]] = values
+        share(at.stop / len(bitext))
     return weights
 
 

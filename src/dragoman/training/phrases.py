@@ -121,9 +121,11 @@ def phrase_parts(
     """
     who = workers or ThreadWorkers(threads)
     check_smoothing(options.smoothing)
-    with progress.stage("counting linked words"):
+    with progress.stage("counting linked words") as share:
         links = check_links(bitext, links)
-        text = WeightedText.of(bitext, links, lexical_tables(bitext, links), workspace)
+        lexical = lexical_tables(bitext, links, within(share, 0, 0.5))
+        text = WeightedText.of(bitext, links, lexical, workspace, within(share, 0.5, 1))
+        del lexical
     instances = _instances(text, options.max_phrase_length, workspace, who, threads, progress)
     partitions = instances.partitions(2 * who.count + 2 if who.remote else 1)
     columns = next(partitions)

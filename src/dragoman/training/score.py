@@ -43,11 +43,16 @@ class WeightedText(NamedTuple):
 
     @classmethod
     def of(
-        cls, bitext: Bitext, links: Links, lexical: LexicalTables, workspace: Workspace | None = None
+        cls,
+        bitext: Bitext,
+        links: Links,
+        lexical: LexicalTables,
+        workspace: Workspace | None = None,
+        share: ShareDone = lambda share: None,
     ) -> WeightedText:
         """Put a bitext and its links together, after a check that they fit."""
         links = check_links(bitext, links)
-        source, target = word_weights(bitext, links, lexical)
+        source, target = word_weights(bitext, links, lexical, share)
         arrays: dict[str, Any] = {
             "first": links_before(bitext.source.sentences.offsets, links),
             "source": source,

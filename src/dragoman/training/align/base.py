@@ -122,8 +122,11 @@ class DirectionalAligner(Aligner):
         share: ShareDone,
     ) -> NDArray[np.int32]:
         """Make what one direction needs, and train it."""
-        table = TranslationTable(given, generated, workspace=workspace, workers=workers, threads=threads)
-        return self.align_direction(table, threads=threads, progress=progress, passes=Passes(share, self.corpus_passes))
+        passes = Passes(share, 1 + self.corpus_passes)
+        table = TranslationTable(
+            given, generated, workspace=workspace, workers=workers, threads=threads, share=passes.next()
+        )
+        return self.align_direction(table, threads=threads, progress=progress, passes=passes)
 
     def _by_directions(self, bitext: Bitext, workers: Workers, progress: Progress) -> Directions:
         """Give each direction to a worker."""

@@ -39,6 +39,7 @@ class TranslationTable:
         workspace: Workspace | None = None,
         workers: Workers | None = None,
         threads: int = 1,
+        share: ShareDone = lambda share: None,
     ):
         self._threads, self._workspace = threads, workspace or Workspace()
         self._workers = workers if workers is not None and workers.remote else None
@@ -57,6 +58,7 @@ class TranslationTable:
             values = np.full(len(table.pair_given), 1.0 / max(int(np.count_nonzero(np.diff(groups))), 1))
             place = None if in_memory else (self._workspace, f"words-{number}")
             self._ranges.append(_Range(table, values, place))
+            share((number + 1) / len(ranges))
 
     def _cut(self, groups: NDArray[np.int64], given_length: float) -> tuple[list[slice], bool]:
         """Ranges of generated words whose pairs and tokens fit into memory, and whether all of them do.

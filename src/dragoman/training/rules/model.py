@@ -18,7 +18,7 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.links import Links
 from dragoman.core.options import option
 from dragoman.core.phrases import PhrasePairs
-from dragoman.core.progress import SILENT, PartProgress, Progress
+from dragoman.core.progress import SILENT, PartProgress, Progress, within
 from dragoman.core.ragged import Ragged
 from dragoman.core.runs import Kept, mapped_arrays
 from dragoman.core.store import Arrays
@@ -122,11 +122,12 @@ def rule_parts(
 ) -> GrammarParts:
     """Do the same in the memory of a workspace; the result is in parts if it does not fit."""
     text = aligned_text(bitext, links)
-    with progress.stage("counting linked words"):
-        source, target = word_weights(bitext, text.links, lexical_tables(bitext, text.links))
+    with progress.stage("counting linked words") as share:
+        lexical = lexical_tables(bitext, text.links, within(share, 0, 0.5))
+        source, target = word_weights(bitext, text.links, lexical, within(share, 0.5, 1))
         mapped: dict[str, Any] = mapped_arrays(workspace, "rule-weights", {"source": source, "target": target})
         weights = mapped["source"], mapped["target"]
-        del source, target
+        del source, target, lexical
     runs = instance_runs(bitext, text, options, workspace, target=False, threads=threads, progress=progress)
     scoring = _Scoring(bitext, text, options, threads)
     partitions = runs.partitions()
