@@ -88,7 +88,7 @@ def register(app: typer.Typer) -> None:
 
         Tokenises and lower-cases, cleans, aligns words in both directions, extracts and scores phrase pairs with
         lexicalised reordering, or rules, and estimates a language model. The folder appears only when all is done. The
-        model is the same whatever the memory: phrase pairs that do not fit wait in temporary files. If training is
+        model is the same whatever the memory: what does not fit waits in temporary files. If training is
         killed, the same command goes on with the last stage that was whole.
         """
         if (with_phrases or on_demand) and not hierarchical:

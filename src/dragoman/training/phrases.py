@@ -154,7 +154,7 @@ def phrase_parts(
             del arrays, questions
             share(done / instances.rows)
     targets = exchange.answer(progress)
-    total, parts, kept_pairs = sum(exchange.pairs), [], 0
+    total, parts, kept_pairs = sum(exchange.pairs), list[Kept](), 0
 
     def to_score() -> Iterator[CountedPart]:
         for part, kept in enumerate(waiting):

@@ -66,7 +66,7 @@ _SETTINGS = {
     "distributed.admin.tick.interval": "1s",
     "distributed.admin.tick.limit": "10s",
     "distributed.admin.system-monitor.interval": "10s",
-    # Dask's own also has workers give back memory all the time, which costs a third of a search.
+    # Dask's own also has workers give memory back all the time, which costs up to a quarter of a search.
     "distributed.nanny.pre-spawn-environ": ONE_THREAD,
     "distributed.comm.retry.count": 3,
     # A process that was killed begins again by itself, which may take long where much is going on.

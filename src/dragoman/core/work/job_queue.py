@@ -92,12 +92,17 @@ class JobQueue:
             for ours, theirs in {**_EVERYWHERE, **own}.items()
             if (value := getattr(self, ours)) not in (None, ())
         }
+        values["job_script_prologue"] = [*_MEMORY_STAYS, *values.get("job_script_prologue", [])]
         # Models are mapped into memory, which would look as if a worker used too much of it.
         extra = ["--memory-limit", "0"]
         made = getattr(dask_jobqueue, name)
         return made(
             processes=self.cores, worker_extra_args=extra, scheduler_options={"dashboard_address": ":0"}, **values
         )
+
+
+#: By Dask's own settings workers give memory back all the time, which costs up to a quarter of a search.
+_MEMORY_STAYS = ("export MALLOC_TRIM_THRESHOLD_=134217728", "export MALLOC_MMAP_THRESHOLD_=33554432")
 
 
 def _check(key: str, value: Any, path: str | Path) -> None:
