@@ -30,10 +30,10 @@ from dragoman.core.vocab import Vocab
 from dragoman.formats.pharaoh import read_links
 from dragoman.model.grammar import Grammar
 from dragoman.model.rule_instances import ONE, AlignedText, RuleInstances
-from dragoman.training.lexical import lexical_tables
+from dragoman.model.rule_scores import score_instances
+from dragoman.training.lexical import LexicalTables, lexical_tables, word_weights
 from dragoman.training.rules.extract import aligned_text, extract_rules
 from dragoman.training.rules.model import rules
-from dragoman.training.rules.score import score_rules
 
 # Moses' training after word alignment, in seconds of one processor, and the rules that it made.
 MOSES = {"fr-en": (520, (577_134, 2_697_126, 1_693_710)), "de-en": (504, (633_129, 2_734_385, 1_597_437))}
@@ -54,6 +54,14 @@ def cost(data: Path, pair: str, threads: int) -> tuple[float, float, float]:
     Grammar.from_pairs(rules(bitext, text.links, threads=threads))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return time.monotonic() - start, time.process_time() - used, peak
+
+
+def score_rules(
+    instances: RuleInstances, bitext: Bitext, text: AlignedText, lexical: LexicalTables, threads: int = 1
+) -> PhrasePairs:
+    """Count and score the rules of all instances of a text."""
+    vocabs = bitext.source.vocab, bitext.target.vocab
+    return score_instances(instances, text, vocabs, word_weights(bitext, text.links, lexical), threads=threads)
 
 
 class Spelling:

@@ -9,12 +9,11 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.links import links_of
 from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
 from dragoman.model.grammar import Grammar
-from dragoman.model.rule_instances import ONE, RuleExtraction
-from dragoman.model.rule_scores import count_instances
-from dragoman.training.lexical import lexical_tables
+from dragoman.model.rule_instances import ONE, AlignedText, RuleExtraction, RuleInstances
+from dragoman.model.rule_scores import count_instances, score_instances
+from dragoman.training.lexical import LexicalTables, lexical_tables, word_weights
 from dragoman.training.rules.extract import aligned_text, extract_rules
 from dragoman.training.rules.model import RuleModel, rules
-from dragoman.training.rules.score import score_rules
 from dragoman.training.rules.significance import SentenceCounts, negative_log_p, target_sentences
 from oracles.fisher import negative_log_p as exact_negative_log_p
 from oracles.phrase_table import random_bitext
@@ -46,6 +45,14 @@ def spelt(pairs: PhrasePairs, row: int) -> tuple[tuple[object, ...], tuple[objec
         symbols = rows[int(ids[row])]
         sides.append(tuple(-1 - int(s) if s < 0 else vocab.text(np.array([s], np.int32)) for s in symbols))
     return sides[0], sides[1]
+
+
+def score_rules(
+    instances: RuleInstances, bitext: Bitext, text: AlignedText, lexical: LexicalTables, threads: int = 1
+) -> PhrasePairs:
+    """Count and score the rules of all instances of a text."""
+    vocabs = bitext.source.vocab, bitext.target.vocab
+    return score_instances(instances, text, vocabs, word_weights(bitext, text.links, lexical), threads=threads)
 
 
 def scored(bitext: Bitext, links, options: RuleExtraction, threads: int = 1) -> PhrasePairs:
