@@ -121,7 +121,7 @@ def read_examples(paths: Sequence[PathLike], spelling: Spelling = Spelling(), pr
             if not line.strip():
                 bounds.append(len(tokens))
                 continue
-            columns = line.split("\t")
+            columns = _columns(line)
             if len(columns) < 2:
                 narrow.append((number, line))
                 continue
@@ -139,6 +139,18 @@ def read_examples(paths: Sequence[PathLike], spelling: Spelling = Spelling(), pr
     examples = Examples(tuple(tokens), tuple(sorted(set(bounds))))
     _report(examples, progress)
     return examples
+
+
+def _columns(line: str) -> list[str]:
+    """The columns of a line; if both forms stand in quotation marks, as spreadsheets may save them, without these.
+
+    >>> _columns('"vnd"\\t"und"'), _columns('"vnd\\tund')
+    (['vnd', 'und'], ['"vnd', 'und'])
+    """
+    columns = line.split("\t")
+    if len(columns) > 1 and all(len(cell) > 1 and cell[0] == cell[-1] == '"' for cell in columns[:2]):
+        return [cell[1:-1].replace('""', '"') for cell in columns[:2]]
+    return columns
 
 
 def _check_columns(path: PathLike, narrow: Sequence[tuple[int, str]], wide: int, progress: Progress) -> None:

@@ -40,6 +40,11 @@ def test_words_are_prepared_as_in_the_study(tmp_path):
     assert ("wu\u0308st", "W\u00fcst") in kept
 
 
+def test_cells_in_quotation_marks_are_taken_out_of_them(tmp_path):
+    found = read(tmp_path, '"vnd"\t"und"\n"jn"\tihn\n"""a"\t"b"\t"note"\n')
+    assert found.tokens == (("vnd", "und"), ('"jn"', "ihn"), ('"a', "b"))
+
+
 def test_a_line_without_a_tab_is_refused_by_its_number(tmp_path):
     with pytest.raises(DataError, match=r"e\.tsv:2: found one column, 'jn in'; expected a historical form, a tab"):
         read(tmp_path, "vnd\tund\njn in\n")
