@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -12,6 +13,12 @@ from numpy.typing import NDArray
 
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.search.searched import Searched
+
+#: Of the memory for hypergraphs, the share that may be thrown away before it is given back to the system.
+_UNRETURNED = 1 / 8
+
+#: The C library's way to give memory back that is free between pieces that are not; where it has none, None.
+_give_back = getattr(ctypes.CDLL(None), "malloc_trim", None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +48,7 @@ class KeptGraphs:
         self._most = most_bytes
         self._kept: OrderedDict[Hashable, KeptGraph] = OrderedDict()
         self._lock = threading.Lock()
+        self._thrown_away = 0
         self.bytes = 0
 
     def __len__(self) -> int:
@@ -64,6 +72,12 @@ class KeptGraphs:
                 self._kept[key] = made
                 self.bytes += made.size
                 while self.bytes > self._most:
-                    _, oldest = self._kept.popitem(last=False)
-                    self.bytes -= oldest.size
+                    size = self._kept.popitem(last=False)[1].size
+                    self.bytes -= size
+                    self._thrown_away += size
+            returns = self._thrown_away > _UNRETURNED * self._most
+            if returns:
+                self._thrown_away = 0
+        if returns and _give_back is not None:
+            _give_back(0)
         return made, True
