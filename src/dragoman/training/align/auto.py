@@ -9,6 +9,8 @@ import numpy as np
 
 from dragoman.core.corpus import Bitext
 from dragoman.core.progress import SILENT, Progress
+from dragoman.core.work.workers import Workers
+from dragoman.core.workspace import Workspace
 from dragoman.training.align.base import Aligner, Directions
 from dragoman.training.align.diagonal import Diagonal
 from dragoman.training.align.hmm import Hmm
@@ -30,9 +32,21 @@ class Auto(Aligner):
 
     name: ClassVar[str] = "auto"
 
-    def align(self, bitext: Bitext, *, threads: int = 1, progress: Progress = SILENT) -> Directions:
+    def align(
+        self,
+        bitext: Bitext,
+        *,
+        workspace: Workspace | None = None,
+        workers: Workers | None = None,
+        threads: int = 1,
+        progress: Progress = SILENT,
+    ) -> Directions:
         """Align the words of each sentence pair; an empty sentence has no links."""
-        directions = Diagonal().align(bitext, threads=threads, progress=progress)
+
+        def by(aligner: Aligner) -> Directions:
+            return aligner.align(bitext, workspace=workspace, workers=workers, threads=threads, progress=progress)
+
+        directions = by(Diagonal())
         few = np.unique(np.linspace(0, len(bitext) - 1, min(len(bitext), _ENOUGH)).astype(np.int64))
         both = symmetrise(Directions(directions.forward.take(few), directions.reverse.take(few)), "intersection")
         share = max(share_of_long_jumps(both), share_of_long_jumps(swapped(both)))
@@ -42,4 +56,4 @@ class Auto(Aligner):
             f"{share:.0%} of the jumps between words are longer than {USUAL}: aligning anew by the HMM, which is"
             " made for languages of different word order (--aligner)"
         )
-        return Hmm().align(bitext, threads=threads, progress=progress)
+        return by(Hmm())
