@@ -4,7 +4,7 @@ python benchmarks/serve.py --model model --data ../shared/data [--rounds 5] [--m
 
 The model is one of Multi30k, fr-en, on tokenised text: `dragoman train --source train.fr.gz --target train.en.gz
 --tokenised --out model`. Clients are in a process of their own, on the same cores as the service. Throughput is given
-by the clock and by processor time: on a machine that others use too, only the second says something.
+by the clock and by processor time: on a machine that others use too, the first says little.
 """
 
 from __future__ import annotations
