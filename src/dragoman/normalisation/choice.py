@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.feature_rows import FeatureRows
@@ -96,6 +95,7 @@ def _decided(lists: Lists, scores: NDArray[np.float64], rule: Rule, threads: int
 
 def _calibrated(scores: NDArray[np.float64], right: NDArray[np.float64], offsets: NDArray[np.int64]) -> float:
     """The scale at which the right forms of tokens are most probable."""
+    from scipy.optimize import minimize_scalar  # which takes long to load, and applying does without it
 
     def loss(log_scale: float) -> float:
         return -float(right @ _log_softmax(np.exp(log_scale) * scores, offsets))

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binomtest
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
@@ -81,6 +80,8 @@ def mcnemar(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> float:
     >>> mcnemar(np.array([True] * 6 + [False]), np.array([False] * 6 + [False]))
     0.03125
     """
+    from scipy.stats import binomtest  # which takes long to load, and applying does without it
+
     only_one, only_other = int((one & ~other).sum()), int((other & ~one).sum())
     if only_one + only_other == 0:
         return 1.0

@@ -22,12 +22,12 @@ _ENOUGH = 10_000
 
 
 @dataclass(frozen=True)
-class Auto(Aligner):
+class Auto(Diagonal):
     """Aligns by the diagonal model, and anew by the HMM if too many of the links that both directions have jump far.
 
     That is where more than 5 % of the jumps between neighbouring words, seen from the side that has more of them, are
-    longer than 6: Japanese and English have 14 %, German and English 2 to 4 %, French and English 0.3 to 2 %. Both have
-    their default options; name one of them to give it others, or to be spared the other.
+    longer than 6: Japanese and English have 14 %, German and English 2 to 4 %, French and English 0.3 to 2 %. Its options
+    are those of the diagonal model, the HMM has its own defaults; name one of them to be spared the other.
     """
 
     name: ClassVar[str] = "auto"
@@ -46,7 +46,7 @@ class Auto(Aligner):
         def by(aligner: Aligner) -> Directions:
             return aligner.align(bitext, workspace=workspace, workers=workers, threads=threads, progress=progress)
 
-        directions = by(Diagonal())
+        directions = by(Diagonal(**self.to_dict()))
         few = np.unique(np.linspace(0, len(bitext) - 1, min(len(bitext), _ENOUGH)).astype(np.int64))
         both = symmetrise(Directions(directions.forward.take(few), directions.reverse.take(few)), "intersection")
         share = max(share_of_long_jumps(both), share_of_long_jumps(swapped(both)))

@@ -26,7 +26,7 @@ def rows_of(links):
 
 
 def test_all_are_found_by_name():
-    assert ALIGNERS.names() == ["diagonal", "eflomal", "hmm", "model1"]
+    assert ALIGNERS.names() == ["auto", "diagonal", "eflomal", "hmm", "model1"]
     with pytest.raises(UsageError, match="no aligner is called 'giza'"):
         ALIGNERS.get("giza")
 
