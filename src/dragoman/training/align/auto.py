@@ -26,8 +26,8 @@ class Auto(Diagonal):
     """Aligns by the diagonal model, and anew by the HMM if too many of the links that both directions have jump far.
 
     That is where more than 5 % of the jumps between neighbouring words, seen from the side that has more of them, are
-    longer than 6: Japanese and English have 14 %, German and English 2 to 4 %, French and English 0.3 to 2 %. Its options
-    are those of the diagonal model, the HMM has its own defaults; name one of them to be spared the other.
+    longer than 6: Japanese and English have 14 %, German and English 2 to 4 %, French and English 0.3 to 2 %. The
+    options are the diagonal model's, the HMM has its own defaults; name one of the two to be spared the other.
     """
 
     name: ClassVar[str] = "auto"
