@@ -150,6 +150,7 @@ FIGURES = (("memory", "peak memory (MB)"), ("processor", "processor time (s)"), 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
     """Plot memory, time and temporary space against the number of pairs; print the lines that fit."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter, StrMethodFormatter
 
     figure = Figure(figsize=(9, 3.2), layout="constrained")
     for axes, (name, label) in zip(figure.subplots(1, 3), FIGURES, strict=True):
@@ -175,6 +176,11 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
         axes.set_title(label, fontsize=9)
         axes.set_xscale("log")
         axes.set_yscale("log")
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_minor_formatter(NullFormatter())
         axes.grid(alpha=0.3)
     figure.axes[0].legend(fontsize=7)
     figure.savefig(path, metadata={"Date": None})
