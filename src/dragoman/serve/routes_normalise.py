@@ -10,7 +10,7 @@ from fastapi import APIRouter, Response
 from dragoman.normalisation.normalised import Normalised
 from dragoman.normalisation.normaliser import Normaliser
 from dragoman.normalisation.running_text import cut, joined
-from dragoman.serve import schemas
+from dragoman.serve import schemas_normalise
 from dragoman.serve.answers import REFUSALS, answer
 from dragoman.serve.failures import RequestError
 from dragoman.serve.service import Service
@@ -20,8 +20,8 @@ def routes(service: Service) -> APIRouter:
     """The routes of this group."""
     router = APIRouter(tags=["normalise"], responses=REFUSALS)
 
-    @router.post("/normalise", response_model=schemas.NormaliseAnswer)
-    async def normalise(asked: schemas.NormaliseRequest) -> Response:
+    @router.post("/normalise", response_model=schemas_normalise.NormaliseAnswer)
+    async def normalise(asked: schemas_normalise.NormaliseRequest) -> Response:
         """Write text in modern spelling, and say of each word how sure that is and what else it may be."""
         name, normaliser = _normaliser(service, asked.model)
         lines = asked.text.split("\n")
