@@ -60,6 +60,7 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=["mert", "mira", "pro"], help="methods, or rows of table 2")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--pop-limit", type=int, default=100)
+    parser.add_argument("--iterations", type=int, default=15, help="of methods that optimise lists")
     parser.add_argument("--passes", type=int, default=8, help="passes of online MIRA over the tuning set")
     parser.add_argument("--phrases", action="store_true", help="phrase-based models, for comparison")
     parser.add_argument("--decisions", action="store_true", help="translate by several decision rules")
@@ -90,7 +91,12 @@ def main() -> None:
             data=data,
             pair=pair,
             runs=arguments.runs,
-            start=f'trees = "{data}/trees/val.en.trees.gz"\n' if trees else "",
+            start="".join(
+                [
+                    f"loop = {{ iterations = {arguments.iterations} }}\n",
+                    f'trees = "{data}/trees/val.en.trees.gz"\n' * trees,
+                ]
+            ),
             pop_limit=arguments.pop_limit,
         )
         dragoman("experiment", plan, "--out", folder / "out")

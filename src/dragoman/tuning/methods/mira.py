@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +33,8 @@ class Mira(Tuner):
     other than BLEU the pseudo-document changes after each pass only, not after each sentence.
     """
 
-    name = "mira"
+    name: ClassVar[str] = "mira"
+    may_overshoot: ClassVar[bool] = True
 
     C: float = option(0.01, "largest step of an update; smaller is more cautious", minimum=0)
     decay: float = option(0.999, "how much of the pseudo-document is left after another sentence", minimum=0, maximum=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,8 @@ class MiraSmo(Tuner):
     batches, not within them; the size of a sentence is that of the reference.
     """
 
-    name = "mira-smo"
+    name: ClassVar[str] = "mira-smo"
+    may_overshoot: ClassVar[bool] = True
 
     C: float = option(0.01, "most that one sentence may move the weights; smaller is more cautious", minimum=0)
     decay: float = option(0.9, "how much of the pseudo-document is left after another sentence", minimum=0, maximum=1)

@@ -53,6 +53,8 @@ class Tuner(TuningMethod):
     interpolation: ClassVar[float] = 1.0
     #: Whether the loop keeps new weights near the direction of those before; not where their size matters as well.
     is_held_back: ClassVar[bool] = True
+    #: Whether it may go on where the evidence has no more to say, so that the loop stops as soon as that is reached.
+    may_overshoot: ClassVar[bool] = False
 
     def optimise(
         self,

@@ -24,6 +24,7 @@ from dragoman.metrics.metric import Scorer
 from dragoman.tuning.methods.tuner import Tuner
 from dragoman.tuning.problems.evidence import Decoded
 from dragoman.tuning.problems.nbest_evidence import DecodedLists
+from dragoman.tuning.problems.problem import Evidence
 from dragoman.tuning.problems.ranges import Ranges, changed, is_share, no_sparse
 from dragoman.tuning.runs.kept import Keep, kept_weights
 from dragoman.tuning.runs.run import Run
@@ -32,6 +33,12 @@ Vector = NDArray[np.float64]
 
 #: Shares of the way to new weights that are tried, the longest first.
 STEPS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01)
+
+#: Weights that have turned by fewer degrees are near enough to what was decoded with, whatever the method.
+SAFE_TURN = 10.0
+
+#: The share of the gain that some way promises for which a shorter way is preferred to it.
+ENOUGH = 0.95
 
 
 class Decoder(Protocol):
@@ -169,6 +176,9 @@ def _iterate(
         if loop.interpolation is None and tuner.is_held_back:
             known = [earlier.vector(names) for earlier in tried]
             share = longest_step(names, known, optimum.weights, share, loop.largest_turn)
+            if tuner.may_overshoot:
+                safe = longest_step(names, known, optimum.weights, share, min(SAFE_TURN, loop.largest_turn))
+                share = shortest_step(problem, begin, optimum.weights, (safe, share))
         event["step"] = share
         after = changed(weights, names, between(names, begin, optimum.weights, share), sparse)
         objective = optimum.objective
@@ -196,6 +206,15 @@ def longest_step(
         if min(degrees_between(there, weights[weighed]) for weights in known) <= largest_turn:
             return step
     return steps[-1]
+
+
+def shortest_step(problem: Evidence, before: Vector, after: Vector, between_steps: tuple[float, float]) -> float:
+    """The shortest step within bounds for which the evidence sees nearly all of the gain that it sees in any of them."""
+    least, most = between_steps
+    steps = [least, *(step for step in sorted(most * step for step in STEPS) if step > least)]
+    scores = np.array([problem.objective(between(problem.names, before, after, step)) for step in steps])
+    gains = scores - problem.objective(before)
+    return most if gains.max() <= 0 else steps[int(np.argmax(gains >= ENOUGH * gains.max()))]
 
 
 def degrees_between(one: Vector, other: Vector) -> float:

@@ -17,7 +17,15 @@ from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.tuner import Optimum, Tuner
 from dragoman.tuning.problems.ranges import no_sparse
 from dragoman.tuning.runs.kept import kept_weights
-from dragoman.tuning.runs.loop import Loop, between, degrees_between, longest_step, reason_to_stop, tune
+from dragoman.tuning.runs.loop import (
+    Loop,
+    between,
+    degrees_between,
+    longest_step,
+    reason_to_stop,
+    shortest_step,
+    tune,
+)
 from dragoman.tuning.runs.run import Run
 from oracles.toy_decoder import NAMES, ToyDecoder, task_for, task_of
 
@@ -215,6 +223,41 @@ def test_weights_may_go_back_to_where_it_was_decoded_before():
     assert longest_step(["a", "b"], known[1:], np.array([0.1, 1.0]), 1.0, 30) < 0.5
 
 
+class Stairs:
+    """Evidence that sees a gain as soon as the second weight is above 0.2 of the first, and no more beyond that."""
+
+    names = ("lm", "distortion")
+    ranges = np.array([[-1.0, 1.0]] * 2)
+
+    def __init__(self, gain):
+        self._gain = gain
+
+    def objective(self, weights):
+        return 1.0 + self._gain * (weights[1] > 0.2 * weights[0])
+
+
+@pytest.mark.parametrize(("gain", "least", "expected"), [(1.0, 0.1, 0.2), (1.0, 0.35, 0.35), (-1.0, 0.1, 0.5)])
+def test_a_method_that_may_overshoot_goes_only_as_far_as_the_evidence_sees_a_gain(gain, least, expected):
+    before, after = np.array([1.0, 0.0]), np.array([0.0, 1.0])
+    assert shortest_step(Stairs(gain), before, after, (least, 0.5)) == pytest.approx(expected)
+
+
+def test_a_step_short_of_all_gains_is_not_enough():
+    class Slope(Stairs):
+        def objective(self, weights):
+            return float(weights[1] / weights.sum())
+
+    before, after = np.array([1.0, 0.0]), np.array([0.0, 1.0])
+    assert shortest_step(Slope(1.0), before, after, (0.1, 1.0)) == 1.0
+
+
+def test_the_loop_holds_back_methods_that_may_overshoot(tmp_path):
+    near, far = begin(tmp_path / "near"), begin(tmp_path / "far")
+    tune(near, task_of(ToyDecoder()), Overshooting(), START, Loop(iterations=1))
+    tune(far, task_of(ToyDecoder()), Away(), START, Loop(iterations=1))
+    assert near.events()[0]["step"] < far.events()[0]["step"]
+
+
 @dataclass(frozen=True)
 class Away(Tuner):
     """Always goes far away from where it begins."""
@@ -223,6 +266,14 @@ class Away(Tuner):
 
     def improve(self, problem, start, using):
         return Optimum(np.array([1.0, 0.0, 0.0]), 0.0)
+
+
+@dataclass(frozen=True)
+class Overshooting(Away):
+    """The same, of a method that is known to go on where it gains nothing."""
+
+    name: ClassVar[str] = "overshooting"
+    may_overshoot: ClassVar[bool] = True
 
 
 def test_two_cannot_work_in_one_folder(tmp_path):
