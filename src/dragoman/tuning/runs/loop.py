@@ -208,9 +208,9 @@ def longest_step(
     return steps[-1]
 
 
-def shortest_step(problem: Evidence, before: Vector, after: Vector, between_steps: tuple[float, float]) -> float:
-    """The shortest step within bounds for which the evidence sees nearly all of the gain that it sees in any of them."""
-    least, most = between_steps
+def shortest_step(problem: Evidence, before: Vector, after: Vector, bounds: tuple[float, float]) -> float:
+    """The shortest step within bounds that has nearly all of the gain that the evidence sees in any of them."""
+    least, most = bounds
     steps = [least, *(step for step in sorted(most * step for step in STEPS) if step > least)]
     scores = np.array([problem.objective(between(problem.names, before, after, step)) for step in steps])
     gains = scores - problem.objective(before)
