@@ -178,7 +178,7 @@ def _iterate(
             share = longest_step(names, known, optimum.weights, share, loop.largest_turn)
             if tuner.may_overshoot:
                 safe = longest_step(names, known, optimum.weights, share, min(SAFE_TURN, loop.largest_turn))
-                share = shortest_step(problem, begin, optimum.weights, (safe, share))
+                share = share if safe == share else shortest_step(problem, begin, optimum.weights, (safe, share))
         event["step"] = share
         after = changed(weights, names, between(names, begin, optimum.weights, share), sparse)
         objective = optimum.objective
