@@ -14,6 +14,7 @@ from dragoman.core.progress import Remembered
 from dragoman.core.work import cluster as clusters
 from dragoman.core.work.cluster import ClusterWorkers
 from dragoman.decision import spread_gains
+from dragoman.formats.nbest import chunks
 
 
 @pytest.fixture(scope="module")
@@ -141,11 +142,14 @@ def test_experiments_are_those_of_processes(dragoman, model, text, address, tmp_
 
 
 @pytest.mark.parametrize(
-    "options", [["--utility-matrix", "gains.npz"], ["--evidence", "evidence.jsonl"]], ids=lambda o: o[0]
+    "options",
+    [["--weights-from", "logprob"], ["--utility-matrix", "gains.npz"], ["--evidence", "evidence.jsonl"]],
+    ids=lambda o: o[0],
 )
 def test_minimum_bayes_risk_is_that_of_threads(dragoman, address, tmp_path, monkeypatch, options):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(spread_gains, "_PAIRS", 60)
+    monkeypatch.setattr(chunks, "BLOCK_BYTES", 500)
     rng = np.random.default_rng(7)
     for name in ("candidates", "evidence"):
         with Path(f"{name}.jsonl").open("w", encoding="utf-8") as stream:

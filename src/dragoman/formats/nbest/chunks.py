@@ -63,9 +63,11 @@ def chunks_by_size(path: PathLike, size: int, done: ShareDone | None) -> Iterato
     for chunk in prompt_chunks(path, done):
         held.append(chunk.data)
         count += chunk.data.count(b"\n")
-        if count >= size:
+        rest = count % size
+        # At the end of a file, what is left stays with the sentences before it: it is refused before they are used.
+        if count >= size and not (rest and chunk.share >= 1):
             data = b"".join(held)
-            cut, rest = len(data), count % size
+            cut = len(data)
             for _ in range(rest):
                 cut = data.rfind(b"\n", 0, cut - 1) + 1
             yield replace(chunk, data=data[:cut], first_line=line)
