@@ -13,12 +13,13 @@ from dragoman.decision.gains import expected_gains
 from dragoman.decision.posterior import Posterior
 from dragoman.decision.spread_gains import gains_of_blocks
 from dragoman.metrics.combined import parse_metric
+from oracles.elsewhere import Elsewhere
 
 METRIC = parse_metric("chrf")
 
 
-class Elsewhere(ThreadWorkers):
-    """Threads that are taken for other processes."""
+class Apart(ThreadWorkers):
+    """Threads that are taken for other processes, several of which work at a time."""
 
     remote = True
 
@@ -53,7 +54,7 @@ def test_blocks_are_read_as_they_are_needed():
             part = whole.part(i, i + 1)
             yield part, part
 
-    for workers, most in ((ThreadWorkers(2), 1), (Elsewhere(2), 24)):
+    for workers, most in ((ThreadWorkers(2), 1), (Apart(2), 24)):
         read.clear()
         next(gains_of_blocks(METRIC, blocks(), workers=workers))
         assert 1 <= len(read) <= most
