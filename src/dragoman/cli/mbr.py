@@ -92,6 +92,7 @@ def register(app: typer.Typer) -> None:
 
         Candidates that are equal count as one with their weights added. The gain of a candidate is the metric's
         sentence score, with each string of the evidence as reference in turn, weighted by its probability.
+        Choices are written as sentences are read, unless a format or an option needs all of them.
         """
         if utility_matrix_in is not None and utility_matrix is not None:
             raise UsageError(
