@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 from dragoman import mbr, train
+from dragoman.core.live import LineProgress
 from dragoman.core.progress import Remembered
 from dragoman.core.work import cluster as clusters
 from dragoman.core.work.cluster import ClusterWorkers
 from dragoman.decision import spread_gains
+from dragoman.formats.nbest import chunks
 
 
 @pytest.fixture(scope="module")
@@ -23,15 +25,16 @@ def cluster():
 
 
 @pytest.fixture
-def address(cluster, monkeypatch):
-    """Where the workers are, one of whom is killed as soon as there is much to do."""
+def address(cluster, monkeypatch, request):
+    """Where the workers are, one of whom is killed as soon as there is much to do, or in the stage of that name."""
     given, killed = [], []
-    submit = ClusterWorkers._submit
+    stage = getattr(request, "param", None)
+    submit, begin = ClusterWorkers._submit, LineProgress.stage
 
     def submit_and_kill(self, function, *arguments):
         given.append(function)
         future = submit(self, function, *arguments)
-        if len(given) == 2:
+        if len(given) >= 2 and stage is None and not killed:
             running = cluster.scheduler.workers
             while not (pids := [n.pid for n in cluster.workers.values() if n.pid and n.worker_address in running]):
                 time.sleep(0.01)
@@ -39,7 +42,15 @@ def address(cluster, monkeypatch):
             killed.append(pids[0])
         return future
 
+    def begin_stage(self, name):
+        nonlocal stage
+        if name == stage:
+            given.clear()
+            stage = None
+        return begin(self, name)
+
     monkeypatch.setattr(ClusterWorkers, "_submit", submit_and_kill)
+    monkeypatch.setattr(LineProgress, "stage", begin_stage)
     yield cluster.scheduler_address
     assert killed
 
@@ -141,11 +152,14 @@ def test_experiments_are_those_of_processes(dragoman, model, text, address, tmp_
 
 
 @pytest.mark.parametrize(
-    "options", [["--utility-matrix", "gains.npz"], ["--evidence", "evidence.jsonl"]], ids=lambda o: o[0]
+    "options",
+    [["--weights-from", "logprob"], ["--utility-matrix", "gains.npz"], ["--evidence", "evidence.jsonl"]],
+    ids=lambda o: o[0],
 )
 def test_minimum_bayes_risk_is_that_of_threads(dragoman, address, tmp_path, monkeypatch, options):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(spread_gains, "_PAIRS", 60)
+    monkeypatch.setattr(chunks, "BLOCK_BYTES", 500)
     rng = np.random.default_rng(7)
     for name in ("candidates", "evidence"):
         with Path(f"{name}.jsonl").open("w", encoding="utf-8") as stream:
@@ -169,8 +183,9 @@ def test_minimum_bayes_risk_is_that_of_threads(dragoman, address, tmp_path, monk
         ["--prune-significance", "a+e", "--smoothing", "kneser-ney"],
         ["--aligner-option", "gradient=exact", "--memory", "60M"],
         ["--aligner", "hmm", "--aligner-option", "iterations=1", "--hierarchical", "--with-phrases"],
+        ["--hierarchical", "--on-demand"],
     ],
-    ids=["phrases", "memory", "hmm"],
+    ids=["phrases", "memory", "hmm", "demand"],
 )
 def test_models_are_those_of_threads(dragoman, toy, address, tmp_path, monkeypatch, options):
     monkeypatch.chdir(tmp_path)
@@ -180,10 +195,28 @@ def test_models_are_those_of_threads(dragoman, toy, address, tmp_path, monkeypat
     second = dragoman(*command, "--cluster", address, "--out", "two")
     assert (first.code, second.code) == (0, 0), second.err
     assert content(tmp_path / "one") == content(tmp_path / "two")
-    if "--memory" not in options and "hmm" not in options:
+    if "--smoothing" in options:
         settings = {"tokenised": True, "prune_significance": "a+e", "smoothing": "kneser-ney"}
         train("train.s", "train.t", out="three", cluster=address, progress=Remembered(), **settings)
         assert content(tmp_path / "one") == content(tmp_path / "three")
+
+
+@pytest.mark.parametrize(
+    "address", ["extracting rules", "counting rules", "scoring rules", "counting n-grams"], indirect=True
+)
+@pytest.mark.parametrize(
+    "options", [[], ["--rule-prune-significance", "a+e", "--memory", "60M"]], ids=["all", "memory"]
+)
+def test_rules_are_those_of_threads(dragoman, toy, address, tmp_path, monkeypatch, options):
+    monkeypatch.chdir(tmp_path)
+    toy.write(tmp_path, train=slice(200))
+    names = ["--source", "train.s", "--target", "train.t"]
+    assert dragoman("align", *names, "--threads", 1, "--out", "links").code == 0
+    command = ["train", *names, "--tokenised", "--alignment", "links", "--hierarchical", *options]
+    second = dragoman(*command, "--cluster", address, "--out", "two")
+    first = dragoman(*command, "--threads", 2, "--out", "one")
+    assert (first.code, second.code) == (0, 0), second.err
+    assert content(tmp_path / "one") == content(tmp_path / "two")
 
 
 def test_workers_of_another_version_are_refused_before_the_work_begins(dragoman, model, cluster, text, monkeypatch):

@@ -1,9 +1,14 @@
 """`dragoman mbr`: anybody's candidates, evidence apart, weights of all sorts, and what is wrong with files."""
 
+import gzip
 import json
+import subprocess
 
 import numpy as np
 import pytest
+
+from dragoman.cli import mbr as mbr_command
+from dragoman.formats.nbest import chunks
 
 LISTS = [
     ["the cat sat", "the cat sat down", "a dog sat down", "the cat sat down"],
@@ -127,3 +132,143 @@ def test_utilities_that_were_made_elsewhere_take_the_place_of_a_metric(dragoman,
     assert dragoman("mbr", *names, "--utility-matrix-in", matrix).out != usual.out
     both = dragoman("mbr", *names, "--utility-matrix-in", matrix, "--utility-matrix", tmp_path / "x.npz")
     assert (both.code, "give one" in both.error) == (2, True)
+
+
+@pytest.fixture
+def moses(tmp_path):
+    """Forty lists, some of which have no words or an equal candidate, in Moses' format."""
+    rng = np.random.default_rng(5)
+    path = tmp_path / "lists.nbest"
+    with path.open("w", encoding="utf-8") as stream:
+        for i in range(40):
+            for _ in range(rng.integers(1, 7)):
+                words = " ".join(f"w{word}" for word in rng.integers(0, 4, rng.integers(0, 6)))
+                stream.write(f"{2 * i} ||| {words} ||| lm= {i} ||| {-rng.random():.4f}\n")
+    return path
+
+
+def said(result):
+    """What was said, but for how long it took."""
+    return [line for line in result.err.splitlines() if not line.endswith(" s")]
+
+
+@pytest.mark.parametrize("name", ["lists.nbest", "lists.jsonl", "lists.nbest.gz"])
+def test_blocks_of_any_size_are_decided_as_all_at_once(dragoman, moses, jsonl, tmp_path, monkeypatch, name):
+    path = tmp_path / name
+    if name.endswith(".gz"):
+        path.write_bytes(gzip.compress(moses.read_bytes()))
+    whole = dragoman("mbr", "--candidates", path, "--utility-matrix", tmp_path / "gains.npz")
+    assert whole.code == 0, whole.err
+    for size in (1, 100, 500, 1 << 20):
+        monkeypatch.setattr(chunks, "BLOCK_BYTES", size)
+        found = dragoman("mbr", "--candidates", path)
+        assert (found.code, found.out) == (0, whole.out)
+        assert sorted(said(found)) == sorted(said(whole))
+        picture = dragoman("mbr", "--candidates", path, "--out", tmp_path / "out", "--picture", tmp_path / "first.svg")
+        assert picture.code == 0
+        assert (tmp_path / "out").read_text(encoding="utf-8") == whole.out
+
+
+def test_lists_are_read_as_they_are_decided(dragoman, moses, monkeypatch):
+    monkeypatch.setattr(chunks, "BLOCK_BYTES", 200)
+    read, decided = [], []
+    chunk_read, added = chunks.prompt_chunks, mbr_command._Report.add
+
+    def counted(path, done):
+        for chunk in chunk_read(path, done):
+            read.append(chunk)
+            yield chunk
+
+    def counting(self, one):
+        decided.append(len(read))
+        added(self, one)
+
+    monkeypatch.setattr(chunks, "prompt_chunks", counted)
+    monkeypatch.setattr(mbr_command._Report, "add", counting)
+    assert dragoman("mbr", "--candidates", moses).code == 0
+    assert len(decided) > 10
+    assert all(ahead <= i + 2 for i, ahead in enumerate(decided))
+
+
+def test_a_pipe_that_stays_open_gets_what_is_whole(command):
+    arguments = ["mbr", "--candidates", "-", "--format", "moses"]
+    lines = [f"{i} ||| {words} ||| ||| -1\n".encode() for i, words in enumerate(["a b", "c", "d"])]
+    with subprocess.Popen([command, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        for i, expected in ((0, b"a b\n"), (1, b"c\n")):
+            process.stdin.write(lines[i] * 2 + lines[i + 1])
+            process.stdin.flush()
+            assert process.stdout.readline() == expected
+            lines[i + 1] = b""
+        process.stdin.close()
+        assert process.stdout.read() == b"d\n"
+        assert process.wait(20) == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (b"50 |||", b"50 ||", "found '50 || "),
+        (b"lm= 25", b"lm= x", "found 'x' among the features; expected a number"),
+        (b"||| -0.", b"||| nan -0.", "found 'nan -0."),
+        (b"||| -0.", b"||| -inf0.", "as the score"),
+        (b"50 |||", b"20 |||", "sentence 20 comes again after sentence 48"),
+        (b"50 |||", b"21 |||", "sentence 21 comes after sentence 48"),
+        (b"50 |||", b"\xff", "byte 0xff is not UTF-8"),
+    ],
+)
+def test_what_is_wrong_in_the_middle_is_said_with_its_line(dragoman, moses, tmp_path, monkeypatch, old, new, message):
+    rows = moses.read_bytes().split(b"\n")
+    line = next(i for i, row in enumerate(rows) if row.startswith(b"50 "))
+    moses.write_bytes(b"\n".join([*rows[:line], rows[line].replace(old, new, 1), *rows[line + 1 :]]))
+    (tmp_path / "out").write_text("old\n", encoding="utf-8")
+    before = {path.name for path in tmp_path.iterdir()}
+    command = ["mbr", "--candidates", moses, "--format", "moses", "--out", tmp_path / "out"]
+    whole = dragoman(*command, "--utility-matrix", tmp_path / "gains.npz")
+    assert whole.error.startswith(f"{moses}:{line + 1}: ")
+    assert message in whole.error
+    for size in (1, 100, 1 << 20):
+        monkeypatch.setattr(chunks, "BLOCK_BYTES", size)
+        found = dragoman(*command)
+        assert (found.code, found.error) == (1, whole.error)
+        assert (tmp_path / "out").read_text(encoding="utf-8") == "old\n"
+        assert {path.name for path in tmp_path.iterdir()} == before
+
+
+def test_a_file_that_is_cut_off_is_no_shorter_file(dragoman, moses, tmp_path, monkeypatch):
+    data = gzip.compress(moses.read_bytes())
+    (tmp_path / "cut.gz").write_bytes(data[: len(data) * 2 // 3])
+    messages = set()
+    for size in (1, 100, 1 << 20):
+        monkeypatch.setattr(chunks, "BLOCK_BYTES", size)
+        found = dragoman("mbr", "--candidates", tmp_path / "cut.gz", "--format", "moses", "--out", tmp_path / "out")
+        assert (found.code, (tmp_path / "out").exists()) == (1, False)
+        messages.add(found.error)
+    (message,) = messages
+    assert "the compressed data is damaged or cut off" in message
+    assert message.startswith(f"{tmp_path / 'cut.gz'}:")
+
+
+def test_evidence_in_another_order(dragoman, moses, tmp_path, monkeypatch):
+    """Also with weights, which are those of the evidence's lines as they stand in its file."""
+    rng = np.random.default_rng(8)
+    rows = [
+        {
+            "id": 2 * i,
+            "hyps": [{"text": f"w{rng.integers(0, 4)} w{rng.integers(0, 4)}", "score": -1.0} for _ in range(3)],
+        }
+        for i in range(40)
+    ]
+    given = rng.random((40, 3)).round(3)
+    outputs = set()
+    for order in (range(40), [*range(10), *range(39, 9, -1)]):
+        lines = "".join(json.dumps(rows[i]) + "\n" for i in order)
+        (tmp_path / "evidence.jsonl").write_text(lines, encoding="utf-8")
+        (tmp_path / "weights").write_text("".join(f"{x}\n" for i in order for x in given[i]), encoding="utf-8")
+        arguments = ["mbr", "--candidates", moses, "--evidence", tmp_path / "evidence.jsonl"]
+        arguments += ["--evidence-format", "jsonl", "--metric", "chrf"]
+        for size in (1, 300, 1 << 20):
+            monkeypatch.setattr(chunks, "BLOCK_BYTES", size)
+            outputs.add(("unweighted", dragoman(*arguments).out))
+        outputs.add(("weighted", dragoman(*arguments, "--weights", tmp_path / "weights").out))
+    assert len(outputs) == 2
+    assert all(len(out.splitlines()) == 40 for _, out in outputs)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import contextlib
+import itertools
+import os
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -17,16 +22,20 @@ from dragoman.cli.shell.cluster import Cluster, ClusterWait, opened_workers
 from dragoman.cli.shell.flags import Threads, command
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import open_output
 from dragoman.core.live import live_progress
 from dragoman.core.nbest import NBest
-from dragoman.core.progress import Progress
+from dragoman.core.progress import SILENT, PartProgress, Progress, ShareDone
+from dragoman.core.work.workers import Workers
+from dragoman.decision.list_blocks import in_step, settled_weights
 from dragoman.decision.mbr import Mbr
 from dragoman.decision.posterior import Posterior
 from dragoman.decision.rule import Decisions
-from dragoman.decision.spread_gains import spread_gains
+from dragoman.decision.spread_gains import gains_of_blocks
 from dragoman.decision.utilities import Utilities
 from dragoman.metrics.combined import parse_metric
+from dragoman.metrics.metric import Metric
 
 
 def register(app: typer.Typer) -> None:
@@ -83,6 +92,7 @@ def register(app: typer.Typer) -> None:
 
         Candidates that are equal count as one with their weights added. The gain of a candidate is the metric's
         sentence score, with each string of the evidence as reference in turn, weighted by its probability.
+        Choices are written as sentences are read, unless a format or an option needs all of them.
         """
         if utility_matrix_in is not None and utility_matrix is not None:
             raise UsageError(
@@ -94,60 +104,212 @@ def register(app: typer.Typer) -> None:
             raise UsageError("--weights replaces --weights-from and --scale; give one or the other")
         progress = live_progress()
         rule = Mbr(metric=metric, scale=scale, weights_from=weights_from)
-        with opened_workers(cluster, threads, cluster_wait) as workers:
+        # Weights and gains in files are those of all sentences, which are then one block.
+        whole = weights is not None or utility_matrix is not None or utility_matrix_in is not None
+        with opened_workers(cluster, threads, cluster_wait) as workers, contextlib.ExitStack() as stack:
             workers.require([])
-            lists = others = _read(candidates, format_name, format_option, progress)
+            done = None
+            if not (whole or (_is_standard(out) and sys.stdout.isatty())):
+                done = stack.enter_context(progress.stage(f"choosing among {candidates}"))
+            lists = others = _read(candidates, format_name, format_option, progress, done, whole=whole)
             if evidence is not None:
                 same = evidence_format is None and evidence_format_option is None
                 form = (format_name, format_option) if same else (evidence_format, evidence_format_option)
-                others = _in_order_of(lists, _read(evidence, *form, progress), candidates, evidence)
+                others = _read(evidence, *form, progress, whole=whole)
             if weights is not None:
-                others = replace(others, logprobs=_log_weights(weights, others, evidence or candidates))
-            posterior = _posterior(rule, others, evidence or candidates)
-            hypotheses = posterior if evidence is None else Posterior.of_nbest(lists, weights_from="uniform")
-            matrix = np.empty(0, np.float32)
-            if utility_matrix_in is not None:
-                gains, metric = (
-                    Utilities.read(utility_matrix_in, lists, others).expected(hypotheses, posterior),
-                    "utility",
-                )
+                others = _weighted(others, weights, evidence or candidates)
+            settled, others = settled_weights(others, weights_from)
+            if evidence is None:
+                pairs: Iterator[tuple[NBest, NBest]] = ((block, block) for block in others)
             else:
-                gains, matrix = spread_gains(
-                    parse_metric(metric),
-                    hypotheses,
-                    posterior,
-                    matrix=utility_matrix is not None,
-                    workers=workers,
-                    progress=progress,
-                )
-        chosen = Decisions.of_best(hypotheses.vocab, hypotheses.strings, gains, hypotheses.sentences)
-        with open_output(out) as stream:
-            stream.write(chosen.corpus.text())
+                pairs = in_step(lists, others, candidates, evidence)
+            if weights_from is None:
+                pairs = _with_numbers(pairs, evidence or candidates)
+            rule = replace(rule, weights_from=settled)
+            blocks = (_Block.of(rule, *pair, evidence or candidates) for pair in pairs)
+            if utility_matrix_in is not None:
+                gained, metric = _known_gains(blocks, utility_matrix_in), "utility"
+            else:
+                # What has come through a pipe is decided before more is asked for; of a file, workers may be ahead.
+                groups = [blocks] if candidates.is_file() else ([block] for block in blocks)
+                settings = parse_metric(metric), utility_matrix is not None, workers, progress if whole else SILENT
+                gained = itertools.chain.from_iterable(_gained(group, *settings) for group in groups)
+            report = _write(out, gained)
         if utility_matrix is not None:
-            _write_matrix(utility_matrix, hypotheses, posterior, gains, matrix)
+            _write_matrix(utility_matrix, report.first)
         if picture is not None:
-            _draw(picture, posterior, chosen, lists)
-        _report(candidates, metric, lists, hypotheses, chosen, gains, progress)
+            _draw(picture, report.first)
+        report.show(candidates, metric, progress)
 
 
-def _read(path: Path, name: str | None, options: Sequence[str] | None, progress: Progress) -> NBest:
-    lists = chosen_format(path, name, options).read(path, progress=progress)
-    if len(lists.hypotheses) == 0:
-        raise DataError("has no candidates", path=path, expected="some for each sentence")
-    return lists
+@dataclass(frozen=True)
+class _Block:
+    """Some sentences: their candidates and evidence as they were read, and as distinct strings."""
+
+    lists: NBest
+    others: NBest
+    hypotheses: Posterior
+    posterior: Posterior
+
+    @classmethod
+    def of(cls, rule: Mbr, lists: NBest, others: NBest, path: Path) -> _Block:
+        """The block, with the distribution that the evidence of that file stands for."""
+        try:
+            posterior = rule.posterior(others)
+        except DataError as error:
+            raise DataError(str(error), path=path) from None
+        hypotheses = posterior if others is lists else Posterior.of_nbest(lists, weights_from="uniform")
+        return cls(lists, others, hypotheses, posterior)
 
 
-def _in_order_of(lists: NBest, others: NBest, candidates: Path, evidence: Path) -> NBest:
-    """The evidence with its sentences in the order of the candidates' sentences."""
-    if len(lists) != len(others):
-        raise DataError(
-            f"has {len(others)} sentences, but {candidates} has {len(lists)}", path=evidence, expected="as many"
-        )
-    place = {name: i for i, name in enumerate(others.sentence_ids)}
-    missing = [name for name in lists.sentence_ids if name not in place]
-    if missing:
-        raise DataError(f"has nothing for sentence {missing[0]}, which {candidates} has", path=evidence)
-    return others.take(np.array([place[name] for name in lists.sentence_ids], np.int64))
+@dataclass(frozen=True)
+class _Decided:
+    """A block with the gains of its hypotheses, and what they choose."""
+
+    block: _Block
+    gains: NDArray[np.float64]
+    matrix: NDArray[np.float32]
+    chosen: Decisions
+
+    @classmethod
+    def of(cls, block: _Block, gains: NDArray[np.float64], matrix: NDArray[np.float32]) -> _Decided:
+        """Choose by the gains."""
+        found = block.hypotheses
+        return cls(block, gains, matrix, Decisions.of_best(found.vocab, found.strings, gains, found.sentences))
+
+
+class _Report:
+    """What is said at the end, counted block by block."""
+
+    def __init__(self) -> None:
+        self._first: _Decided | None = None
+        self._sentences = self._filled = self._candidates = self._distinct = self._changed = 0
+        self._first_gain = self._chosen_gain = 0.0
+
+    @property
+    def first(self) -> _Decided:
+        """The first block."""
+        assert self._first is not None, "there are candidates"
+        return self._first
+
+    def add(self, one: _Decided) -> None:
+        """Count a block."""
+        self._first = self._first or one
+        hypotheses = one.block.hypotheses
+        filled = np.flatnonzero(np.diff(hypotheses.sentences))
+        firsts = hypotheses.sentences[:-1][filled]
+        before = Corpus(hypotheses.vocab, hypotheses.strings.take(firsts)).lines()
+        after = one.chosen.lines()
+        self._sentences += len(hypotheses)
+        self._filled += len(filled)
+        self._candidates += len(one.block.lists.hypotheses)
+        self._distinct += len(hypotheses.strings)
+        self._changed += sum(after[i] != text for i, text in zip(filled.tolist(), before, strict=True))
+        self._first_gain = _added(self._first_gain, one.gains[firsts])
+        self._chosen_gain = _added(self._chosen_gain, one.chosen.values[filled])
+
+    def show(self, path: Path, metric: str, progress: Progress) -> None:
+        """Print it."""
+        if self._filled < self._sentences:
+            empty = self._sentences - self._filled
+            progress.warn(f"{empty:,} of {self._sentences:,} sentences have no candidates; their lines are empty")
+        rows = [
+            ("sentences", self._sentences),
+            ("candidates", self._candidates),
+            ("distinct candidates", self._distinct),
+            ("sentences whose choice is not the first candidate", self._changed),
+            (f"expected {metric}, first candidates", self._first_gain / self._filled),
+            (f"expected {metric}, chosen candidates", self._chosen_gain / self._filled),
+        ]
+        terminal.diagnostics().print(terminal.table(f"{path}: minimum Bayes risk", ["", "value"], rows))
+
+
+def _added(total: float, values: NDArray[np.float64]) -> float:
+    """The sum, added up one by one: it does not depend on where blocks end."""
+    return float(np.add.accumulate(np.append(total, values))[-1])
+
+
+def _is_standard(out: Path) -> bool:
+    return os.fspath(out) == "-"
+
+
+def _read(
+    path: Path,
+    name: str | None,
+    options: Sequence[str] | None,
+    progress: Progress,
+    done: ShareDone | None = None,
+    *,
+    whole: bool,
+) -> Iterator[NBest]:
+    """Lists in blocks, or as one; as many are read at once as show that there are candidates."""
+    form = chosen_format(path, name, options)
+    if whole:
+        blocks: Iterator[NBest] = iter([form.read(path, progress=progress)])
+    else:
+        blocks = form.read_blocks(path, progress=PartProgress(progress), done=done)
+    begun: list[NBest] = []
+    for block in blocks:
+        begun.append(block)
+        if len(block.hypotheses):
+            return map(_without_features, itertools.chain(begun, blocks))
+    raise DataError("has no candidates", path=path, expected="some for each sentence")
+
+
+def _without_features(block: NBest) -> NBest:
+    """What is decided by; blocks may wait for workers, and most of what was read is features."""
+    return replace(block, features=FeatureRows.zeros(len(block.scores)), segmentations=None, extras=None)
+
+
+def _with_numbers(pairs: Iterator[tuple[NBest, NBest]], path: Path) -> Iterator[tuple[NBest, NBest]]:
+    """The same blocks, if there is a number to weigh the first evidence by."""
+    known = False
+    for ours, others in pairs:
+        if not known and len(others.scores):
+            known = others.logprobs is not None or not np.isnan(others.scores).all()
+            if not known:
+                expected = "them, --weights, or --weights-from uniform"
+                raise DataError("has neither log-probabilities nor scores", path=path, expected=expected)
+        yield ours, others
+
+
+def _weighted(blocks: Iterator[NBest], weights: Path, owner: Path) -> Iterator[NBest]:
+    (lists,) = blocks
+    yield replace(lists, logprobs=_log_weights(weights, lists, owner))
+
+
+def _known_gains(blocks: Iterable[_Block], path: Path) -> Iterator[_Decided]:
+    """Decide by gains that were made elsewhere."""
+    for block in blocks:
+        known = Utilities.read(path, block.lists, block.others)
+        yield _Decided.of(block, known.expected(block.hypotheses, block.posterior), np.empty(0, np.float32))
+
+
+def _gained(
+    blocks: Iterable[_Block], metric: Metric, matrix: bool, workers: Workers, progress: Progress
+) -> Iterator[_Decided]:
+    """Decide by the gains of a metric, whoever works them out."""
+    waiting = deque[_Block]()
+
+    def sides() -> Iterator[tuple[Posterior, Posterior]]:
+        for block in blocks:
+            waiting.append(block)
+            yield block.hypotheses, block.posterior
+
+    for gains, cells in gains_of_blocks(metric, sides(), matrix=matrix, workers=workers, progress=progress):
+        yield _Decided.of(waiting.popleft(), gains, cells)
+
+
+def _write(out: Path, decided: Iterable[_Decided]) -> _Report:
+    """Write what is chosen as it becomes known; of a file, nothing is seen before all of it is there."""
+    report = _Report()
+    with open_output(out) as stream:
+        for one in decided:
+            stream.write(one.chosen.corpus.text())
+            if _is_standard(out):
+                stream.flush()
+            report.add(one)
+    return report
 
 
 def _log_weights(path: Path, lists: NBest, owner: Path) -> NDArray[np.float64]:
@@ -167,25 +329,13 @@ def _log_weights(path: Path, lists: NBest, owner: Path) -> NDArray[np.float64]:
         return np.log(values)
 
 
-def _posterior(rule: Mbr, lists: NBest, path: Path) -> Posterior:
-    if rule.weights_from is None and lists.logprobs is None and np.isnan(lists.scores).all():
-        raise DataError(
-            "has neither log-probabilities nor scores", path=path, expected="them, --weights, or --weights-from uniform"
-        )
-    try:
-        return rule.posterior(lists)
-    except DataError as error:
-        raise DataError(str(error), path=path) from None
-
-
-def _write_matrix(
-    path: Path, hypotheses: Posterior, evidence: Posterior, gains: NDArray[np.float64], matrix: NDArray[np.float32]
-) -> None:
+def _write_matrix(path: Path, one: _Decided) -> None:
+    hypotheses, evidence = one.block.hypotheses, one.block.posterior
     with open_output(path) as stream:
         np.savez(
             stream,
-            gains=matrix,
-            expected=gains,
+            gains=one.matrix,
+            expected=one.gains,
             hypothesis_sentences=hypotheses.sentences,
             hypothesis_rows=hypotheses.rows,
             evidence_sentences=evidence.sentences,
@@ -194,44 +344,16 @@ def _write_matrix(
         )
 
 
-def _draw(path: Path, posterior: Posterior, chosen: Decisions, lists: NBest) -> None:
+def _draw(path: Path, one: _Decided) -> None:
     from dragoman.evaluation.figures.posterior_plot import draw_posterior
     from dragoman.evaluation.figures.svg import write_svg
 
+    posterior, sources = one.block.posterior, one.block.lists.sources
     first = posterior.strings.take(np.arange(posterior.sentences[1]))
     probabilities = posterior.probabilities[: posterior.sentences[1]]
     texts = Corpus(posterior.vocab, first).lines()
-    picks = {"mbr": chosen.lines()[0]}
+    picks = {"mbr": one.chosen.lines()[0]}
     if texts:
         picks["most probable"] = texts[int(probabilities.argmax())]
-    source = None if lists.sources is None else lists.sources[0]
+    source = None if sources is None else sources[0]
     write_svg(path, draw_posterior(texts, probabilities.tolist(), picks, source=source))
-
-
-def _report(
-    path: Path,
-    metric: str,
-    lists: NBest,
-    hypotheses: Posterior,
-    chosen: Decisions,
-    gains: NDArray[np.float64],
-    progress: Progress,
-) -> None:
-    filled = np.flatnonzero(np.diff(lists.sentences))
-    if len(filled) < len(lists):
-        progress.warn(
-            f"{len(lists) - len(filled):,} of {len(lists):,} sentences have no candidates; their lines are empty"
-        )
-    firsts = hypotheses.strings.take(hypotheses.sentences[:-1][filled])
-    before = Corpus(hypotheses.vocab, firsts).lines()
-    after = chosen.lines()
-    changed = sum(after[i] != text for i, text in zip(filled.tolist(), before, strict=True))
-    rows = [
-        ("sentences", len(lists)),
-        ("candidates", len(lists.hypotheses)),
-        ("distinct candidates", len(hypotheses.strings)),
-        ("sentences whose choice is not the first candidate", changed),
-        (f"expected {metric}, first candidates", float(gains[hypotheses.sentences[:-1][filled]].mean())),
-        (f"expected {metric}, chosen candidates", float(chosen.values[filled].mean())),
-    ]
-    terminal.diagnostics().print(terminal.table(f"{path}: minimum Bayes risk", ["", "value"], rows))

@@ -61,6 +61,10 @@ class Chunk:
     complete: bool = True
     share: float = 0.0
 
+    def lines(self) -> list[str]:
+        """The lines as strings, without their ends."""
+        return [line.removesuffix("\r") for line in self.data.decode("utf-8").split("\n")[:-1]]
+
 
 def read_chunks(path: PathLike, chunk_bytes: int = _CHUNK_BYTES, *, prompt: bool = False) -> Iterator[Chunk]:
     """Yield a text file in chunks of whole lines, checked to be UTF-8.
@@ -125,14 +129,13 @@ def _checked(data: bytes, path: PathLike, first_line: int) -> Chunk:
 def read_lines(path: PathLike) -> Iterator[str]:
     """Yield the lines of a text file as strings, without their ends."""
     for chunk in read_chunks(path):
-        for line in chunk.data.decode("utf-8").split("\n")[:-1]:
-            yield line.removesuffix("\r")
+        yield from chunk.lines()
 
 
 def read_blocks(path: PathLike) -> Iterator[list[str]]:
     """Yield the lines of a text file as they come: those that are there together, without waiting for more."""
     for chunk in read_chunks(path, prompt=True):
-        yield [line.removesuffix("\r") for line in chunk.data.decode("utf-8").split("\n")[:-1]]
+        yield chunk.lines()
 
 
 @contextlib.contextmanager

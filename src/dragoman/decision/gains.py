@@ -41,14 +41,14 @@ def check_gain(metric: Metric) -> None:
         raise UsageError("precomputed scores belong to single hypotheses and cannot compare two strings as a gain does")
 
 
-def check_sides(metric: Metric, hypotheses: Posterior, evidence: Posterior) -> None:
-    """Refuse what no metric can compare, or this one cannot."""
+def check_sides(metric: Metric, hypotheses: Posterior, evidence: Posterior, before: int = 0) -> None:
+    """Refuse what no metric can compare, or this one cannot; so many sentences came before these."""
     if len(hypotheses) != len(evidence):
         raise DataError(f"there are hypotheses for {len(hypotheses)} sentences and evidence for {len(evidence)}")
     check_gain(metric)
     alone = np.flatnonzero((np.diff(hypotheses.sentences) > 0) & (np.diff(evidence.sentences) == 0))
     if len(alone):
-        raise DataError(f"sentence {alone[0]} has hypotheses but no evidence")
+        raise DataError(f"sentence {before + alone[0]} has hypotheses but no evidence")
 
 
 def expected_gains(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,9 @@ from dragoman.metrics.metric import Metric
 #: Pairs of a hypothesis and a string of the evidence that are a portion: some tenths of a second for BLEU, and little
 #: to send beside that.
 _PAIRS = 1 << 18
+
+#: Portions for each worker that are under way or wait to be taken: enough that none waits for the command to read.
+_AHEAD = 8
 
 #: A portion: hypotheses and evidence of the same sentences.
 Sides = tuple[Posterior, Posterior]
@@ -43,28 +47,69 @@ def spread_gains(
     progress: Progress = SILENT,
 ) -> Gains:
     """Return what `expected_gains` does, whoever works."""
+    (gains,) = gains_of_blocks(metric, [(hypotheses, evidence)], matrix=matrix, workers=workers, progress=progress)
+    return gains
+
+
+def gains_of_blocks(
+    metric: Metric,
+    blocks: Iterable[Sides],
+    *,
+    matrix: bool = False,
+    workers: Workers | None = None,
+    progress: Progress = SILENT,
+) -> Iterator[Gains]:
+    """Yield what `expected_gains` does for blocks of sentences, in order.
+
+    The next block is asked for when one is done, or so far ahead that workers have something to do. The share that
+    `progress` is told is that of a block.
+    """
     who = workers or ThreadWorkers()
+    checked = _checked(metric, blocks)
     if not who.remote:
-        return expected_gains(metric, hypotheses, evidence, matrix=matrix, threads=who.count, progress=progress)
-    check_sides(metric, hypotheses, evidence)
+        for sides in checked:
+            yield expected_gains(metric, *sides, matrix=matrix, threads=who.count, progress=progress)
+        return
+    under_way = deque[_Place]()
+    portions = (portion for sides in checked for portion in _portions(*sides, under_way))
     expected, cells = [np.empty(0)], [np.empty(0, np.float32)]
-    done = 0
     with progress.stage("expected gains") as share:
-        for gains, part in who.map(Gain(metric, matrix), _portions(hypotheses, evidence)):
+        for gains, part in who.map(Gain(metric, matrix), portions, window=_AHEAD * (who.count + 1)):
             expected.append(gains)
             cells.append(part)
-            done += len(gains)
-            share(done / max(1, len(hypotheses.strings)))
-    return np.concatenate(expected), np.concatenate(cells)
+            place = under_way.popleft()
+            share(place.share)
+            if place.last:
+                yield np.concatenate(expected), np.concatenate(cells)
+                expected, cells = [np.empty(0)], [np.empty(0, np.float32)]
 
 
-def _portions(hypotheses: Posterior, evidence: Posterior) -> Iterator[Sides]:
-    """Cut both into portions of about as many pairs, with the words of their own only."""
+def _checked(metric: Metric, blocks: Iterable[Sides]) -> Iterator[Sides]:
+    before = 0
+    for hypotheses, evidence in blocks:
+        check_sides(metric, hypotheses, evidence, before)
+        yield hypotheses, evidence
+        before += len(hypotheses)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a portion stands in its block: how much of it is done with it, and whether it is the last."""
+
+    share: float
+    last: bool
+
+
+def _portions(hypotheses: Posterior, evidence: Posterior, places: deque[_Place]) -> Iterator[Sides]:
+    """Cut both into portions of about as many pairs, with the words of their own only, and note their places."""
     pairs = np.cumsum(np.diff(hypotheses.sentences) * np.diff(evidence.sentences))
-    first = 0
-    while first < len(hypotheses):
+    first, sentences = 0, len(hypotheses)
+    while True:
         before = pairs[first - 1] if first else 0
-        end = max(first + 1, int(np.searchsorted(pairs, before + _PAIRS, "right")))
+        end = min(sentences, max(first + 1, int(np.searchsorted(pairs, before + _PAIRS, "right"))))
+        places.append(_Place(end / max(1, sentences), end == sentences))
         ours = hypotheses.part(first, end)
         yield ours, ours if evidence is hypotheses else evidence.part(first, end)
+        if end == sentences:
+            return
         first = end

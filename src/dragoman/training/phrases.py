@@ -22,10 +22,11 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.links import Links
 from dragoman.core.options import Options, option
 from dragoman.core.phrases import PhrasePairs
-from dragoman.core.progress import SILENT, PartProgress, Progress, Remembered, ShareDone, within
+from dragoman.core.progress import SILENT, PartProgress, Progress, ShareDone, within
 from dragoman.core.ragged import Ragged
 from dragoman.core.runs import BUCKETS, Kept, Runs
 from dragoman.core.store import Arrays
+from dragoman.core.work.parts import PartWork, parts_at_once
 from dragoman.core.work.workers import ThreadWorkers, Workers
 from dragoman.core.workspace import Workspace
 from dragoman.model.grammar import Grammar
@@ -127,7 +128,7 @@ def phrase_parts(
         text = WeightedText.of(bitext, links, lexical, workspace, within(share, 0.5, 1))
         del lexical
     instances = _instances(text, options.max_phrase_length, workspace, who, threads, progress)
-    partitions = instances.partitions(2 * who.count + 2 if who.remote else 1)
+    partitions = instances.partitions(parts_at_once(who))
     columns = next(partitions)
     if not columns:
         raise DataError("no phrase pair could be extracted", expected="a parallel text with some word links")
@@ -142,7 +143,7 @@ def phrase_parts(
 
     exchange = TargetExchange(bitext.target, workspace, threads)
     histogram, waiting, done = np.zeros(1, np.int64), list[Kept](), 0
-    part_work = PartWork(text, options, as_grammars)
+    part_work = PhraseWork(text, options, as_grammars)
     with progress.stage("counting phrase pairs") as share:
         all_parts = itertools.chain([columns], partitions)
         del columns
@@ -185,28 +186,12 @@ class CountedPart:
 
 
 @dataclass(frozen=True, eq=False)
-class PartWork:
+class PhraseWork(PartWork[Arrays | CountedPart]):
     """What is done with a partition: it is counted, and when all are, scored and pruned."""
 
     text: WeightedText
     options: PhraseModel
     as_grammars: bool
-
-    def each(
-        self, parts: Iterable[Arrays | CountedPart], workers: Workers, threads: int, progress: Progress
-    ) -> Iterator[Any]:
-        """Do it with each of them, whoever works."""
-        if not workers.remote:
-            yield from (self.of(part, threads, PartProgress(progress)) for part in parts)
-            return
-        for found, said in workers.map(self, parts, window=2 * workers.count + 2):
-            said.tell(progress)
-            yield found
-
-    def __call__(self, part: Arrays | CountedPart) -> tuple[Any, Remembered]:
-        """Do it with one, on a worker."""
-        progress = Remembered()
-        return self.of(part, 1, progress), progress
 
     def of(self, part: Arrays | CountedPart, threads: int, progress: Progress) -> Any:
         """Of a partition how many rows it has, what was counted, and what it asks of others; then its final pairs."""
@@ -256,7 +241,7 @@ def _extracted(
         )
         for at in blocks
     )
-    for found in workers.map(ExtractBlock(max_length), items, window=2 * workers.count + 2):
+    for found in workers.map(ExtractBlock(max_length), items, window=parts_at_once(workers)):
         yield found
         if len(found):
             share(min(int(found.sentence[-1]) / sentences, 1.0))
@@ -274,7 +259,7 @@ def _instances(
 
     runs = Runs(workspace, "instances", buckets, bytes_per_row=_INSTANCE, order="number")
     with progress.stage("extracting phrases") as share:
-        blocks = _blocks(text.bitext, workspace, 2 * workers.count + 2 if workers.remote else 1)
+        blocks = _blocks(text.bitext, workspace, parts_at_once(workers))
         for block in _extracted(text, max_length, blocks, workers, threads, share):
             columns: Arrays = {field.name: getattr(block, field.name) for field in fields(block)}
             columns["number"] = np.arange(runs.rows, runs.rows + len(block))

@@ -93,7 +93,8 @@ def train(
     or stand beside its phrases, which become a second grammar (`with_phrases`); `on_demand` keeps the aligned text in
     the model, and no rules. A `workspace` with limited memory has what does not fit on disk, parts of the model too: it
     must stay open until the model is saved. With a `checkpoint`, a training that was killed goes on with what it made.
-    `workers` that are elsewhere align, extract, count and score phrases; all else is done here.
+    `workers` that are elsewhere align, extract, count and score phrases and rules, and count n-grams; all else is done
+    here.
     """
     whole, workspace = bitext, workspace or Workspace()
     # What can be wrong with files and disks comes to light before the work begins.
@@ -117,10 +118,10 @@ def train(
         settings = replace(settings, span_limit=rule_model.max_span)
         if on_demand:
             grammars["tm"] = corpus_grammar(
-                bitext, links, rule_model, workspace=workspace, threads=threads, progress=progress
+                bitext, links, rule_model, workspace=workspace, workers=workers, threads=threads, progress=progress
             )
         else:
-            grammars["tm"] = _rule_grammar(bitext, links, rule_model, workspace, checkpoint, threads, progress)
+            grammars["tm"] = _rule_grammar(bitext, links, rule_model, workspace, checkpoint, workers, threads, progress)
     if rule_model is None:
         settings = with_reordering_limit(settings, links, phrase_model, progress)
         if alignment is None and aligner.name == Diagonal.name and share_of_long_jumps(links) > TOO_MANY:
@@ -136,7 +137,7 @@ def train(
     if not finished:
         with progress.stage("putting the language model's text together"):
             text = language_model_text([whole.target, *lm_texts])
-        ngrams = estimate(text, kneser_ney, workspace=workspace, threads=threads, progress=progress)
+        ngrams = estimate(text, kneser_ney, workspace=workspace, workers=workers, threads=threads, progress=progress)
         with progress.stage("indexing the language model"):
             finished = [LanguageModel.from_ngrams(ngrams)]
     named = {"lm" if i == 0 else f"lm{i + 1}": model for i, model in enumerate(finished)}
@@ -223,11 +224,14 @@ def _rule_grammar(
     options: RuleModel,
     workspace: Workspace,
     checkpoint: Checkpoint | None,
+    workers: Workers | None,
     threads: int,
     progress: Progress,
 ) -> Grammar:
     def made() -> GrammarParts:
-        return rule_parts(bitext, links, options, workspace=workspace, threads=threads, progress=progress)
+        return rule_parts(
+            bitext, links, options, workspace=workspace, workers=workers, threads=threads, progress=progress
+        )
 
     counts = reordered_nonterminals(bitext, links, options, threads=threads, progress=progress)
     key = stage_key(bitext, options.to_dict(), [links.values, links.offsets])

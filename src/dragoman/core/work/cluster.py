@@ -62,6 +62,8 @@ _SETTINGS = {
     "distributed.worker.http.routes": [],
     "distributed.scheduler.http.routes": [],
     "distributed.diagnostics.nvml": False,
+    # Of a thousand messages each side would keep those below a megabyte: the work of minutes, twice.
+    "distributed.admin.low-level-log-length": 10,
     # Looking at itself fifty times a second would take some hundredths of each process.
     "distributed.admin.tick.interval": "1s",
     "distributed.admin.tick.limit": "10s",

@@ -31,8 +31,9 @@ from dragoman.core.progress import SILENT, Progress, ShareDone
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import check_fault
-from dragoman.formats.nbest.format import NBEST_FORMATS, NBestFormat, sniff
-from dragoman.formats.nbest.lines import group_by_number, warn_of_empty
+from dragoman.formats.nbest.chunks import chunks_by_size
+from dragoman.formats.nbest.format import NBEST_FORMATS, NBestFormat, counted_on, sniff
+from dragoman.formats.nbest.lines import Wordless, group_by_number, warn_of_empty
 
 # In step with NBestFault in kernels/text/nbest_read.cpp, as far as its tables of numbers go.
 _FAULTS = {
@@ -95,6 +96,37 @@ class FlatNBest(NBestFormat):
                 extras=Extras(self.name, style),
             )
 
+    def read_blocks(
+        self, path: PathLike, *, progress: Progress = SILENT, done: ShareDone | None = None
+    ) -> Iterator[NBest]:
+        """Read as many sentences at a time as have come if `size` says what belongs together, else all at once.
+
+        Other files (`counts`, `ids`, `scores`) have to be as long, and empty lines may be hypotheses or ends of lists.
+        """
+        if self.size is None or self.scores is not None:
+            yield self.read(path, progress=progress)
+            return
+        self._refuse_other_formats(path)
+        wordless, count = Wordless(path), 0
+        for chunk in chunks_by_size(path, self.size, done):
+            vocab, words, offsets = Vocab.of().extend(chunk.data)
+            lines = Ragged(words, offsets)
+            wordless.count(lines)
+            bounds = self._bounds(path, len(lines), chunk.first_line - 1)
+            scores, logprobs, features = _read_scores(None, len(lines), path)
+            yield NBest(
+                vocab=vocab,
+                sentences=bounds,
+                hypotheses=lines,
+                scores=scores,
+                logprobs=logprobs,
+                features=features,
+                ids=counted_on(count, len(bounds) - 1),
+                extras=Extras(self.name, {}),
+            )
+            count += len(bounds) - 1
+        wordless.warn(progress)
+
     def write(self, path: PathLike, nbest: NBest, *, progress: Progress = SILENT) -> None:
         """Write one hypothesis a line, and the files beside it that the options name."""
         super().write(path, nbest, progress=progress)
@@ -145,10 +177,10 @@ class FlatNBest(NBestFormat):
         if guess != self.name:
             raise DataError(f"the file looks like {guess}, not {self.name}", path=path, line=1)
 
-    def _bounds(self, path: PathLike, lines: int) -> NDArray[np.int64]:
+    def _bounds(self, path: PathLike, lines: int, before: int = 0) -> NDArray[np.int64]:
         if self.size is not None:
             if lines % self.size:
-                raise DataError(f"has {lines} lines", path=path, expected=f"{self.size} for each sentence")
+                raise DataError(f"has {before + lines} lines", path=path, expected=f"{self.size} for each sentence")
             return np.arange(0, lines + 1, self.size, dtype=np.int64)
         assert self.counts is not None
         counts = _integers(self.counts)

@@ -50,6 +50,16 @@ class NBestFormat(Options, ABC):
         missing sentences are only warned about, and are not in the result.
         """
 
+    def read_blocks(
+        self, path: PathLike, *, progress: Progress = SILENT, done: ShareDone | None = None
+    ) -> Iterator[NBest]:
+        """Read some sentences at a time, as they come, each block with words of its own; together they are the file.
+
+        Sentences without ids count on from block to block. `done` is told how much of the file has been read. A format
+        whose sentences can be anywhere in the file, or need other files, yields all of it as one block.
+        """
+        yield self.read(path, progress=progress)
+
     def write(self, path: PathLike, nbest: NBest, *, progress: Progress = SILENT) -> None:
         """Write a file, compressed by the ending of its name."""
         with progress.stage(f"writing {path}") as done, open_output(path) as stream:
@@ -133,6 +143,11 @@ def in_order(nbest: NBest) -> NBest:
         return nbest
     nbest = nbest.take(np.array(sorted(range(len(numbers)), key=numbers.__getitem__), np.int64))
     return replace(nbest, ids=None if nbest.ids == (*range(len(nbest)),) else nbest.ids)
+
+
+def counted_on(first: int, count: int) -> tuple[int, ...] | None:
+    """The numbers of so many sentences without ids, of which others have come before; none for those from 0."""
+    return tuple(range(first, first + count)) if first else None
 
 
 def with_other_look(error: DataError, path: PathLike, name: str) -> DataError:

@@ -46,7 +46,7 @@ class HuggingFaceNBest(JsonNBest):
         """Say whether the first object has a text under a key of the pipelines."""
         return any(isinstance(first_object(lines)[1].get(key), str | list) for key in _TEXT_KEYS)
 
-    def _take_all(self, found: Iterable[Found], rows: Rows) -> None:
+    def _take_all(self, found: Iterable[Found], rows: Rows) -> Iterator[Found]:
         singles, last = 0, None
         for one in found:
             value = one.value
@@ -54,25 +54,30 @@ class HuggingFaceNBest(JsonNBest):
                 rows.sentence()
                 for fields in value:
                     self._take_hypothesis(fields, rows)
-                continue
-            if isinstance(value, dict) and any(isinstance(value.get(key), list) for key in _TEXT_KEYS):
+            elif isinstance(value, dict) and any(isinstance(value.get(key), list) for key in _TEXT_KEYS):
                 self._take(value, one.text, rows)
-                continue
-            name = value.get("id") if isinstance(value, dict) else None
-            if name is not None and rows.ids and name == last:
-                pass
-            elif name is None and self.size is None and one.element and singles:
-                raise DataError(
-                    "the list's hypotheses have no 'id', and may be of one sentence or of several",
-                    expected="the option size, which is the number of hypotheses of a sentence",
-                )
-            elif name is not None or singles % (self.size or 1) == 0:
-                rows.sentence(name)
-            last = name
-            singles += 1
-            self._take_hypothesis(value, rows)
+            else:
+                last = self._take_single(one, singles, last, rows)
+                singles += 1
+            if not singles:  # hypotheses by themselves may go on with what comes next
+                yield one
         if self.size is not None and last is None and singles % self.size:
             raise DataError(f"there are {singles} hypotheses", expected=f"{self.size} for each sentence")
+
+    def _take_single(self, one: Found, singles: int, last: Any, rows: Rows) -> Any:
+        """Read a hypothesis by itself, before which there were others, the last with that id; returns its id."""
+        name = one.value.get("id") if isinstance(one.value, dict) else None
+        if name is not None and rows.ids and name == last:
+            pass
+        elif name is None and self.size is None and one.element and singles:
+            raise DataError(
+                "the list's hypotheses have no 'id', and may be of one sentence or of several",
+                expected="the option size, which is the number of hypotheses of a sentence",
+            )
+        elif name is not None or singles % (self.size or 1) == 0:
+            rows.sentence(name)
+        self._take_hypothesis(one.value, rows)
+        return name
 
     def _take(self, fields: dict[str, Any], text: str, rows: Rows) -> None:
         key = _text_key(fields)

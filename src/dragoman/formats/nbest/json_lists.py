@@ -26,9 +26,9 @@ from dragoman.core.progress import SILENT, Progress, ShareDone
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import shown
-from dragoman.formats.nbest.format import NBestFormat, with_other_look
+from dragoman.formats.nbest.format import NBestFormat, counted_on, in_order, with_other_look
 from dragoman.formats.nbest.json_values import Found, Reader
-from dragoman.formats.nbest.lines import warn_of_empty
+from dragoman.formats.nbest.lines import Wordless
 
 _ODD_SPACE = ("  ", "\n", "\t", "\r", "\v", "\f")
 
@@ -64,27 +64,62 @@ class JsonNBest(NBestFormat):
     sorted_keys: ClassVar[bool] = False
     #: Whether ids are written even if they count from 0 and were not there when it was read.
     always_numbered: ClassVar[bool] = False
+    #: Whether sentences come in any order, and are brought into that of their numbers if they have some.
+    by_number: ClassVar[bool] = False
 
     def read(
         self, path: PathLike, *, sentences: int | None = None, vocab: Vocab | None = None, progress: Progress = SILENT
     ) -> NBest:
         """Read all values."""
-        rows = Rows(self)
         with progress.stage(f"reading {path}"):
+            (nbest,) = self._read(path, Rows(self, vocab), sentences, progress)
+        return nbest
+
+    def read_blocks(
+        self, path: PathLike, *, progress: Progress = SILENT, done: ShareDone | None = None
+    ) -> Iterator[NBest]:
+        """Read as many sentences at a time as have come, where values are sentences and their order is the file's."""
+        if self.by_number:
+            yield self.read(path, progress=progress)
+        else:
+            yield from self._read(path, Rows(self), None, progress, done, in_blocks=True)
+
+    def _read(
+        self,
+        path: PathLike,
+        rows: Rows,
+        sentences: int | None,
+        progress: Progress,
+        done: ShareDone | None = None,
+        *,
+        in_blocks: bool = False,
+    ) -> Iterator[NBest]:
+        """The lists of a file: all at once, or in blocks that end where nothing more has come yet."""
+        wordless, count, empty = Wordless(path), 0, 0
+        found = self._take_all(self._values(path, rows, done), rows)
+        more = True
+        while more:
             try:
-                self._take_all(self._values(path, rows), rows)
+                # Reads on until there is a value behind which nothing has come yet; False at the end of the file.
+                more = any(in_blocks and one.latest for one in found)
             except DataError as error:
                 if error.path is None:
                     error = DataError(str(error), path=path, line=rows.line)
                 raise with_other_look(error, path, self.name) from None
             rows.check_ids(sentences, path)
-            nbest = rows.finish(vocab or Vocab.of())
-        if empty := int(np.sum(np.diff(nbest.sentences) == 0)):
+            nbest = rows.taken()
+            if self.by_number:
+                nbest = in_order(nbest)
+            wordless.count(nbest.hypotheses)
+            count += len(nbest)
+            empty += int(np.sum(np.diff(nbest.sentences) == 0))
+            if len(nbest) or not in_blocks:
+                yield nbest
+        if empty:
             progress.warn(f"{path}: {empty} sentences have no hypotheses")
-        if len(nbest) == 0:
+        if not count:
             progress.warn(f"{path}: the n-best list is empty")
-        warn_of_empty(nbest.hypotheses, path, progress)
-        return nbest
+        wordless.warn(progress)
 
     def blocks(
         self, nbest: NBest, path: PathLike = "-", progress: Progress = SILENT, done: ShareDone | None = None
@@ -124,11 +159,13 @@ class JsonNBest(NBestFormat):
             if done is not None:
                 done((i + 1) / len(nbest))
 
-    def _take_all(self, found: Iterable[Found], rows: Rows) -> None:
+    def _take_all(self, found: Iterable[Found], rows: Rows) -> Iterator[Found]:
+        """Read all values; yields those with which a sentence ends that cannot go on."""
         for one in found:
             if not isinstance(one.value, dict):
                 raise DataError(f"found {shown(one.text)}, which is no object", expected=self.example)
             self._take(one.value, one.text, rows)
+            yield one
 
     @abstractmethod
     def _take(self, fields: dict[str, Any], text: str, rows: Rows) -> None:
@@ -158,20 +195,50 @@ class JsonNBest(NBestFormat):
             raise DataError(wrong, expected=self.example)
         return found
 
-    def _values(self, path: PathLike, rows: Rows) -> Iterator[Found]:
-        for one in Reader(self.example, self.lists, self.constants).values(path):
+    def _values(self, path: PathLike, rows: Rows, done: ShareDone | None) -> Iterator[Found]:
+        for one in Reader(self.example, self.lists, self.constants).values(path, done):
             rows.begin(one)
             yield one
 
 
-class Rows:
-    """What has been read, value by value; one list for each column of the result."""
+class _Places:
+    """The lines of sentences by their ids; ids that count up line by line from the first take no memory."""
 
-    def __init__(self, form: JsonNBest) -> None:
+    def __init__(self) -> None:
+        self._counted, self._first_line = range(0), 1
+        self._others: dict[int | str, int] = {}
+
+    def line(self, name: int | str) -> int | None:
+        """The line of a sentence that has been seen."""
+        if isinstance(name, int) and name in self._counted:
+            return self._first_line + name - self._counted.start
+        return self._others.get(name)
+
+    def add(self, name: int | str, line: int) -> None:
+        """Note a sentence that has not been seen."""
+        if isinstance(name, int) and not self._counted:
+            self._counted, self._first_line = range(name, name + 1), line
+        elif name == self._counted.stop and line == self._first_line + len(self._counted):
+            self._counted = range(self._counted.start, self._counted.stop + 1)
+        else:
+            self._others[name] = line
+
+
+class Rows:
+    """What has been read, value by value, and not been taken yet; one list for each column of the result."""
+
+    def __init__(self, form: JsonNBest, vocab: Vocab | None = None) -> None:
         self._form = form
         self.line = 1
-        self.ids: list[int | str | None] = []
         self.style: dict[str, int] = {}
+        self._count = 0
+        self._named = self._sourced = False
+        self._places = _Places()
+        self._begin(vocab or Vocab.of())
+
+    def _begin(self, vocab: Vocab) -> None:
+        self._vocab = vocab
+        self.ids: list[int | str | None] = []
         self._lines: list[int] = []
         self._sources: list[str | None] = []
         self._references: list[tuple[str, ...]] = []
@@ -208,9 +275,11 @@ class Rows:
             raise DataError(f"the {id_key} is {shown(json.dumps(name))}", expected="a number or a string")
         if not (source is None or isinstance(source, str)):
             raise DataError(f"'{source_key}' is {shown(json.dumps(source))}", expected="a string")
-        if self.ids and (name is None) != (self.ids[0] is None):
+        if not self._count and not self.ids:
+            self._named, self._sourced = name is not None, source is not None
+        if (name is not None) != self._named:
             raise DataError(f"some sentences have an '{id_key}' and some have none", expected="all or none of them")
-        if self.ids and (source is None) != (self._sources[0] is None):
+        if (source is not None) != self._sourced:
             raise DataError(f"some sentences have a '{source_key}' and some have none", expected="all or none of them")
         self.style["unnumbered"] = int(name is None)
         self.ids.append(name)
@@ -259,20 +328,19 @@ class Rows:
 
     def check_ids(self, sentences: int | None, path: PathLike) -> None:
         """Refuse ids that are there twice, and another number of sentences than expected."""
-        lines: dict[int | str, int] = {}
-        for line, name in zip(self._lines, self.ids, strict=True):
-            if name is not None and name in lines:
+        names = [name for name in self.ids if name is not None]
+        for line, name in zip(self._lines, names, strict=bool(names)):
+            if (before := self._places.line(name)) is not None:
                 raise DataError(
-                    f"the sentence with the {self._form.id_key} {name!r} comes again, after line {lines[name]}",
+                    f"the sentence with the {self._form.id_key} {name!r} comes again, after line {before}",
                     path=path,
                     line=line,
                     expected="all of a sentence in one place",
                 )
-            if name is not None:
-                lines[name] = line
+            self._places.add(name, line)
         if sentences is not None:
-            numbered = all(type(name) is int for name in lines)
-            missing = [i for i in range(sentences) if i not in lines] if lines and numbered else []
+            numbered = all(type(name) is int for name in names)
+            missing = sorted({*range(sentences)} - {*names}) if names and numbered else []
             if missing:
                 raise DataError(
                     f"{len(missing)} of {sentences} sentences are missing, the first of them is {missing[0]}", path=path
@@ -280,9 +348,15 @@ class Rows:
             if len(self.ids) != sentences:
                 raise DataError(f"has {len(self.ids)} sentences", path=path, expected=f"{sentences}")
 
-    def finish(self, vocab: Vocab) -> NBest:
-        """The lists that were read."""
-        vocab, words, bounds = vocab.extend("".join(f"{text}\n" for text in self._texts).encode())
+    def taken(self) -> NBest:
+        """The lists of all sentences since the last time; the next ones have other words."""
+        nbest = self._lists()
+        self._count += len(self.ids)
+        self._begin(Vocab.of())
+        return nbest
+
+    def _lists(self) -> NBest:
+        vocab, words, bounds = self._vocab.extend("".join(f"{text}\n" for text in self._texts).encode())
         style = {**self.style, "ascii": int(self.style.get("ascii", 0) and self.style.get("escapes", 0))}
         logprobs = np.array(self._numbers["logprob"], np.float64)
         ids = tuple(name for name in self.ids if name is not None)
@@ -298,7 +372,7 @@ class Rows:
                 np.array(self._feature_values, np.float64),
             ),
             logprobs=None if np.isnan(logprobs).all() else logprobs,
-            ids=None if ids in ((), (*range(len(ids)),)) else ids,
+            ids=counted_on(self._count, len(self.ids)) if not ids else None if ids == (*range(len(ids)),) else ids,
             sources=tuple(text for text in self._sources if text is not None) or None,
             references=tuple(self._references) if any(self._references) else None,
             extras=Extras(self._form.name, style, _rows(self._hypothesis_more), _rows(self._more)),

@@ -13,8 +13,10 @@ from functools import lru_cache
 from typing import Any
 
 from dragoman.core.errors import DataError
-from dragoman.core.files import PathLike, read_lines
+from dragoman.core.files import PathLike
+from dragoman.core.progress import ShareDone
 from dragoman.formats.faults import shown
+from dragoman.formats.nbest.chunks import prompt_chunks
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _LISTS = re.compile(r"[ \t\n\r\[]*")
@@ -22,12 +24,16 @@ _LISTS = re.compile(r"[ \t\n\r\[]*")
 
 @dataclass(frozen=True)
 class Found:
-    """A value of a file: the line it begins on, its text, and whether it is an element of the file's only list."""
+    """A value of a file: the line it begins on, its text, and whether it is an element of the file's only list.
+
+    It is the `latest` if no line behind it has come yet.
+    """
 
     line: int
     text: str
     value: Any
     element: bool = False
+    latest: bool = False
 
 
 @dataclass(frozen=True)
@@ -38,26 +44,26 @@ class Reader:
     lists: bool = True
     constants: bool = False
 
-    def values(self, path: PathLike) -> Iterator[Found]:
-        """Yield the values of a file."""
-        lines = enumerate(read_lines(path), 1)
-        for number, text in lines:
+    def values(self, path: PathLike, done: ShareDone | None = None) -> Iterator[Found]:
+        """Yield the values of a file as they come; `done` is told how much of it has been read."""
+        lines = _numbered(path, done)
+        for number, text, latest in lines:
             try:
                 value = self._decode(text)
             except DataError as error:
                 if number > 1 or not text.lstrip().startswith("["):
                     raise DataError(str(error), path=path, line=number) from None
-                yield from self._whole("\n".join([text, *(line for _, line in lines)]), path)
+                yield from self._whole("\n".join([text, *(line for _, line, _ in lines)]), path)
                 return
             if number == 1 and self.lists and isinstance(value, list):
-                second = next((pair for pair in lines if pair[1].strip()), None)
+                second = next((line for line in lines if line[1].strip()), None)
                 if second is None:
                     yield from self._whole(text, path)
                     return
                 yield Found(1, text, value)
-                number, text = second
+                number, text, latest = second
                 value = self._located(text, path, number)
-            yield Found(number, text, value)
+            yield Found(number, text, value, latest=latest)
 
     def _whole(self, text: str, path: PathLike) -> Iterator[Found]:
         """The elements of a list that is the whole file."""
@@ -98,6 +104,15 @@ class Reader:
             return self._decode(text)
         except DataError as error:
             raise DataError(str(error), path=path, line=line) from None
+
+
+def _numbered(path: PathLike, done: ShareDone | None) -> Iterator[tuple[int, str, bool]]:
+    """Lines with their numbers, and whether each is the last of those that have come."""
+    for chunk in prompt_chunks(path, done):
+        lines = chunk.lines()
+        last = chunk.first_line + len(lines) - 1
+        for number, text in enumerate(lines, chunk.first_line):
+            yield number, text, number == last
 
 
 def first_object(lines: Sequence[str]) -> tuple[int, dict[str, Any]]:

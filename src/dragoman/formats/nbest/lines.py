@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
-from dragoman.core.files import PathLike, read_chunks
+from dragoman.core.files import Chunk, PathLike, read_chunks
 from dragoman.core.nbest import Extras, NBest
 from dragoman.core.progress import SILENT, Progress, ShareDone
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import Faults, check_fault, shown
 from dragoman.formats.nbest.bars import escaped, unescaped
+from dragoman.formats.nbest.chunks import chunks_by_number
 from dragoman.formats.nbest.format import NBestFormat, with_other_look
 
 _ROWS_A_BLOCK = 1 << 15
@@ -49,14 +50,23 @@ class BarSeparatedNBest(NBestFormat):
         self, path: PathLike, *, sentences: int | None = None, vocab: Vocab | None = None, progress: Progress = SILENT
     ) -> NBest:
         """Read one hypothesis a line."""
-        lines = _Lines(vocab or Vocab.of())
+        lines = _Lines(self, path, vocab or Vocab.of(), sentences)
         with progress.stage(f"reading {path}"):
             for chunk in read_chunks(path):
-                try:
-                    lines.add(chunk.data, self._faults(), path, chunk.first_line, self.grouped, self.score_first)
-                except DataError as error:
-                    raise with_other_look(error, path, self.name) from None
-            return lines.finish(self.name, path, sentences, progress)
+                lines.add(chunk)
+            nbest = lines.taken()
+            lines.finish(progress)
+        return nbest
+
+    def read_blocks(
+        self, path: PathLike, *, progress: Progress = SILENT, done: ShareDone | None = None
+    ) -> Iterator[NBest]:
+        """Read as many sentences at a time as have come; one is whole when a line of the next has."""
+        lines = _Lines(self, path, Vocab.of())
+        for chunk in chunks_by_number(path, b"|||", done):
+            lines.add(chunk)
+            yield lines.taken()
+        lines.finish(progress)
 
     def blocks(
         self, nbest: NBest, path: PathLike = "-", progress: Progress = SILENT, done: ShareDone | None = None
@@ -120,8 +130,8 @@ class BarSeparatedNBest(NBestFormat):
         return features
 
     @classmethod
-    def _faults(cls) -> Faults:
-        """In step with NBestFault in kernels/text/nbest_read.cpp."""
+    def faults(cls) -> Faults:
+        """What a line can have wrong, in step with NBestFault in kernels/text/nbest_read.cpp."""
         pair = "'name= value …'" if cls.grouped else "'name=value'"
         return {
             1: ("the line is empty", cls.example),
@@ -144,12 +154,18 @@ _NO_TEXT = np.empty(0, np.uint8), np.empty(0, np.int64)
 
 
 class _Lines:
-    """What has been read of a file, chunk by chunk."""
+    """What has been read of a file, chunk by chunk, and not been taken yet."""
 
-    def __init__(self, vocab: Vocab):
-        self.vocab = vocab
+    def __init__(self, form: BarSeparatedNBest, path: PathLike, vocab: Vocab, sentences: int | None = None):
+        self._form, self._path = form, path
         self._labels: tuple[NDArray[np.uint8], NDArray[np.int64]] = np.empty(0, np.uint8), np.zeros(1, np.int64)
         self._counts = np.empty(0, np.int32)
+        self._numbering = Numbering(path, sentences)
+        self._wordless = Wordless(path)
+        self._begin(vocab, 1)
+
+    def _begin(self, vocab: Vocab, first_line: int) -> None:
+        self._vocab, self._first_line = vocab, first_line
         self._ids = [np.empty(0, np.int64)]
         self._hypotheses = [Ragged(np.empty(0, np.int32), np.zeros(1, np.int64))]
         self._phrases = [Ragged(np.empty(0, np.int32), np.zeros(1, np.int64))]
@@ -158,20 +174,22 @@ class _Lines:
         self._values, self._scores = [np.empty(0)], [np.empty(0)]
         self._styles: list[tuple[int, int, int, int, int]] = []
 
-    def add(
-        self, data: bytes, faults: Faults, path: PathLike, first_line: int, grouped: bool, score_first: bool
-    ) -> None:
+    def add(self, chunk: Chunk) -> None:
+        """Read some more lines."""
         ids, words, features, scores, phrases, rest, vocab, labels, self._counts, style, fault = kernels.parse_nbest(
-            np.frombuffer(data, np.uint8),
-            self.vocab.blob,
-            self.vocab.offsets,
+            np.frombuffer(chunk.data, np.uint8),
+            self._vocab.blob,
+            self._vocab.offsets,
             *self._labels,
             self._counts,
-            grouped,
-            score_first,
+            self._form.grouped,
+            self._form.score_first,
         )
-        check_fault(fault, data, faults, path, first_line)
-        self.vocab = Vocab(*vocab)
+        try:
+            check_fault(fault, chunk.data, self._form.faults(), self._path, chunk.first_line)
+        except DataError as error:
+            raise with_other_look(error, self._path, self._form.name) from None
+        self._vocab = Vocab(*vocab)
         self._labels = labels[:2]
         self._ids.append(ids)
         self._hypotheses.append(Ragged(*words))
@@ -182,10 +200,11 @@ class _Lines:
         self._rest.append(Ragged(*rest))
         self._styles.append(style)
 
-    def finish(self, name: str, path: PathLike, sentences: int | None, progress: Progress) -> NBest:
-        bounds, numbers = group_by_number(np.concatenate(self._ids), path, sentences, progress)
-        vocab, hypotheses, bars = unescaped(self.vocab, Ragged.concatenate(self._hypotheses))
-        warn_of_empty(hypotheses, path, progress)
+    def taken(self) -> NBest:
+        """The lists of all lines since the last time, whose sentences must be whole; the next ones have other words."""
+        bounds, numbers = self._numbering.group(np.concatenate(self._ids), self._first_line)
+        vocab, hypotheses, bars = unescaped(self._vocab, Ragged.concatenate(self._hypotheses))
+        self._wordless.count(hypotheses)
         phrases, rest = Ragged.concatenate(self._phrases), Ragged.concatenate(self._rest)
         features = Ragged.concatenate(self._features)
         style = self._style()
@@ -193,18 +212,25 @@ class _Lines:
             style["segmentation"] = 1
         if bars:
             style["bars"] = 1
-        return NBest(
+        nbest = NBest(
             vocab=vocab,
             sentences=bounds,
             hypotheses=hypotheses,
             scores=np.concatenate(self._scores),
-            features=FeatureRows(self._names(path), features.offsets, features.values, np.concatenate(self._values)),
+            features=FeatureRows(self._names(), features.offsets, features.values, np.concatenate(self._values)),
             segmentations=phrases if len(phrases.values) else None,
             ids=None if numbers == [*range(len(numbers))] else tuple(numbers),
-            extras=Extras(name, style, rest if len(rest.values) else None),
+            extras=Extras(self._form.name, style, rest if len(rest.values) else None),
         )
+        self._begin(Vocab.of(), self._first_line + len(hypotheses))
+        return nbest
 
-    def _names(self, path: PathLike) -> tuple[str, ...]:
+    def finish(self, progress: Progress) -> None:
+        """Say what is odd about the file as a whole."""
+        self._numbering.finish(progress)
+        self._wordless.warn(progress)
+
+    def _names(self) -> tuple[str, ...]:
         blob, bounds = self._labels[0].tobytes(), self._labels[1].tolist()
         names: list[str] = []
         for i, count in enumerate(self._counts.tolist()):
@@ -213,7 +239,8 @@ class _Lines:
         if len(set(names)) < len(names):
             twice = next(name for name, times in Counter(names).items() if times > 1)
             raise DataError(
-                f"'{twice}' is a feature, and also a value of the feature '{twice.rpartition('.')[0]}'", path=path
+                f"'{twice}' is a feature, and also a value of the feature '{twice.rpartition('.')[0]}'",
+                path=self._path,
             )
         return tuple(names)
 
@@ -229,52 +256,91 @@ class _Lines:
         return style
 
 
+class Numbering:
+    """The numbers of sentences as lines come: those of a number are together, and numbers count up."""
+
+    def __init__(self, path: PathLike, sentences: int | None = None):
+        self._path, self._sentences = path, sentences
+        self._seen = [np.empty(0, np.int64)]
+        self._last = 0
+
+    def group(self, ids: NDArray[np.int64], first_line: int = 1) -> tuple[NDArray[np.int64], list[int]]:
+        """The bounds and the numbers of the sentences that some lines belong to, the first of which is that line."""
+        starts = np.flatnonzero(np.append(True, np.diff(ids) != 0))[: len(ids)]
+        numbers = ids[starts]
+        before = np.append(self._last, numbers)
+        back = np.flatnonzero(np.diff(before) < 0)
+        if len(back):
+            number = numbers[back[0]]
+            again = any(number in part for part in (*self._seen, numbers[: back[0]]))
+            raise DataError(
+                f"sentence {number} comes {'again ' if again else ''}after sentence {before[back[0]]}",
+                path=self._path,
+                line=int(starts[back[0]]) + first_line,
+                expected="all hypotheses of a sentence together, and numbers that count up",
+            )
+        if self._sentences is not None and len(numbers) and numbers[-1] >= self._sentences:
+            late = np.searchsorted(numbers, self._sentences)
+            raise DataError(
+                f"found sentence {numbers[late]}",
+                path=self._path,
+                line=int(starts[late]) + first_line,
+                expected=f"{self._sentences} sentences, numbered from 0",
+            )
+        self._seen.append(numbers)
+        self._last = int(before[-1])
+        return np.append(starts, len(ids)).astype(np.int64), numbers.tolist()
+
+    def finish(self, progress: Progress) -> None:
+        """Refuse missing sentences if it is known how many there are, else warn of them."""
+        numbers, sentences = np.concatenate(self._seen), self._sentences
+        counted = np.arange(len(numbers)) if sentences is None else np.arange(sentences)
+        if sentences is not None and len(numbers) < sentences:
+            missing = int(np.setdiff1d(counted, numbers, assume_unique=True)[0])
+            without = f"{sentences - len(numbers)} of {sentences} sentences have no hypotheses"
+            raise DataError(
+                f"{without}, the first of them is {missing}", path=self._path, expected="hypotheses for every sentence"
+            )
+        if sentences is None and not len(numbers):
+            progress.warn(f"{self._path}: the n-best list is empty")
+        elif sentences is None and numbers[-1] >= len(numbers):
+            missing = int(np.flatnonzero(numbers != counted)[0])
+            gap = int(numbers[-1]) + 1 - len(numbers)
+            progress.warn(f"{self._path}: {gap} sentences have no hypotheses, the first of them is {missing}")
+
+
 def group_by_number(
     ids: NDArray[np.int64], path: PathLike, sentences: int | None, progress: Progress
 ) -> tuple[NDArray[np.int64], list[int]]:
-    """Bring the hypotheses of each number together, which they must be in the file: bounds, and the numbers."""
-    starts = np.flatnonzero(np.append(True, np.diff(ids) != 0))[: len(ids)]
-    numbers = ids[starts]
-    back = np.flatnonzero(np.diff(numbers) < 0)
-    if len(back):
-        after, number = numbers[back[0]], numbers[back[0] + 1]
-        again = number in numbers[: back[0] + 1]
-        raise DataError(
-            f"sentence {number} comes {'again ' if again else ''}after sentence {after}",
-            path=path,
-            line=int(starts[back[0] + 1]) + 1,
-            expected="all hypotheses of a sentence together, and numbers that count up",
-        )
-    bounds = np.append(starts, len(ids)).astype(np.int64)
-    counted = np.arange(len(numbers)) if sentences is None else np.arange(sentences)
-    if sentences is not None and len(numbers) and numbers[-1] >= sentences:
-        late = np.searchsorted(numbers, sentences)
-        raise DataError(
-            f"found sentence {numbers[late]}",
-            path=path,
-            line=int(starts[late]) + 1,
-            expected=f"{sentences} sentences, numbered from 0",
-        )
-    if sentences is not None and len(numbers) < sentences:
-        missing = int(np.setdiff1d(counted, numbers, assume_unique=True)[0])
-        raise DataError(
-            f"{sentences - len(numbers)} of {sentences} sentences have no hypotheses, the first of them is {missing}",
-            path=path,
-            expected="hypotheses for every sentence",
-        )
-    if sentences is None and not len(numbers):
-        progress.warn(f"{path}: the n-best list is empty")
-    elif sentences is None and numbers[-1] >= len(numbers):
-        missing = int(np.flatnonzero(numbers != counted)[0])
-        gap = int(numbers[-1]) + 1 - len(numbers)
-        progress.warn(f"{path}: {gap} sentences have no hypotheses, the first of them is {missing}")
-    return bounds, numbers.tolist()
+    """The bounds and the numbers of all sentences of a file; see `Numbering`."""
+    numbering = Numbering(path, sentences)
+    found = numbering.group(ids)
+    numbering.finish(progress)
+    return found
+
+
+class Wordless:
+    """Counts hypotheses without words."""
+
+    def __init__(self, path: PathLike):
+        self._path, self._empty, self._all = path, 0, 0
+
+    def count(self, hypotheses: Ragged[np.int32]) -> None:
+        """Look at some hypotheses."""
+        self._empty += int(np.sum(hypotheses.lengths == 0))
+        self._all += len(hypotheses)
+
+    def warn(self, progress: Progress) -> None:
+        """Say how many there are, if there are some."""
+        if self._empty:
+            progress.warn(f"{self._path}: {self._empty} of {self._all} hypotheses have no words")
 
 
 def warn_of_empty(hypotheses: Ragged[np.int32], path: PathLike, progress: Progress) -> None:
-    """Say how many hypotheses have no words, if there are some."""
-    if empty := int(np.sum(hypotheses.lengths == 0)):
-        progress.warn(f"{path}: {empty} of {len(hypotheses)} hypotheses have no words")
+    """Say how many hypotheses of a file have no words, if there are some."""
+    wordless = Wordless(path)
+    wordless.count(hypotheses)
+    wordless.warn(progress)
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,12 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragoman.core.errors import DataError
-from dragoman.core.files import PathLike
-from dragoman.core.nbest import NBest
-from dragoman.core.progress import SILENT, Progress
-from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import shown
-from dragoman.formats.nbest.format import in_order
 from dragoman.formats.nbest.json_lists import JsonNBest, Rows, Sentence
 from dragoman.formats.nbest.json_values import first_object, kept
 
@@ -38,12 +33,7 @@ class OpenAiNBest(JsonNBest):
     places = frozenset({"logprobs", "ids"})
     id_key = "custom_id"
     source_key = "prompt"
-
-    def read(
-        self, path: PathLike, *, sentences: int | None = None, vocab: Vocab | None = None, progress: Progress = SILENT
-    ) -> NBest:
-        """Read all responses."""
-        return in_order(super().read(path, sentences=sentences, vocab=vocab, progress=progress))
+    by_number = True
 
     @classmethod
     def looks_like(cls, lines: Sequence[str]) -> bool:

@@ -6,7 +6,7 @@ Without scores it is the format flat, with the option `size=N`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,8 +20,9 @@ from dragoman.core.progress import SILENT, Progress, ShareDone
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import shown
-from dragoman.formats.nbest.format import NBestFormat, with_other_look
-from dragoman.formats.nbest.lines import warn_of_empty
+from dragoman.formats.nbest.chunks import chunks_by_size
+from dragoman.formats.nbest.format import NBestFormat, counted_on, with_other_look
+from dragoman.formats.nbest.lines import Wordless, warn_of_empty
 from dragoman.formats.nbest.tabbed import finite
 
 # Scores are printed by Python, and so have a point or an exponent; without either it is rather a text of one number.
@@ -41,29 +42,45 @@ class OpenNmtNBest(NBestFormat):
         self, path: PathLike, *, sentences: int | None = None, vocab: Vocab | None = None, progress: Progress = SILENT
     ) -> NBest:
         """Read one hypothesis a line."""
+        with progress.stage(f"reading {path}"):
+            nbest = self._lists(read_lines(path), 1, path, vocab or Vocab.of())
+            if sentences is not None and len(nbest) != sentences:
+                raise DataError(f"has {len(nbest)} sentences", path=path, expected=f"{sentences}")
+        if not len(nbest):
+            progress.warn(f"{path}: the n-best list is empty")
+        warn_of_empty(nbest.hypotheses, path, progress)
+        return nbest
+
+    def read_blocks(
+        self, path: PathLike, *, progress: Progress = SILENT, done: ShareDone | None = None
+    ) -> Iterator[NBest]:
+        """Read as many sentences at a time as have come."""
+        wordless = Wordless(path)
+        for chunk in chunks_by_size(path, self.size or 1, done):
+            nbest = self._lists(chunk.lines(), chunk.first_line, path, Vocab.of())
+            wordless.count(nbest.hypotheses)
+            yield nbest
+        wordless.warn(progress)
+
+    def _lists(self, lines: Iterable[str], first_line: int, path: PathLike, vocab: Vocab) -> NBest:
         texts: list[str] = []
         scores: list[float] = []
-        with progress.stage(f"reading {path}"):
-            for line, row in enumerate(read_lines(path), 1):
-                text, tab, score = row.rpartition("\t")
-                if not tab or "\t" in text or not score.strip():
-                    error = DataError(f"found {shown(row)}", path=path, line=line, expected="'text<TAB>score'")
-                    raise with_other_look(error, path, self.name)
-                texts.append(text)
-                scores.append(finite(score, path, line))
-            bounds = self._bounds(len(texts), path)
-            if sentences is not None and len(bounds) - 1 != sentences:
-                raise DataError(f"has {len(bounds) - 1} sentences", path=path, expected=f"{sentences}")
-            vocab, words, offsets = (vocab or Vocab.of()).extend("".join(f"{text}\n" for text in texts).encode())
-        if not texts:
-            progress.warn(f"{path}: the n-best list is empty")
-        warn_of_empty(Ragged(words, offsets), path, progress)
+        for line, row in enumerate(lines, first_line):
+            text, tab, score = row.rpartition("\t")
+            if not tab or "\t" in text or not score.strip():
+                error = DataError(f"found {shown(row)}", path=path, line=line, expected="'text<TAB>score'")
+                raise with_other_look(error, path, self.name)
+            texts.append(text)
+            scores.append(finite(score, path, line))
+        bounds = self._bounds(first_line - 1, len(texts), path)
+        vocab, words, offsets = vocab.extend("".join(f"{text}\n" for text in texts).encode())
         return NBest(
             vocab=vocab,
             sentences=bounds,
             hypotheses=Ragged(words, offsets),
             scores=np.array(scores, np.float64),
             features=FeatureRows.zeros(len(texts)),
+            ids=counted_on((first_line - 1) // (self.size or 1), len(bounds) - 1),
             extras=Extras(self.name, {}),
         )
 
@@ -89,7 +106,7 @@ class OpenNmtNBest(NBestFormat):
         """Say whether all lines have a text and a score."""
         return all(_LINE.fullmatch(line) for line in lines)
 
-    def _bounds(self, lines: int, path: PathLike) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    def _bounds(self, before: int, lines: int, path: PathLike) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         if self.size is None and lines:
             raise DataError(
                 "the lines do not say which hypotheses belong together",
@@ -98,5 +115,5 @@ class OpenNmtNBest(NBestFormat):
             )
         size = self.size or 1
         if lines % size:
-            raise DataError(f"has {lines} lines", path=path, expected=f"{size} for each sentence")
+            raise DataError(f"has {before + lines} lines", path=path, expected=f"{size} for each sentence")
         return np.arange(0, lines + 1, size, dtype=np.int64)

@@ -40,7 +40,7 @@ class OpenNmtJsonNBest(JsonNBest):
         depth, fields = first_object(lines)
         return depth == 2 and isinstance(fields.get("tgt"), str)
 
-    def _take_all(self, found: Iterable[Found], rows: Rows) -> None:
+    def _take_all(self, found: Iterable[Found], rows: Rows) -> Iterator[Found]:
         for one in found:
             value = one.value
             if not (isinstance(value, list) and all(isinstance(row, list) for row in value)):
@@ -54,6 +54,7 @@ class OpenNmtJsonNBest(JsonNBest):
                 rows.sentence(None, sentence[0].get("src"))
                 for fields in sentence:
                     self._take(fields, one.text, rows)
+            yield one
 
     def _take(self, fields: dict[str, Any], text: str, rows: Rows) -> None:
         rows.hypothesis(fields["tgt"], score=fields.get("pred_score"), more=kept(fields, _KEYS))

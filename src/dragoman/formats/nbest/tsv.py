@@ -7,7 +7,7 @@ from 0, a third column of scores if there are some. Tables with a header are the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,8 +20,9 @@ from dragoman.core.progress import SILENT, Progress, ShareDone
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import shown
+from dragoman.formats.nbest.chunks import chunks_by_number
 from dragoman.formats.nbest.format import NBestFormat, with_other_look
-from dragoman.formats.nbest.lines import NUMBER, group_by_number, sentence_numbers, warn_of_empty
+from dragoman.formats.nbest.lines import NUMBER, Numbering, Wordless, sentence_numbers, warn_of_empty
 from dragoman.formats.nbest.tabbed import finite
 
 _LINE = re.compile(rf"\s*[0-9]+\s*\t[^\t]*(?:\t\s*(?:{NUMBER})?\s*)?")
@@ -38,29 +39,48 @@ class TsvNBest(NBestFormat):
         self, path: PathLike, *, sentences: int | None = None, vocab: Vocab | None = None, progress: Progress = SILENT
     ) -> NBest:
         """Read one hypothesis a line."""
+        numbering = Numbering(path, sentences)
+        with progress.stage(f"reading {path}"):
+            nbest = self._lists(read_lines(path), 1, path, numbering, vocab or Vocab.of())
+            numbering.finish(progress)
+        warn_of_empty(nbest.hypotheses, path, progress)
+        return nbest
+
+    def read_blocks(
+        self, path: PathLike, *, progress: Progress = SILENT, done: ShareDone | None = None
+    ) -> Iterator[NBest]:
+        """Read as many sentences at a time as have come; one is whole when a line of the next has."""
+        numbering, wordless = Numbering(path), Wordless(path)
+        for chunk in chunks_by_number(path, b"\t", done):
+            nbest = self._lists(chunk.lines(), chunk.first_line, path, numbering, Vocab.of())
+            wordless.count(nbest.hypotheses)
+            yield nbest
+        numbering.finish(progress)
+        wordless.warn(progress)
+
+    def _lists(
+        self, lines: Iterable[str], first_line: int, path: PathLike, numbering: Numbering, vocab: Vocab
+    ) -> NBest:
         ids: list[int] = []
         texts: list[str] = []
         scores: list[float] = []
-        with progress.stage(f"reading {path}"):
-            for line, text in enumerate(read_lines(path), 1):
-                fields = text.split("\t")
-                number = fields[0].strip()
-                # More digits than these are no number of a sentence, and no 64-bit integer.
-                if not (len(fields) in (2, 3) and number.isascii() and number.isdigit() and len(number) < 19):
-                    found = f"found {shown(text)}"
-                    error = DataError(found, path=path, line=line, expected="'id<TAB>text' or 'id<TAB>text<TAB>score'")
-                    raise with_other_look(error, path, self.name)
-                ids.append(int(number))
-                texts.append(fields[1])
-                scores.append(finite(fields[2] if len(fields) == 3 else "", path, line))
-            bounds, numbers = group_by_number(np.array(ids, np.int64), path, sentences, progress)
-            vocab, words, offsets = (vocab or Vocab.of()).extend("".join(f"{text}\n" for text in texts).encode())
-        hypotheses = Ragged(words, offsets)
-        warn_of_empty(hypotheses, path, progress)
+        for line, text in enumerate(lines, first_line):
+            fields = text.split("\t")
+            number = fields[0].strip()
+            # More digits than these are no number of a sentence, and no 64-bit integer.
+            if not (len(fields) in (2, 3) and number.isascii() and number.isdigit() and len(number) < 19):
+                found = f"found {shown(text)}"
+                error = DataError(found, path=path, line=line, expected="'id<TAB>text' or 'id<TAB>text<TAB>score'")
+                raise with_other_look(error, path, self.name)
+            ids.append(int(number))
+            texts.append(fields[1])
+            scores.append(finite(fields[2] if len(fields) == 3 else "", path, line))
+        bounds, numbers = numbering.group(np.array(ids, np.int64), first_line)
+        vocab, words, offsets = vocab.extend("".join(f"{text}\n" for text in texts).encode())
         return NBest(
             vocab=vocab,
             sentences=bounds,
-            hypotheses=hypotheses,
+            hypotheses=Ragged(words, offsets),
             scores=np.array(scores, np.float64),
             features=FeatureRows.zeros(len(texts)),
             ids=None if numbers == [*range(len(numbers))] else tuple(numbers),

@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.errors import DataError
 from dragoman.core.key_lists import KeyLists
-from dragoman.core.progress import ShareDone, within
+from dragoman.core.progress import SILENT, Progress, ShareDone, within
 from dragoman.core.ragged import Ragged
 from dragoman.core.runs import Kept
 from dragoman.core.store import Arrays, ArrayWriter, load_arrays
 from dragoman.core.vocab import BOS, EOS
+from dragoman.core.work.parts import PartWork, parts_at_once
+from dragoman.core.work.workers import ThreadWorkers, Workers
 from dragoman.core.workspace import Workspace
 
 #: What counting a word of the text takes, and what merging an n-gram takes, in bytes.
@@ -53,26 +55,49 @@ def count_ngrams(
     order: int,
     *,
     workspace: Workspace | None = None,
+    workers: Workers | None = None,
     threads: int = 1,
     share: ShareDone = lambda share: None,
 ) -> list[NGramCounts]:
     """Count the n-grams of order 1, 2, … `order` of sentences that begin with `<s>` and end with `</s>`.
 
-    Where the memory of a `workspace` does not suffice, they are counted in blocks of sentences and mapped from disk.
+    Where the memory of a `workspace` does not suffice, or workers are elsewhere, they are counted in blocks of
+    sentences and mapped from disk.
 
     >>> unigrams, bigrams = count_ngrams(Ragged.of([[3, 3]], np.int32), 4, 2)
     >>> unigrams.occurrences.tolist(), bigrams.words.tolist(), bigrams.occurrences.tolist()
     ([0, 0, 1, 2], [[1, 3], [3, 2], [3, 3]], [1, 1, 1])
     """
-    workspace = workspace or Workspace()
+    workspace, who = workspace or Workspace(), workers or ThreadWorkers(threads)
     words = len(sentences.values) + 2 * len(sentences)
-    if words < _MOST and words * _WORD <= workspace.room():
+    if not who.remote and words < _MOST and words * _WORD <= workspace.room():
         return _counted(sentences, vocab_size, order, threads, share)
-    merging, total = _Merging(workspace, vocab_size), len(sentences)
-    for at in sentences.blocks(min(max(workspace.room() // (2 * _WORD), 1), _MOST // 4)):
-        part = within(share, _SHARE_OF_BLOCKS * at.start / total, _SHARE_OF_BLOCKS * at.stop / total)
-        merging.add(_counted(sentences.part(at), vocab_size, order, threads, part))
+    merging, done = _Merging(workspace, vocab_size), 0
+    together = parts_at_once(who)
+    size = min(workspace.room() // (2 * _WORD * together), _MOST // 4, -(-len(sentences.values) // together))
+    blocks = (sentences.part(at) for at in sentences.blocks(max(size, 1)))
+    for number, unigrams, longer in CountNGrams(vocab_size, order).each(blocks, who, threads, SILENT):
+        merging.add(unigrams, longer)
+        done += number
+        share(_SHARE_OF_BLOCKS * done / len(sentences))
     return merging.merged(order, within(share, _SHARE_OF_BLOCKS, 1))
+
+
+@dataclass(frozen=True)
+class CountNGrams(PartWork[Ragged[np.int32]]):
+    """Counts the n-grams of a block of sentences."""
+
+    vocab_size: int
+    order: int
+
+    def of(self, part: Ragged[np.int32], threads: int, progress: Progress) -> tuple[int, NDArray[np.int64], Arrays]:
+        """The number of sentences, what words count, and what a merge needs of the n-grams of higher orders."""
+        words, *tables = _counted(part, self.vocab_size, self.order, threads, lambda share: None)
+        arrays: Arrays = {}
+        for n, table in enumerate(tables, 2):
+            columns: Sequence[NDArray[Any]] = table.contexts, table.words[:, -1], table.suffixes, table.occurrences
+            arrays |= {f"{name}-{n}": column for name, column in zip(_COLUMNS, columns, strict=True)}
+        return len(part), words.occurrences, arrays
 
 
 def _counted(
@@ -126,14 +151,10 @@ class _Merging:
         self._workspace, self._blocks = workspace, list[Kept]()
         self._words = np.zeros(vocab_size, np.int64)
 
-    def add(self, counts: list[NGramCounts]) -> None:
+    def add(self, words: NDArray[np.int64], longer: Arrays) -> None:
         """Put the n-grams of a block aside."""
-        self._words += counts[0].occurrences
-        arrays: Arrays = {}
-        for n, table in enumerate(counts[1:], 2):
-            columns: Sequence[NDArray[Any]] = table.contexts, table.words[:, -1], table.suffixes, table.occurrences
-            arrays |= {f"{name}-{n}": column for name, column in zip(_COLUMNS, columns, strict=True)}
-        self._blocks.append(Kept(self._workspace, f"ngrams-{len(self._blocks)}", arrays))
+        self._words += words
+        self._blocks.append(Kept(self._workspace, f"ngrams-{len(self._blocks)}", longer))
 
     def merged(self, order: int, share: ShareDone) -> list[NGramCounts]:
         """Merge all blocks, and remove them."""

@@ -18,6 +18,7 @@ from dragoman.core.options import Options, option
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import BOS, EOS, UNK, Vocab
+from dragoman.core.work.workers import Workers
 from dragoman.core.workspace import Workspace
 from dragoman.training.lm.counts import NGramCounts, count_ngrams
 
@@ -98,6 +99,7 @@ def estimate(
     options: KneserNey = _DEFAULTS,
     *,
     workspace: Workspace | None = None,
+    workers: Workers | None = None,
     threads: int = 1,
     progress: Progress = SILENT,
 ) -> NGrams:
@@ -109,14 +111,16 @@ def estimate(
 
     The model's vocabulary holds the words that occur, in the order of the corpus' vocabulary. Unigrams stand in that
     order and longer n-grams sorted by their ids. An order of which the text has no n-grams is left empty. N-grams are
-    counted in the memory of a `workspace`.
+    counted in the memory of a `workspace`, by `workers` if they are elsewhere.
     """
     if not corpus.words:
         raise DataError("the corpus has no words", expected="text to estimate a language model from")
     _refuse_markers(corpus)
     vocab, sentences = _vocabulary(corpus, options)
     with progress.stage("counting n-grams") as share:
-        counts = count_ngrams(sentences, len(vocab), options.order, workspace=workspace, threads=threads, share=share)
+        counts = count_ngrams(
+            sentences, len(vocab), options.order, workspace=workspace, workers=workers, threads=threads, share=share
+        )
     with progress.stage("estimating the language model"):
         adjusted = [_continuations(*pair) for pair in itertools.pairwise(counts)] + [counts[-1].occurrences]
         return NGrams(vocab, _smooth(counts, adjusted, _discounts(adjusted, options, progress), options))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,8 @@ from dragoman.core.links import Links
 from dragoman.core.progress import SILENT, Progress, ShareDone, within
 from dragoman.core.runs import BUCKETS, Runs
 from dragoman.core.store import Arrays
+from dragoman.core.work.parts import parts_at_once
+from dragoman.core.work.workers import Workers
 from dragoman.core.workspace import Workspace
 from dragoman.model.rule_instances import AlignedText, RuleExtraction, RuleInstances
 from dragoman.model.rule_scores import number_sides
@@ -69,10 +73,11 @@ def instance_runs(
     workspace: Workspace,
     *,
     target: bool,
+    workers: Workers,
     threads: int,
     progress: Progress,
 ) -> Runs:
-    """Extract all rules block by block; they are dealt out by their source or target sides."""
+    """Extract all rules block by block, whoever works; they are dealt out by their source or target sides."""
     runs = Runs(
         workspace,
         "instances",
@@ -82,11 +87,46 @@ def instance_runs(
     )
     words = workspace.room() // (2 * INSTANCE * INSTANCES_PER_WORD)
     with progress.stage("extracting rules") as share:
-        for at in bitext.blocks(max(min(words, _WORDS_AT_ONCE), 1)):
-            part = within(share, at.start / len(bitext), at.stop / len(bitext))
-            found = extract_block(text, at, options, threads=threads, share=part)
+        blocks = bitext.blocks(max(min(words, _WORDS_AT_ONCE) // parts_at_once(workers), 1))
+        for found in _extracted(text, options, blocks, workers, threads, share):
             runs.add({"sentence": found.sentence, "begins": found.begins, "spans": found.spans, "counts": found.counts})
     return runs
+
+
+@dataclass(frozen=True, eq=False)
+class ExtractRules:
+    """Extracts the rules of some sentences on a worker, which gets these only."""
+
+    options: RuleExtraction
+
+    def __call__(self, block: tuple[int, AlignedText]) -> RuleInstances:
+        """Extract from a block: the number of its first sentence, and its text."""
+        first, text = block
+        found = extract_block(text, slice(0, len(text.source)), self.options)
+        found.sentence[:] += np.int32(first)
+        return found
+
+
+def _extracted(
+    text: AlignedText,
+    options: RuleExtraction,
+    blocks: Iterable[slice],
+    workers: Workers,
+    threads: int,
+    share: ShareDone,
+) -> Iterator[RuleInstances]:
+    """Extract block by block, whoever works."""
+    sentences = max(len(text.source), 1)
+    if not workers.remote:
+        for at in blocks:
+            part = within(share, at.start / sentences, at.stop / sentences)
+            yield extract_block(text, at, options, threads=threads, share=part)
+        return
+    items = ((at.start, AlignedText(text.source.part(at), text.target.part(at), text.links.part(at))) for at in blocks)
+    for found in workers.map(ExtractRules(options), items, window=parts_at_once(workers)):
+        yield found
+        if len(found):
+            share(min(int(found.sentence[-1]) / sentences, 1.0))
 
 
 def instances_of(rows: Arrays) -> RuleInstances:

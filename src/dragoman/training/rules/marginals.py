@@ -28,6 +28,25 @@ class SideCounts(NamedTuple):
     sentences: NDArray[np.int64] | None = None
 
 
+#: The target sides that a partition asks for, by its own numbers, and for each a place where it is and what it counts.
+Questions = tuple[NDArray[np.int32], Arrays]
+
+
+def questions_of(counted: CountedRules, instances: RuleInstances, *, sentences: bool) -> Questions:
+    """What a partition asks, and says, of its target sides; with `sentences` once for each that has them."""
+    if sentences:
+        sides = counted.target_ids[counted.rule_of_instance]
+        _, some = np.unique(sides.astype(np.int64) << 32 | instances.sentence, return_index=True)
+        sides, places = sides[some], instances.take(some)
+    else:
+        sides, some = np.unique(counted.target_ids, return_index=True)
+        places = counted.chosen.take(some)
+    # What a side counts is said once.
+    first = np.concatenate([[True], sides[1:] != sides[:-1]])
+    counts = np.where(first, counted.target_sums()[sides], np.uint64(0))
+    return sides, {"sentence": places.sentence, "begins": places.begins, "spans": places.spans, "counts": counts}
+
+
 class SideExchange:
     """Each partition asks for its target sides, in turn; when all have asked, each reads its answer.
 
@@ -41,25 +60,9 @@ class SideExchange:
             workspace, lambda rows: side_buckets(text, rows, True, threads), bytes_per_row=_QUESTION
         )
 
-    def ask(self, counted: CountedRules, instances: RuleInstances) -> None:
+    def ask(self, questions: Questions) -> None:
         """Ask for the target sides of a partition."""
-        if self._sentences:
-            sides = counted.target_ids[counted.rule_of_instance]
-            _, some = np.unique(sides.astype(np.int64) << 32 | instances.sentence, return_index=True)
-            sides, places = sides[some], instances.take(some)
-        else:
-            sides, some = np.unique(counted.target_ids, return_index=True)
-            places = counted.chosen.take(some)
-        # What a side counts is said once.
-        first = np.concatenate([[True], sides[1:] != sides[:-1]])
-        counts = np.where(first, counted.target_sums()[sides], np.uint64(0))
-        columns: Arrays = {
-            "sentence": places.sentence,
-            "begins": places.begins,
-            "spans": places.spans,
-            "counts": counts,
-        }
-        self._exchange.ask(sides, columns)
+        self._exchange.ask(*questions)
 
     def answer(self, progress: Progress) -> None:
         """Put together what was said of each side."""

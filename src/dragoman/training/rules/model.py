@@ -7,6 +7,8 @@ A partition becomes a grammar of its own, and `training/grammar_merge.py` makes 
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,10 +20,13 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.links import Links
 from dragoman.core.options import option
 from dragoman.core.phrases import PhrasePairs
-from dragoman.core.progress import SILENT, PartProgress, Progress, within
+from dragoman.core.progress import SILENT, Progress, within
 from dragoman.core.ragged import Ragged
 from dragoman.core.runs import Kept, mapped_arrays
 from dragoman.core.store import Arrays
+from dragoman.core.vocab import Vocab
+from dragoman.core.work.parts import PartWork, parts_at_once
+from dragoman.core.work.workers import ThreadWorkers, Workers
 from dragoman.core.workspace import Workspace
 from dragoman.model.grammar import Grammar
 from dragoman.model.rule_instances import AlignedText, RuleExtraction, hole_counts
@@ -30,7 +35,7 @@ from dragoman.training import prune
 from dragoman.training.grammar_merge import GrammarParts
 from dragoman.training.lexical import lexical_tables, word_weights
 from dragoman.training.rules.extract import INSTANCE, INSTANCES_PER_WORD, aligned_text, instance_runs, instances_of
-from dragoman.training.rules.marginals import SideCounts, SideExchange
+from dragoman.training.rules.marginals import SideCounts, SideExchange, questions_of
 from dragoman.training.rules.significance import SentenceCounts, negative_log_p, target_sentences
 
 #: The temporary files of a text's rules of up to ten words, for each word of either side, in bytes.
@@ -117,88 +122,123 @@ def rule_parts(
     options: RuleModel,
     *,
     workspace: Workspace,
+    workers: Workers | None = None,
     threads: int = 1,
     progress: Progress = SILENT,
 ) -> GrammarParts:
-    """Do the same in the memory of a workspace; the result is in parts if it does not fit."""
-    text = aligned_text(bitext, links)
+    """Do the same in the memory of a workspace; the result is in parts if it does not fit, or workers are elsewhere."""
+    who, text = workers or ThreadWorkers(threads), aligned_text(bitext, links)
     with progress.stage("counting linked words") as share:
         lexical = lexical_tables(bitext, text.links, within(share, 0, 0.5))
         source, target = word_weights(bitext, text.links, lexical, within(share, 0.5, 1))
         mapped: dict[str, Any] = mapped_arrays(workspace, "rule-weights", {"source": source, "target": target})
         weights = mapped["source"], mapped["target"]
         del source, target, lexical
-    runs = instance_runs(bitext, text, options, workspace, target=False, threads=threads, progress=progress)
-    scoring = _Scoring(bitext, text, options, threads)
-    partitions = runs.partitions()
+    runs = instance_runs(
+        bitext, text, options, workspace, target=False, workers=who, threads=threads, progress=progress
+    )
+    work = RuleWork(text, weights, (bitext.source.vocab, bitext.target.vocab), options)
+    partitions = runs.partitions(parts_at_once(who))
     rows = next(partitions)
     if not rows:
         raise DataError("no rule could be extracted", expected="a parallel text with some word links")
-    if len(rows["sentence"]) == runs.rows:
+    if not who.remote and len(rows["sentence"]) == runs.rows:
         instances = instances_of(rows)
         del rows
         counted = count_instances(instances, text, weights, threads=threads, progress=progress)
         sentences, sides = None, SideCounts(counted.target_totals())
-        if scoring.tests:
+        if work.tests:
             sentences = SentenceCounts.of(counted, instances.sentence)
             sides = sides._replace(sentences=target_sentences(counted, instances.sentence))
         del instances
-        pairs = scoring.pairs(counted, sides, sentences, progress)
+        pairs = work.pairs(counted, sides, sentences, threads, progress)
         if not len(pairs):
             raise UsageError("pruning left no rule; prune less")
         return GrammarParts(pairs, [])
 
-    exchange = SideExchange(text, workspace, threads, sentences=scoring.tests)
+    exchange = SideExchange(text, workspace, threads, sentences=work.tests)
     waiting, done = list[Kept](), 0
     with progress.stage("counting rules") as share:
-        while rows:
-            instances = instances_of(rows)
-            done += len(instances)
-            counted = count_instances(instances, text, weights, threads=threads)
-            exchange.ask(counted, instances)
-            kept = _arrays(counted)
-            if scoring.tests:
-                kept |= SentenceCounts.of(counted, instances.sentence)._asdict()
-            waiting.append(Kept(workspace, f"counted-{len(waiting)}", kept))
-            del rows, instances, counted, kept
+        all_parts = itertools.chain([rows], partitions)
+        del rows
+        for number, arrays, questions in work.each(all_parts, who, threads, progress):
+            exchange.ask(questions)
+            waiting.append(Kept(workspace, f"counted-{len(waiting)}", arrays))
+            done += number
+            del arrays, questions
             share(done / runs.rows)
-            rows = next(partitions, {})
     exchange.answer(progress)
-    parts, left = [], 0
+    parts, left = list[Kept](), 0
+
+    def to_score() -> Iterator[CountedPart]:
+        for part, kept in enumerate(waiting):
+            arrays = kept.load()
+            kept.discard()
+            yield CountedPart(arrays, exchange.read(part))
+
     with progress.stage("scoring rules") as share:
-        for part, one in enumerate(waiting):
-            arrays: dict[str, Any] = one.load()
-            one.discard()
-            sentences = SentenceCounts(arrays["rule"], arrays["source"]) if scoring.tests else None
-            pairs = scoring.pairs(_counted_again(arrays), exchange.read(part), sentences, PartProgress(progress))
-            del arrays, sentences
-            left += len(pairs)
-            parts.append(Kept(workspace, f"part-{part}", Grammar.from_pairs(pairs).arrays()))
-            del pairs
-            share((part + 1) / len(waiting))
+        for number, final in work.each(to_score(), who, threads, progress):
+            left += number
+            parts.append(Kept(workspace, f"part-{len(parts)}", final))
+            del final
+            share(len(parts) / len(waiting))
     exchange.close()
     if not left:
         raise UsageError("pruning left no rule; prune less")
     return GrammarParts(None, parts)
 
 
-class _Scoring:
-    """Scores and prunes counted rules."""
+@dataclass(frozen=True, eq=False)
+class CountedPart:
+    """A partition that was counted, and what others say of its target sides."""
 
-    def __init__(self, bitext: Bitext, text: AlignedText, options: RuleModel, threads: int):
-        self._bitext, self._text, self._options, self._threads = bitext, text, options, threads
-        self.tests = options.prune_significance is not None
+    arrays: Arrays
+    sides: SideCounts
+
+
+@dataclass(frozen=True, eq=False)
+class RuleWork(PartWork[Arrays | CountedPart]):
+    """What is done with a partition: it is counted, and when all are, scored and pruned."""
+
+    text: AlignedText
+    weights: tuple[NDArray[np.float64], NDArray[np.float64]]
+    vocabs: tuple[Vocab, Vocab]
+    options: RuleModel
+
+    @property
+    def tests(self) -> bool:
+        """Whether rules are tested for their significance."""
+        return self.options.prune_significance is not None
+
+    def of(self, part: Arrays | CountedPart, threads: int, progress: Progress) -> Any:
+        """Of a partition how many rows it has, what was counted, and what it asks of others; then its final rules."""
+        if not isinstance(part, CountedPart):
+            instances = instances_of(part)
+            counted = count_instances(instances, self.text, self.weights, threads=threads, progress=progress)
+            arrays = _arrays(counted)
+            if self.tests:
+                arrays |= SentenceCounts.of(counted, instances.sentence)._asdict()
+            return len(instances), arrays, questions_of(counted, instances, sentences=self.tests)
+        known: dict[str, Any] = part.arrays
+        sentences = SentenceCounts(known["rule"], known["source"]) if self.tests else None
+        pairs = self.pairs(_counted_again(part.arrays), part.sides, sentences, threads, progress)
+        return len(pairs), Grammar.from_pairs(pairs).arrays()
 
     def pairs(
-        self, counted: CountedRules, sides: SideCounts, sentences: SentenceCounts | None, progress: Progress
+        self,
+        counted: CountedRules,
+        sides: SideCounts,
+        sentences: SentenceCounts | None,
+        threads: int,
+        progress: Progress,
     ) -> PhrasePairs:
         """The rules that are kept; `sentences` are needed to test significance."""
-        options, vocabs = self._options, (self._bitext.source.vocab, self._bitext.target.vocab)
-        pairs, rows = score_counted(counted, sides.total, self._text, vocabs, threads=self._threads, progress=progress)
+        options = self.options
+        pairs, rows = score_counted(counted, sides.total, self.text, self.vocabs, threads=threads, progress=progress)
         if options.prune_significance is not None and sentences is not None and sides.sentences is not None:
             threshold = prune.significance_threshold(options.prune_significance)
-            target, number = sides.sentences[counted.target_ids], len(self._bitext)
-            found = negative_log_p(sentences, target, number, threads=self._threads, progress=progress)
+            target, number = sides.sentences[counted.target_ids], len(self.text.source)
+            found = negative_log_p(sentences, target, number, threads=threads, progress=progress)
             pairs = pairs.take(np.flatnonzero(found[rows] >= prune.least_significance(threshold, number)))
         if options.min_count and pairs.counts is not None:
             pairs = pairs.take(np.flatnonzero(pairs.counts[:, 2] >= options.min_count))

@@ -12,6 +12,7 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.links import Links
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.store import ArrayWriter, load_arrays
+from dragoman.core.work.workers import ThreadWorkers, Workers
 from dragoman.core.workspace import Workspace
 from dragoman.model.corpus_grammar import CorpusGrammar
 from dragoman.model.rule_instances import AlignedText, RuleExtraction
@@ -27,6 +28,7 @@ def corpus_grammar(
     options: RuleModel = RuleModel(),
     *,
     workspace: Workspace | None = None,
+    workers: Workers | None = None,
     threads: int = 1,
     progress: Progress = SILENT,
 ) -> CorpusGrammar:
@@ -37,7 +39,7 @@ def corpus_grammar(
     if options.prunes:
         raise UsageError("rules on demand cannot be pruned beforehand; expected neither min-count nor a prune option")
     text, workspace = aligned_text(bitext, links), workspace or Workspace()
-    counts = _target_counts(bitext, text, options, workspace, threads, progress)
+    counts = _target_counts(bitext, text, options, workspace, workers or ThreadWorkers(threads), threads, progress)
     with progress.stage("counting linked words"):
         weights = word_weights(bitext, text.links, lexical_tables(bitext, links))
     limits = RuleExtraction(**{field.name: getattr(options, field.name) for field in fields(RuleExtraction)})
@@ -45,10 +47,18 @@ def corpus_grammar(
 
 
 def _target_counts(
-    bitext: Bitext, text: AlignedText, options: RuleModel, workspace: Workspace, threads: int, progress: Progress
+    bitext: Bitext,
+    text: AlignedText,
+    options: RuleModel,
+    workspace: Workspace,
+    workers: Workers,
+    threads: int,
+    progress: Progress,
 ) -> TargetCounts:
     """Count target sides; those of a partition have hashes in a range of their own."""
-    runs = instance_runs(bitext, text, options, workspace, target=True, threads=threads, progress=progress)
+    runs = instance_runs(
+        bitext, text, options, workspace, target=True, workers=workers, threads=threads, progress=progress
+    )
     writers: dict[str, ArrayWriter] = {}
     done = 0
     with progress.stage("counting target sides") as share:

@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import time
+import tracemalloc
 from functools import partial
 from pathlib import Path
 
@@ -49,6 +50,16 @@ def kill_one(workers):
 def doubled(item):
     time.sleep(0.02)
     return 2 * item
+
+
+def test_what_was_sent_is_forgotten(local):
+    """Dask keeps messages for those who look for its faults, here and where the scheduler is: here that is one."""
+    tracemalloc.start()
+    try:
+        assert sum(local.map(len, (os.urandom(300_000) for _ in range(100)), window=4)) == 30_000_000
+        assert tracemalloc.get_traced_memory()[0] < 10_000_000
+    finally:
+        tracemalloc.stop()
 
 
 class Table:

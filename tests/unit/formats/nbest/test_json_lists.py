@@ -1,6 +1,7 @@
 """The JSON of neural systems: what each shape means, and what is said of values that are wrong."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -8,8 +9,10 @@ import pytest
 
 from dragoman.core.errors import DataError
 from dragoman.core.progress import DragomanWarning
+from dragoman.formats.nbest import chunks
 from dragoman.formats.nbest.ctranslate2 import CTranslate2NBest
 from dragoman.formats.nbest.huggingface import HuggingFaceNBest
+from dragoman.formats.nbest.jsonl import JsonlNBest
 from dragoman.formats.nbest.openai import OpenAiNBest
 from dragoman.formats.nbest.opennmt_json import OpenNmtJsonNBest
 from dragoman.formats.nbest.sockeye import SockeyeNBest
@@ -173,3 +176,28 @@ def test_what_is_wrong_is_said(kind, text, sentence, tmp_path):
     with pytest.raises(DataError) as error:
         read(kind(), text, tmp_path)
     assert f"in:{sentence}" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("ids", "first"),
+    [([5, 6, 7, 6], 2), ([5, 6, 7, 5], 1), ([5, 6, 9, 7, 9], 3), (["a", 3, "b", "a"], 1), ([2, 1, 0, 0], 3)],
+)
+def test_an_id_that_comes_again_is_found_though_blocks_have_been_read(tmp_path, monkeypatch, ids, first):
+    monkeypatch.setattr(chunks, "BLOCK_BYTES", 1)
+    path = tmp_path / "twice.jsonl"
+    path.write_text("".join(json.dumps({"id": i, "hyps": [{"text": "a"}]}) + "\n" for i in ids), encoding="utf-8")
+    said = f"{path}:{len(ids)}: the sentence with the id {ids[-1]!r} comes again, after line {first}; expected"
+    with pytest.raises(DataError, match=re.escape(said)):
+        JsonlNBest().read(path)
+    blocks = JsonlNBest().read_blocks(path)
+    assert [next(blocks).sentence_ids for _ in ids[:-1]] == [(name,) for name in ids[:-1]]
+    with pytest.raises(DataError, match=re.escape(said)):
+        next(blocks)
+
+
+def test_what_all_sentences_have_is_asked_of_all_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr(chunks, "BLOCK_BYTES", 1)
+    path = tmp_path / "some.jsonl"
+    path.write_text('{"id":0,"hyps":[{"text":"a"}]}\n{"hyps":[{"text":"b"}]}\n', encoding="utf-8")
+    with pytest.raises(DataError, match=":2: some sentences have an 'id' and some have none"):
+        [*JsonlNBest().read_blocks(path)]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import DataError
-from dragoman.core.progress import Progress
+from dragoman.core.progress import Progress, Remembered
+from dragoman.formats.nbest import chunks
 from dragoman.formats.nbest.format import NBEST_FORMATS, sniff
 from oracles.fuzzing import QUIET
 
@@ -50,6 +51,28 @@ def test_each_sample_is_recognised_read_and_written_as_the_same(path, tmp_path):
     assert [again.features.row(h) for h in range(len(again.features))] == [
         nbest.features.row(h) for h in range(len(nbest.features))
     ]
+
+
+#: Formats whose sentences may come in any order, or whose files do not say before their end what belongs together.
+WHOLE = ("csv.", "fairseq.", "flat.", "openai.", "huggingface.jsonl")
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=NAMES)
+def test_blocks_are_the_file_some_sentences_at_a_time(path, monkeypatch):
+    monkeypatch.setattr(chunks, "BLOCK_BYTES", 1)
+    said, said_of_all = Remembered(), Remembered()
+    nbest = of(path).read(path, progress=said_of_all)
+    blocks = [*of(path).read_blocks(path, progress=said)]
+    assert [name for block in blocks for name in block.sentence_ids] == [*nbest.sentence_ids]
+    assert [text for block in blocks for text in block.texts()] == nbest.texts()
+    assert [size for block in blocks for size in np.diff(block.sentences)] == np.diff(nbest.sentences).tolist()
+    np.testing.assert_array_equal(np.concatenate([block.scores for block in blocks]), nbest.scores)
+    assert [source for block in blocks for source in block.sources or ()] == [*(nbest.sources or ())]
+    assert said._said == said_of_all._said
+    if path.name.startswith(WHOLE) or ".list." in path.name or path.suffix == ".json":
+        assert len(blocks) == 1
+    else:  # a first line that is a list may be the whole file, so that it waits for the second
+        assert len(blocks) == len(nbest) - (path.name == "huggingface.lists.jsonl")
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=NAMES)

@@ -6,6 +6,7 @@ import pytest
 from dragoman.core.ragged import Ragged
 from dragoman.core.workspace import Workspace
 from dragoman.training.lm.counts import count_ngrams
+from oracles.elsewhere import Elsewhere
 
 
 def everything(tables):
@@ -22,6 +23,11 @@ def test_blocks_of_text_give_the_same_bytes(order, tmp_path):
     for memory, threads in ((100_000, 1), (400_000, 2)):
         with Workspace(memory, tmp_path) as workspace:
             assert everything(count_ngrams(text, 45, order, workspace=workspace, threads=threads)) == expected
+    for memory in (None, 100_000):
+        with Workspace(memory, tmp_path) as workspace:
+            workers = Elsewhere(2)
+            assert everything(count_ngrams(text, 45, order, workspace=workspace, workers=workers)) == expected
+            assert len(workers.sizes) > 4
     assert list(tmp_path.iterdir()) == []
 
 

@@ -12,6 +12,7 @@ from dragoman.training.phrases import PhraseModel, phrase_pairs, phrase_parts
 from dragoman.training.rules.extract import aligned_text, extract_rules
 from dragoman.training.rules.model import RuleModel, rule_parts, rules
 from dragoman.training.rules.on_demand import corpus_grammar
+from oracles.elsewhere import Elsewhere
 from oracles.phrase_table import random_bitext
 
 OPTIONS = [
@@ -50,6 +51,11 @@ def test_the_same_bytes_whatever_the_memory(case, tmp_path):
         parts.append(number)
         assert found == expected
     assert parts[0] == 0 < parts[1] < parts[2]
+    for memory in (None, 250 * instances):
+        with Workspace(memory, tmp_path) as workspace:
+            spread = rule_parts(*text, options, workspace=workspace, workers=Elsewhere(2))
+            assert len(spread.parts) > 4
+            assert everything(merged_grammar(spread, workspace)) == expected
     assert list(tmp_path.iterdir()) == []
 
 
@@ -73,6 +79,9 @@ def test_target_sides_are_counted_for_rules_on_demand_whatever_the_memory(tmp_pa
             found = corpus_grammar(*text, options, workspace=workspace, threads=2)
             assert workspace.folder.joinpath("targets").is_dir()
             assert everything(found) == expected
+    for memory in (None, 300_000):
+        with Workspace(memory, tmp_path) as workspace:
+            assert everything(corpus_grammar(*text, options, workspace=workspace, workers=Elsewhere(2))) == expected
 
 
 def test_what_leaves_nothing_says_so_in_parts_too(tmp_path):

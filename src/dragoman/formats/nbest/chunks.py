@@ -1,0 +1,76 @@
+"""Lines of files in chunks that end where a sentence ends, for formats that are read some sentences at a time.
+
+Chunks come as soon as the lines do: of a pipe that stays open, a sentence that is whole waits for no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from dragoman.core.files import Chunk, PathLike, read_chunks
+from dragoman.core.progress import ShareDone
+
+#: What is read of a file at a time: thousands of hypotheses, so that work on them is worth its start.
+BLOCK_BYTES = 1 << 22
+
+
+def prompt_chunks(path: PathLike, done: ShareDone | None) -> Iterator[Chunk]:
+    """Lines as they come; `done` is told how much of the file has been read when the next are asked for."""
+    for chunk in read_chunks(path, BLOCK_BYTES, prompt=True):
+        yield chunk
+        if done is not None:
+            done(chunk.share)
+
+
+def chunks_by_number(path: PathLike, ends: bytes, done: ShareDone | None) -> Iterator[Chunk]:
+    """Lines of whole sentences, whose number stands before `ends`: the last sentence waits for a line of another."""
+    held: list[bytes] = []
+    of_held, line = b"", 1
+    for chunk in prompt_chunks(path, done):
+        number, start = _last_sentence(chunk.data, ends)
+        if start or (held and number != of_held):
+            data = b"".join([*held, chunk.data[:start]])
+            yield replace(chunk, data=data, first_line=line)
+            line += data.count(b"\n")
+            held = []
+        held.append(chunk.data[start:])
+        of_held = number
+    if held:
+        yield Chunk(b"".join(held), line, share=1.0)
+
+
+def _last_sentence(data: bytes, ends: bytes) -> tuple[bytes, int]:
+    """The number of the last line, and where the last lines that have it begin."""
+    start = data.rfind(b"\n", 0, -1) + 1
+    number = _number(data[start:], ends)
+    while start:
+        before = data.rfind(b"\n", 0, start - 1) + 1
+        if _number(data[before:start], ends) != number:
+            break
+        start = before
+    return number, start
+
+
+def _number(line: bytes, ends: bytes) -> bytes:
+    return line.partition(ends)[0].strip().lstrip(b"0")
+
+
+def chunks_by_size(path: PathLike, size: int, done: ShareDone | None) -> Iterator[Chunk]:
+    """Lines of whole sentences, which have so many each; the last chunk has what is left, however much that is."""
+    held: list[bytes] = []
+    count, line = 0, 1
+    for chunk in prompt_chunks(path, done):
+        held.append(chunk.data)
+        count += chunk.data.count(b"\n")
+        rest = count % size
+        # At the end of a file, what is left stays with the sentences before it: it is refused before they are used.
+        if count >= size and not (rest and chunk.share >= 1):
+            data = b"".join(held)
+            cut = len(data)
+            for _ in range(rest):
+                cut = data.rfind(b"\n", 0, cut - 1) + 1
+            yield replace(chunk, data=data[:cut], first_line=line)
+            held, line, count = [data[cut:]], line + count - rest, rest
+    if count:
+        yield Chunk(b"".join(held), line, share=1.0)
