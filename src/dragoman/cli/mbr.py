@@ -6,9 +6,9 @@ import contextlib
 import itertools
 import os
 import sys
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -27,15 +27,10 @@ from dragoman.core.files import open_output
 from dragoman.core.live import live_progress
 from dragoman.core.nbest import NBest
 from dragoman.core.progress import SILENT, PartProgress, Progress, ShareDone
-from dragoman.core.work.workers import Workers
 from dragoman.decision.list_blocks import in_step, settled_weights
 from dragoman.decision.mbr import Mbr
-from dragoman.decision.posterior import Posterior
-from dragoman.decision.rule import Decisions
-from dragoman.decision.spread_gains import gains_of_blocks
-from dragoman.decision.utilities import Utilities
+from dragoman.decision.mbr_blocks import Block, Decided, decided_by_metric, decided_by_utilities
 from dragoman.metrics.combined import parse_metric
-from dragoman.metrics.metric import Metric
 
 
 def register(app: typer.Typer) -> None:
@@ -126,14 +121,20 @@ def register(app: typer.Typer) -> None:
             if weights_from is None:
                 pairs = _with_numbers(pairs, evidence or candidates)
             rule = replace(rule, weights_from=settled)
-            blocks = (_Block.of(rule, *pair, evidence or candidates) for pair in pairs)
+            blocks = (Block.of(rule, *pair, evidence or candidates) for pair in pairs)
             if utility_matrix_in is not None:
-                gained, metric = _known_gains(blocks, utility_matrix_in), "utility"
+                gained, metric = decided_by_utilities(blocks, utility_matrix_in), "utility"
             else:
                 # What has come through a pipe is decided before more is asked for; of a file, workers may be ahead.
                 groups = [blocks] if candidates.is_file() else ([block] for block in blocks)
-                settings = parse_metric(metric), utility_matrix is not None, workers, progress if whole else SILENT
-                gained = itertools.chain.from_iterable(_gained(group, *settings) for group in groups)
+                by_metric = partial(
+                    decided_by_metric,
+                    metric=parse_metric(metric),
+                    matrix=utility_matrix is not None,
+                    workers=workers,
+                    progress=progress if whole else SILENT,
+                )
+                gained = itertools.chain.from_iterable(map(by_metric, groups))
             report = _write(out, gained)
         if utility_matrix is not None:
             _write_matrix(utility_matrix, report.first)
@@ -142,57 +143,21 @@ def register(app: typer.Typer) -> None:
         report.show(candidates, metric, progress)
 
 
-@dataclass(frozen=True)
-class _Block:
-    """Some sentences: their candidates and evidence as they were read, and as distinct strings."""
-
-    lists: NBest
-    others: NBest
-    hypotheses: Posterior
-    posterior: Posterior
-
-    @classmethod
-    def of(cls, rule: Mbr, lists: NBest, others: NBest, path: Path) -> _Block:
-        """The block, with the distribution that the evidence of that file stands for."""
-        try:
-            posterior = rule.posterior(others)
-        except DataError as error:
-            raise DataError(str(error), path=path) from None
-        hypotheses = posterior if others is lists else Posterior.of_nbest(lists, weights_from="uniform")
-        return cls(lists, others, hypotheses, posterior)
-
-
-@dataclass(frozen=True)
-class _Decided:
-    """A block with the gains of its hypotheses, and what they choose."""
-
-    block: _Block
-    gains: NDArray[np.float64]
-    matrix: NDArray[np.float32]
-    chosen: Decisions
-
-    @classmethod
-    def of(cls, block: _Block, gains: NDArray[np.float64], matrix: NDArray[np.float32]) -> _Decided:
-        """Choose by the gains."""
-        found = block.hypotheses
-        return cls(block, gains, matrix, Decisions.of_best(found.vocab, found.strings, gains, found.sentences))
-
-
 class _Report:
     """What is said at the end, counted block by block."""
 
     def __init__(self) -> None:
-        self._first: _Decided | None = None
+        self._first: Decided | None = None
         self._sentences = self._filled = self._candidates = self._distinct = self._changed = 0
         self._first_gain = self._chosen_gain = 0.0
 
     @property
-    def first(self) -> _Decided:
+    def first(self) -> Decided:
         """The first block."""
         assert self._first is not None, "there are candidates"
         return self._first
 
-    def add(self, one: _Decided) -> None:
+    def add(self, one: Decided) -> None:
         """Count a block."""
         self._first = self._first or one
         hypotheses = one.block.hypotheses
@@ -278,29 +243,7 @@ def _weighted(blocks: Iterator[NBest], weights: Path, owner: Path) -> Iterator[N
     yield replace(lists, logprobs=_log_weights(weights, lists, owner))
 
 
-def _known_gains(blocks: Iterable[_Block], path: Path) -> Iterator[_Decided]:
-    """Decide by gains that were made elsewhere."""
-    for block in blocks:
-        known = Utilities.read(path, block.lists, block.others)
-        yield _Decided.of(block, known.expected(block.hypotheses, block.posterior), np.empty(0, np.float32))
-
-
-def _gained(
-    blocks: Iterable[_Block], metric: Metric, matrix: bool, workers: Workers, progress: Progress
-) -> Iterator[_Decided]:
-    """Decide by the gains of a metric, whoever works them out."""
-    waiting = deque[_Block]()
-
-    def sides() -> Iterator[tuple[Posterior, Posterior]]:
-        for block in blocks:
-            waiting.append(block)
-            yield block.hypotheses, block.posterior
-
-    for gains, cells in gains_of_blocks(metric, sides(), matrix=matrix, workers=workers, progress=progress):
-        yield _Decided.of(waiting.popleft(), gains, cells)
-
-
-def _write(out: Path, decided: Iterable[_Decided]) -> _Report:
+def _write(out: Path, decided: Iterable[Decided]) -> _Report:
     """Write what is chosen as it becomes known; of a file, nothing is seen before all of it is there."""
     report = _Report()
     with open_output(out) as stream:
@@ -329,7 +272,7 @@ def _log_weights(path: Path, lists: NBest, owner: Path) -> NDArray[np.float64]:
         return np.log(values)
 
 
-def _write_matrix(path: Path, one: _Decided) -> None:
+def _write_matrix(path: Path, one: Decided) -> None:
     hypotheses, evidence = one.block.hypotheses, one.block.posterior
     with open_output(path) as stream:
         np.savez(
@@ -344,7 +287,7 @@ def _write_matrix(path: Path, one: _Decided) -> None:
         )
 
 
-def _draw(path: Path, one: _Decided) -> None:
+def _draw(path: Path, one: Decided) -> None:
     from dragoman.evaluation.figures.posterior_plot import draw_posterior
     from dragoman.evaluation.figures.svg import write_svg
 
