@@ -107,6 +107,12 @@ class ArrayReader:
             return np.fromfile(stream, self._dtype, number * self._row).reshape(number, *self._columns)
 
 
+def rows_of(array: NDArray[Any], first: int, last: int) -> NDArray[Any]:
+    """Some rows of an array; those of a mapped one are read, so that no pages of its file become memory of ours."""
+    file = _mapped_file(array)
+    return array[first:last] if file is None else ArrayReader(file).rows(first, min(last, len(array)))
+
+
 def load_array(path: Path) -> NDArray[np.generic]:
     """Memory-map one array, read-only."""
     try:
