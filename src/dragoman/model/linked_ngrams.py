@@ -9,25 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.progress import ShareDone, within
-from dragoman.core.runs import Column, Runs
+from dragoman.core.runs import Column
+from dragoman.core.slot_table import SlotTable
 from dragoman.core.sound import LARGEST
-from dragoman.core.store import Arrays, rows_of
+from dragoman.core.store import rows_of
 from dragoman.core.vocab import Vocab
 from dragoman.core.workspace import Workspace
 from dragoman.model.language_model import ENTRY, LanguageModel
 
-#: What the work on an n-gram takes, in bytes: on its state, on dealing its entry out, and on its slots, up to three.
-_NGRAM, _ROW, _SLOT = 200, 64, 128
-
-#: No entries of a hash table.
-_NONE: Arrays = {"keys": np.empty(0, np.uint64), "entries": np.empty(0, np.uint64)}
+#: What the work on an n-gram takes, in bytes.
+_NGRAM = 200
 
 #: N-grams that are counted together.
 _ROWS_AT_ONCE = 1 << 20
@@ -72,7 +69,9 @@ def index_ngrams(
     rows = sum(map(len, orders))
     states = Column(workspace, "lm-states", np.uint64, 1 + rows, 2)
     states.write(np.zeros((1, 2), np.uint64))  # the empty context
-    slots = _Slots(workspace, sum(_kept(table) for table in orders[1:]))
+    entries = sum(_kept(table) for table in orders[1:])
+    size = 1 << (entries + entries // 2).bit_length()
+    slots = SlotTable(workspace, "lm-slots", size, number="key", rows=entries, bytes_per_row=16)
     unigrams: list[NDArray[np.uint64]] = []
     # The first state of each length; and of each n-gram of the order below the state that it leads to.
     bounds, below, done = [0, 1], np.zeros(1, np.int32), 0
@@ -88,15 +87,13 @@ def index_ngrams(
             found = np.where(is_state, next_state - 1 + np.cumsum(is_state, dtype=np.int32), suffixes)
             states.write(np.stack([_packed(backoffs, suffixes), filters], axis=1)[is_state])
             # Logarithms of 0 would make sums that are no numbers.
-            entries = _packed(np.maximum(rows_of(table.logprobs, at.start, at.stop), np.float32(-LARGEST)), found)
+            packed = _packed(np.maximum(rows_of(table.logprobs, at.start, at.stop), np.float32(-LARGEST)), found)
             if n == 1:
-                unigrams.append(entries)
+                unigrams.append(packed)
             else:
                 parents = below[rows_of(table.contexts, at.start, at.stop)].astype(np.uint64)
-                slots.add(
-                    (parents << np.uint64(32) | table.last_words(at.start, at.stop).astype(np.uint64))[kept],
-                    entries[kept],
-                )
+                keys = (parents << np.uint64(32) | table.last_words(at.start, at.stop).astype(np.uint64))[kept]
+                slots.add(kernels.lm_homes(keys, size), {"key": keys, "entry": packed[kept]})
             if longer is not None:
                 reached[at] = found
             next_state += int(np.count_nonzero(is_state))
@@ -106,7 +103,7 @@ def index_ngrams(
         bounds.append(next_state)
     return LanguageModel(
         vocab,
-        slots.filled(within(share, 0.5, 1)),
+        slots.filled(["key", "entry"], np.uint64, free=0, share=within(share, 0.5, 1)),
         states.finish(),
         np.concatenate(unigrams),
         np.array(bounds[:-1]),
@@ -152,53 +149,3 @@ def _packed(logarithms: NDArray[np.float32], states: NDArray[np.int32]) -> NDArr
     entries = np.empty(len(states), ENTRY)
     entries["log10"], entries["state"] = logarithms, states
     return entries.view(np.uint64)
-
-
-class _Slots:
-    """A hash table of so many entries, which come in the order of their keys, filled in parts that fit into memory.
-
-    An entry is put into its slot or, where that is taken, into the first one behind it that is free. So a part of the
-    slots can be filled when it is known which entries found no place in those before.
-    """
-
-    def __init__(self, workspace: Workspace, entries: int):
-        self._workspace = workspace
-        self._size = 1 << (entries + entries // 2).bit_length()
-        parts = 1 << (_SLOT * entries // workspace.room()).bit_length()
-        self._parts = min(parts, _MOST_PARTS, self._size)
-        self._runs = Runs(workspace, "lm-slots", self._part_of, bytes_per_row=_ROW, buckets=self._parts)
-
-    def _part_of(self, rows: dict[str, Any]) -> NDArray[np.int64]:
-        return kernels.lm_homes(rows["keys"], self._size) // (self._size // self._parts)
-
-    def add(self, keys: NDArray[np.uint64], entries: NDArray[np.uint64]) -> None:
-        """Add entries."""
-        self._runs.add({"keys": keys, "entries": entries})
-
-    def filled(self, share: ShareDone) -> NDArray[np.uint64]:
-        """All slots: pairs of key and entry."""
-        if self._parts == 1:
-            rows: dict[str, Any] = _NONE | next(self._runs.partitions())
-            return kernels.lm_slots(rows["keys"], rows["entries"], self._size, 0, self._size)[0]
-        self._runs.write()
-        # What the last part leaves begins again at the first slot: nearly always, the last part alone tells it.
-        left = self._part(self._parts - 1, _NONE)[1]
-        while True:
-            at_first, table = left, Column(self._workspace, "lm-index", np.uint64, self._size, 2)
-            for part in range(self._parts):
-                slots, left = self._part(part, left)
-                table.write(slots)
-                share((part + 1) / self._parts)
-            if np.array_equal(left["keys"], at_first["keys"]):
-                self._runs.close()
-                return table.finish()
-
-    def _part(self, part: int, left: Arrays) -> tuple[NDArray[np.uint64], Arrays]:
-        """Fill a part of the slots, after what those before it left; returns what it leaves."""
-        own = self._runs.read(part, part + 1)
-        rows: dict[str, Any] = {name: np.concatenate([left[name], own[name]]) for name in left}
-        order = np.argsort(rows["keys"], kind="stable")
-        rows = {name: values[order] for name, values in rows.items()}
-        size = self._size // self._parts
-        slots, over = kernels.lm_slots(rows["keys"], rows["entries"], self._size, part * size, size)
-        return slots, {name: values[over] for name, values in rows.items()}

@@ -14,7 +14,8 @@ from dragoman.core.phrases import PHRASE_SCORES, REORDERING_SCORES
 from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
 from dragoman.core.runs import Kept, OffsetsWriter, RaggedWriter, merged
-from dragoman.core.store import Arrays, ArrayWriter, load_arrays, save_arrays
+from dragoman.core.slot_table import SlotTable
+from dragoman.core.store import Arrays, ArrayWriter, load_array, load_arrays, rows_of, save_arrays
 from dragoman.core.workspace import Workspace
 from dragoman.model.log_scores import log_scores
 from dragoman.model.phrase_table import PhraseTable
@@ -56,9 +57,7 @@ def write_table(found: PhraseParts, workspace: Workspace, folder: Path, share: S
     _write_targets(folder, found.targets, used, workspace)
     share(_SHARE_OF_TARGETS)
     _write_pairs(folder, found.parts, used, workspace, share)
-    written: dict[str, Any] = load_arrays(folder)
-    index = kernels.sequence_index(written["sources"], written["source_offsets"])
-    save_arrays(folder, {"index": index})
+    save_arrays(folder, {"index": _source_index(folder, workspace)})
 
 
 def _write_targets(folder: Path, targets: list[Kept], used: _Marks, workspace: Workspace) -> None:
@@ -107,6 +106,20 @@ def _write_pairs(folder: Path, parts: list[Kept], used: _Marks, workspace: Works
         raise DataError(f"{sources.rows:,} source phrases", expected="fewer than 2**31: use shorter phrases")
     for part in parts:
         part.discard()
+
+
+def _source_index(folder: Path, workspace: Workspace) -> NDArray[np.int32]:
+    """The index of `kernels.sequence_index` for the source phrases that were written, all of which are different."""
+    words, offsets = (load_array(folder / f"{name}.npy") for name in ("sources", "source_offsets"))
+    number = len(offsets) - 1
+    slots = 1 << (2 * number + 1).bit_length()
+    table = SlotTable(workspace, "source-slots", slots, number="id", rows=number, bytes_per_row=4)
+    step = max(workspace.room() // _SOURCE, 1)
+    for first in range(0, number, step):
+        bounds = rows_of(offsets, first, first + step + 1)
+        homes = kernels.sequence_homes(rows_of(words, bounds[0], bounds[-1]), bounds - bounds[0], slots)
+        table.add(homes, {"id": np.arange(first, first + len(homes), dtype=np.int32)})
+    return table.filled(["id"], np.int32, free=-1)
 
 
 class _Step:

@@ -188,29 +188,6 @@ auto lm_homes(In1<std::uint64_t> keys, std::uint64_t slots) {
     return give(std::move(homes));
 }
 
-// Some slots of a table, as `link` fills it: the first that comes gets the first that is free. What comes from slots
-// before these begins at the first of them; what finds none free has to go on behind them.
-auto lm_slots(In1<std::uint64_t> keys, In1<std::uint64_t> entries, std::uint64_t slots, std::uint64_t first,
-              std::uint64_t size) {
-    std::vector<std::uint64_t> filled(2 * size, 0);
-    std::vector<std::int64_t> left;
-    run_interruptibly([&](const std::atomic<bool>& stop) {
-        for (std::size_t row = 0; row < keys.size(); ++row) {
-            heed(stop);
-            const std::uint64_t key = keys.data()[row], home = mix(key) & (slots - 1);
-            std::uint64_t at = home - first < size ? home - first : 0;
-            while (at < size && filled[2 * at] != 0) at = size == slots ? (at + 1) & (slots - 1) : at + 1;
-            if (at == size) {
-                left.push_back(static_cast<std::int64_t>(row));
-                continue;
-            }
-            filled[2 * at] = key;
-            filled[2 * at + 1] = entries.data()[row];
-        }
-    });
-    return together(give(std::move(filled), 2), give(std::move(left)));
-}
-
 }  // namespace
 
 void bind_index(nb::module_& m) {
@@ -220,10 +197,7 @@ void bind_index(nb::module_& m) {
           "words stand one after the other in `words`; at least order 1, words below `vocab_size`. Gives slots,\n"
           "states, unigrams, bounds of the states of each length, slots and words that the n-grams only imply, and\n"
           "the row of an n-gram that stands there twice, or -1 (if not -1, the arrays are empty).");
-    m.def("lm_homes", &lm_homes, nb::arg("keys"), nb::arg("slots"), "The slot of a table of so many that each key belongs to.");
-    m.def("lm_slots", &lm_slots, nb::arg("keys"), nb::arg("entries"), nb::arg("slots"), nb::arg("first"), nb::arg("size"),
-          "`size` slots of a table of so many, from `first` on, with these keys and entries, in the order in which they\n"
-          "stand in `lm_index`; and the rows that found no free one. Keys of slots elsewhere come from before these.");
+    m.def("lm_homes", &lm_homes, nb::arg("keys"), nb::arg("slots"), "The slot of each key in a table of so many slots.");
 }
 
 }  // namespace dragoman::lm

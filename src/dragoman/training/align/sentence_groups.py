@@ -8,6 +8,7 @@ Counts are whole numbers and jumps are summed up block by block, so that both ar
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -135,7 +136,7 @@ class _Group:
         self._given, self._generated = table.given.part(rows), table.generated.part(rows)
         self._null_word = table.null_word
         self._cells, self._bounds = cells[rows.start : rows.stop + 1] - cells[rows.start], bounds - bounds[0]
-        self._sections, self._places = [0], list[Kept]()
+        self._sections = [0]
         self.counts: NDArray[np.int64] = np.empty(0, np.int64)
         made = table.whole() if whole else self._own_pairs(table.types, threads)
         arrays: dict[str, NDArray[Any]] = {
@@ -168,26 +169,29 @@ class _Group:
         assert self._kept is not None
         rows = self._kept.rows("pair_offsets", words.start, words.stop + 1)
         own = self._kept.rows("pair_given", int(rows[0]), int(rows[-1]))
-        places = kernels.pair_places(rows, own, offsets, pairs, null_word)
-        name = f"{self._name}-{len(self._places)}"
-        self._places.append(Kept(self._workspace, name, {"places": places.astype(np.uint32)}))
-        self._sections.append(int(rows[-1]))
+        with self._workspace.writing():
+            if len(self._sections) == 1:
+                self._places_written = ArrayWriter(self._file("places"), np.uint32)
+            self._places_written.write(kernels.pair_places(rows, own, offsets, pairs, null_word))
+            self._sections.append(int(rows[-1]))
+            self._places_written.finish()
+        self._places = ArrayReader(self._file("places"))
 
     def begin_probabilities(self) -> None:
         """Get ready for those of other probabilities."""
         with self._workspace.writing():
-            self._writer = ArrayWriter(self._workspace.folder / f"{self._name}.npy", np.float64)
+            self._writer = ArrayWriter(self._file("probabilities"), np.float64)
 
     def add_probabilities(self, number: int, probabilities: NDArray[np.float64]) -> None:
         """Take those of the pairs of a range that occur here."""
         with self._workspace.writing():
-            self._writer.write(probabilities[self._places[number].load_one("places")])
+            self._writer.write(probabilities[self._places.rows(*self._sections[number : number + 2])])
 
     def probabilities(self) -> NDArray[np.float64]:
         """The probabilities that were added."""
         with self._workspace.writing():
             self._writer.finish()
-        return ArrayReader(self._workspace.folder / f"{self._name}.npy").rows()
+        return ArrayReader(self._file("probabilities")).rows()
 
     def put_counts(self, counts: NDArray[np.int64]) -> None:
         """Keep what the pairs count."""
@@ -199,14 +203,18 @@ class _Group:
     def add_counts(self, number: int, counts: NDArray[np.int64]) -> None:
         """Add what was kept to what all pairs of a range count."""
         own = self._counts_kept.rows("counts", *self._sections[number : number + 2])
-        counts[self._places[number].load_one("places")] += own
+        counts[self._places.rows(*self._sections[number : number + 2])] += own
 
     def discard(self) -> None:
         """Remove what is on disk."""
         if self._kept is not None:
-            for kept in (self._kept, self._counts_kept, *self._places):
-                kept.discard()
-            (self._workspace.folder / f"{self._name}.npy").unlink()
+            self._kept.discard()
+            self._counts_kept.discard()
+            for name in ("places", "probabilities"):
+                self._file(name).unlink()
+
+    def _file(self, name: str) -> Path:
+        return self._workspace.folder / f"{self._name}-{name}.npy"
 
 
 def _balanced(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
