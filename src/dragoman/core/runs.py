@@ -6,6 +6,7 @@ long as all rows do, they stay there: one partition, and nothing is written.
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -199,6 +200,44 @@ def mapped_arrays(workspace: Workspace, name: str, arrays: Mapping[str, NDArray[
         return dict(arrays)
     kept = Kept(workspace, name, dict(arrays))
     return {name: kept.map(name) for name in arrays}
+
+
+class Column:
+    """An array that is made piece by piece, of at most so many rows: mapped where it is large for the memory.
+
+    >>> column = Column(Workspace(), "numbers", np.int32, 9)
+    >>> column.write(np.array([1, 2]))
+    >>> column.finish().tolist()
+    [1, 2]
+    """
+
+    def __init__(self, workspace: Workspace, name: str, dtype: type[np.generic], most: int, *columns: int):
+        self._workspace, self._path = workspace, None
+        self._pieces = [np.empty((0, *columns), dtype)]
+        size = most * math.prod(columns) * self._pieces[0].itemsize
+        if workspace.memory is None or size <= workspace.memory // SMALL_PART:
+            return
+        self._path = workspace.folder / f"{name}.npy"
+        self._path.unlink(missing_ok=True)  # an older one of this name may still be mapped
+        with workspace.writing():
+            self._writer = ArrayWriter(self._path, dtype, *columns)
+
+    def write(self, rows: NDArray[Any]) -> None:
+        """Add rows at the end."""
+        if self._path is None:
+            self._pieces.append(rows.astype(self._pieces[0].dtype, copy=False))
+            return
+        with self._workspace.writing():
+            self._writer.write(rows)
+
+    def finish(self) -> NDArray[Any]:
+        """The whole array."""
+        if self._path is None:
+            pieces, self._pieces = self._pieces, []
+            return pieces[1] if len(pieces) == 2 else np.concatenate(pieces)
+        with self._workspace.writing():
+            self._writer.finish()
+        return load_array(self._path)
 
 
 class OffsetsWriter:

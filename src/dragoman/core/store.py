@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import mmap
 import os
 import shutil
 from collections.abc import Mapping
@@ -105,6 +106,19 @@ class ArrayReader:
         with self._path.open("rb") as stream:
             stream.seek(self._begin + first * self._row * self._dtype.itemsize)
             return np.fromfile(stream, self._dtype, number * self._row).reshape(number, *self._columns)
+
+
+def rows_of(array: NDArray[Any], first: int, last: int) -> NDArray[Any]:
+    """Some rows of an array; those of a mapped one are read, so that no pages of its file become memory of ours."""
+    file = _mapped_file(array)
+    return array[first:last] if file is None else ArrayReader(file).rows(first, min(last, len(array)))
+
+
+def let_go(*arrays: NDArray[Any]) -> None:
+    """Tell the system that arrays, if mapped, are not needed now: until then their pages are no memory of ours."""
+    for array in arrays:
+        if isinstance(array.base, np.memmap) and isinstance(array.base.base, mmap.mmap):
+            array.base.base.madvise(mmap.MADV_DONTNEED)
 
 
 def load_array(path: Path) -> NDArray[np.generic]:

@@ -25,7 +25,8 @@ MISSING_UNKNOWN = -100.0
 
 _DTYPES = {"slots": np.uint64, "states": np.uint64, "unigrams": np.uint64, "bounds": np.int64,
            "implied_slots": np.int64, "implied_words": np.int32}  # fmt: skip
-_ENTRY = np.dtype([("log10", "<f4"), ("state", "<i4")])
+#: What is packed into 64 bits: a logarithm and the state that it leads to.
+ENTRY = np.dtype([("log10", "<f4"), ("state", "<i4")])
 
 
 class WordScore(NamedTuple):
@@ -162,7 +163,7 @@ class LanguageModel:
     def _check_states(self) -> None:
         """Refuse states that do not lead to shorter ones."""
         for rows in blocks(len(self.states)):
-            records = np.ascontiguousarray(self.states[rows, 0]).view(_ENTRY)
+            records = np.ascontiguousarray(self.states[rows, 0]).view(ENTRY)
             check_numbers("states", records["log10"])
             own = np.arange(rows.start, rows.stop)
             wrong = np.flatnonzero((records["state"] < 0) | (records["state"] >= np.maximum(own, 1)))
@@ -189,7 +190,7 @@ class LanguageModel:
     @cached_property
     def begin_state(self) -> int:
         """The state at the beginning of a sentence."""
-        return int(self.unigrams[BOS : BOS + 1].view(_ENTRY)["state"][0])
+        return int(self.unigrams[BOS : BOS + 1].view(ENTRY)["state"][0])
 
     @cached_property
     def left_extensions(self) -> tuple[NDArray[np.uint8], bool]:
@@ -283,14 +284,14 @@ class LanguageModel:
 
     def to_ngrams(self) -> NGrams:
         """Return the n-grams again, with the same numbers; unigrams in the vocabulary's order, others sorted by ids."""
-        states = np.ascontiguousarray(self.states[:, 0]).view(_ENTRY)
-        unigrams = self.unigrams.view(_ENTRY)
+        states = np.ascontiguousarray(self.states[:, 0]).view(ENTRY)
+        unigrams = self.unigrams.view(ENTRY)
         listed = np.ones(len(self.slots), bool)
         listed[self.implied_slots] = False
         used = np.flatnonzero(self.slots[:, 0])
         parents = (self.slots[used, 0] >> np.uint64(32)).astype(np.int32)
         last = (self.slots[used, 0] & np.uint64(0xFFFFFFFF)).astype(np.int32)
-        entries = np.ascontiguousarray(self.slots[used, 1]).view(_ENTRY)
+        entries = np.ascontiguousarray(self.slots[used, 1]).view(ENTRY)
 
         known = np.setdiff1d(np.arange(len(self.vocab), dtype=np.int32), self.implied_words)
         orders = [_table(known[:, None], unigrams[known], states, self.bounds, 1)]
@@ -323,7 +324,7 @@ def _check_entries(
 
     Marks the states that are these n-grams themselves, and returns how many n-grams are states.
     """
-    entries = np.ascontiguousarray(packed).view(_ENTRY)
+    entries = np.ascontiguousarray(packed).view(ENTRY)
     check_numbers(name, entries["log10"])
     check_range(name, entries["state"], 0, int(bounds[-1]))
     own, longest = (np.searchsorted(bounds, found, side="right") for found in (entries["state"], parents))

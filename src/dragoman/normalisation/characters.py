@@ -23,7 +23,7 @@ from dragoman.normalisation.lexicon import Lexicon
 from dragoman.search.limits import SearchLimits
 from dragoman.training.align import ALIGNERS
 from dragoman.training.clean import Cleaning
-from dragoman.training.lm.kneser_ney import KneserNey, estimate
+from dragoman.training.lm.kneser_ney import KneserNey, estimate_model
 from dragoman.training.phrases import PhraseModel
 from dragoman.training.pipeline import train
 from dragoman.tuning import TUNERS
@@ -72,7 +72,7 @@ def words_model(lexicon: Lexicon, options: CharacterModel, *, threads: int = 1) 
     # What a list has once at these lengths is a word in itself, which the choice knows of anyway.
     prune = ",".join("0" if n < 5 else "1" for n in range(1, options.lm_order + 1))
     kneser_ney = KneserNey(order=options.lm_order, prune=prune)
-    return LanguageModel.from_ngrams(estimate(text, kneser_ney, threads=threads, progress=Calm()))
+    return estimate_model(text, kneser_ney, threads=threads, progress=Calm())
 
 
 def character_model(

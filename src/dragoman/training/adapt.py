@@ -42,7 +42,7 @@ from dragoman.training.align.auto import Auto
 from dragoman.training.align.base import Aligner
 from dragoman.training.clean import Cleaning, clean
 from dragoman.training.lm.interpolate import interpolate, interpolation_weights
-from dragoman.training.lm.kneser_ney import KneserNey, estimate
+from dragoman.training.lm.kneser_ney import KneserNey, estimate_model
 from dragoman.training.mix import aligned_beside, perplexity_shares, tuning_pairs
 from dragoman.training.phrases import PhraseModel, phrase_pairs
 from dragoman.training.pipeline import language_model_text, with_reordering_limit
@@ -223,8 +223,7 @@ class Adapted:
         for name, corpus in self._corpora.items():
             self._progress.note(f"language model of {name}")
             text = language_model_text([corpus.target])
-            ngrams = estimate(text, self._kneser_ney, threads=self._threads, progress=self._progress)
-            models.append(LanguageModel.from_ngrams(ngrams))
+            models.append(estimate_model(text, self._kneser_ney, threads=self._threads, progress=self._progress))
         held_out = self._whole.target.take(self._rows[-1])
         weights = interpolation_weights(models, held_out, threads=self._threads, progress=self._progress)
         mixed = interpolate(models, weights, threads=self._threads, progress=self._progress)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,18 @@ from dragoman.core.phrases import PHRASE_SCORES, REORDERING_SCORES
 from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
 from dragoman.core.runs import Kept, OffsetsWriter, RaggedWriter, merged
-from dragoman.core.store import Arrays, ArrayWriter, load_arrays, save_arrays
+from dragoman.core.slot_table import SlotTable
+from dragoman.core.store import Arrays, ArrayWriter, load_array, load_arrays, rows_of, save_arrays
 from dragoman.core.workspace import Workspace
 from dragoman.model.log_scores import log_scores
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.training.phrases import PhraseParts
 
-#: What the work on a source phrase with its pairs takes, and that on a target phrase, in bytes.
-_SOURCE, _TARGET = 600, 200
+#: What the work on a source phrase takes, on a pair, and on a target phrase, in bytes.
+_SOURCE, _PAIR, _TARGET = 250, 250, 200
+
+#: Source phrases are looked at in small steps, as many together as fit: those that occur first have the most pairs.
+_FINER = 16
 
 #: Of the time of a merge.
 _SHARE_OF_TARGETS = 0.2
@@ -56,9 +61,7 @@ def write_table(found: PhraseParts, workspace: Workspace, folder: Path, share: S
     _write_targets(folder, found.targets, used, workspace)
     share(_SHARE_OF_TARGETS)
     _write_pairs(folder, found.parts, used, workspace, share)
-    written: dict[str, Any] = load_arrays(folder)
-    index = kernels.sequence_index(written["sources"], written["source_offsets"])
-    save_arrays(folder, {"index": index})
+    save_arrays(folder, {"index": _source_index(folder, workspace)})
 
 
 def _write_targets(folder: Path, targets: list[Kept], used: _Marks, workspace: Workspace) -> None:
@@ -88,7 +91,7 @@ def _write_pairs(folder: Path, parts: list[Kept], used: _Marks, workspace: Works
     first_pair = OffsetsWriter(folder / "first_pair.npy")
     firsts = [part.map("source_first") for part in parts]
     total = sum(map(len, firsts))
-    for places in merged(firsts, workspace.room() // _SOURCE):
+    for places in _steps(parts, firsts, workspace.room()):
         step = _Step([(part, *place) for part, place in zip(parts, places, strict=True) if place[1] > place[0]])
         sources.write(step.sources())
         first_pair.write(step.sizes)
@@ -107,6 +110,37 @@ def _write_pairs(folder: Path, parts: list[Kept], used: _Marks, workspace: Works
         raise DataError(f"{sources.rows:,} source phrases", expected="fewer than 2**31: use shorter phrases")
     for part in parts:
         part.discard()
+
+
+def _steps(parts: list[Kept], firsts: list[NDArray[Any]], room: int) -> Iterator[list[tuple[int, int]]]:
+    """The steps of the merge: for each part source phrases that fit into so many bytes together with their pairs."""
+    bounds = [part.map("first_pair") for part in parts]
+    begin, cost = [0] * len(parts), 0
+    end = list(begin)
+    for places in merged(firsts, room // (_FINER * _SOURCE)):
+        more = sum(
+            _SOURCE * (b - a) + _PAIR * int(of_part[b] - of_part[a])
+            for of_part, (a, b) in zip(bounds, places, strict=True)
+        )
+        if cost and cost + more > room:
+            yield list(zip(begin, end, strict=True))
+            begin, cost = end, 0
+        end, cost = [b for _, b in places], cost + more
+    yield list(zip(begin, end, strict=True))
+
+
+def _source_index(folder: Path, workspace: Workspace) -> NDArray[np.int32]:
+    """The index of `kernels.sequence_index` for the source phrases that were written, all of which are different."""
+    words, offsets = (load_array(folder / f"{name}.npy") for name in ("sources", "source_offsets"))
+    number = len(offsets) - 1
+    slots = 1 << (2 * number + 1).bit_length()
+    table = SlotTable(workspace, "source-slots", slots, number="id", rows=number, bytes_per_row=4)
+    step = max(workspace.room() // _SOURCE, 1)
+    for first in range(0, number, step):
+        bounds = rows_of(offsets, first, first + step + 1)
+        homes = kernels.sequence_homes(rows_of(words, bounds[0], bounds[-1]), bounds - bounds[0], slots)
+        table.add(homes, {"id": np.arange(first, first + len(homes), dtype=np.int32)})
+    return table.filled(["id"], np.int32, free=-1)
 
 
 class _Step:

@@ -25,7 +25,7 @@ from dragoman.core.phrases import PhrasePairs
 from dragoman.core.progress import SILENT, PartProgress, Progress, ShareDone, within
 from dragoman.core.ragged import Ragged
 from dragoman.core.runs import BUCKETS, Kept, Runs
-from dragoman.core.store import Arrays
+from dragoman.core.store import Arrays, let_go
 from dragoman.core.work.parts import PartWork, parts_at_once
 from dragoman.core.work.workers import ThreadWorkers, Workers
 from dragoman.core.workspace import Workspace
@@ -154,6 +154,8 @@ def phrase_parts(
             done += rows
             del arrays, questions
             share(done / instances.rows)
+    # What is still asked for of the text is a part of it.
+    let_go(text.first_link, text.source_weights, text.target_weights, links.values, links.offsets)
     targets = exchange.answer(progress)
     total, parts, kept_pairs = sum(exchange.pairs), list[Kept](), 0
 

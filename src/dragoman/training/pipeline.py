@@ -39,7 +39,7 @@ from dragoman.training.checkpoint import Checkpoint, stage_key
 from dragoman.training.clean import Cleaning, clean
 from dragoman.training.grammar_merge import GrammarParts, mapped_grammar, merged_grammar, write_grammar
 from dragoman.training.jumps import FAR, TOO_MANY, USUAL, share_of_long_jumps
-from dragoman.training.lm.kneser_ney import KneserNey, estimate
+from dragoman.training.lm.kneser_ney import KneserNey, estimate_model
 from dragoman.training.phrase_merge import mapped_table, merged_table, write_table
 from dragoman.training.phrases import PhraseModel, check_disk, phrase_parts
 from dragoman.training.rules.model import (
@@ -137,9 +137,9 @@ def train(
     if not finished:
         with progress.stage("putting the language model's text together"):
             text = language_model_text([whole.target, *lm_texts])
-        ngrams = estimate(text, kneser_ney, workspace=workspace, workers=workers, threads=threads, progress=progress)
-        with progress.stage("indexing the language model"):
-            finished = [LanguageModel.from_ngrams(ngrams)]
+        finished = [
+            estimate_model(text, kneser_ney, workspace=workspace, workers=workers, threads=threads, progress=progress)
+        ]
     named = {"lm" if i == 0 else f"lm{i + 1}": model for i, model in enumerate(finished)}
     model = Model(
         source_vocab=bitext.source.vocab,

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from dragoman.core.runs import Kept, Runs, merged
+from dragoman.core.runs import Column, Kept, Runs, merged
 from dragoman.core.workspace import Workspace
 
 
@@ -77,3 +77,16 @@ def test_a_merge_takes_every_row_once_and_in_order(most):
         assert len(step) > 0
         found += sorted(step.tolist())
     assert found == list(range(200))
+
+
+@pytest.mark.parametrize("memory", [None, 1 << 20, 1000])
+def test_columns_are_mapped_where_they_are_large(memory, tmp_path):
+    with Workspace(memory, tmp_path) as workspace:
+        for _ in range(2):  # a second one of the name leaves the first as it is
+            column = Column(workspace, "column", np.int32, 50, 2)
+            for first in range(0, 30, 10):
+                column.write(np.arange(first, first + 10).reshape(5, 2))
+            made = column.finish()
+            assert made.tolist() == np.arange(30).reshape(15, 2).tolist()
+            assert made.dtype == np.int32
+            assert isinstance(made.base, np.memmap) == (memory == 1000)

@@ -45,6 +45,40 @@ auto sequence_index(In1<std::int32_t> words, In1<std::int64_t> offsets) {
     return give(std::move(slots));
 }
 
+// The slot at which the search for each sequence begins.
+auto sequence_homes(In1<std::int32_t> words, In1<std::int64_t> offsets, std::uint64_t slots) {
+    std::vector<std::int64_t> homes(offsets.shape(0) - 1);
+    {
+        nb::gil_scoped_release release;
+        const SequenceIndex rows{view(words), view(offsets), {}};
+        for (std::size_t i = 0; i < homes.size(); ++i)
+            homes[i] = static_cast<std::int64_t>(hash_words(rows.sequence(static_cast<std::int32_t>(i))) & (slots - 1));
+    }
+    return give(std::move(homes));
+}
+
+// Some slots of a table with open addressing whose keys are all different: what comes first gets the first slot that is
+// free. What belongs into slots elsewhere found none before these, and begins at the first; what finds none here has to
+// go on behind them.
+auto fill_slots(In1<std::int64_t> homes, std::int64_t slots, std::int64_t first, std::int64_t size) {
+    std::vector<std::int32_t> rows(size, -1);
+    std::vector<std::int64_t> left;
+    {
+        nb::gil_scoped_release release;
+        for (std::size_t row = 0; row < homes.size(); ++row) {
+            const std::int64_t home = homes.data()[row] - first;
+            std::int64_t at = home >= 0 && home < size ? home : 0;
+            while (at < size && rows[at] >= 0)
+                if (++at == slots) at = 0;
+            if (at < size)
+                rows[at] = static_cast<std::int32_t>(row);
+            else
+                left.push_back(static_cast<std::int64_t>(row));
+        }
+    }
+    return together(give(std::move(rows)), give(std::move(left)));
+}
+
 // For each sequence its id among the indexed ones, or -1.
 auto find_sequences(In1<std::int32_t> wanted, In1<std::int64_t> bounds, In1<std::int32_t> words,
                     In1<std::int64_t> offsets, In1<std::int32_t> slots) {
@@ -86,6 +120,11 @@ void bind_sequences(nb::module_& m) {
           "Number the distinct rows of a ragged array: id of each row; the distinct rows' values and offsets.");
     m.def("sequence_index", &sequence_index, nb::arg("words"), nb::arg("offsets"),
           "Hash index of distinct rows.");
+    m.def("sequence_homes", &sequence_homes, nb::arg("words"), nb::arg("offsets"), nb::arg("slots"),
+          "The slot of each row in a hash index of so many slots.");
+    m.def("fill_slots", &fill_slots, nb::arg("homes"), nb::arg("slots"), nb::arg("first"), nb::arg("size"),
+          "`size` slots of a table of so many, from `first` on: the row in each, or -1; and the rows that find no place.\n"
+          "Rows belong into the slots `homes` and come in this order; there are fewer than slots.");
     m.def("find_sequences", &find_sequences, nb::arg("wanted"), nb::arg("bounds"), nb::arg("words"),
           nb::arg("offsets"), nb::arg("slots"),
           "For each row of one ragged array its id among the indexed rows of another, or -1.");

@@ -181,6 +181,13 @@ auto lm_index(In1<std::int32_t> words, In1<float> logprobs, In1<float> backoffs,
                     give(std::move(made.implied_words)), duplicate);
 }
 
+// The slot at which the search for each key begins.
+auto lm_homes(In1<std::uint64_t> keys, std::uint64_t slots) {
+    std::vector<std::int64_t> homes(keys.size());
+    for (std::size_t i = 0; i < homes.size(); ++i) homes[i] = static_cast<std::int64_t>(mix(keys.data()[i]) & (slots - 1));
+    return give(std::move(homes));
+}
+
 }  // namespace
 
 void bind_index(nb::module_& m) {
@@ -190,6 +197,7 @@ void bind_index(nb::module_& m) {
           "words stand one after the other in `words`; at least order 1, words below `vocab_size`. Gives slots,\n"
           "states, unigrams, bounds of the states of each length, slots and words that the n-grams only imply, and\n"
           "the row of an n-gram that stands there twice, or -1 (if not -1, the arrays are empty).");
+    m.def("lm_homes", &lm_homes, nb::arg("keys"), nb::arg("slots"), "The slot of each key in a table of so many slots.");
 }
 
 }  // namespace dragoman::lm

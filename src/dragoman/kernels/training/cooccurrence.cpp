@@ -96,6 +96,23 @@ auto pair_cells(CooccurrenceArrays arrays, In1<std::int64_t> cell_offsets, int t
     return give(std::move(cells));
 }
 
+// Where the pairs of some tokens stand among those of more tokens; both have the rows of the same generated words.
+auto pair_places(In1<std::int64_t> offsets, In1<std::int32_t> given, In1<std::int64_t> all_offsets,
+                 In1<std::int32_t> all_given, std::int32_t null_word) {
+    std::vector<std::int64_t> places(given.size());
+    {
+        nb::gil_scoped_release release;
+        const auto row = view(offsets), all_rows = view(all_offsets);
+        std::vector<std::int64_t> place(std::size_t(null_word) + 1);
+        for (std::size_t word = 0; word + 1 < row.size(); ++word) {
+            if (row[word] == row[word + 1]) continue;
+            for (auto at = all_rows[word]; at < all_rows[word + 1]; ++at) place[all_given.data()[at]] = at;
+            for (auto at = row[word]; at < row[word + 1]; ++at) places[at - row[0]] = place[given.data()[at - row[0]]];
+        }
+    }
+    return give(std::move(places));
+}
+
 // The links of one direction, from the given position of each generated token (-1 for NULL).
 auto link_rows(In1<std::int32_t> given_positions, In1<std::int64_t> generated_offsets, bool generated_is_source) {
     std::vector<std::uint32_t> links;
@@ -129,6 +146,10 @@ void bind_cooccurrence(nb::module_& m) {
           "For each generated word the offset of its row, and in it NULL and the given words of its sentence pairs.");
     m.def("pair_cells", &pair_cells, nb::arg("cooccurrence"), nb::arg("cell_offsets"), nb::arg("threads"),
           "For every generated and given position of every sentence pair, the place of the pair in its row.");
+    m.def("pair_places", &pair_places, nb::arg("offsets"), nb::arg("given"), nb::arg("all_offsets"), nb::arg("all_given"),
+          nb::arg("null_word"),
+          "For the pairs of some tokens, those of row r in given[offsets[r] - offsets[0]:offsets[r + 1] - offsets[0]],\n"
+          "their places among the pairs of more tokens, which have rows of the same generated words.");
     m.def("link_rows", &link_rows, nb::arg("given_positions"), nb::arg("generated_offsets"),
           nb::arg("generated_is_source"),
           "Links and their offsets, from the given position of each generated token (-1: none).");

@@ -8,7 +8,6 @@
 #include "training/alignment.hpp"
 
 #include <atomic>
-#include <bit>
 #include <cmath>
 
 namespace dragoman::training {
@@ -225,12 +224,10 @@ private:
     std::vector<std::int32_t> came_from_;
 };
 
-// Sums of probabilities that do not depend on the order of adding: 64-bit fixed point, as fine as the number of tokens
-// allows (no pair can be counted more often than there are tokens).
+// Sums of probabilities that do not depend on the order of adding: 64-bit fixed point, so many units to one.
 class FixedPoint {
 public:
-    FixedPoint(std::size_t values, std::size_t tokens, bool shared)
-        : sums_(values), unit_(std::ldexp(1.0, std::min(52, 62 - int(std::bit_width(tokens))))), shared_(shared) {}
+    FixedPoint(std::size_t values, double unit, bool shared) : sums_(values), unit_(unit), shared_(shared) {}
 
     void add(std::int64_t at, double probability) {
         const auto units = static_cast<std::int64_t>(probability * unit_ + 0.5);
@@ -240,11 +237,7 @@ public:
             sums_[at] += units;
     }
 
-    std::vector<double> values() const {
-        std::vector<double> result(sums_.size());
-        for (std::size_t at = 0; at < sums_.size(); ++at) result[at] = double(sums_[at]) / unit_;
-        return result;
-    }
+    std::vector<std::int64_t> take() { return std::move(sums_); }
 
 private:
     std::vector<std::int64_t> sums_;
@@ -253,47 +246,37 @@ private:
 };
 
 auto hmm_expected_counts(CooccurrenceArrays arrays, In1<std::uint32_t> cells, In1<std::int64_t> cell_offsets,
-                         In1<double> probabilities, In1<double> jump_weights, double uniform_share,
-                         double null_probability, int threads, Progress progress) {
+                         In1<std::int64_t> block_bounds, In1<double> probabilities, In1<double> jump_weights,
+                         double uniform_share, double null_probability, double unit, int threads, Progress progress) {
     const Cooccurrence table(arrays);
     const Jumps jumps(jump_weights, uniform_share);
-    const std::size_t buckets = jumps.weight.size();
-    const auto bounds = balanced_blocks(view(cell_offsets), kTokenBlocks);
-    const std::size_t blocks = bounds.size() - 1;
-    FixedPoint counts(table.pair_given.size(), table.generated_words.size(), threads > 1);
+    const auto bounds = view(block_bounds);
+    const std::size_t buckets = jumps.weight.size(), blocks = bounds.size() - 1;
+    FixedPoint counts(table.pair_given.size(), unit, threads > 1);
     std::vector<double> log_likelihoods(blocks), uses(blocks * buckets), chances(blocks * buckets);
     run_blocks(blocks, threads, progress, [&](std::size_t block) {
         Trellis sentence(table, view(probabilities), view(cells), view(cell_offsets), jumps, null_probability);
-        for (std::size_t s = bounds[block]; s < bounds[block + 1]; ++s) {
+        for (auto s = bounds[block]; s < bounds[block + 1]; ++s) {
             if (!sentence.load(s)) continue;
             log_likelihoods[block] += sentence.forward_backward();
             sentence.each_posterior([&](std::int64_t pair, double posterior) { counts.add(pair, posterior); });
             sentence.add_jumps(&uses[block * buckets], &chances[block * buckets]);
         }
     });
-    double log_likelihood = 0.0;
-    std::vector<double> all_uses(buckets), all_chances(buckets);
-    for (std::size_t block = 0; block < blocks; ++block) {
-        log_likelihood += log_likelihoods[block];
-        for (std::size_t jump = 0; jump < buckets; ++jump) {
-            all_uses[jump] += uses[block * buckets + jump];
-            all_chances[jump] += chances[block * buckets + jump];
-        }
-    }
-    return together(give(counts.values()), give(std::move(all_uses)), give(std::move(all_chances)),
-                    log_likelihood);
+    return together(give(counts.take()), give(std::move(uses), buckets), give(std::move(chances), buckets),
+                    give(std::move(log_likelihoods)));
 }
 
-auto hmm_viterbi(CooccurrenceArrays arrays, In1<std::uint32_t> cells, In1<std::int64_t> cell_offsets, In1<double> probabilities,
-                 In1<double> jump_weights, double uniform_share, double null_probability, int threads,
-                 Progress progress) {
+auto hmm_viterbi(CooccurrenceArrays arrays, In1<std::uint32_t> cells, In1<std::int64_t> cell_offsets,
+                 In1<std::int64_t> block_bounds, In1<double> probabilities, In1<double> jump_weights, double uniform_share,
+                 double null_probability, int threads, Progress progress) {
     const Cooccurrence table(arrays);
     const Jumps jumps(jump_weights, uniform_share);
-    const auto bounds = balanced_blocks(view(cell_offsets), kTokenBlocks);
+    const auto bounds = view(block_bounds);
     std::vector<std::int32_t> best(table.generated_words.size(), -1);
     run_blocks(bounds.size() - 1, threads, progress, [&](std::size_t block) {
         Trellis sentence(table, view(probabilities), view(cells), view(cell_offsets), jumps, null_probability);
-        for (std::size_t s = bounds[block]; s < bounds[block + 1]; ++s)
+        for (auto s = bounds[block]; s < bounds[block + 1]; ++s)
             if (sentence.load(s)) sentence.viterbi(&best[table.generated_offsets[s]]);
     });
     return give(std::move(best));
@@ -302,15 +285,15 @@ auto hmm_viterbi(CooccurrenceArrays arrays, In1<std::uint32_t> cells, In1<std::i
 }  // namespace
 
 void bind_hmm(nb::module_& m) {
-    const auto bind = [&](const char* name, auto function, const char* doc) {
-        m.def(name, function, nb::arg("cooccurrence"), nb::arg("cells"), nb::arg("cell_offsets"), nb::arg("probabilities"),
-              nb::arg("jump_weights"), nb::arg("uniform_share"), nb::arg("null_probability"), nb::arg("threads"),
-              nb::arg("progress").none(), doc);
-    };
-    bind("hmm_expected_counts", &hmm_expected_counts,
-         "E-step of the HMM: counts of pairs, uses of each jump, chances to use it, log likelihood.");
-    bind("hmm_viterbi", &hmm_viterbi,
-         "For each generated token the given position in the likeliest alignment of its sentence pair, -1 for NULL.");
+    m.def("hmm_expected_counts", &hmm_expected_counts, nb::arg("cooccurrence"), nb::arg("cells"), nb::arg("cell_offsets"),
+          nb::arg("block_bounds"), nb::arg("probabilities"), nb::arg("jump_weights"), nb::arg("uniform_share"),
+          nb::arg("null_probability"), nb::arg("unit"), nb::arg("threads"), nb::arg("progress").none(),
+          "E-step of the HMM: counts of pairs in fixed point, as multiples of 1 / `unit`; and of each block of\n"
+          "sentence pairs the uses of each jump, chances to use it, and the log likelihood.");
+    m.def("hmm_viterbi", &hmm_viterbi, nb::arg("cooccurrence"), nb::arg("cells"), nb::arg("cell_offsets"),
+          nb::arg("block_bounds"), nb::arg("probabilities"), nb::arg("jump_weights"), nb::arg("uniform_share"),
+          nb::arg("null_probability"), nb::arg("threads"), nb::arg("progress").none(),
+          "For each generated token the given position in the likeliest alignment of its sentence pair, -1 for NULL.");
 }
 
 }  // namespace dragoman::training

@@ -65,8 +65,8 @@ class Aligner(Options, ABC):
 class DirectionalAligner(Aligner):
     """An aligner whose two directions know nothing of each other."""
 
-    #: Whether it needs all pairs of words in memory.
-    in_memory: ClassVar[bool] = False
+    #: Whether workers that are elsewhere get a direction each, and not ranges of words.
+    by_direction: ClassVar[bool] = False
 
     @abstractmethod
     def align_direction(
@@ -90,7 +90,7 @@ class DirectionalAligner(Aligner):
     ) -> Directions:
         """Align the words of each sentence pair; an empty sentence has no links."""
         check_lengths(bitext)
-        if self.in_memory and workers is not None and workers.remote:
+        if self.by_direction and workers is not None and workers.remote:
             return self._by_directions(bitext, workers, progress)
         links = []
         for given, generated, stage in (
@@ -101,7 +101,7 @@ class DirectionalAligner(Aligner):
                 positions = self.one_direction(
                     given,
                     generated,
-                    workspace=None if self.in_memory else workspace,
+                    workspace=workspace,
                     workers=workers,
                     threads=threads,
                     progress=progress,

@@ -8,27 +8,24 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman import kernels
 from dragoman.core.options import option
 from dragoman.core.progress import Progress
 from dragoman.training.align.base import DirectionalAligner, Passes
-from dragoman.training.align.cooccurrence import Cooccurrence
 from dragoman.training.align.model1 import train_model1
+from dragoman.training.align.sentence_groups import SentenceGroups
 from dragoman.training.align.translation_table import TranslationTable
-
-#: Forward-backward keeps a few matrices of states by states and words by states; more is not worth the memory.
-MAX_MATRIX = 1 << 22
 
 
 @dataclass(frozen=True)
 class Hmm(DirectionalAligner):
     """Links depend on how far they jump from the link before; initialised by Model 1, trained by Baum-Welch.
 
-    O(words³) for each sentence pair and iteration, and 4 bytes of memory for each cell of each sentence pair.
+    O(words³) for each sentence pair and iteration, and 4 bytes for each cell of each sentence pair, in memory or on
+    disk.
     """
 
     name: ClassVar[str] = "hmm"
-    in_memory: ClassVar[bool] = True
+    by_direction: ClassVar[bool] = True
 
     iterations: int = option(5, "iterations of Baum-Welch", minimum=1)
     model1_iterations: int = option(5, "iterations of Model 1 before", minimum=0)
@@ -49,28 +46,17 @@ class Hmm(DirectionalAligner):
         """Train one direction; return the given position of each generated token, or -1 where it has none."""
         alpha = self.alpha if self.variational_bayes else None
         train_model1(table, self.model1_iterations, alpha, passes)
-        cooccurrence, probabilities = table.whole()
-        cell_offsets, left_out = _cell_offsets(cooccurrence)
-        if left_out:
-            progress.warn(f"the hmm aligner leaves {left_out} sentence pairs of thousands of words without links")
-        corpus = (cooccurrence, kernels.pair_cells(cooccurrence, cell_offsets, threads), cell_offsets)
-        settings = (self.uniform_share, self.null_probability, threads)
+        sentences = SentenceGroups(table, threads)
+        if sentences.left_out:
+            progress.warn(
+                f"the hmm aligner leaves {sentences.left_out} sentence pairs of thousands of words without links"
+            )
+        settings = self.uniform_share, self.null_probability
         jumps = np.ones(2 * self.max_jump + 3)
         for _ in range(self.iterations):
-            counts, uses, chances, _ = kernels.hmm_expected_counts(
-                *corpus, probabilities, jumps, *settings, passes.next()
-            )
+            uses, chances = sentences.improve(jumps, *settings, alpha, passes.next())
             jumps = updated_jumps(jumps, uses, chances)
-            probabilities = cooccurrence.translation_probabilities(counts, alpha, threads=threads)
-        return kernels.hmm_viterbi(*corpus, probabilities, jumps, *settings, passes.next())
-
-
-def _cell_offsets(cooccurrence: Cooccurrence) -> tuple[NDArray[np.int64], int]:
-    """Where each sentence pair's matrix of cells begins, and how many pairs are left out as too long."""
-    generated, given = np.diff(cooccurrence.generated_offsets), np.diff(cooccurrence.given_offsets)
-    too_long = (given + 1) * np.maximum(given, generated + 1) > MAX_MATRIX
-    cells = np.where(too_long, 0, generated * given)
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(cells)]), int(np.count_nonzero(too_long & (generated > 0)))
+        return sentences.likeliest(jumps, *settings, passes.next())
 
 
 def updated_jumps(

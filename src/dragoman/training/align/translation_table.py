@@ -41,22 +41,24 @@ class TranslationTable:
         threads: int = 1,
         share: ShareDone = lambda share: None,
     ):
-        self._threads, self._workspace = threads, workspace or Workspace()
+        self._threads, self.workspace = threads, workspace or Workspace()
         self._workers = workers if workers is not None and workers.remote else None
         ours, theirs = given.sentences, generated.sentences
+        self.given, self.generated = ours, theirs
         self.given_offsets, self.generated_offsets = ours.offsets, theirs.offsets
         self._text = ours.values, ours.offsets, theirs.values, theirs.offsets
-        self._null_word = len(given.vocab)
+        self.null_word, self.types = len(given.vocab), len(generated.vocab)
         tokens = kernels.group_tokens(theirs.values, theirs.offsets, ours.offsets, len(generated.vocab))
         groups = tokens[2]
         self.tokens = len(tokens[0])
         ranges, in_memory = self._cut(groups, len(ours.values) / max(len(ours), 1))
-        self._work = RangeWork(ours, theirs, self._null_word, len(generated.vocab), tuple(ranges))
+        self.words = ranges
+        self._work = RangeWork(ours, theirs, self.null_word, self.types, tuple(ranges))
         self._ranges = []
         for number, words in enumerate(ranges):
-            table = range_table(ours, theirs, tokens, words, self._null_word, threads)
+            table = range_table(ours, theirs, tokens, words, self.null_word, threads)
             values = np.full(len(table.pair_given), 1.0 / max(int(np.count_nonzero(np.diff(groups))), 1))
-            place = None if in_memory else (self._workspace, f"words-{number}")
+            place = None if in_memory else (self.workspace, f"words-{number}")
             self._ranges.append(_Range(table, values, place))
             share((number + 1) / len(ranges))
 
@@ -66,9 +68,9 @@ class TranslationTable:
         How many pairs there are is estimated. Workers elsewhere get some ranges each.
         """
         tokens = np.diff(groups)
-        cost = _PAIR * np.minimum(tokens * (2 * given_length) + 1, self._null_word + 1) + _TOKEN * tokens
+        cost = _PAIR * np.minimum(tokens * (2 * given_length) + 1, self.null_word + 1) + _TOKEN * tokens
         ends = np.cumsum(np.where(tokens > 0, cost, 0)).astype(np.int64)
-        room, needed = self._workspace.room(), int(ends[-1]) if len(ends) else 0
+        room, needed = self.workspace.room(), int(ends[-1]) if len(ends) else 0
         most = needed if needed <= room else room // 4
         if self._workers is not None:
             most = min(most, needed // (4 * self._workers.count))
@@ -76,10 +78,19 @@ class TranslationTable:
             return [slice(0, len(tokens))], True
         return list(blocks_of(np.concatenate([[0], ends]), max(most, 1))), needed <= room
 
-    def whole(self) -> tuple[Cooccurrence, NDArray[np.float64]]:
-        """All pairs and their probabilities, of a table that was made in memory."""
+    def whole(self) -> Cooccurrence:
+        """All pairs, of a table that has one range."""
         (one,) = self._ranges
-        return one.read(self._text)
+        return one.read(self._text)[0]
+
+    def rows(self) -> Iterator[tuple[slice, NDArray[np.int64], NDArray[np.int32]]]:
+        """For each range its generated words, where the row of each begins, and the given word of each pair."""
+        for words, one in zip(self.words, self._ranges, strict=True):
+            yield words, one.offsets(), one.pairs()[0]
+
+    def probabilities(self) -> Iterator[NDArray[np.float64]]:
+        """Those of the pairs of each range."""
+        return (one.values() for one in self._ranges)
 
     def improve(
         self,
@@ -93,19 +104,29 @@ class TranslationTable:
     ) -> tuple[float, NDArray[np.float64] | None]:
         """A pass of EM. Returns the sum of the diagonal's feature, and if wanted each token's posterior of a link."""
         feature, linked = 0.0, np.zeros(len(self._text[2])) if wants_linked else None
-        totals = np.zeros(self._null_word + 1)
-        asked = RangeAsked(0, np.empty(0), null_probability, tension, False, as_fast_align, wants_linked)
-        for one, found in self._each(asked, share):
-            # From the first word to the last, so that the sum is the same whatever the ranges.
-            feature = float(np.cumsum(np.append(feature, found.features))[-1])
-            if linked is not None:
-                linked[token_places(one.read(self._text)[0])] = found.linked
-            totals = kernels.given_totals(one.pairs()[0], found.counts, totals, alpha)
-            one.write(found.counts)
-        for one in self._ranges:
-            given, counts = one.pairs()
-            one.write(kernels.translation_probabilities(given, counts, totals, alpha, self._threads))
+
+        def counts() -> Iterator[NDArray[np.float64]]:
+            nonlocal feature
+            asked = RangeAsked(0, np.empty(0), null_probability, tension, False, as_fast_align, wants_linked)
+            for one, found in self._each(asked, share):
+                # From the first word to the last, so that the sum is the same whatever the ranges.
+                feature = float(np.cumsum(np.append(feature, found.features))[-1])
+                if linked is not None:
+                    linked[token_places(one.read(self._text)[0])] = found.linked
+                yield found.counts
+
+        self.reestimate(counts(), alpha)
         return feature, linked
+
+    def reestimate(self, counts: Iterator[NDArray[np.float64]], alpha: float | None) -> None:
+        """Make probabilities of what the pairs of each range count."""
+        totals = np.zeros(self.null_word + 1)
+        for one, counted in zip(self._ranges, counts, strict=True):
+            totals = kernels.given_totals(one.pairs()[0], counted, totals, alpha)
+            one.write(counted)
+        for one in self._ranges:
+            given, counted = one.pairs()
+            one.write(kernels.translation_probabilities(given, counted, totals, alpha, self._threads))
 
     def likeliest(self, null_probability: float, tension: float | None, share: ShareDone) -> NDArray[np.int32]:
         """The given position of each generated token, or -1 where it has none; the table is of no use afterwards."""
@@ -114,6 +135,11 @@ class TranslationTable:
             best[token_places(one.read(self._text)[0])] = found.links
             one.discard()
         return best
+
+    def discard(self) -> None:
+        """Remove what is on disk."""
+        for one in self._ranges:
+            one.discard()
 
     def _each(self, asked: RangeAsked, share: ShareDone) -> Iterator[tuple[_Range, RangeFound]]:
         """Do the same with each range, whoever works."""
@@ -152,12 +178,18 @@ class _Range:
         arrays: dict[str, Any] = self._kept.load() if self._kept is not None else self._arrays
         given, given_offsets, generated, generated_offsets = text
         table = Cooccurrence(given, given_offsets, generated, generated_offsets, **arrays, null_word=self._null_word)
-        return table, self._read_values()
+        return table, self.values()
 
     def pairs(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """The given word and the number of each pair."""
-        given = self._kept.load_one("pair_given") if self._kept is not None else self._arrays["pair_given"]
-        return given, self._read_values()
+        return self._column("pair_given"), self.values()
+
+    def offsets(self) -> NDArray[np.int64]:
+        """Where the row of each generated word begins."""
+        return self._column("pair_offsets")
+
+    def _column(self, name: str) -> NDArray[Any]:
+        return self._kept.load_one(name) if self._kept is not None else self._arrays[name]
 
     def write(self, values: NDArray[np.float64]) -> None:
         """Give each pair another number."""
@@ -167,7 +199,8 @@ class _Range:
             workspace, name = self._place
             self._values_kept = Kept(workspace, f"{name}-values", {"values": values})
 
-    def _read_values(self) -> NDArray[np.float64]:
+    def values(self) -> NDArray[np.float64]:
+        """The number of each pair."""
         return self._values if self._values_kept is None else self._values_kept.load_one("values")
 
     def discard(self) -> None:

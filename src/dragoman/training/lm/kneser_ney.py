@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,17 +15,24 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.ngrams import NGrams, NGramTable
 from dragoman.core.options import Options, option
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.progress import SILENT, Progress, ShareDone
 from dragoman.core.ragged import Ragged
+from dragoman.core.runs import Column, mapped_arrays
+from dragoman.core.store import rows_of
 from dragoman.core.vocab import BOS, EOS, UNK, Vocab
 from dragoman.core.work.workers import Workers
 from dragoman.core.workspace import Workspace
+from dragoman.model.language_model import LanguageModel
+from dragoman.model.linked_ngrams import LinkedNGrams, index_ngrams
 from dragoman.training.lm.counts import NGramCounts, count_ngrams
 
 _IMPOSSIBLE = -100.0
 
 #: In a text of so many words some n-grams occur once, some twice and some three times, unless it repeats itself.
 _MUCH_TEXT = 10_000
+
+#: What smoothing an n-gram takes, in bytes.
+_NGRAM = 200
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -113,6 +120,43 @@ def estimate(
     order and longer n-grams sorted by their ids. An order of which the text has no n-grams is left empty. N-grams are
     counted in the memory of a `workspace`, by `workers` if they are elsewhere.
     """
+    vocab, smoothed = _estimated(corpus, options, workspace or Workspace(), workers, threads, progress)
+    return NGrams(
+        vocab,
+        tuple(
+            NGramTable(table.words[table.kept], table.logprobs[table.kept], table.backoffs[table.kept])
+            for table in smoothed
+        ),
+    )
+
+
+def estimate_model(
+    corpus: Corpus,
+    options: KneserNey = _DEFAULTS,
+    *,
+    workspace: Workspace | None = None,
+    workers: Workers | None = None,
+    threads: int = 1,
+    progress: Progress = SILENT,
+) -> LanguageModel:
+    """Estimate a language model as `estimate` does, and index it: all in the memory of a `workspace`.
+
+    Arrays that are large for it are mapped from its folder.
+    """
+    workspace = workspace or Workspace()
+    vocab, smoothed = _estimated(corpus, options, workspace, workers, threads, progress)
+    with progress.stage("indexing the language model") as share:
+        return index_ngrams(vocab, smoothed, workspace=workspace, share=share)
+
+
+def _estimated(
+    corpus: Corpus,
+    options: KneserNey,
+    workspace: Workspace,
+    workers: Workers | None,
+    threads: int,
+    progress: Progress,
+) -> tuple[Vocab, list[LinkedNGrams]]:
     if not corpus.words:
         raise DataError("the corpus has no words", expected="text to estimate a language model from")
     _refuse_markers(corpus)
@@ -121,9 +165,10 @@ def estimate(
         counts = count_ngrams(
             sentences, len(vocab), options.order, workspace=workspace, workers=workers, threads=threads, share=share
         )
-    with progress.stage("estimating the language model"):
-        adjusted = [_continuations(*pair) for pair in itertools.pairwise(counts)] + [counts[-1].occurrences]
-        return NGrams(vocab, _smooth(counts, adjusted, _discounts(adjusted, options, progress), options))
+    with progress.stage("estimating the language model") as share:
+        adjusted = [_continuations(*pair, workspace) for pair in itertools.pairwise(counts)] + [counts[-1].occurrences]
+        discounts = _discounts(adjusted, options, workspace, progress)
+        return vocab, _smooth(counts, adjusted, discounts, options, workspace, share)
 
 
 def _refuse_markers(corpus: Corpus) -> None:
@@ -152,21 +197,36 @@ def _vocabulary(corpus: Corpus, options: KneserNey) -> tuple[Vocab, Ragged[np.in
     return vocab, Ragged(new_ids[words], offsets)
 
 
-def _continuations(table: NGramCounts, longer: NGramCounts) -> Counts:
+def _continuations(table: NGramCounts, longer: NGramCounts, workspace: Workspace) -> Counts:
     """Return the adjusted counts of an order below the highest."""
-    preceding = np.bincount(longer.suffixes, minlength=len(table))
-    return np.where(table.words[:, 0] == BOS, table.occurrences, preceding)
+    adjusted = np.zeros(len(table), np.int64)
+    for suffixes in _pieces(longer.suffixes, workspace):
+        adjusted += np.bincount(suffixes, minlength=len(table))
+    # N-grams are sorted: those that begin with `<s>` stand together.
+    first, last = np.searchsorted(table.words[:, 0], np.array([BOS, BOS + 1], np.int32)).tolist()
+    adjusted[first:last] = rows_of(table.occurrences, first, last)
+    order = table.words.shape[1]
+    return mapped_arrays(workspace, f"adjusted-{order}", {"counts": adjusted})["counts"]
 
 
-def _discounts(adjusted: Sequence[Counts], options: KneserNey, progress: Progress) -> list[Floats]:
+def _pieces(column: NDArray[Any], workspace: Workspace) -> Iterator[NDArray[Any]]:
+    """Pieces of a column that fit into memory."""
+    size = max(workspace.room() // _NGRAM, 1)
+    return (rows_of(column, first, first + size) for first in range(0, len(column), size))
+
+
+def _discounts(
+    adjusted: Sequence[Counts], options: KneserNey, workspace: Workspace, progress: Progress
+) -> list[Floats]:
     """Return for each order D(c) of c = 0, 1, 2 and 3 or more, from how many n-grams have which count.
 
     Where that gives none, or none above 0, they are those of `discount_fallback`, with a warning that says why.
     """
     discounts, poor, repeating = [], [], []
-    much = adjusted[-1].sum() >= _MUCH_TEXT
+    much = sum(int(piece.sum()) for piece in _pieces(adjusted[-1], workspace)) >= _MUCH_TEXT
     for order, counts in enumerate(adjusted, 1):
-        n1, n2, n3, n4 = (int((counts == c).sum()) for c in (1, 2, 3, 4))
+        pieces = (np.bincount(np.minimum(piece, 5), minlength=6) for piece in _pieces(counts, workspace))
+        n1, n2, n3, n4 = sum(pieces, np.zeros(6, np.int64))[1:5].tolist()
         estimated = np.zeros(4)
         if n1 and n2 and n3:
             y = n1 / (n1 + 2 * n2)  # Chen and Goodman 1998, equations 26
@@ -192,29 +252,89 @@ def _discounts(adjusted: Sequence[Counts], options: KneserNey, progress: Progres
 
 
 def _smooth(
-    counts: Sequence[NGramCounts], adjusted: Sequence[Counts], discounts: Sequence[Floats], options: KneserNey
-) -> tuple[NGramTable, ...]:
+    counts: Sequence[NGramCounts],
+    adjusted: Sequence[Counts],
+    discounts: Sequence[Floats],
+    options: KneserNey,
+    workspace: Workspace,
+    share: ShareDone,
+) -> list[LinkedNGrams]:
     """Return p(w | h) = (c - D(c)) / total(h) + gamma(h) p(w | h'), with log gamma(h) as back-off weight, by order."""
-    kept = [table.occurrences > threshold for table, threshold in zip(counts, options.thresholds, strict=True)]
-    kept[0][:] = True
-    logprobs, gammas = [], []
     no_mass = [BOS] if options.vocabulary == "open" or adjusted[0][UNK] else [BOS, UNK]
-    probabilities = np.array([1 / (len(counts[0]) - len(no_mass))])
-    for table, c, discount, keep in zip(counts, adjusted, discounts, kept, strict=True):
-        contexts = len(probabilities)
-        discounted = discount[np.minimum(c, 3)]
-        total = np.bincount(table.contexts, c, contexts)
-        # An n-gram that is dropped leaves its whole count to the shorter context.
-        saved = np.bincount(table.contexts, np.where(keep, discounted, c), contexts)
-        gamma = np.divide(saved, total, out=np.ones(contexts), where=total > 0)
-        seen = (c - discounted) / total[table.contexts]
-        probabilities = seen + gamma[table.contexts] * probabilities[table.suffixes]
-        logprobs.append(np.log10(probabilities))
-        gammas.append(gamma)
-    logprobs[0][no_mass] = _IMPOSSIBLE
-    logprobs[0][BOS] = 0  # as lmplz writes it; nothing asks for it
-    gammas.append(np.ones(len(probabilities)))
-    return tuple(
-        NGramTable(table.words[keep], p[keep].astype(np.float32), np.log10(gamma[keep]).astype(np.float32))
-        for table, keep, p, gamma in zip(counts, kept, logprobs, gammas[1:], strict=True)
-    )
+    lower = np.array([1 / (len(counts[0]) - len(no_mass))])
+    logprobs, kept, backoffs = list[NDArray[Any]](), list[NDArray[Any]](), list[NDArray[Any]]()
+    for n, (table, c, discount, threshold) in enumerate(
+        zip(counts, adjusted, discounts, options.thresholds, strict=True), 1
+    ):
+        made = (
+            Column(workspace, f"logprobs-{n}", np.float32, len(table)),
+            Column(workspace, f"kept-{n}", np.bool_, len(table)),
+            Column(workspace, f"backoffs-{n - 1}", np.float32, len(lower)),
+        )
+        # Of the highest order, nobody asks for the probabilities again.
+        probabilities, contexts = np.empty(len(table) if n < len(counts) else 0), 0
+        for at in _blocks(table.contexts, workspace):
+            block = _smooth_block(table, at, c, discount, threshold if n > 1 else -1, lower)
+            if n < len(counts):
+                probabilities[at] = block.probabilities
+            block_logprobs = np.log10(block.probabilities)
+            if n == 1:
+                block_logprobs[no_mass] = _IMPOSSIBLE
+                block_logprobs[BOS] = 0  # as lmplz writes it; nothing asks for it
+            made[0].write(block_logprobs)
+            made[1].write(block.kept)
+            # What is no context of anything backs off for nothing.
+            made[2].write(np.zeros(block.first_context - contexts))
+            made[2].write(np.log10(block.gamma))
+            contexts = block.first_context + len(block.gamma)
+            share((n - 1 + at.stop / len(table)) / len(counts))
+        made[2].write(np.zeros(len(lower) - contexts))
+        for finished, column in zip((logprobs, kept, backoffs), made, strict=True):
+            finished.append(column.finish())
+        lower = probabilities
+    backoffs.append(np.zeros(len(counts[-1]), np.float32))  # which takes no memory as long as nobody writes there
+    return [
+        LinkedNGrams(table.words, table.contexts, table.suffixes, *columns)
+        for table, *columns in zip(counts, logprobs, backoffs[1:], kept, strict=True)
+    ]
+
+
+class _Block(NamedTuple):
+    """Smoothed n-grams: all of some contexts, of which each has its share for the shorter one."""
+
+    probabilities: Floats
+    kept: NDArray[np.bool_]
+    gamma: Floats
+    first_context: int
+
+
+def _smooth_block(
+    table: NGramCounts, at: slice, adjusted: Counts, discount: Floats, threshold: int, lower: Floats
+) -> _Block:
+    """Smooth some n-grams of an order; `lower` has the probabilities of the one below."""
+    first, last = at.start, at.stop
+    contexts, c = rows_of(table.contexts, first, last), rows_of(adjusted, first, last)
+    kept = rows_of(table.occurrences, first, last) > threshold
+    first_context = int(contexts[0])
+    contexts = contexts - first_context
+    number = int(contexts[-1]) + 1
+    discounted = discount[np.minimum(c, 3)]
+    total = np.bincount(contexts, c, number)
+    # An n-gram that is dropped leaves its whole count to the shorter context.
+    saved = np.bincount(contexts, np.where(kept, discounted, c), number)
+    gamma = np.divide(saved, total, out=np.ones(number), where=total > 0)
+    seen = (c - discounted) / total[contexts]
+    probabilities = seen + gamma[contexts] * lower[rows_of(table.suffixes, first, last)]
+    return _Block(probabilities, kept, gamma, first_context)
+
+
+def _blocks(contexts: NDArray[np.int32], workspace: Workspace) -> Iterator[slice]:
+    """Ranges of n-grams that fit into memory, with all of a context in one, so that sums are always the same."""
+    size, first = max(workspace.room() // _NGRAM, 1), 0
+    while first < len(contexts):
+        last = min(first + size, len(contexts))
+        if last < len(contexts):
+            begin, end = (int(np.searchsorted(contexts, contexts[last], side)) for side in ("left", "right"))
+            last = begin if begin > first else end
+        yield slice(first, last)
+        first = last

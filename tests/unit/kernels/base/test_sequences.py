@@ -84,3 +84,21 @@ def test_rows_are_found(wanted, phrases):
     index = kernels.sequence_index(listed.values, listed.offsets)
     found = kernels.find_sequences(rows.values, rows.offsets, listed.values, listed.offsets, index)
     assert found.tolist() == [phrases.index(row) if row in phrases else -1 for row in wanted]
+
+
+def test_slots_of_sequences_can_be_filled_from_their_homes():
+    random = np.random.default_rng(3)
+    rows = Ragged.of(
+        sorted({tuple(random.integers(0, 9, random.integers(1, 5)).tolist()) for _ in range(500)}), np.int32
+    )
+    index = kernels.sequence_index(rows.values, rows.offsets)
+    homes = kernels.sequence_homes(rows.values, rows.offsets, len(index))
+    slots, left = kernels.fill_slots(homes, len(index), 0, len(index))
+    assert slots.tolist() == index.tolist()
+    assert left.tolist() == []
+
+
+def test_rows_that_find_no_place_are_left():
+    slots, left = kernels.fill_slots(np.array([6, 1, 7, 7, 6]), 8, 4, 4)
+    assert slots.tolist() == [1, -1, 0, 2]  # row 1 belongs elsewhere, and comes from before
+    assert left.tolist() == [3, 4]

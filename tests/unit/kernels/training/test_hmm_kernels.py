@@ -19,15 +19,30 @@ def arrays(bitext, rng, max_jump):
     return table, cells, offsets, rng.random(len(table.pair_given)), rng.random(2 * max_jump + 3)
 
 
+def blocks(offsets):
+    """Bounds of blocks of sentence pairs, any will do."""
+    return np.unique(np.linspace(0, len(offsets) - 1, 9).astype(np.int64))
+
+
+def expected_counts(table, cells, offsets, probabilities, jumps, uniform, null, threads=1):
+    """Counts as numbers, and the sums over all blocks."""
+    counts, *sums = kernels.hmm_expected_counts(
+        table, cells, offsets, blocks(offsets), probabilities, jumps, uniform, null, 2.0**48, threads, None
+    )
+    return counts / 2.0**48, *(found.sum(axis=0) for found in sums)
+
+
+def viterbi(table, cells, offsets, *rest, threads=1):
+    return kernels.hmm_viterbi(table, cells, offsets, blocks(offsets), *rest, threads, None)
+
+
 @pytest.mark.parametrize(("uniform", "null", "max_jump"), [(0.2, 0.2, 1), (0.01, 0.0, 2), (1.0, 0.5, 1), (0.4, 0.1, 9)])
 @pytest.mark.parametrize("seed", range(4))
 def test_counts_are_those_of_all_alignments(uniform, null, max_jump, seed):
     rng = np.random.default_rng(seed)
     bitext = random_bitext(rng, rows=8, longest=4)
     table, cells, offsets, probabilities, jumps = arrays(bitext, rng, max_jump)
-    counts, uses, chances, log_likelihood = kernels.hmm_expected_counts(
-        table, cells, offsets, probabilities, jumps, uniform, null, 1, None
-    )
+    counts, uses, chances, log_likelihood = expected_counts(table, cells, offsets, probabilities, jumps, uniform, null)
     pairs = Pairs(table)
     expected = oracle.Hmm(jumps.tolist(), uniform, null).expected_counts(
         sentence_lists(bitext.source, bitext.target), pairs.to_dict(probabilities)
@@ -44,7 +59,7 @@ def test_viterbi_finds_the_likeliest_of_all_alignments(null, seed):
     rng = np.random.default_rng(seed)
     bitext = random_bitext(rng, rows=8, longest=4)
     table, cells, offsets, probabilities, jumps = arrays(bitext, rng, 2)
-    best = kernels.hmm_viterbi(table, cells, offsets, probabilities, jumps, 0.1, null, 1, None).tolist()
+    best = viterbi(table, cells, offsets, probabilities, jumps, 0.1, null).tolist()
     hmm, by_pair = oracle.Hmm(jumps.tolist(), 0.1, null), Pairs(table).to_dict(probabilities)
     for given, generated in sentence_lists(bitext.source, bitext.target):
         row, best = best[: len(generated)], best[len(generated) :]
@@ -64,8 +79,8 @@ def test_log_likelihood_never_falls(uniform):
     table, cells, offsets, probabilities, jumps = arrays(bitext, rng, 3)
     probabilities, before = table.uniform(), -math.inf
     for _ in range(12):
-        counts, uses, chances, log_likelihood = kernels.hmm_expected_counts(
-            table, cells, offsets, probabilities, jumps, uniform, 0.2, 1, None
+        counts, uses, chances, log_likelihood = expected_counts(
+            table, cells, offsets, probabilities, jumps, uniform, 0.2
         )
         assert log_likelihood >= before - 1e-6
         before = log_likelihood
@@ -77,8 +92,8 @@ def test_any_number_of_threads_gives_the_same_bits():
     rng = np.random.default_rng(6)
     bitext = random_bitext(rng, rows=600, longest=12, words=30)
     arguments = arrays(bitext, rng, 5)
-    results = [kernels.hmm_expected_counts(*arguments, 0.2, 0.2, threads, None) for threads in (1, 2, 3)]
-    links = [kernels.hmm_viterbi(*arguments, 0.2, 0.2, threads, None) for threads in (1, 2, 3)]
+    results = [expected_counts(*arguments, 0.2, 0.2, threads) for threads in (1, 2, 3)]
+    links = [viterbi(*arguments, 0.2, 0.2, threads=threads) for threads in (1, 2, 3)]
     for (counts, uses, chances, log_likelihood), best in zip(results[1:], links[1:], strict=True):
         np.testing.assert_array_equal(counts, results[0][0])
         np.testing.assert_array_equal(uses, results[0][1])
@@ -93,19 +108,17 @@ def test_probabilities_that_vanish_still_give_numbers(value):
     bitext = random_bitext(rng, rows=20, longest=30)
     table, cells, offsets, probabilities, jumps = arrays(bitext, rng, 5)
     probabilities[:] = value
-    counts, uses, chances, log_likelihood = kernels.hmm_expected_counts(
-        table, cells, offsets, probabilities, jumps, 1e-6, 0.2, 1, None
-    )
+    counts, uses, chances, log_likelihood = expected_counts(table, cells, offsets, probabilities, jumps, 1e-6, 0.2)
     assert counts.sum() == pytest.approx(table.tokens)
     assert np.isfinite(uses).all()
     assert np.isfinite(chances).all()
     assert math.isfinite(log_likelihood)
-    assert len(kernels.hmm_viterbi(table, cells, offsets, probabilities, jumps, 1e-6, 0.2, 1, None))
+    assert len(viterbi(table, cells, offsets, probabilities, jumps, 1e-6, 0.2))
 
 
 def test_long_sentences_do_not_underflow():
     rng = np.random.default_rng(9)
     bitext = random_bitext(rng, rows=2, longest=400, words=50)
     table, cells, offsets, probabilities, jumps = arrays(bitext, rng, 5)
-    counts, *_ = kernels.hmm_expected_counts(table, cells, offsets, probabilities * 1e-30, jumps, 0.2, 0.2, 1, None)
+    counts, *_ = expected_counts(table, cells, offsets, probabilities * 1e-30, jumps, 0.2, 0.2)
     assert counts.sum() == pytest.approx(table.tokens)

@@ -1,0 +1,227 @@
+"""Passes of the HMM over groups of sentence pairs, each with the pairs of words that occur in it.
+
+A pass looks at sentence pairs as wholes, whereas probabilities are kept by ranges of generated words. Where memory does
+not suffice for all, each range deals its probabilities out to the groups, and collects from them what its pairs count.
+Counts are whole numbers and jumps are summed up block by block, so that both are the same whatever the groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman import kernels
+from dragoman.core.progress import ShareDone, within
+from dragoman.core.ragged import blocks_of
+from dragoman.core.runs import Kept
+from dragoman.core.store import ArrayReader, ArrayWriter
+from dragoman.training.align.cooccurrence import Cooccurrence
+from dragoman.training.align.translation_table import TranslationTable
+
+#: Forward-backward keeps a few matrices of states by states and words by states; more is not worth the memory.
+MAX_MATRIX = 1 << 22
+
+#: Into how many blocks sentence pairs are cut, whose jumps are summed up each by itself.
+_BLOCKS = 256
+
+#: What a pass takes for a cell, in bytes: its place in its row, and at most one pair.
+_CELL = 36
+
+
+class SentenceGroups:
+    """The sentence pairs of a translation table, as many together as fit into memory."""
+
+    def __init__(self, table: TranslationTable, threads: int):
+        self._table, self._threads, self._workspace = table, threads, table.workspace
+        generated, given = np.diff(table.generated.offsets), np.diff(table.given.offsets)
+        too_long = (given + 1) * np.maximum(given, generated + 1) > MAX_MATRIX
+        #: How many sentence pairs are too long to be looked at.
+        self.left_out = int(np.count_nonzero(too_long & (generated > 0)))
+        cells = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.where(too_long, 0, generated * given))])
+        # No pair can be counted more often than there are tokens.
+        self._unit = 2.0 ** min(52, 62 - len(table.generated.values).bit_length())
+        bounds = _balanced(cells)
+        costs = _CELL * cells[bounds]
+        room = self._workspace.room()
+        most = int(costs[-1]) if costs[-1] <= room else room // 2
+        groups = list(blocks_of(costs, max(most, 1)))
+        self._whole = len(groups) == 1 and len(table.words) == 1
+        self._groups = [
+            _Group(table, number, bounds[at.start : at.stop + 1], cells, threads, whole=self._whole)
+            for number, at in enumerate(groups)
+        ]
+        for words, offsets, pairs in () if self._whole else table.rows():
+            for group in self._groups:
+                group.find_places(words, offsets, pairs, table.null_word)
+
+    def improve(
+        self,
+        jumps: NDArray[np.float64],
+        uniform_share: float,
+        null_probability: float,
+        alpha: float | None,
+        share: ShareDone,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """A pass of Baum-Welch. Returns the expected uses of each jump, and the chances to use it."""
+        uses, chances = np.zeros(len(jumps)), np.zeros(len(jumps))
+        for group, probabilities, part in self._each(share):
+            counts, used, chanced, _ = kernels.hmm_expected_counts(
+                *group.corpus(), probabilities, jumps, uniform_share, null_probability, self._unit, self._threads, part
+            )
+            for block in range(len(used)):  # one after the other, so that sums are the same whatever the groups
+                uses += used[block]
+                chances += chanced[block]
+            group.put_counts(counts)
+        self._table.reestimate(self._counts(), alpha)
+        return uses, chances
+
+    def likeliest(
+        self, jumps: NDArray[np.float64], uniform_share: float, null_probability: float, share: ShareDone
+    ) -> NDArray[np.int32]:
+        """The given position of each generated token, or -1 where it has none; nothing is of use afterwards."""
+        best = [np.empty(0, np.int32)]
+        for group, probabilities, part in self._each(share):
+            best.append(
+                kernels.hmm_viterbi(
+                    *group.corpus(), probabilities, jumps, uniform_share, null_probability, self._threads, part
+                )
+            )
+            group.discard()
+        self._table.discard()
+        return np.concatenate(best)
+
+    def _each(self, share: ShareDone) -> Iterator[tuple[_Group, NDArray[np.float64], ShareDone]]:
+        """Each group with the probabilities of its pairs."""
+        if not self._whole:
+            for group in self._groups:
+                group.begin_probabilities()
+            for number, probabilities in enumerate(self._table.probabilities()):
+                for group in self._groups:
+                    group.add_probabilities(number, probabilities)
+        for number, group in enumerate(self._groups):
+            probabilities = next(self._table.probabilities()) if self._whole else group.probabilities()
+            yield group, probabilities, within(share, number / len(self._groups), (number + 1) / len(self._groups))
+
+    def _counts(self) -> Iterator[NDArray[np.float64]]:
+        """What the pairs of each range count in all groups."""
+        if self._whole:
+            yield self._groups[0].counts / self._unit
+            return
+        for number, (_, _, pairs) in enumerate(self._table.rows()):
+            counts = np.zeros(len(pairs), np.int64)
+            for group in self._groups:
+                group.add_counts(number, counts)
+            yield counts / self._unit
+
+
+class _Group:
+    """Sentence pairs that follow another, cut at `bounds` into blocks; if they are not the `whole`, all is on disk."""
+
+    def __init__(
+        self,
+        table: TranslationTable,
+        number: int,
+        bounds: NDArray[np.int64],
+        cells: NDArray[np.int64],
+        threads: int,
+        *,
+        whole: bool,
+    ):
+        rows = slice(int(bounds[0]), int(bounds[-1]))
+        self._workspace, self._name = table.workspace, f"sentences-{number}"
+        self._given, self._generated = table.given.part(rows), table.generated.part(rows)
+        self._null_word = table.null_word
+        self._cells, self._bounds = cells[rows.start : rows.stop + 1] - cells[rows.start], bounds - bounds[0]
+        self._sections = [0]
+        self.counts: NDArray[np.int64] = np.empty(0, np.int64)
+        made = table.whole() if whole else self._own_pairs(table.types, threads)
+        arrays: dict[str, NDArray[Any]] = {
+            "pair_offsets": made.pair_offsets,
+            "pair_given": made.pair_given,
+            "cells": kernels.pair_cells(made, self._cells, threads),
+        }
+        self._arrays = arrays if whole else {}
+        self._kept = None if whole else Kept(self._workspace, self._name, arrays)
+
+    def _own_pairs(self, types: int, threads: int) -> Cooccurrence:
+        given, generated = self._given, self._generated
+        tokens = kernels.group_tokens(generated.values, generated.offsets, given.offsets, types)
+        pairs = kernels.cooccurring_words(given.values, given.offsets, tokens[0], tokens[2], self._null_word, threads)
+        return Cooccurrence(
+            given.values, given.offsets, generated.values, generated.offsets, *tokens, *pairs, self._null_word
+        )
+
+    def corpus(self) -> tuple[Cooccurrence, NDArray[np.uint32], NDArray[np.int64], NDArray[np.int64]]:
+        """What kernels walk over: the pairs, the place of each cell's pair, where cells begin, and the blocks."""
+        arrays: dict[str, Any] = self._kept.load() if self._kept is not None else self._arrays
+        given, generated, none = self._given, self._generated, np.empty(0, np.int32)
+        text = given.values, given.offsets, generated.values, generated.offsets
+        pairs = arrays["pair_offsets"], arrays["pair_given"]
+        table = Cooccurrence(*text, none, none, np.zeros(1, np.int64), *pairs, self._null_word)
+        return table, arrays["cells"], self._cells, self._bounds
+
+    def find_places(self, words: slice, offsets: NDArray[np.int64], pairs: NDArray[np.int32], null_word: int) -> None:
+        """Find where the pairs of a range's words stand among all of the range."""
+        assert self._kept is not None
+        rows = self._kept.rows("pair_offsets", words.start, words.stop + 1)
+        own = self._kept.rows("pair_given", int(rows[0]), int(rows[-1]))
+        with self._workspace.writing():
+            if len(self._sections) == 1:
+                self._places_written = ArrayWriter(self._file("places"), np.uint32)
+            self._places_written.write(kernels.pair_places(rows, own, offsets, pairs, null_word))
+            self._sections.append(int(rows[-1]))
+            self._places_written.finish()
+        self._places = ArrayReader(self._file("places"))
+
+    def begin_probabilities(self) -> None:
+        """Get ready for those of other probabilities."""
+        with self._workspace.writing():
+            self._writer = ArrayWriter(self._file("probabilities"), np.float64)
+
+    def add_probabilities(self, number: int, probabilities: NDArray[np.float64]) -> None:
+        """Take those of the pairs of a range that occur here."""
+        with self._workspace.writing():
+            self._writer.write(probabilities[self._places.rows(*self._sections[number : number + 2])])
+
+    def probabilities(self) -> NDArray[np.float64]:
+        """The probabilities that were added."""
+        with self._workspace.writing():
+            self._writer.finish()
+        return ArrayReader(self._file("probabilities")).rows()
+
+    def put_counts(self, counts: NDArray[np.int64]) -> None:
+        """Keep what the pairs count."""
+        if self._kept is None:
+            self.counts = counts
+        else:
+            self._counts_kept = Kept(self._workspace, f"{self._name}-counts", {"counts": counts})
+
+    def add_counts(self, number: int, counts: NDArray[np.int64]) -> None:
+        """Add what was kept to what all pairs of a range count."""
+        own = self._counts_kept.rows("counts", *self._sections[number : number + 2])
+        counts[self._places.rows(*self._sections[number : number + 2])] += own
+
+    def discard(self) -> None:
+        """Remove what is on disk."""
+        if self._kept is not None:
+            self._kept.discard()
+            self._counts_kept.discard()
+            for name in ("places", "probabilities"):
+                self._file(name).unlink()
+
+    def _file(self, name: str) -> Path:
+        return self._workspace.folder / f"{self._name}-{name}.npy"
+
+
+def _balanced(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Cut rows, which begin at these offsets, into blocks of about equally many values; returns their bounds."""
+    rows, bounds = len(offsets) - 1, [0]
+    for block in range(1, _BLOCKS):
+        row = int(np.searchsorted(offsets, np.int64(float(offsets[-1]) * block / _BLOCKS)))
+        if bounds[-1] < row < rows:
+            bounds.append(row)
+    return np.array([*bounds, rows] if rows else bounds)
