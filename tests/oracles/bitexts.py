@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman import kernels
 from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
@@ -25,6 +26,14 @@ def random_bitext(rng: np.random.Generator, rows: int = 12, longest: int = 6, wo
 
 def sentence_lists(given: Corpus, generated: Corpus) -> list[tuple[list[int], list[int]]]:
     return [(a.tolist(), b.tolist()) for a, b in zip(given.sentences, generated.sentences, strict=True)]
+
+
+def reestimated(
+    table: Cooccurrence, counts: NDArray[np.float64], alpha: float | None, *, threads: int = 1
+) -> NDArray[np.float64]:
+    """p(generated | given) from counts by the kernels, as a table that is one range has it."""
+    totals = kernels.given_totals(table.pair_given, counts, np.zeros(table.null_word + 1), alpha)
+    return kernels.translation_probabilities(table.pair_given, counts, totals, alpha, threads)
 
 
 @dataclass(frozen=True)

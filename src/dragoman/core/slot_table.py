@@ -60,18 +60,15 @@ class SlotTable:
         self._runs.write()
         # What the last part leaves begins again at the first slot: nearly always, the last part alone tells it.
         left = self._part(self._parts - 1, None)[2]
+        row = [len(columns)] if len(columns) > 1 else []
         while True:
-            at_first, table = (
-                left,
-                Column(
-                    self._workspace, f"{self._name}-filled", dtype, self._slots, *[len(columns)][len(columns) == 1 :]
-                ),
-            )
+            at_first = left[self._number]
+            table = Column(self._workspace, f"{self._name}-filled", dtype, self._slots, *row)
             for part in range(self._parts):
                 slots, rows, left = self._part(part, left)
                 table.write(_values(slots, rows, columns, dtype, free))
                 share((part + 1) / self._parts)
-            if np.array_equal(left[self._number], at_first[self._number]):
+            if np.array_equal(left[self._number], at_first):
                 self._runs.close()
                 return table.finish()
 

@@ -29,9 +29,6 @@ _NGRAM = 200
 #: N-grams that are counted together.
 _ROWS_AT_ONCE = 1 << 20
 
-#: Slots are filled in at most so many parts.
-_MOST_PARTS = 1024
-
 
 @dataclass(frozen=True, eq=False)
 class LinkedNGrams:

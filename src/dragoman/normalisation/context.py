@@ -15,7 +15,7 @@ from dragoman.model.language_model import LanguageModel
 from dragoman.normalisation.characters import Calm
 from dragoman.normalisation.examples import Examples
 from dragoman.normalisation.normalised import Normalised
-from dragoman.training.lm.kneser_ney import KneserNey, estimate
+from dragoman.training.lm.kneser_ney import KneserNey, estimate_model
 
 #: A word with its log-probability, of several that a form may become.
 Options = Sequence[tuple[str, float]]
@@ -38,8 +38,7 @@ class Context:
         words = [_token(example.modern) for example in examples.tokens]
         lines = [" ".join(words[begin:end]) for begin, end in pairwise(examples.bounds)]
         text = Corpus.from_lines(line for line in lines if line)
-        ngrams = estimate(text, KneserNey(order=2), threads=threads, progress=Calm())
-        return cls(LanguageModel.from_ngrams(ngrams), weight)
+        return cls(estimate_model(text, KneserNey(order=2), threads=threads, progress=Calm()), weight)
 
     def chosen(self, sentence: Sequence[Normalised]) -> list[Normalised]:
         """Return the words of a sentence with those of their forms first that are most probable together."""

@@ -52,9 +52,9 @@ def bitext():
     ("killed_in", "memory", "options", "kept"),
     [
         ("phrase_parts", None, {}, ["the word alignment"]),
-        ("estimate", 200_000, {}, ["the word alignment", "the phrase table"]),
+        ("estimate_model", 200_000, {}, ["the word alignment", "the phrase table"]),
         ("phrase_parts", 200_000, RULES, ["the word alignment", "the rules"]),
-        ("estimate", 200_000, RULES, ["the word alignment", "the rules", "the phrases"]),
+        ("estimate_model", 200_000, RULES, ["the word alignment", "the rules", "the phrases"]),
     ],
 )
 def test_training_goes_on_after_each_stage(bitext, tmp_path, monkeypatch, killed_in, memory, options, kept):
@@ -104,7 +104,7 @@ import os, signal, sys
 from dragoman.training import pipeline
 from dragoman.cli.main import main
 if sys.argv.pop(1) == "killed":
-    pipeline.estimate = lambda *arguments, **options: os.kill(os.getpid(), signal.SIGKILL)
+    pipeline.estimate_model = lambda *arguments, **options: os.kill(os.getpid(), signal.SIGKILL)
 main()
 """
     (tmp_path / "temporary").mkdir()

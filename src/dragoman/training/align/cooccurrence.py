@@ -68,10 +68,3 @@ class Cooccurrence(NamedTuple):
         """Translation probabilities that know nothing: the same for every generated word."""
         words = int(np.count_nonzero(np.diff(self.token_groups)))
         return np.full(len(self.pair_given), 1.0 / max(words, 1))
-
-    def translation_probabilities(
-        self, counts: NDArray[np.float64], alpha: float | None, *, threads: int
-    ) -> NDArray[np.float64]:
-        """p(generated | given) from counts; with `alpha` the Dirichlet prior of variational Bayes."""
-        totals = kernels.given_totals(self.pair_given, counts, np.zeros(self.null_word + 1), alpha)
-        return kernels.translation_probabilities(self.pair_given, counts, totals, alpha, threads)

@@ -8,7 +8,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.training.align.cooccurrence import Cooccurrence
 from dragoman.training.align.diagonal import Sizes
 from oracles import alignment as oracle
-from oracles.bitexts import Pairs, random_bitext, sentence_lists
+from oracles.bitexts import Pairs, random_bitext, reestimated, sentence_lists
 
 MODELS = {
     "model 1": (0.0, None, oracle.uniform_prior),
@@ -43,7 +43,7 @@ def test_em_is_that_of_the_textbook(model, alpha, seed):
         close(counts, pairs.to_array(expected))
         close([log_likelihood, features.sum()], [expected_likelihood, expected_feature])
         close(linked, expected_linked)
-        ours = table.translation_probabilities(counts, alpha, threads=1)
+        ours = reestimated(table, counts, alpha)
         theirs = oracle.translation_probabilities(expected, alpha)
         close(ours, pairs.to_array(theirs))
 
@@ -58,7 +58,7 @@ def test_log_likelihood_of_plain_em_never_falls(model):
         counts, log_likelihood, *_ = kernels.expected_counts(table, probabilities, null_probability, tension, 1, None)
         assert log_likelihood >= before - 1e-9
         before = log_likelihood
-        probabilities = table.translation_probabilities(counts, None, threads=1)
+        probabilities = reestimated(table, counts, None)
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -98,7 +98,7 @@ def test_any_number_of_threads_gives_the_same_bits():
         np.testing.assert_array_equal(linked, results[0][3])
         np.testing.assert_array_equal(features, results[0][2])
         assert log_likelihood == results[0][1]
-    tables = [table.translation_probabilities(results[0][0], 0.01, threads=threads) for threads in (1, 2, 3)]
+    tables = [reestimated(table, results[0][0], 0.01, threads=threads) for threads in (1, 2, 3)]
     np.testing.assert_array_equal(tables[0], tables[1])
     np.testing.assert_array_equal(tables[0], tables[2])
 
@@ -170,7 +170,7 @@ def test_probabilities_that_vanish_give_numbers_and_no_links():
     assert counts.tolist()[:3] == [0.0, 0.0, 0.0]
     assert np.isfinite(counts).all()
     assert math.isfinite(log_likelihood)
-    probabilities = table.translation_probabilities(counts, None, threads=1)
+    probabilities = reestimated(table, counts, None)
     assert probabilities[1:3].tolist() == [0.0, 0.0]  # of a and b, which have no counts at all
 
 
