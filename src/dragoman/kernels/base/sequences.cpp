@@ -63,9 +63,9 @@ auto sequence_homes(In1<std::int32_t> words, In1<std::int64_t> offsets, std::uin
 auto fill_slots(In1<std::int64_t> homes, std::int64_t slots, std::int64_t first, std::int64_t size) {
     std::vector<std::int32_t> rows(size, -1);
     std::vector<std::int64_t> left;
-    {
-        nb::gil_scoped_release release;
+    run_interruptibly([&](const std::atomic<bool>& stop) {
         for (std::size_t row = 0; row < homes.size(); ++row) {
+            heed(stop);
             const std::int64_t home = homes.data()[row] - first;
             std::int64_t at = home >= 0 && home < size ? home : 0;
             while (at < size && rows[at] >= 0)
@@ -75,7 +75,7 @@ auto fill_slots(In1<std::int64_t> homes, std::int64_t slots, std::int64_t first,
             else
                 left.push_back(static_cast<std::int64_t>(row));
         }
-    }
+    });
     return together(give(std::move(rows)), give(std::move(left)));
 }
 
