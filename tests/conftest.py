@@ -11,8 +11,11 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-# A shell lets its background jobs ignore Ctrl-C, and so would all that the tests start; some of them are about Ctrl-C.
+# A shell lets its background jobs ignore Ctrl-C, and nohup the end of the terminal, and so would all that the tests
+# start; some of them are about these.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP"):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 # What takes longest comes first, the very longest before all others, so that no core is left waiting for it at the end.

@@ -85,6 +85,17 @@ def test_nothing_is_wider_than_a_phone(at):
         assert page.evaluate("document.documentElement.scrollWidth") == 360, view
 
 
+def test_the_tab_of_a_view_can_be_seen_on_a_phone(at):
+    page = at("translate", text=SENTENCE)
+    page.set_viewport_size({"width": 360, "height": 740})
+    for view in (VIEWS[-1], VIEWS[0]):
+        page.evaluate(f"location.hash = '#{view}'")
+        expect(page.locator(f"#tab-{view}")).to_have_attribute("aria-selected", "true")
+        box = page.locator(f"#tab-{view}").bounding_box()
+        assert box["x"] >= 0, view
+        assert box["x"] + box["width"] <= 360, view
+
+
 def test_a_service_with_a_key_that_goes_away_and_comes_back(visit, serve):
     service = serve("--api-key", "sesame")
     watched = visit(service.url)

@@ -28,6 +28,12 @@ const panels = Object.fromEntries(VIEWS.map((name) => [name, document.getElement
 const views = {};
 let models = null;
 
+// Not by scrollIntoView: after that, browsers let the next Tab key begin there, past the link that skips to the content.
+function revealTab(tab) {
+  const [strip, own] = [tab.parentElement.getBoundingClientRect(), tab.getBoundingClientRect()];
+  tab.parentElement.scrollLeft += Math.max(own.right - strip.right, 0) || Math.min(own.left - strip.left, 0);
+}
+
 function showView() {
   for (const name of VIEWS) {
     const current = name === state.view;
@@ -37,8 +43,9 @@ function showView() {
     panels[name].hidden = !current;
     if (!current) views[name]?.hide?.();
   }
-  document.getElementById(`tab-${state.view}`).scrollIntoView({ block: "nearest", inline: "nearest" });
-  document.title = `${document.getElementById(`tab-${state.view}`).textContent} · Dragoman`;
+  const tab = document.getElementById(`tab-${state.view}`);
+  revealTab(tab);
+  document.title = `${tab.textContent} · Dragoman`;
   if (!models) return;
   views[state.view] ??= MAKERS[state.view](panels[state.view], models);
   views[state.view].show();
