@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -158,6 +159,7 @@ def compared(arguments: argparse.Namespace, cell: Cell) -> dict[str, Any]:
     }
     with open_output(result) as stream:
         stream.write(json.dumps(found, indent=1).encode())
+    shutil.rmtree(folder / "experiment" / "models", ignore_errors=True)  # some gigabytes a cell
     return found
 
 
