@@ -38,6 +38,10 @@ class Objective(NamedTuple):
     score: float
     gain: float
 
+    def with_gain(self, scale: float) -> Objective:
+        """The same, with B so many times."""
+        return Objective(self.score, scale * self.gain)
+
 
 #: Scored high by the model and yet bad: what equation 11 tends to for large mu.
 FEAR = Objective(1.0, -1.0)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -20,9 +21,13 @@ from dragoman.search.spread import Recipe
 from dragoman.text.words import words_of
 from dragoman.tuning.methods.learner import Checkpoint, Learner, Lesson, Seeded, State, diverged
 from dragoman.tuning.methods.mira_smo import MAX_SWEEPS, TOLERANCE
+from dragoman.tuning.optimise.feature_units import squares_within, units_of
 from dragoman.tuning.optimise.online import Workers
+from dragoman.tuning.optimise.step_averages import StepAverages
+from dragoman.tuning.problems.evaluate import Evaluator
 from dragoman.tuning.problems.hope_fear import FindElsewhere, Hypotheses, HypothesisFinder, Wanted
 from dragoman.tuning.problems.oracle_lists import oracle_lists
+from dragoman.tuning.problems.problem import Problem
 from dragoman.tuning.problems.ranges import changed
 
 Vector = NDArray[np.float64]
@@ -31,6 +36,17 @@ Find = Callable[[int, Weights, Vector], Hypotheses]
 
 #: Translations that are so many times as long as references, or as the source, are no translations any more.
 TOO_LONG = 3.0
+
+#: A pass is cut into so many parts; averages over any of them in a row are candidates for the pass.
+PARTS = 8
+
+_PAPER: Mapping[str, Any] = {
+    "decay": 0.9,
+    "cooling": 0.0,
+    "gain_scale": 1.0,
+    "units": "plain",
+    "average": "pass",
+}
 
 
 @dataclass(frozen=True)
@@ -45,24 +61,36 @@ class MiraOnline(Learner):
         argmin over w' of |w' - w|² / 2 + C Σ_i max_j (B(e*_i) - B(e_ij) - w'·(h(e*_i) - h(e_ij)))     (equation 1)
 
     by sequential minimal optimisation of the dual (equations 2 to 5), and goes on to the next sentence. A pass over the
-    tuning set ends with a checkpoint, whose weights are the average over all steps of that pass and all workers.
+    tuning set ends with a checkpoint, whose weights are an average over steps of that pass and over all workers.
 
     Several workers, each with its own weights and pseudo-document, take sentences from one queue, in an order that is
     drawn anew for each pass. At its step t, a worker learns from its own hypotheses together with those that the others
     found at their step t - 1, as one batch; so the result depends on the seed and the number of workers, but not on the
     number of threads. Without `share` they learn by themselves, and only averages know of all.
 
-    The rows of table 2 of the paper are: the defaults; oracle=local,fear=0; oracle=local; fear=0; share=false.
+    That is the paper, and `preset=paper` does just that. By default five things are done to come closer to the optimum
+    that the paper's steps go around: features are measured in units that let all weights move (`units`), from the
+    second pass on, by the deviations seen in the pass before; B counts less (`gain_scale`), so that hope and fear are
+    nearer to what the model would choose; steps get smaller from pass to pass (`cooling`); the document is as large as
+    a usual tuning set (`decay`), which makes lengths right; and a pass ends with the average over that part of it which
+    does best on all hypotheses of the pass (`average`).
+
+    The rows of table 2 of the paper are: preset=paper; and besides oracle=local,fear=0; oracle=local; fear=0;
+    share=false.
 
     Cost: a pass takes about one and a half times the decoding of the tuning set, for any number of features. Forests
     are rescored for BLEU of words as they are; for other metrics, hope and fear are chosen from the `candidates` that
-    are best by the model. Departures: the hypotheses that rescoring finds are ordered by their true B, with clipped
-    counts; O begins with a perfect translation of four words, so that no precision is 0; hypotheses of a sentence are
-    different strings.
+    are best by the model. Departures, also of the preset: the hypotheses that rescoring finds are ordered by their true
+    B, with clipped counts; O begins with a perfect translation of four words, so that no precision is 0; hypotheses of
+    a sentence are different strings.
     """
 
     name: ClassVar[str] = "mira-online"
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": _PAPER}
 
+    preset: Literal["paper"] | None = option(
+        None, "what the paper does, in place of the defaults; options that are given besides count"
+    )
     C: float = option(0.01, "most that one sentence may move the weights; smaller is more cautious", minimum=0)
     passes: int = option(8, "passes over the tuning set", minimum=1)
     workers: int = option(
@@ -76,26 +104,35 @@ class MiraOnline(Learner):
         "hope", "the first by hope, or (local updating) the one of the model's best with the best score, without hope"
     )
     mu: float = option(0.5, "what the model counts in hope; the metric counts the rest", minimum=0, maximum=1)
-    decay: float = option(0.9, "how much of the pseudo-document is left after another sentence", minimum=0, maximum=1)
+    gain_scale: float = option(0.2, "what the metric counts beside the model's score, in all of these", minimum=0)
+    decay: float = option(0.999, "how much of the pseudo-document is left after another sentence", minimum=0, maximum=1)
+    cooling: float = option(1.0, "in pass p, C is divided by 1 + cooling (p - 1)", minimum=0)
+    units: Literal["deviation", "plain"] = option(
+        "deviation", "dense features are measured in units of their deviation's root, or as they are"
+    )
+    average: Literal["best", "pass"] = option(
+        "best", "a pass ends with the average over the best part of it, or over all of it"
+    )
     beam: int = option(BEAM, "strings of a node that the rescoring of forests remembers", minimum=1)
     candidates: int = option(200, "length of lists, for metrics that no forest can be rescored by", minimum=1)
 
     def checkpoints(self, lesson: Lesson, start: Weights, state: State | None, using: Seeded) -> Iterator[Checkpoint]:
         """Do the passes that are left."""
         lesson.translator.reweighted(start).refuse_global_features()
-        wanted = Wanted(self.best, self.hope, self.fear, self.mu, self.oracle, self.candidates, self.beam)
+        wanted = Wanted(
+            self.best, self.hope, self.fear, self.mu, self.oracle, self.candidates, self.beam, self.gain_scale
+        )
         finder = HypothesisFinder(lesson.translator, lesson.lines, lesson.scorer, lesson.sign, wanted)
         find = _elsewhere(lesson, wanted) if lesson.workers.remote else finder.find
-        number = 0 if state is None else int(state["pass"])
-        team = [_Worker(start, finder.first_document())] * self.workers
+        team = _Team.beginning(start, finder.first_document(), self.workers, len(lesson.names))
         if state is not None:
-            team = _restored(state, self.workers)
+            team = _Team.restored(state, self.workers, len(lesson.names))
         reported, stop = start, None
         while stop is None:
-            order = np.random.default_rng([using.seed, number]).permutation(len(lesson)).tolist()
+            order = np.random.default_rng([using.seed, team.passes]).permutation(len(lesson)).tolist()
             school = _School(self, lesson, find, team)
             try:
-                with using.progress.stage(f"pass {number + 1}") as share_done:
+                with using.progress.stage(f"pass {team.passes + 1}") as share_done:
                     team = school.run(order, using, share_done)
             except _DivergenceError as why:
                 yield Checkpoint(reported, {}, stop=f"{why}; the weights before that are kept")
@@ -104,10 +141,9 @@ class MiraOnline(Learner):
                 using.progress.warn(
                     f"{school.unsolved:,} of MIRA's updates stopped before they were exact; a smaller C is easier"
                 )
-            number += 1
-            stop = f"{number} passes" if number >= self.passes else None
-            reported = school.average(start)
-            yield Checkpoint(reported, {"pass": np.array(number), **_arrays(team)}, school.report(), stop)
+            stop = f"{team.passes} passes" if team.passes >= self.passes else None
+            reported = school.average(start, using.threads)
+            yield Checkpoint(reported, team.arrays(), school.report(), stop)
 
     def last_look(self, lesson: Lesson, weights: Weights) -> dict[str, Any]:
         """What is hoped for and feared in a sentence of middling length: figure 1 of the paper."""
@@ -141,42 +177,81 @@ class _Shared:
     """What a worker tells the others: features that are learnt, and B, less what features of fixed weight score."""
 
     worker: int
+    sentence: int
     features: FeatureRows
     gains: Vector
     hypotheses: Hypotheses
 
 
-@dataclass(eq=False)
-class _Worker:
-    """A worker's weights and pseudo-document.
+@dataclass(frozen=True, eq=False)
+class _Team:
+    """Where the workers are after some passes: the weights and the pseudo-document of each, and the units of features.
 
-    Of the present pass: the number of `updates`; `drift`, the sum of each one's change times the number of updates
-    before it, from which the average follows; sums of statistics of `translations` and `oracles`; and the `words` of
-    translations, and how many they should have.
+    The units are those of the names that a lesson knows, in their order.
     """
 
-    weights: Weights
+    passes: int
+    weights: Sequence[Weights]
+    documents: Sequence[Vector]
+    units: Vector
+
+    @classmethod
+    def beginning(cls, start: Weights, document: Vector, workers: int, names: int) -> _Team:
+        return cls(0, [start] * workers, [document] * workers, np.ones(names))
+
+    @classmethod
+    def restored(cls, state: State, workers: int, learnt: int) -> _Team:
+        names = [str(name) for name in state["names"]]
+        if state["weights"].shape != (workers, len(names)) or len(state["documents"]) != workers:
+            raise DataError(f"the saved state has {len(state['weights'])} workers", expected=f"{workers}")
+        if state["units"].shape != (learnt,):
+            raise DataError(f"the saved state has units of {len(state['units'])} features", expected=f"{learnt}")
+        weights = [Weights(zip(names, row.tolist(), strict=True)) for row in state["weights"]]
+        return cls(int(state["pass"]), weights, [*state["documents"]], np.asarray(state["units"]))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        names = [*dict.fromkeys(name for weights in self.weights for name in weights)]
+        return {
+            "pass": np.array(self.passes),
+            "names": np.array(names, np.str_),
+            "weights": np.array([weights.vector(names) for weights in self.weights]),
+            "documents": np.array(self.documents),
+            "units": self.units,
+        }
+
+
+@dataclass(eq=False)
+class _Worker:
+    """A worker in a pass: its steps, its pseudo-document, and sums of what it has seen.
+
+    These are statistics of `translations` and `oracles`, the `words` of translations and how many they should have, and
+    how features differ within sentences (`squares`).
+    """
+
+    steps: StepAverages
     document: Vector
-    updates: int = 0
-    drift: dict[str, float] = field(default_factory=dict)
     translations: Vector = field(default_factory=lambda: np.zeros(1))
     oracles: Vector = field(default_factory=lambda: np.zeros(1))
     words: list[tuple[float, float]] = field(default_factory=list)
-
-    def average(self, names: Sequence[str]) -> Vector:
-        drift = np.array([self.drift.get(name, 0.0) for name in names])
-        return np.asarray(self.weights.vector(names) - drift / max(self.updates, 1))
+    squares: Vector = field(default_factory=lambda: np.zeros(1))
 
 
 class _School:
     """A pass over the tuning set: how workers find hypotheses, and learn from them."""
 
-    def __init__(self, options: MiraOnline, lesson: Lesson, find: Find, team: Sequence[_Worker]):
-        self._options, self._lesson, self._found = options, lesson, find
-        self._team = [_Worker(worker.weights, worker.document) for worker in team]
+    def __init__(self, options: MiraOnline, lesson: Lesson, find: Find, team: _Team):
+        self._options, self._lesson, self._found, self._passes = options, lesson, find, team.passes
+        turns = [len(range(worker, len(lesson), options.workers)) for worker in range(options.workers)]
+        self._team = [
+            _Worker(StepAverages(weights, steps, PARTS), document)
+            for weights, document, steps in zip(team.weights, team.documents, turns, strict=True)
+        ]
+        self._units = dict(zip(lesson.names, team.units.tolist(), strict=True))
+        self._C = options.C / (1 + options.cooling * team.passes)
+        self._seen: dict[int, Hypotheses] = {}
         self.unsolved = 0
 
-    def run(self, queue: Sequence[int], using: Seeded, progress: ShareDone) -> list[_Worker]:
+    def run(self, queue: Sequence[int], using: Seeded, progress: ShareDone) -> _Team:
         """Do the pass; returns the workers after it."""
         workers = Workers(self._options.workers, self._find, self._learn, share=self._options.share)
         # Those who only wait for a cluster are no burden.
@@ -187,57 +262,88 @@ class _School:
             raise _DivergenceError(
                 f"translations are {words[0] / max(words[1], 1):.1f} times as long as they should be"
             )
-        return self._team
+        team = self._team
+        units = np.array([*self._units.values()])
+        if self._options.units == "deviation":
+            units = units_of(worker.squares for worker in team)
+        return _Team(self._passes + 1, [one.steps.weights for one in team], [one.document for one in team], units)
 
     def _find(self, worker: int, sentence: int) -> _Shared:
-        weights = self._team[worker].weights
+        weights = self._team[worker].steps.weights
         found = self._found(sentence, weights, self._team[worker].document)
         learnt = self._lesson.learnt(found.features.names)
         rows = found.features.restricted([name for name in found.features.names if name in learnt])
         fixed = found.features.dot(weights) - rows.dot(weights)
-        return _Shared(worker, rows, found.gains - fixed, found)
+        return _Shared(worker, sentence, rows, found.gains - fixed, found)
 
     def _learn(self, worker: int, batch: Sequence[_Shared]) -> None:
-        """Equations 1 to 7."""
-        one = self._team[worker]
+        """Equations 1 to 7, of features in their units."""
+        steps = self._team[worker].steps
         rows = FeatureRows.concatenate([shared.features for shared in batch])
-        before = one.weights.vector(rows.names)
+        units = np.array([self._units.get(name, 1.0) for name in rows.names])
+        before = steps.weights.vector(rows.names) * units
         after, _, sweeps = kernels.mira_smo_update(
             np.cumsum([0, *(len(shared.gains) for shared in batch)], dtype=np.int64),
             rows.offsets,
             rows.ids,
-            rows.values,
+            rows.values / units[rows.ids],
             gains=np.concatenate([shared.gains for shared in batch]),
             weights=before,
-            C=self._options.C,
+            C=self._C,
             tolerance=TOLERANCE,
             max_sweeps=MAX_SWEEPS,
         )
         self.unsolved += sweeps == MAX_SWEEPS
-        moved = np.flatnonzero(after != before).tolist()
-        change = {rows.names[i]: float(after[i]) for i in moved}
+        change = {rows.names[i]: float(after[i] / units[i]) for i in np.flatnonzero(after != before).tolist()}
         if diverged(Weights(change)):
             raise _DivergenceError("the weights diverge")
-        for i in moved:
-            one.drift[rows.names[i]] = one.drift.get(rows.names[i], 0.0) + one.updates * float(after[i] - before[i])
-        one.weights = one.weights.updated(change)
-        one.updates += 1
+        steps.step(change)
         if batch[0].worker == worker:
-            self._remember(one, batch[0].hypotheses)
+            self._remember(self._team[worker], batch[0])
 
-    def _remember(self, worker: _Worker, found: Hypotheses) -> None:
+    def _remember(self, worker: _Worker, shared: _Shared) -> None:
+        found = shared.hypotheses
         worker.document = self._options.decay * (worker.document + found.translation)
         worker.translations = worker.translations + found.translation
         worker.oracles = worker.oracles + found.oracle
+        worker.squares = worker.squares + squares_within(found.features, self._lesson.names)
         columns = self._lesson.scorer.bleu_columns
         length = found.translation[-1 if columns is None else columns[-1]]
         worker.words.append((found.words, float(length)))
+        if self._options.average == "best":
+            self._seen[shared.sentence] = found
 
-    def average(self, start: Weights) -> Weights:
-        """The average over all steps and workers."""
-        sparse = self._lesson.sparse({name for worker in self._team for name in worker.weights})
+    def average(self, start: Weights, threads: int) -> Weights:
+        """The average over all workers and all steps, or over those parts of the pass that do best on what was seen."""
+        sparse = self._lesson.sparse({name for worker in self._team for name in worker.steps.weights})
         names = [*self._lesson.names, *sparse]
-        return changed(start, names, np.mean([worker.average(names) for worker in self._team], axis=0), sparse)
+        stretches = [(0, PARTS)]
+        if self._options.average == "best":
+            pairs = [
+                (begin, end)
+                for begin, end in itertools.combinations(range(PARTS + 1), 2)
+                if all(worker.steps.moves_within(begin, end) for worker in self._team)
+            ]
+            # Of equally good ones the longest.
+            stretches = sorted(pairs, key=lambda pair: pair[0] - pair[1]) or stretches
+        means = [np.mean([worker.steps.mean(names, *part) for worker in self._team], axis=0) for part in stretches]
+        averages = [changed(start, names, mean, sparse) for mean in means]
+        return averages[0] if len(averages) == 1 else averages[self._best_of(averages, threads)]
+
+    def _best_of(self, candidates: Sequence[Weights], threads: int) -> int:
+        """Which weights choose best among all hypotheses of the pass."""
+        seen = [self._seen[sentence] for sentence in sorted(self._seen)]
+        features = FeatureRows.concatenate([found.features for found in seen])
+        problem = Problem(
+            sentences=np.cumsum([0, *map(len, seen)], dtype=np.int64),
+            features=features,
+            statistics=np.concatenate([found.statistics[:, :-1] for found in seen]),
+            scorer=self._lesson.scorer,
+            ranges=np.zeros((len(features.names), 2)),
+            sign=self._lesson.sign,
+        )
+        vectors = np.array([weights.vector(features.names) for weights in candidates])
+        return int(np.argmax(Evaluator(problem, threads=threads).objectives(vectors)))
 
     def report(self) -> dict[str, float]:
         """For whoever follows: scores of what was translated on the way and of oracles, and the ratio of lengths."""
@@ -248,22 +354,3 @@ class _School:
             "oracles": float(score(np.sum([worker.oracles for worker in self._team], axis=0)[:-1])),
             "length_ratio": float(words[0] / max(words[1], 1)),
         }
-
-
-def _arrays(team: Sequence[_Worker]) -> dict[str, NDArray[Any]]:
-    names = [*dict.fromkeys(name for worker in team for name in worker.weights)]
-    return {
-        "names": np.array(names, np.str_),
-        "weights": np.array([worker.weights.vector(names) for worker in team]),
-        "documents": np.array([worker.document for worker in team]),
-    }
-
-
-def _restored(state: State, workers: int) -> list[_Worker]:
-    names = [str(name) for name in state["names"]]
-    if state["weights"].shape != (workers, len(names)) or len(state["documents"]) != workers:
-        raise DataError(f"the saved state has {len(state['weights'])} workers", expected=f"{workers}")
-    return [
-        _Worker(Weights(zip(names, weights.tolist(), strict=True)), document)
-        for weights, document in zip(state["weights"], state["documents"], strict=True)
-    ]

@@ -39,8 +39,8 @@ Vector = NDArray[np.float64]
 class Wanted:
     """Which hypotheses: so many of the best by the model, by hope and by fear, and which of them is the oracle.
 
-    `candidates` are the best by the model, from which hope and fear are chosen where the metric cannot be counted in a
-    forest; `beam` is that of rescoring where it can.
+    B counts `gain_scale` times. `candidates` are the best by the model, from which hope and fear are chosen where the
+    metric cannot be counted in a forest; `beam` is that of rescoring where it can.
     """
 
     best: int = 10
@@ -50,6 +50,7 @@ class Wanted:
     oracle: Literal["hope", "local"] = "hope"
     candidates: int = 200
     beam: int = BEAM
+    gain_scale: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,20 +78,26 @@ class Pool:
 
 @dataclass(frozen=True, eq=False)
 class Hypotheses:
-    """What is learnt from one sentence: features and B of different translations, the oracle first.
+    """What is learnt from one sentence: features, gains and statistics of different translations, the oracle first.
 
-    `oracle` and `translation` are the statistics of the oracle and of what the model likes best, with the size of the
-    sentence as a last number; `words` is how many the latter has.
+    Gains are B, as often as it counts. `statistics`, and `translation` of what the model likes best, have the size of
+    the sentence as a last number; `words` is how many the latter has.
     """
 
     features: FeatureRows
     gains: Vector
-    oracle: Vector
+    statistics: Vector
     translation: Vector
     words: int
 
     def __len__(self) -> int:
         return len(self.gains)
+
+    @property
+    def oracle(self) -> Vector:
+        """The statistics of the oracle."""
+        oracle: Vector = self.statistics[0]
+        return oracle
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +146,7 @@ class HypothesisFinder:
     def find(self, sentence: int, weights: Weights, document: Vector) -> Hypotheses:
         """Search a sentence under some weights, and choose; B is that within a pseudo-document."""
         wanted = self._wanted
-        hopes, fears = hope(wanted.mu), FEAR
+        hopes, fears = (objective.with_gain(wanted.gain_scale) for objective in (hope(wanted.mu), FEAR))
         local = wanted.oracle == "local"
         pool = self.pool(sentence, weights, document, [hopes] * (not local) + [fears] * (wanted.fear > 0))
         by_model = np.arange(min(wanted.best, pool.best))
@@ -150,8 +157,8 @@ class HypothesisFinder:
         of_edges = pool.searched.edge_features(0, used)
         return Hypotheses(
             features=of_edges.sum_over(Ragged(rows.astype(np.int32), pool.derivations.take(chosen).offsets)),
-            gains=pool.gains[chosen],
-            oracle=pool.statistics[chosen[0]],
+            gains=wanted.gain_scale * pool.gains[chosen],
+            statistics=pool.statistics[chosen],
             translation=pool.statistics[0],
             words=len(pool.texts[0]),
         )

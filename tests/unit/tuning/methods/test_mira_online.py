@@ -21,13 +21,19 @@ from oracles.tuning_margin import solve_mira
 ALL = {"best": 100_000, "hope": 100_000, "fear": 100_000, "beam": 100_000}
 
 
+def score_of(lesson, weights):
+    """What the decoder scores with some weights on the text of a lesson."""
+    texts = [one.text for one in lesson.translator.reweighted(weights).translate(lesson.lines)]
+    return float(lesson.scorer.score(lesson.scorer.statistics(Corpus.from_lines(texts)).sum(axis=0)))
+
+
 class SlowWorker:
     """A worker that knows all translations of a sentence, and solves quadratic programs by a general solver."""
 
-    def __init__(self, lesson, mu, local):
-        self.lesson, self.mu, self.local = lesson, mu, local
+    def __init__(self, lesson, *, mu=0.5, local=False, gain_scale=1.0, decay=0.9):
+        self.lesson, self.mu, self.local, self.gain_scale, self.decay = lesson, mu, local, gain_scale, decay
         self.weights, self.document, self.size = lesson.model.weights, np.array([4.0, 4, 4, 3, 2, 1, 4, 3, 2, 1]), 4.0
-        self.after = []
+        self.after, self.deviations = [], []
 
     def find(self, sentence):
         line = self.lesson.lines[sentence]
@@ -36,43 +42,52 @@ class SlowWorker:
             Corpus(found.vocab, found.hypotheses), np.full(len(found.scores), sentence)
         )
         size = len(line.split())
-        gains = (self.size + size) * self.lesson.scorer.score(self.document + statistics) / 100
+        gains = self.gain_scale * (self.size + size) * self.lesson.scorer.score(self.document + statistics) / 100
         oracle = int(np.argmax(gains if self.local else self.mu * found.scores + (1 - self.mu) * gains))
-        self.document, self.size = 0.9 * (self.document + statistics[0]), 0.9 * (self.size + size)
+        self.document, self.size = self.decay * (self.document + statistics[0]), self.decay * (self.size + size)
         names = self.lesson.model.feature_names
         dense = found.features.restricted(names).dense()
         fixed = np.array([self.weights[name] * (name not in self.lesson.names) for name in names])
         changes, losses = dense[oracle] - dense, gains[oracle] - gains
         free = [names.index(name) for name in self.lesson.names]
+        self.deviations.append(dense[:, free] - dense[:, free].mean(axis=0))
         return changes[:, free], losses - changes @ fixed
 
-    def learn(self, batch, C):
+    def learn(self, batch, C, units):
         names = self.lesson.names
-        found = solve_mira(self.weights.vector(names), batch, C)
+        scaled = [(changes / units, losses) for changes, losses in batch]
+        found = solve_mira(self.weights.vector(names) * units, scaled, C) / units
         self.weights = self.weights.updated(dict(zip(names, found.tolist(), strict=True)))
         self.after.append(found)
 
 
-def slow_pass(lesson, C, count, seed, *, mu=0.5, local=False, share=True):
-    """The average weights after the first pass."""
-    team = [SlowWorker(lesson, mu, local) for _ in range(count)]
-    order = np.random.default_rng([seed, 0]).permutation(len(lesson)).tolist()
+def slow_pass(lesson, team, C, seed, *, number=0, share=True, units=1.0):
+    """The average weights after a pass of a team."""
+    count = len(team)
+    order = np.random.default_rng([seed, number]).permutation(len(lesson)).tolist()
     steps = -(-len(order) // count)
     board = {}
+    for worker in team:
+        worker.after, worker.deviations = [], []
     for step in range(steps):
         for w, worker in enumerate(team):
             if step * count + w < len(order):
                 board[w, step] = worker.find(order[step * count + w])
                 others = [board[v, step - 1] for v in range(count) if v != w and share and (v, step - 1) in board]
-                worker.learn([board[w, step], *others], C)
+                worker.learn([board[w, step], *others], C, units)
     for w, worker in enumerate(team):
         own = sum(1 for v, _ in board if v == w)
         rest = [
             board[v, s] for s in range(own - 1, steps) for v in range(count) if v != w and share and (v, s) in board
         ]
         if rest:
-            worker.learn(rest, C)
+            worker.learn(rest, C, units)
     return np.mean([np.mean(worker.after, axis=0) for worker in team], axis=0)
+
+
+def without_lm(lesson):
+    """A weight that is fixed counts in scores, and stays."""
+    return replace(lesson, names=[name for name in lesson.names if name != "lm"])
 
 
 @pytest.mark.parametrize(
@@ -81,18 +96,50 @@ def slow_pass(lesson, C, count, seed, *, mu=0.5, local=False, share=True):
     ids=["one", "two", "alone", "mu", "local"],
 )
 @pytest.mark.parametrize("kind", ["phrase", "chart"])
-def test_a_pass_is_that_of_the_slow_twin(kind, workers, options, monkeypatch):
+def test_a_pass_of_the_paper_is_that_of_the_slow_twin(kind, workers, options, monkeypatch):
     monkeypatch.setattr(mira_online, "TOLERANCE", 1e-10)
-    lesson = chart_lesson() if kind == "chart" else reachable_lesson(lines=5, longest=3)
-    # A weight that is fixed counts in scores, and stays.
-    lesson = replace(lesson, names=[name for name in lesson.names if name != "lm"])
-    method = MiraOnline(workers=workers, C=0.02, **ALL | options)
+    lesson = without_lm(chart_lesson() if kind == "chart" else reachable_lesson(lines=5, longest=3))
+    method = MiraOnline(preset="paper", workers=workers, C=0.02, **ALL | options)
     found = next(method.learn(lesson, lesson.model.weights, seed=3)).weights
-    twin = {"mu": options.get("mu", 0.5), "local": "oracle" in options, "share": options.get("share", True)}
-    wanted = slow_pass(lesson, 0.02, workers, 3, **twin)
+    team = [SlowWorker(lesson, mu=options.get("mu", 0.5), local="oracle" in options) for _ in range(workers)]
+    wanted = slow_pass(lesson, team, 0.02, 3, share=options.get("share", True))
     np.testing.assert_allclose(found.vector(lesson.names), wanted, rtol=0, atol=1e-4)
     assert np.abs(wanted - lesson.model.weights.vector(lesson.names)).max() > 0.005
     assert found["lm"] == lesson.model.weights["lm"]
+
+
+@pytest.mark.parametrize("kind", ["phrase", "chart"])
+def test_two_passes_with_units_cooling_and_gain_scale_are_those_of_the_slow_twin(kind, monkeypatch):
+    monkeypatch.setattr(mira_online, "TOLERANCE", 1e-10)
+    lesson = without_lm(chart_lesson() if kind == "chart" else reachable_lesson(lines=5, longest=3))
+    method = MiraOnline(C=0.03, average="pass", gain_scale=0.7, decay=0.99, cooling=2.0, **ALL)
+    checkpoints = method.learn(lesson, lesson.model.weights, seed=3)
+    found = [next(checkpoints).weights.vector(lesson.names) for _ in range(2)]
+    team = [SlowWorker(lesson, gain_scale=0.7, decay=0.99) for _ in range(2)]
+    first = slow_pass(lesson, team, 0.03, 3)
+    np.testing.assert_allclose(found[0], first, rtol=0, atol=1e-4)
+    variances = np.mean(np.concatenate([rows for worker in team for rows in worker.deviations]) ** 2, axis=0)
+    units = np.sqrt(np.maximum(np.sqrt(variances / variances.mean()), 0.1))
+    units *= np.sqrt(np.mean(variances / units**2) / variances.mean())
+    assert units.max() / units.min() > 1.5
+    second = slow_pass(lesson, team, 0.03 / 3, 3, number=1, units=units)
+    np.testing.assert_allclose(found[1], second, rtol=0, atol=1e-4)
+    assert np.abs(second - first).max() > 0.001
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_pass_may_end_with_the_average_over_its_best_part(seed):
+    lesson = reachable_lesson()
+    options = {"passes": 3, "C": 0.02, "preset": "paper", **ALL}  # lists have all translations
+    whole, best = (
+        [
+            score_of(lesson, one.weights)
+            for one in MiraOnline(**options, average=average).learn(lesson, lesson.model.weights, seed=seed)
+        ]
+        for average in ("pass", "best")
+    )
+    assert best[0] > whole[0] + 10
+    assert best[1:] == whole[1:], "whatever a pass ends with, the next one goes on with the weights of the last step"
 
 
 TABLE_2 = {
@@ -118,13 +165,8 @@ def test_the_rows_of_table_2_learn_different_things():
 
 def test_it_learns_to_translate():
     for lesson in (chart_lesson(), reachable_lesson()):
-
-        def score(weights, lesson=lesson):
-            texts = [one.text for one in lesson.translator.reweighted(weights).translate(lesson.lines)]
-            return float(lesson.scorer.score(lesson.scorer.statistics(Corpus.from_lines(texts)).sum(axis=0)))
-
         *_, last = MiraOnline(passes=8, C=0.05).learn(lesson, lesson.model.weights)
-        assert score(last.weights) > score(lesson.model.weights) + 5
+        assert score_of(lesson, last.weights) > score_of(lesson, lesson.model.weights) + 5
         assert last.report["oracles"] >= last.report["translations"]
         assert last.report["length_ratio"] == pytest.approx(1, abs=0.2)
 
@@ -149,7 +191,7 @@ def test_sparse_features_are_learnt_as_they_occur_and_a_kill_changes_nothing():
 def test_weights_that_explode_end_it_with_the_weights_before(monkeypatch):
     lesson = reachable_lesson()
     monkeypatch.setattr(learner, "LARGEST_WEIGHT", 1.5)
-    checkpoints = list(MiraOnline(C=0.05, passes=50).learn(lesson, lesson.model.weights))
+    checkpoints = list(MiraOnline(C=0.05, passes=50, preset="paper").learn(lesson, lesson.model.weights))
     assert 1 < len(checkpoints) < 50
     assert checkpoints[-1].stop == "the weights diverge; the weights before that are kept"
     assert checkpoints[-1].weights == checkpoints[-2].weights
