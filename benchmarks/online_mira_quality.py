@@ -36,11 +36,8 @@ def main() -> None:
         runs = [tuned(model, pair, kind, method, seed, arguments) for seed in range(1, arguments.runs + 1)]
         best = [max(event["score"] for event in run.events()) for run in runs]
         tests = [bleu_of_test(model, run, pair, arguments.data, pop_limit=POP_LIMITS[kind]) for run in runs]
-        each = ", ".join(f"{one:.2f}" for one in best)
-        print(
-            f"| {pair} | {kind} | {method} | {len(runs)} | {each} | {mean_text(best)} | {mean_text(tests)} |",
-            flush=True,
-        )
+        cells = [pair, kind, method, len(runs), ", ".join(f"{one:.2f}" for one in best)]
+        print(f"| {' | '.join(map(str, cells))} | {mean_text(best)} | {mean_text(tests)} |", flush=True)
 
 
 def tuned(model: Path, pair: str, kind: str, method: str, seed: int, arguments: argparse.Namespace) -> Run:
