@@ -40,6 +40,9 @@ class Pro(Tuner):
     Departures: a pair that is drawn again does not count again; short lists would give many copies of one pair
     otherwise. Pairs are kept at random by default: those that differ most pit good candidates against monsters, much
     too long or short, and teach little else (Nakov, Guzmán & Vogel 2013). In the loop the weights go half the way only.
+    BLEU+1 adds a match to a sentence's n-grams and nothing to the length of its reference, so that short candidates
+    look better than they are, and translations get too short: references count as one word longer
+    (`longer_references`; Nakov, Guzmán & Vogel 2012).
     """
 
     name: ClassVar[str] = "pro"
@@ -48,6 +51,9 @@ class Pro(Tuner):
     samples: int = option(5000, "pairs drawn for each sentence (Γ)", minimum=1)
     pairs: int = option(50, "pairs kept of them (Ξ)", minimum=1)
     selection: Literal["random", "largest"] = option("random", "which pairs are kept: any, or those that differ most")
+    longer_references: float = option(
+        1.0, "words that references are taken to be longer by in BLEU of sentences; 0: as they are", minimum=0
+    )
     threshold: float = option(0.05, "difference of sentence scores that a pair must exceed; 1 is 100 points", minimum=0)
     variance: float = option(1.0, "variance of the Gaussian prior of each weight", minimum=1e-12)
     prior: Literal["zero", "previous"] = option("zero", "where the Gaussian prior has its mean")
@@ -65,7 +71,7 @@ class Pro(Tuner):
 
     def sampled(self, problem: Problem, using: Random) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Draw pairs of candidates: the better ones and the worse ones, as rows of the problem."""
-        scores = problem.sign * problem.scorer.sentence_scores(problem.statistics) / 100
+        scores = problem.sign * problem.scorer.sentence_scores(self._lengthened(problem)) / 100
         if not np.isfinite(scores).all():
             raise UsageError("the metric has no finite scores of single sentences, which pro needs; try mert")
         with using.progress.stage("sampling pairs") as share_done:
@@ -80,6 +86,15 @@ class Pro(Tuner):
                 threads=using.threads,
                 progress=share_done,
             )
+
+    def _lengthened(self, problem: Problem) -> NDArray[np.float64]:
+        """The candidates' statistics, with longer references if the metric is BLEU."""
+        columns = problem.scorer.bleu_columns
+        if columns is None or not self.longer_references:
+            return problem.statistics
+        statistics = np.array(problem.statistics, np.float64)
+        statistics[:, columns[-1]] += self.longer_references
+        return statistics
 
     def _mean(self, start: NDArray[np.float64]) -> NDArray[np.float64]:
         """The mean of the prior."""

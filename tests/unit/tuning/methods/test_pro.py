@@ -8,11 +8,14 @@ from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
 from dragoman import kernels
+from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
-from dragoman.core.progress import DragomanWarning
+from dragoman.core.progress import SILENT, DragomanWarning
+from dragoman.metrics.bleu import Bleu
 from dragoman.tuning.methods import pro
 from dragoman.tuning.methods.pro import Pro, ranking_loss
+from dragoman.tuning.methods.tuner import Random
 from dragoman.tuning.problems.pairs import differences
 from dragoman.tuning.problems.problem import Problem
 from oracles.counted_bleu import CountedBleu
@@ -25,7 +28,9 @@ def rng(seed: int = 1) -> np.random.Generator:
 
 def sampled(problem: Problem, tuner: Pro, seed: int) -> np.ndarray:
     """The differences of the pairs that the tuner samples with a generator of this seed."""
-    scores = problem.sign * problem.scorer.sentence_scores(problem.statistics) / 100
+    statistics = problem.statistics.copy()
+    statistics[:, problem.scorer.bleu_columns[-1]] += tuner.longer_references
+    scores = problem.sign * problem.scorer.sentence_scores(statistics) / 100
     better, worse = kernels.sample_pairs(
         problem.sentences,
         scores,
@@ -66,6 +71,19 @@ def test_loss_of_huge_margins_does_not_overflow() -> None:
     loss, gradient = ranking_loss(np.ones(1), pairs, np.ones(1), 1.0)
     assert loss == 2000
     assert gradient.tolist() == [2000.0]
+
+
+@pytest.mark.parametrize(("longer", "better"), [(0.0, 1), (1.0, 0)])
+def test_short_candidates_win_only_if_references_are_as_long_as_they_are(longer: float, better: int) -> None:
+    scorer = Bleu().scorer([Corpus.from_lines(["a"])])
+    assert scorer.bleu_columns is not None
+    statistics = np.zeros((2, 10))
+    # The same matches in ten words and in nine, of a reference of ten: BLEU+1 is 62.8 and 63.1.
+    statistics[:, scorer.bleu_columns] = [[8, 6, 4, 3, 10, 9, 8, 7, 10, 10], [8, 6, 4, 3, 9, 8, 7, 6, 9, 10]]
+    features = FeatureRows.from_dense(["words"], np.array([[10.0], [9.0]]))
+    problem = Problem(np.array([0, 2]), features, statistics, scorer, np.zeros((1, 2)))
+    found = Pro(longer_references=longer, threshold=0).sampled(problem, Random(1, SILENT, rng()))
+    assert [rows.tolist() for rows in found] == [[better], [1 - better]]
 
 
 @pytest.mark.parametrize("selection", ["random", "largest"])
