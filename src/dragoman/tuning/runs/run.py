@@ -70,8 +70,8 @@ class Run:
         file = self.folder / _EVENTS
         if not file.exists():
             return []
-        lines = file.read_text(encoding="utf-8").split("\n")
-        return [json.loads(line) for line in lines[:-1]]
+        lines = file.read_bytes().split(b"\n")
+        return [_event(line, file, number) for number, line in enumerate(lines[:-1], 1)]
 
     def started(self, start: Weights) -> list[dict[str, Any]]:
         """Keep the weights that the run starts with, unless it has done something; returns its events."""
@@ -100,8 +100,12 @@ class Run:
 
     def state(self, iteration: int) -> dict[str, NDArray[Any]]:
         """What a learner needs to go on after an iteration."""
-        with np.load(self._state(iteration), allow_pickle=False) as arrays:
-            return dict(arrays)
+        file = self._state(iteration)
+        try:
+            with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+                return _State(file, arrays)
+        except Exception as error:  # noqa: BLE001 - damaged archives fail in many ways, and all mean the same
+            raise _damaged(file, f"is no saved state ({error})") from None
 
     def write_state(self, state: Mapping[str, NDArray[Any]], iteration: int) -> None:
         """Keep what a learner needs to go on."""
@@ -115,8 +119,7 @@ class Run:
     def last_look(self) -> dict[str, Any]:
         """What a learner saw under the weights that it ended with; nothing if it did not look."""
         file = self.folder / _LAST_LOOK
-        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-        return found
+        return _object(file.read_bytes(), file) if file.exists() else {}
 
     def write_last_look(self, found: Mapping[str, Any]) -> None:
         """Keep what a learner saw in the end."""
@@ -127,6 +130,44 @@ class Run:
 
     def _weights(self, iteration: int | None) -> Path:
         return self.folder / (_WEIGHTS if iteration is None else f"weights/{iteration:03}.txt")
+
+
+class _State(dict[str, NDArray[Any]]):
+    """Arrays by name; one that is missing is the file's fault."""
+
+    def __init__(self, file: Path, arrays: Mapping[str, NDArray[Any]]):
+        super().__init__(arrays)
+        self._file = file
+
+    def __missing__(self, name: str) -> NDArray[Any]:
+        raise _damaged(self._file, f"has no array '{name}'")
+
+
+def _damaged(file: Path, found: str, line: int | None = None) -> DataError:
+    return DataError(found, path=file, line=line, expected="what the run has written; --restart begins anew")
+
+
+def _shown(data: bytes) -> str:
+    return f"found '{data[:80].decode(errors='replace')}'"
+
+
+def _object(data: bytes, file: Path, line: int | None = None) -> dict[str, Any]:
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise _damaged(file, _shown(data), line)
+    return found
+
+
+def _event(data: bytes, file: Path, number: int) -> dict[str, Any]:
+    """An event of a run: iterations count from 1, each has a score, and says if it is the last."""
+    event = _object(data, file, number)
+    score = event.get("score")
+    if event.get("iteration") != number or not isinstance(score, int | float) or "stop" not in event:
+        raise _damaged(file, _shown(data), number)
+    return event
 
 
 def check_unchanged(folder: PathLike, begun: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:

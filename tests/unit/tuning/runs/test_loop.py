@@ -157,11 +157,11 @@ def test_odd_translations_are_said(tmp_path):
 
 def test_events_are_lines_of_json_and_half_a_line_does_not_count(tmp_path):
     run = begin(tmp_path / "run")
-    run.record({"iteration": 1, "score": 1.5})
+    run.record({"iteration": 1, "score": 1.5, "stop": None})
     with (tmp_path / "run" / "events.jsonl").open("a", encoding="utf-8") as stream:
         stream.write('{"iteration": 2, "sco')
-    assert run.events() == [{"iteration": 1, "score": 1.5}]
-    run.record({"iteration": 2, "score": 2.0})
+    assert run.events() == [{"iteration": 1, "score": 1.5, "stop": None}]
+    run.record({"iteration": 2, "score": 2.0, "stop": None})
     lines = (tmp_path / "run" / "events.jsonl").read_text(encoding="utf-8").splitlines()
     assert [json.loads(line)["iteration"] for line in lines] == [1, 2]
 

@@ -37,7 +37,7 @@ def with_runs(plan, folder, ends):
     for seed, end in zip(plan.seeds, ends, strict=True):
         run = Run(experiment.folder(plan.methods[0], seed))
         run.started(Weights({"lm": 1.0}))
-        run.record({"iteration": 0, "score": 20.0 + end, "stop": "done"})
+        run.record({"iteration": 1, "score": 20.0 + end, "stop": "done"})
         run.write_weights(Weights({"lm": end}))
     return Tuned(experiment)
 
