@@ -104,7 +104,7 @@ class Run:
         try:
             with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
                 return _State(file, arrays)
-        except Exception as error:  # noqa: BLE001 - damaged archives fail in many ways, and all mean the same
+        except Exception as error:  # damaged archives fail in many ways, and all mean the same
             raise _damaged(file, f"is no saved state ({error})") from None
 
     def write_state(self, state: Mapping[str, NDArray[Any]], iteration: int) -> None:
