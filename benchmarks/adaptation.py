@@ -58,7 +58,6 @@ METHOD = """
 name = "{}"
 use = "{}"
 system = "{}"
-options = {}
 """
 CORPUS = """
 [[corpus]]
@@ -114,10 +113,7 @@ def plan_of(arguments: argparse.Namespace, cell: Cell, folder: Path) -> Path:
         systems=list(dict.fromkeys(models.values())),
         test=[file for (file,) in texts("test", [cell.domain])],
     )
-    for name, model in models.items():
-        tuner = tuners.get(name, "pro")
-        options = f"{{ longer_references = {arguments.longer_references} }}" if tuner in ("pro", "pro-mix") else "{}"
-        text += METHOD.format(name, tuner, model, options)
+    text += "".join(METHOD.format(name, tuners.get(name, "pro"), model) for name, model in models.items())
     text += "".join(CORPUS.format(name, f"{name}.0", f"{name}.1") for name in corpora)
     path = folder / "plan.toml"
     if path.exists():
@@ -241,7 +237,6 @@ def main() -> None:
     parser.add_argument("--iterations", type=int, default=6)
     parser.add_argument("--dev-lines", type=int, default=500, help="tune on so many lines; 0 is all")
     parser.add_argument("--pop-limit", type=int, default=100)
-    parser.add_argument("--longer-references", type=float, default=1.0, help="an option of PRO; 0: Haddow's PRO")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--figure", type=Path, help="draw figure 1 into this file (SVG)")
     arguments = parser.parse_args()

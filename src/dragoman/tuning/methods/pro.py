@@ -40,9 +40,10 @@ class Pro(Tuner):
     Departures: a pair that is drawn again does not count again; short lists would give many copies of one pair
     otherwise. Pairs are kept at random by default: those that differ most pit good candidates against monsters, much
     too long or short, and teach little else (Nakov, Guzmán & Vogel 2013). In the loop the weights go half the way only.
+
     BLEU+1 adds a match to a sentence's n-grams and nothing to the length of its reference, so that short candidates
-    look better than they are, and translations get too short: references count as one word longer
-    (`longer_references`; Nakov, Guzmán & Vogel 2012).
+    look better than they are. Where translations get too short by that, `longer_references=1` is the remedy of Nakov,
+    Guzmán & Vogel (2012); where they do not, it makes them too long.
     """
 
     name: ClassVar[str] = "pro"
@@ -52,7 +53,9 @@ class Pro(Tuner):
     pairs: int = option(50, "pairs kept of them (Ξ)", minimum=1)
     selection: Literal["random", "largest"] = option("random", "which pairs are kept: any, or those that differ most")
     longer_references: float = option(
-        1.0, "words that references are taken to be longer by in BLEU of sentences; 0: as they are", minimum=0
+        0.0,
+        "words that references are taken to be longer by in BLEU of sentences, for translations too short",
+        minimum=0,
     )
     threshold: float = option(0.05, "difference of sentence scores that a pair must exceed; 1 is 100 points", minimum=0)
     variance: float = option(1.0, "variance of the Gaussian prior of each weight", minimum=1e-12)
