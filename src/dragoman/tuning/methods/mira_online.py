@@ -24,10 +24,8 @@ from dragoman.tuning.methods.mira_smo import MAX_SWEEPS, TOLERANCE
 from dragoman.tuning.optimise.feature_units import squares_within, units_of
 from dragoman.tuning.optimise.online import Workers
 from dragoman.tuning.optimise.step_averages import StepAverages
-from dragoman.tuning.problems.evaluate import Evaluator
 from dragoman.tuning.problems.hope_fear import FindElsewhere, Hypotheses, HypothesisFinder, Wanted
 from dragoman.tuning.problems.oracle_lists import oracle_lists
-from dragoman.tuning.problems.problem import Problem
 from dragoman.tuning.problems.ranges import changed
 
 Vector = NDArray[np.float64]
@@ -333,17 +331,14 @@ class _School:
     def _best_of(self, candidates: Sequence[Weights], threads: int) -> int:
         """Which weights choose best among all hypotheses of the pass."""
         seen = [self._seen[sentence] for sentence in sorted(self._seen)]
+        sentences = np.cumsum([0, *map(len, seen)], dtype=np.int64)
         features = FeatureRows.concatenate([found.features for found in seen])
-        problem = Problem(
-            sentences=np.cumsum([0, *map(len, seen)], dtype=np.int64),
-            features=features,
-            statistics=np.concatenate([found.statistics[:, :-1] for found in seen]),
-            scorer=self._lesson.scorer,
-            ranges=np.zeros((len(features.names), 2)),
-            sign=self._lesson.sign,
-        )
-        vectors = np.array([weights.vector(features.names) for weights in candidates])
-        return int(np.argmax(Evaluator(problem, threads=threads).objectives(vectors)))
+        statistics = np.concatenate([found.statistics[:, :-1] for found in seen])
+        rows = features.offsets, features.ids, features.values
+        vectors = [weights.vector(features.names) for weights in candidates]
+        chosen = [kernels.best_rows(sentences, *rows, weights=vector, threads=threads) for vector in vectors]
+        scores = self._lesson.scorer.score(np.array([statistics[best].sum(axis=0) for best in chosen]))
+        return int(np.argmax(self._lesson.sign * scores))
 
     def report(self) -> dict[str, float]:
         """For whoever follows: scores of what was translated on the way and of oracles, and the ratio of lengths."""

@@ -14,6 +14,7 @@ from dragoman.core.weights import Weights
 from dragoman.metrics.bleu import Bleu
 from dragoman.tuning.methods import learner, mira_online
 from dragoman.tuning.methods.mira_online import MiraOnline
+from dragoman.tuning.problems import problem
 from dragoman.tuning.problems.hope_fear import HypothesisFinder
 from oracles.lessons import chart_lesson, reachable_lesson, sparse_chart_lesson
 from oracles.tuning_margin import solve_mira
@@ -171,7 +172,8 @@ def test_it_learns_to_translate():
         assert last.report["length_ratio"] == pytest.approx(1, abs=0.2)
 
 
-def test_sparse_features_are_learnt_as_they_occur_and_a_kill_changes_nothing():
+def test_sparse_features_are_learnt_as_they_occur_and_a_kill_changes_nothing(monkeypatch):
+    monkeypatch.setattr(problem, "MOST_DENSE", 2)  # nothing makes a matrix of them
     lesson = sparse_chart_lesson()
     method = MiraOnline(passes=3, C=0.05)
     whole = list(method.learn(lesson, lesson.model.weights, seed=2))
