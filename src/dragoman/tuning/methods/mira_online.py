@@ -92,7 +92,7 @@ class MiraOnline(Learner):
     C: float = option(0.01, "most that one sentence may move the weights; smaller is more cautious", minimum=0)
     passes: int = option(8, "passes over the tuning set", minimum=1)
     workers: int = option(
-        2, "workers, each with its own weights; how many threads there are changes nothing", minimum=1
+        2, "workers, each with its own weights, at most one a sentence; threads change nothing", minimum=1
     )
     share: bool = option(True, "workers learn from what the others find, too")
     best: int = option(10, "hypotheses that the model scores best", minimum=1)
@@ -122,9 +122,10 @@ class MiraOnline(Learner):
         )
         finder = HypothesisFinder(lesson.translator, lesson.lines, lesson.scorer, lesson.sign, wanted)
         find = _elsewhere(lesson, wanted) if lesson.workers.remote else finder.find
-        team = _Team.beginning(start, finder.first_document(), self.workers, len(lesson.names))
+        workers = min(self.workers, len(lesson))
+        team = _Team.beginning(start, finder.first_document(), workers, len(lesson.names))
         if state is not None:
-            team = _Team.restored(state, self.workers, len(lesson.names))
+            team = _Team.restored(state, workers, len(lesson.names))
         reported, stop = start, None
         while stop is None:
             order = np.random.default_rng([using.seed, team.passes]).permutation(len(lesson)).tolist()
@@ -239,7 +240,7 @@ class _School:
 
     def __init__(self, options: MiraOnline, lesson: Lesson, find: Find, team: _Team):
         self._options, self._lesson, self._found, self._passes = options, lesson, find, team.passes
-        turns = [len(range(worker, len(lesson), options.workers)) for worker in range(options.workers)]
+        turns = [len(range(worker, len(lesson), len(team.weights))) for worker in range(len(team.weights))]
         self._team = [
             _Worker(StepAverages(weights, steps, PARTS), document)
             for weights, document, steps in zip(team.weights, team.documents, turns, strict=True)
@@ -251,9 +252,9 @@ class _School:
 
     def run(self, queue: Sequence[int], using: Seeded, progress: ShareDone) -> _Team:
         """Do the pass; returns the workers after it."""
-        workers = Workers(self._options.workers, self._find, self._learn, share=self._options.share)
+        workers = Workers(len(self._team), self._find, self._learn, share=self._options.share)
         # Those who only wait for a cluster are no burden.
-        threads = self._options.workers if self._lesson.workers.remote else using.threads
+        threads = len(self._team) if self._lesson.workers.remote else using.threads
         workers.run(queue, threads=threads, progress=progress)
         words = np.concatenate([worker.words[len(worker.words) // 2 :] for worker in self._team]).sum(axis=0)
         if words[0] > TOO_LONG * max(words[1], 1):

@@ -190,6 +190,16 @@ def test_sparse_features_are_learnt_as_they_occur_and_a_kill_changes_nothing(mon
         next(MiraOnline(workers=3).learn(lesson, whole[0].weights, whole[0].state))
 
 
+@pytest.mark.parametrize("share", [True, False])
+def test_there_are_no_more_workers_than_sentences(share):
+    lesson = reachable_lesson(lines=3)
+    many, three = (
+        [one.weights for one in MiraOnline(workers=count, passes=2, share=share).learn(lesson, lesson.model.weights)]
+        for count in (10, 3)
+    )
+    assert many == three
+
+
 def test_weights_that_explode_end_it_with_the_weights_before(monkeypatch):
     lesson = reachable_lesson()
     monkeypatch.setattr(learner, "LARGEST_WEIGHT", 1.5)
