@@ -19,7 +19,7 @@ def runs(folder, tmp_path_factory):
     model = dm.load(folder / "model")
     model.tune(*texts, out=made / "done", iterations=2, options={"restarts": 1}, progress=Progress())
     going = Run.begin(made / "going", {"metric": "ter", "method": "mira", "model": "/home/me/models/x"})
-    going.record({"iteration": 0, "score": 50.0, "stop": None})
+    going.record({"iteration": 1, "score": 50.0, "stop": None})
     (made / "damaged").mkdir()
     (made / "damaged" / "run.toml").write_text("no toml [")
     inside = made / "experiment" / "runs" / "mert" / "1"
@@ -108,11 +108,11 @@ def test_an_experiment_has_no_events_of_its_own(client):
 
 def test_a_run_is_followed_until_it_stops(client, runs):
     run = Run.begin(runs / "live", {"metric": "bleu", "method": "mert"})
-    run.record({"iteration": 0, "score": 10.0, "stop": None})
+    run.record({"iteration": 1, "score": 10.0, "stop": None})
 
     def go_on():
         time.sleep(0.1)
-        run.record({"iteration": 1, "score": 12.5, "stop": "enough"})
+        run.record({"iteration": 2, "score": 12.5, "stop": "enough"})
 
     writer = threading.Thread(target=go_on)
     writer.start()
