@@ -284,6 +284,9 @@ def test_connections_that_drop_leave_nothing_behind(live):
         for _ in range(10):
             with socket.create_connection(("127.0.0.1", server.port)) as connection:
                 connection.sendall(data[:end])
+    # Who comes after them is answered when all of them are in.
+    asked = f"GET /api/v1/health HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nConnection: close\r\n\r\n"
+    assert raw(server, asked.encode()).startswith(b"HTTP/1.1 200 ")
     begin = time.monotonic()
     while server.server.server_state.connections or server.service.batcher.waiting:
         assert time.monotonic() - begin < 20, "something is left"
