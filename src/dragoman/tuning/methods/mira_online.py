@@ -76,9 +76,9 @@ class MiraOnline(Learner):
     The rows of table 2 of the paper are: preset=paper; and besides oracle=local,fear=0; oracle=local; fear=0;
     share=false.
 
-    Cost: a pass takes about one and a half times the decoding of the tuning set, for any number of features. Forests
-    are rescored for BLEU of words as they are; for other metrics, hope and fear are chosen from the `candidates` that
-    are best by the model. Departures, also of the preset: the hypotheses that rescoring finds are ordered by their true
+    Cost: a pass takes two to three times the decoding of the tuning set, for any number of features. Forests are
+    rescored for BLEU of words as they are; for other metrics, hope and fear are chosen from the `candidates` that are
+    best by the model. Departures, also of the preset: the hypotheses that rescoring finds are ordered by their true
     B, with clipped counts; O begins with a perfect translation of four words, so that no precision is 0; hypotheses of
     a sentence are different strings.
     """
