@@ -43,5 +43,5 @@ def units_of(squares: Iterable[Vector]) -> Vector:
     if mean == 0:
         return np.ones(len(variances))
     shares = np.maximum(np.sqrt(variances / mean), LEAST_SHARE)
-    # A feature divided by its unit has the square variances / (unit² shares); over all, the mean is to stay as it is.
+    # Squares of units are the shares times a factor, such that variances divided by them have the mean that they had.
     return np.asarray(np.sqrt(shares * float((variances / shares).mean()) / mean))
