@@ -21,14 +21,15 @@ from dragoman.core.files import read_lines
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
 from dragoman.core.weights import Weights
-from dragoman.forest.hope import FEAR, InDocument, hope, rescore
+from dragoman.forest.hope import BEAM, FEAR, InDocument, hope, rescore
+from dragoman.forest.kbest import kbest
 from dragoman.metrics.bleu import Bleu, BleuScorer
 from dragoman.model.bundle import Model
 from dragoman.model.extra_features.word_pair import WordPair
 from dragoman.search.translator import Translator
 from dragoman.tuning.methods.learner import Lesson
 from dragoman.tuning.methods.mira_online import MiraOnline
-from dragoman.tuning.problems.forest_counts import reference_ids
+from dragoman.tuning.problems.forest_counts import ReferenceWords
 from dragoman.tuning.problems.ranges import tuned_names
 from timing import best_of
 
@@ -112,10 +113,25 @@ def rescoring_times(translator: Translator, lines: list[str], scorer: BleuScorer
         in_lists = np.mean(wanted[1] - means)
         hoped, feared = lost.mean(axis=0)
         print(f"| {beam} | {timed.processor:.2f} | {hoped:.4f} | {feared:.4f} | {same:.1%} | {in_lists:.3f} |")
+    learning_times(graphs, places)
 
 
-def rescored(graphs: list[Hypergraph], places: list[InDocument], beam: int) -> list:
-    return [rescore(g, place, [hope(), FEAR], 10, beam=beam) for g, place in zip(graphs, places, strict=True)]
+def rescored(
+    graphs: list[Hypergraph], places: list[InDocument], beam: int, gain_scale: float = 1.0, floors: list[float] = ()
+) -> list:
+    objectives = [hope().with_gain(gain_scale), FEAR.with_gain(gain_scale)]
+    each = zip(graphs, places, floors or [-np.inf] * len(graphs), strict=True)
+    return [rescore(graph, place, objectives, 10, beam=beam, floor=floor) for graph, place, floor in each]
+
+
+def learning_times(graphs: list[Hypergraph], places: list[InDocument]) -> None:
+    """What rescoring takes where it knows the model's ten best strings, as in learning."""
+    lists = [kbest(graph, 10, distinct=True) for graph in graphs]
+    floors = [float(one.scores[9]) if len(one) == 10 else -np.inf for one in lists]
+    print("\n| what B counts | hope and fear, all edges, s | knowing the ten best, s |\n|---|---|---|")
+    for scale in (1.0, MiraOnline().gain_scale):
+        every, best = (best_of(3, partial(rescored, graphs, places, BEAM, scale, known)) for known in ([], floors))
+        print(f"| {scale:g} | {every.processor:.2f} | {best.processor:.2f} |")
 
 
 def in_document(graph: Hypergraph, scorer: BleuScorer, sentence: int, line: str) -> InDocument:
@@ -123,7 +139,7 @@ def in_document(graph: Hypergraph, scorer: BleuScorer, sentence: int, line: str)
     reference = scorer.references.grouped[sentence]
     return InDocument(
         references=Ragged.of([reference.tolist()], np.int32),
-        word_ids=reference_ids(graph.vocab, scorer.references),
+        word_ids=ReferenceWords.of(graph.vocab, scorer.references).ids,
         document=1.4 * np.array([45.0, 30, 20, 14, 80, 70, 60, 50, 80, 80, 80]),
         source_words=len(line.split()),
         reference_words=len(reference),

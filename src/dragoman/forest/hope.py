@@ -28,6 +28,9 @@ from dragoman.forest.arrays import structure, texts
 #: The longest n-grams that the kernel counts.
 HIGHEST_ORDER = 16
 
+#: Larger counts of a document make no sense, and their products no numbers.
+LARGEST_COUNT = 1e15
+
 #: Strings of a node that are remembered, if nobody says how many.
 BEAM = 10
 
@@ -87,8 +90,8 @@ class InDocument:
         if len(self.word_ids) != len(graph.vocab):
             raise DataError(f"{len(self.word_ids)} word ids for a vocabulary of {len(graph.vocab)}", expected="as many")
         numbers = [*self.document.tolist(), self.source_words, self.reference_words]
-        if not all(np.isfinite(number) and number >= 0 for number in numbers):
-            raise UsageError("the document's counts or the sentence's lengths are not finite numbers from 0 on")
+        if not all(0 <= number <= LARGEST_COUNT for number in numbers):
+            raise UsageError(f"the document's counts or the sentence's lengths are not from 0 to {LARGEST_COUNT:g}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +111,13 @@ class Rescored:
 
 
 def rescore(
-    graph: Hypergraph, sentence: InDocument, objectives: Sequence[Objective], k: int = 10, *, beam: int = BEAM
+    graph: Hypergraph,
+    sentence: InDocument,
+    objectives: Sequence[Objective],
+    k: int = 10,
+    *,
+    beam: int = BEAM,
+    floor: float = -np.inf,
 ) -> list[Rescored]:
     """Return for each objective the k best strings, each with its best derivation, or as many as there are.
 
@@ -117,10 +126,15 @@ def rescore(
     strings by the objective, where B is taken as if the node's source words were the whole sentence, with that share of
     the reference's length. That is an approximation, because B is no sum over edges: a string that is not among the
     best of its node may be part of the best of all. With a beam as large as the number of strings nothing is missed.
+
+    If it is known that k strings or more have at least some score, that is the `floor`: edges are left out then whose
+    best derivation scores so much less that no gain could make up for it. The less gains count, the more edges that is.
     Cost: for each node about `beam` times the logarithm of its edges, and a look at each edge.
     """
     if k < 1 or beam < 1:
         raise UsageError(f"k is {k} and the beam {beam}; expected at least 1")
+    if np.isnan(floor):
+        raise UsageError("the floor is not a number")
     sentence.check(graph)
     wanted = np.array([*objectives], np.float64).reshape(-1, 2)
     if not np.isfinite(wanted).all():
@@ -140,6 +154,7 @@ def rescore(
         objectives=wanted,
         k=k,
         beam=beam,
+        floor=float(floor),
     )
     every = Ragged(edges, offsets)
     return [

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.options import option
+from dragoman.core.ragged import Ragged
 from dragoman.metrics.metric import Metric
 from dragoman.metrics.preparation import Tokenisation, tokenise
 from dragoman.metrics.reference_scorer import ReferenceScorer
@@ -72,12 +73,19 @@ class BleuScorer(ReferenceScorer):
 
     def counts(self, hypotheses: Corpus, sentences: NDArray[np.int64], threads: int) -> NDArray[np.float64]:
         """Return for each hypothesis: length, reference length, matches of each order, n-grams of each order."""
-        words, order = self.references.encode(hypotheses), self.metric.order
+        return self.counts_of_words(self.references.encode(hypotheses), sentences, threads)
+
+    def counts_of_words(
+        self, words: Ragged[np.int32], sentences: NDArray[np.int64], threads: int = 1
+    ) -> NDArray[np.float64]:
+        """Return the same for hypotheses in the references' ids, with -1 for words that no reference has."""
+        order = self.metric.order
         matches = self.references.matches(words, sentences, order, threads=threads)
-        reference_lengths = self._reference_lengths(words.lengths, sentences)
+        reference_lengths = self.reference_lengths(words.lengths, sentences)
         return np.column_stack([words.lengths, reference_lengths, matches, ngram_totals(words.lengths, order)])
 
-    def _reference_lengths(self, lengths: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    def reference_lengths(self, lengths: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the length that counts as the reference's for hypotheses of some lengths, of these sentences."""
         candidates = self.references.lengths[:, rows].astype(np.float64)
         if self.metric.reference_length == "average":
             return np.asarray(candidates.mean(axis=0))

@@ -36,6 +36,27 @@ def test_with_room_for_all_strings_nothing_is_missed(order):
             assert found.counts[:, 0].tolist() == [len(text) for text in words]
 
 
+@pytest.mark.parametrize("order", [1, 4])
+def test_a_floor_leaves_out_what_cannot_be_among_the_best(order):
+    rng = np.random.default_rng(order)
+    objectives = [objective.with_gain(scale) for objective in OBJECTIVES for scale in (1.0, 0.01)]
+    for graph, listed in random_hypergraphs(40, seed=50 + order):
+        sentence = random_sentence(rng, graph, order)
+        by_model = kbest(graph, 3, distinct=True)
+        floor = by_model.scores[2] if len(by_model) == 3 else -np.inf
+        for objective, found in zip(
+            objectives, rescore(graph, sentence, objectives, 3, beam=ALL, floor=floor), strict=True
+        ):
+            wanted = best_strings(listed, sentence, objective)[:3]
+            np.testing.assert_allclose(found.values, [value for value, _ in wanted], rtol=1e-9, atol=1e-9)
+        # A floor that fewer strings reach than are wanted is no reason to leave anything out.
+        for k, wrong in ((ALL, floor), (3, 1e6)):
+            (found,) = rescore(graph, sentence, [hope()], k, beam=ALL, floor=wrong)
+            assert len(found) == min(k, len(best_strings(listed, sentence, hope())))
+    with pytest.raises(UsageError, match="floor is not a number"):
+        rescore(graph, sentence, objectives, floor=math.nan)
+
+
 def test_narrow_beams_find_true_values_close_to_the_best():
     rng = np.random.default_rng(3)
     lost = {beam: [] for beam in (1, 3, 10)}
@@ -128,7 +149,8 @@ def test_what_does_not_fit_is_refused():
     for numbers in (np.ones(3), np.ones(6), np.ones(2 * 17 + 3)):
         with pytest.raises(UsageError, match="numbers; expected two for each order"):
             rescore(graph, replace(sentence, document=numbers), [hope()])
-    with pytest.raises(UsageError, match="not finite numbers from 0 on"):
-        rescore(graph, replace(sentence, source_words=-1.0), [hope()])
+    for number in (-1.0, math.nan, math.inf, 1e16):
+        with pytest.raises(UsageError, match="are not from 0 to 1e\\+15"):
+            rescore(graph, replace(sentence, source_words=number), [hope()])
     with pytest.raises(UsageError, match="weighs model score or BLEU"):
         rescore(graph, sentence, [Objective(math.inf, 0.0)])

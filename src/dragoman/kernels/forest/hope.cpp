@@ -21,19 +21,14 @@ struct DocumentCounts {
           reference_words(values[2 * order + 1]), size(values[2 * order + 2]) {}
 };
 
-// What a derivation of a node stands for in its sentence.
-struct Coverage {
-    double source_words = 0, reference_words = 0;
-};
-
 // How many source words are below each node. The span of an edge of a chart is all that is below it; that of an edge of a
 // lattice is one phrase, to which comes what is below its tail.
-std::vector<Coverage> coverages(const Forest& forest, const Surroundings& around, const std::int32_t* spans, std::size_t root,
-                                double source_words, double reference_words) {
+std::vector<double> words_below(const Forest& forest, const Surroundings& around, const std::int32_t* spans, std::size_t root,
+                                double source_words) {
     struct Hull {
         double begin = 0, end = 0;
     };
-    std::vector<Coverage> found(forest.nodes());
+    std::vector<double> found(forest.nodes());
     std::vector<Hull> hulls(forest.nodes());
     for (std::size_t node = 0; node <= root; ++node) {
         std::size_t edge = forest.begin(node);
@@ -45,16 +40,107 @@ std::vector<Coverage> coverages(const Forest& forest, const Surroundings& around
             const auto tail = static_cast<std::size_t>(forest.tail(edge, k));
             const Hull below = hulls[tail];
             if (below.begin == below.end) continue;
-            if (below.begin < own.begin || below.end > own.end) covered += found[tail].source_words;
+            if (below.begin < own.begin || below.end > own.end) covered += found[tail];
             all = all.begin == all.end ? below : Hull{std::min(all.begin, below.begin), std::max(all.end, below.end)};
         }
         hulls[node] = all;
-        found[node].source_words = std::min(covered, source_words);
+        found[node] = std::min(covered, source_words);
     }
-    found[root].source_words = source_words;
-    for (Coverage& one : found) one.reference_words = source_words > 0 ? reference_words * one.source_words / source_words : 0;
+    found[root] = source_words;
     return found;
 }
+
+// B of equation 8, of strings that translate some of the source words. What of it depends on the number of words only is
+// worked out once.
+class Gains {
+public:
+    Gains(const DocumentCounts& document, std::size_t order, std::vector<double> words_below, double source_words, double reference_words)
+        : document_(document), order_(order), reference_share_(source_words > 0 ? reference_words / source_words : 0),
+          sizes_(words_below) {
+        std::ranges::sort(sizes_);
+        sizes_.erase(std::unique(sizes_.begin(), sizes_.end()), sizes_.end());
+        for (const double size : words_below)
+            size_of_.push_back(static_cast<std::uint32_t>(std::ranges::lower_bound(sizes_, size) - sizes_.begin()));
+        factors_.resize(sizes_.size());
+    }
+
+    template <class String>
+    double of(const String& string, std::size_t node) {
+        double product = 1;
+        for (std::size_t n = 0; n < order_; ++n) product *= document_.matches[n] + double(string.matches[n]);
+        return checked(root_of(product) * factor(size_of_[node], string.words));
+    }
+
+    // What B of translations of the whole sentence lies between, if they have so many words, of which at most `matched` are
+    // in a reference.
+    std::pair<double, double> bounds(double least_words, double most_words, double matched, std::size_t root) {
+        constexpr double infinite = std::numeric_limits<double>::infinity();
+        if (!(most_words < remembered)) return {-infinite, infinite};
+        double low = infinite, high = 0;
+        for (double words = least_words; words <= most_words; ++words) {
+            double none = 1, all = 1;
+            for (std::size_t n = 0; n < order_; ++n) {
+                none *= document_.matches[n];
+                all *= document_.matches[n] + std::max(0.0, std::min(words, matched) - double(n));
+            }
+            const double rest = factor(size_of_[root], words);
+            low = std::min(low, checked(root_of(none) * rest));
+            high = std::max(high, checked(root_of(all) * rest));
+        }
+        return {low, high};
+    }
+
+private:
+    // Strings without end, which are no translations, have no gain that is a number.
+    static double checked(double gain) { return std::isnan(gain) ? 0 : gain; }
+
+    double factor(std::uint32_t size, double words) {
+        if (!(words < remembered)) return new_factor(sizes_[size], words);
+        std::vector<double>& row = factors_[size];
+        const auto at = static_cast<std::size_t>(words);
+        if (at >= row.size()) row.resize(at + 1, -1.0);
+        if (row[at] < 0) row[at] = new_factor(sizes_[size], words);
+        return row[at];
+    }
+
+    double new_factor(double size, double string_words) const {
+        double product = 1;
+        for (std::size_t n = 0; n < order_; ++n) product *= document_.ngrams[n] + std::max(0.0, string_words - double(n));
+        if (!(product > 0)) return 0;
+        const double words = document_.words + string_words, wanted = document_.reference_words + reference_share_ * size;
+        const double brevity = words < wanted ? std::exp(1 - wanted / words) : 1;
+        return (document_.size + size) * brevity / root_of(product);
+    }
+
+    // Two square roots are faster than logarithms, and most count four orders.
+    double root_of(double product) const {
+        return order_ == 4 ? std::sqrt(std::sqrt(product)) : std::pow(product, 1 / double(order_));
+    }
+
+    static constexpr double remembered = 1024;  // words
+    DocumentCounts document_;
+    std::size_t order_;
+    double reference_share_;
+    std::vector<double> sizes_;
+    std::vector<std::uint32_t> size_of_;
+    std::vector<std::vector<double>> factors_;
+};
+
+// How many words a node's derivations write, and how many of these a reference has.
+struct Extent {
+    double least_words = 0, most_words = 0, most_matched = 0;
+
+    void append(const Extent& other) {
+        least_words += other.least_words;
+        most_words += other.most_words;
+        most_matched += other.most_matched;
+    }
+    void widen(const Extent& other) {
+        least_words = std::min(least_words, other.least_words);
+        most_words = std::max(most_words, other.most_words);
+        most_matched = std::max(most_matched, other.most_matched);
+    }
+};
 
 template <std::size_t orders>
 class Rescoring {
@@ -62,28 +148,42 @@ public:
     using String = MatchedString<orders>;
 
     Rescoring(const Forest& forest, const Templates& templates, const ReferenceNGrams& ngrams, Words word_ids,
-              const DocumentCounts& document, const Surroundings& around, std::span<const Coverage> coverage)
-        : forest_(forest), matching_(ngrams), order_(ngrams.order()), document_(document), around_(around), coverage_(coverage) {
+              const Surroundings& around, Gains& gains)
+        : forest_(forest), matching_(ngrams), around_(around), gains_(gains) {
         spell(templates, word_ids);
+    }
+
+    // Looks for the `k` strings that are best by the model, whose scores are at least `floor`. What is worse than they are by
+    // every measure is left out by the runs that follow.
+    void know_best(std::size_t root, std::size_t k, std::size_t beam, double floor, const std::atomic<bool>& stop) {
+        const auto inside = inside_scores<MaxSum>(forest_);
+        const auto outside = outside_scores<MaxSum>(forest_, inside, root);
+        through_.resize(forest_.edges());
+        for (std::size_t node = 0; node < forest_.nodes(); ++node)
+            for (std::size_t edge = forest_.begin(node); edge < forest_.end(node); ++edge)
+                through_[edge] = outside[node] + forest_.through(edge, inside);
+        needed_ = rounded_down(floor);
+        const std::size_t found = search(root, 1, 0, k, beam, stop);
+        for (std::size_t rank = 0; rank < found && found >= k; ++rank) {
+            const Item& item = at(root, static_cast<std::int32_t>(rank));
+            known_best_.push_back({item.score, gains_.of(item.string, root)});
+        }
     }
 
     // The `k` best strings of the root by score_weight * score + gain_weight * B, each with its best derivation.
     std::size_t run(std::size_t root, double score_weight, double gain_weight, std::size_t k, std::size_t beam,
                     const std::atomic<bool>& stop) {
-        score_weight_ = score_weight;
-        gain_weight_ = gain_weight;
-        items_.clear();
-        first_item_.assign(forest_.nodes() + 1, 0);
-        for (std::size_t node = 0; node <= root; ++node) {
-            heed(stop);
-            first_item_[node] = items_.size();
-            if (!around_.used[node]) continue;
-            if (node == root)
-                expand(node, std::max(k, beam), patience_at_root);
-            else
-                expand(node, beam, patience);
+        needed_ = no_score;
+        // Twice: what is left after the first time writes strings of fewer different lengths.
+        for (int time = 0; time < 2 && score_weight > 0 && !known_best_.empty(); ++time) {
+            double least = std::numeric_limits<double>::infinity();
+            for (const auto& [score, gain] : known_best_) least = std::min(least, score_weight * score + gain_weight * gain);
+            const Extent extremes = written_by(root);
+            const auto [low, high] = gains_.bounds(extremes.least_words, extremes.most_words, extremes.most_matched, root);
+            const double most = gain_weight > 0 ? gain_weight * high : gain_weight < 0 ? gain_weight * low : 0;
+            needed_ = rounded_down((least - most) / score_weight);
         }
-        return std::min(k, items_.size() - first_item_[root]);
+        return search(root, score_weight, gain_weight, k, beam, stop);
     }
 
     void append(std::size_t root, std::size_t rank, std::vector<std::int32_t>& edges) const {
@@ -117,11 +217,13 @@ private:
         template_ids_ = templates.ids;
         for (std::size_t t = 0; t + 1 < templates.offsets.size(); ++t) {
             bool in_run = false;
+            Extent& extent = of_templates_.emplace_back();
             for (const std::int32_t symbol : row(templates.words, templates.offsets, t)) {
                 if (symbol < 0) {
                     parts_.push_back(symbol);
                 } else {
                     const String word = matching_.word(symbol, word_ids[static_cast<std::size_t>(symbol)]);
+                    extent.append({1, 1, double(word.matches[0])});
                     if (in_run) {
                         matching_.append(runs_.back(), word);
                     } else {
@@ -140,7 +242,57 @@ private:
         return first_item_[static_cast<std::size_t>(node) + 1] - first_item_[static_cast<std::size_t>(node)];
     }
 
-    Item combined(std::size_t node, std::size_t edge, std::int32_t first, std::int32_t second) const {
+    static double rounded_down(double score) { return std::isnan(score) ? no_score : score - 1e-9 * (1 + std::abs(score)); }
+
+    std::size_t search(std::size_t root, double score_weight, double gain_weight, std::size_t k, std::size_t beam,
+                       const std::atomic<bool>& stop) {
+        score_weight_ = score_weight;
+        gain_weight_ = gain_weight;
+        items_.clear();
+        first_item_.assign(forest_.nodes() + 1, 0);
+        for (std::size_t node = 0; node <= root; ++node) {
+            heed(stop);
+            first_item_[node] = items_.size();
+            if (!around_.used[node]) continue;
+            if (node == root)
+                expand(node, std::max(k, beam), patience_at_root);
+            else
+                expand(node, beam, patience);
+        }
+        return std::min(k, items_.size() - first_item_[root]);
+    }
+
+    // Whether the best derivation with an edge scores as much as is needed to be among the best; without it, nothing does.
+    bool good_enough(std::size_t edge) const { return through_.empty() || through_[edge] >= needed_; }
+
+    // Whether it also has tails that are.
+    bool promising(std::size_t edge) const {
+        if (!good_enough(edge)) return false;
+        for (int k = 0; k < forest_.arity(edge); ++k)
+            if (count(forest_.tail(edge, k)) == 0) return false;
+        return true;
+    }
+
+    // What the derivations of the root write that are good enough.
+    Extent written_by(std::size_t root) const {
+        std::vector<Extent> found(forest_.nodes());
+        for (std::size_t node = 0; node <= root; ++node) {
+            bool first = true;
+            for (std::size_t edge = forest_.begin(node); edge < forest_.end(node); ++edge) {
+                if (!good_enough(edge) || !around_.usable(forest_, edge)) continue;
+                Extent sum = of_templates_[static_cast<std::size_t>(template_ids_[edge])];
+                for (int k = 0; k < forest_.arity(edge); ++k) sum.append(found[static_cast<std::size_t>(forest_.tail(edge, k))]);
+                if (first)
+                    found[node] = sum;
+                else
+                    found[node].widen(sum);
+                first = false;
+            }
+        }
+        return found[root];
+    }
+
+    Item combined(std::size_t node, std::size_t edge, std::int32_t first, std::int32_t second) {
         Item item{{}, forest_.scores[edge], 0, static_cast<std::int32_t>(edge), {first, second}};
         const auto id = static_cast<std::size_t>(template_ids_[edge]);
         bool begun = false;
@@ -155,22 +307,8 @@ private:
                 item.string = part;
             begun = true;
         }
-        item.value = score_weight_ * item.score + (gain_weight_ == 0 ? 0 : gain_weight_ * gain(item.string, coverage_[node]));
+        item.value = score_weight_ * item.score + (gain_weight_ == 0 ? 0 : gain_weight_ * gains_.of(item.string, node));
         return item;
-    }
-
-    // B of equation 8, of a string that translates so many source words.
-    double gain(const String& string, const Coverage& covered) const {
-        double product = 1;
-        for (std::size_t n = 0; n < order_; ++n) {
-            const double matches = document_.matches[n] + double(string.matches[n]);
-            const double ngrams = document_.ngrams[n] + std::max(0.0, string.words - double(n));
-            if (!(matches > 0 && ngrams > 0)) return 0;
-            product *= matches / ngrams;
-        }
-        const double words = document_.words + string.words, wanted = document_.reference_words + covered.reference_words;
-        const double brevity = words < wanted ? 1 - wanted / words : 0;
-        return (document_.size + covered.source_words) * std::exp(std::log(product) / double(order_) + brevity);
     }
 
     // Finds the best derivations of a node among those that its edges make of the best of their tails: cube pruning. One
@@ -184,7 +322,7 @@ private:
             candidates_.push_back(combined(node, edge, first, second));
         };
         for (std::size_t edge = forest_.begin(node); edge < forest_.end(node); ++edge)
-            if (around_.usable(forest_, edge)) add(edge, 0, 0);
+            if (promising(edge)) add(edge, 0, 0);
         std::ranges::make_heap(heap_, worse_of);
         const std::size_t begin = items_.size();
         known_.restart(std::min<std::size_t>(beam, 64));
@@ -218,10 +356,12 @@ private:
 
     Forest forest_;
     Matching<orders> matching_;
-    std::size_t order_;
-    DocumentCounts document_;
     const Surroundings& around_;
-    std::span<const Coverage> coverage_;
+    Gains& gains_;
+    double needed_ = no_score;                            // by a derivation that is looked at
+    std::vector<double> through_;                         // the score of the best derivation with each edge
+    std::vector<std::pair<double, double>> known_best_;  // scores and gains
+    std::vector<Extent> of_templates_;
     Words template_ids_;
     std::vector<String> runs_;
     std::vector<std::int32_t> parts_;
@@ -236,11 +376,12 @@ private:
 auto forest_rescore(FirstEdge first_edge, Tails tails, Scores scores, Ids template_ids, Ids template_words, Offsets template_offsets,
                     std::size_t root, In2<std::int32_t> spans, Ids word_ids, Ids references, Offsets reference_offsets,
                     In1<double> document, std::size_t order, double source_words, double reference_words,
-                    In2<double> objectives, std::size_t k, std::size_t beam) {
+                    In2<double> objectives, std::size_t k, std::size_t beam, double floor) {
     std::vector<std::int32_t> edges;
     std::vector<std::int64_t> bounds{0}, lists{0};
     std::vector<double> found_scores, values, counts;
     const auto rescore = [&](auto&& rescoring, const std::atomic<bool>& stop) {
+        if (std::isfinite(floor)) rescoring.know_best(root, k, beam, floor, stop);
         for (std::size_t objective = 0; objective < objectives.shape(0); ++objective) {
             const double* weights = objectives.data() + 2 * objective;
             const std::size_t found = rescoring.run(root, weights[0], weights[1], k, beam, stop);
@@ -261,13 +402,13 @@ auto forest_rescore(FirstEdge first_edge, Tails tails, Scores scores, Ids templa
         const Templates templates(template_ids, template_words, template_offsets);
         const Surroundings around(forest, templates, root);
         const ReferenceNGrams ngrams(view(references), view(reference_offsets), order);
-        const DocumentCounts before(view(document), order);
-        const auto coverage = coverages(forest, around, spans.data(), root, source_words, reference_words);
+        Gains gains(DocumentCounts(view(document), order), order, words_below(forest, around, spans.data(), root, source_words),
+                    source_words, reference_words);
         // Few count more than the usual four orders, and what they count takes room.
         if (order <= 4)
-            rescore(Rescoring<4>(forest, templates, ngrams, view(word_ids), before, around, coverage), stop);
+            rescore(Rescoring<4>(forest, templates, ngrams, view(word_ids), around, gains), stop);
         else
-            rescore(Rescoring<highest_order>(forest, templates, ngrams, view(word_ids), before, around, coverage), stop);
+            rescore(Rescoring<highest_order>(forest, templates, ngrams, view(word_ids), around, gains), stop);
     });
     return together(give(std::move(edges)), give(std::move(bounds)), give(std::move(lists)), give(std::move(found_scores)),
                     give(std::move(values)), give(std::move(counts), order + 1));
@@ -280,7 +421,7 @@ void bind_hope(nb::module_& m) {
           nb::arg("template_ids"), nb::arg("template_words"), nb::arg("template_offsets"), nb::arg("root"),
           nb::arg("spans"), nb::arg("word_ids"), nb::arg("references"), nb::arg("reference_offsets"), nb::arg("document"),
           nb::arg("order"), nb::arg("source_words"), nb::arg("reference_words"), nb::arg("objectives"), nb::arg("k"),
-          nb::arg("beam"),
+          nb::arg("beam"), nb::arg("floor"),
           "The best derivations by weighted sums of score and BLEU within a document: edges, their offsets, where the list\n"
           "of each objective begins, scores, values, and counts (words, matches of each order).");
 }

@@ -106,7 +106,7 @@ class Matching {
 public:
     using String = MatchedString<orders>;
 
-    explicit Matching(const ReferenceNGrams& ngrams) : ngrams_(ngrams) {}
+    explicit Matching(const ReferenceNGrams& ngrams) : ngrams_(ngrams), seams_(seams) {}
 
     // A string of one word; `id` is its number among words of references, negative if it has none.
     String word(std::int32_t word, std::int32_t id) const {
@@ -120,7 +120,7 @@ public:
         return one;
     }
 
-    void append(String& a, const String& b) const {
+    void append(String& a, const String& b) {
         const double a_words = a.words;
         const std::int32_t a_left = a.left;
         a.words += b.words;
@@ -130,17 +130,9 @@ public:
         a.shift = times(a.shift, b.shift);
         for (std::size_t n = 0; n < ngrams_.order(); ++n) a.matches[n] += b.matches[n];
         const Words begin = ngrams_.of(b.left);
-        // N-grams that end in b and begin in a.
-        std::int32_t state = a.right;
-        std::size_t read = 0;
-        while (read < begin.size() && state != 0) {
-            state = ngrams_.after(ngrams_.open(state), begin[read++]);
-            const std::size_t length = ngrams_.depth(state);
-            for (std::size_t n = read; n < length; ++n) a.matches[n] += 1;
-            if (length <= read) state = 0;
-        }
-        const bool all_of_b = double(begin.size()) == b.words;
-        a.right = all_of_b && read == begin.size() && state != 0 ? ngrams_.open(state) : b.right;
+        const Seam& seam = seam_between(a.right, b.left);
+        for (std::size_t n = 1; n < ngrams_.order(); ++n) a.matches[n] += float(seam.matches[n]);
+        a.right = seam.right >= 0 && double(begin.size()) == b.words ? seam.right : b.right;
         // What begins a goes on into b if it is all of a.
         if (double(ngrams_.depth(a_left)) != a_words) return;
         for (const std::int32_t id : begin) {
@@ -152,7 +144,40 @@ public:
     }
 
 private:
+    // What comes of a string that ends with one n-gram before another that begins with one: how many n-grams of each order
+    // lie in both, and what all of it ends with if there is no more than this n-gram of the second string, or -1 if what
+    // the second one ends with is all that counts.
+    struct Seam {
+        std::int32_t before = -1, after = -1, right = -1;
+        std::array<std::uint8_t, orders> matches{};
+    };
+
+    // Few n-grams meet again and again: those that were met last are remembered.
+    const Seam& seam_between(std::int32_t before, std::int32_t after) {
+        const std::uint64_t both = std::uint64_t(std::uint32_t(before)) << 32 | std::uint32_t(after);
+        Seam& seam = seams_[mix(both) % seams];
+        if (seam.before != before || seam.after != after) seam = sewn(before, after);
+        return seam;
+    }
+
+    Seam sewn(std::int32_t before, std::int32_t after) const {
+        Seam seam{before, after, -1, {}};
+        const Words begin = ngrams_.of(after);
+        std::int32_t state = before;
+        std::size_t read = 0;
+        while (read < begin.size() && state != 0) {
+            state = ngrams_.after(ngrams_.open(state), begin[read++]);
+            const std::size_t length = ngrams_.depth(state);
+            for (std::size_t n = read; n < length; ++n) ++seam.matches[n];
+            if (length <= read) state = 0;
+        }
+        if (read == begin.size() && state != 0) seam.right = ngrams_.open(state);
+        return seam;
+    }
+
+    static constexpr std::size_t seams = 2048;
     const ReferenceNGrams& ngrams_;
+    std::vector<Seam> seams_;
 };
 
 }  // namespace dragoman::forest

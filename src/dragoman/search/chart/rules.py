@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
+from dragoman.core.numbering import occurring
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 from dragoman.model.bundle import Model
@@ -127,7 +128,8 @@ class RuleCollector:
         count = 0
         for i, grammar in enumerate(grammars):
             here = kind == i
-            used, sides[here] = _numbered(node[here], len(grammar.symbols), count)
+            used, numbers = occurring(node[here], len(grammar.symbols))
+            sides[here] = numbers + count
             parts.append(self._from_grammar(i, grammar, used))
             count += len(used)
         unknown = np.flatnonzero(kind == _UNKNOWN)
@@ -200,16 +202,6 @@ class _Part:
     words: Ragged[np.int32]
     row: NDArray[np.int64]
     dense: NDArray[np.float64]
-
-
-def _numbered(nodes: NDArray[np.int32], total: int, first: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """The nodes that occur, and for each occurrence its number among them, from `first` on."""
-    seen = np.zeros(total, bool)
-    seen[nodes] = True
-    used = np.flatnonzero(seen)
-    number = np.empty(total, np.int32)
-    number[used] = np.arange(first, first + len(used))
-    return used, number[nodes]
 
 
 def _fixed_spans(

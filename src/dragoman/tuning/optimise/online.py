@@ -13,10 +13,30 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Generic, TypeVar
 
+import numpy as np
+
 from dragoman.core.errors import DataError, DragomanError
 from dragoman.core.progress import ShareDone
 
 Found = TypeVar("Found")
+
+
+def even_queue(lengths: Sequence[int], workers: int, rng: np.random.Generator) -> list[int]:
+    """Draw a queue of all sentences in which those that workers take at one step are about equally long.
+
+    Nobody waits long for the others then. Which sentences stand together is drawn among those of similar length, and in
+    which order the steps come is drawn among all orders; what is left over for a last step that is not full is drawn
+    among all sentences.
+
+    >>> queue = even_queue([3, 9, 2, 9, 3, 2], 2, np.random.default_rng(1))
+    >>> sorted(sorted([a, b]) for a, b in zip(queue[::2], queue[1::2]))
+    [[0, 4], [1, 3], [2, 5]]
+    """
+    drawn = rng.permutation(len(lengths))
+    rest = len(drawn) % workers
+    by_length = drawn[rest:][np.argsort(np.asarray(lengths)[drawn[rest:]], kind="stable")]
+    steps = rng.permuted(by_length.reshape(-1, workers), axis=1)
+    return [*rng.permutation(steps).ravel().tolist(), *drawn[:rest].tolist()]
 
 
 class Workers(Generic[Found]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
 from dragoman.core.ragged import Ragged
-from dragoman.core.vocab import Vocab
+from dragoman.core.vocab import SPECIAL, Vocab
 from dragoman.decision.ngram_values import NGramValues
 from dragoman.forest.log_linear import LogLinear
 from dragoman.forest.ngrams import SplitHypergraph, split_by_context
@@ -70,15 +71,33 @@ def bleu_of(problem: HypergraphProblem) -> BleuScorer:
     return scorer
 
 
-def reference_ids(vocab: Vocab, references: References) -> NDArray[np.int32]:
-    """For each word its number among words of references, -1 if these do not have it."""
-    size = len(vocab)
-    encoded = references.encode(Corpus(vocab, Ragged(np.arange(size, dtype=np.int32), np.arange(size + 1))))
-    # A word that holds white space of another kind is several for the metric; it matches nothing here.
-    ids = np.full(size, -1, np.int32)
-    whole = encoded.lengths == 1
-    ids[whole] = encoded.values[encoded.offsets[:-1][whole]]
-    return ids
+class ReferenceWords(NamedTuple):
+    """For each word of a vocabulary its number among words of references, -1 if these do not have it.
+
+    A word that holds white space of another kind is several for the metric: then not all are `whole`, and it matches
+    nothing here.
+    """
+
+    ids: NDArray[np.int32]
+    whole: bool
+
+    @classmethod
+    def of(cls, vocab: Vocab, references: References) -> ReferenceWords:
+        """Look all words up."""
+        size = len(vocab)
+        encoded = references.encode(Corpus(vocab, Ragged(np.arange(size, dtype=np.int32), np.arange(size + 1))))
+        ids = np.full(size, -1, np.int32)
+        whole = encoded.lengths == 1
+        ids[whole] = encoded.values[encoded.offsets[:-1][whole]]
+        return cls(ids, bool(whole.all()))
+
+    def and_new(self, vocab: Vocab, references: References) -> ReferenceWords:
+        """The same for a vocabulary that has more words behind the known ones."""
+        known = len(self.ids)
+        if len(vocab) == known:
+            return self
+        new = ReferenceWords.of(Vocab.of(vocab[i] for i in range(known, len(vocab))), references)
+        return ReferenceWords(np.concatenate([self.ids, new.ids[len(SPECIAL) :]]), self.whole and new.whole)
 
 
 def _matched(
@@ -90,7 +109,7 @@ def _matched(
     threads: int,
 ) -> NDArray[np.float64]:
     """1 for each n-gram that a reference of its sentence has, else 0."""
-    ids = reference_ids(vocab, references)
+    ids = ReferenceWords.of(vocab, references).ids
     lines = np.arange(references.lines + 1) * len(references)
     known = NGramValues.expected_counts(
         references.grouped, lines, np.ones(len(references.grouped)), order, threads=threads

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.feature_rows import FeatureRows
-from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
-from dragoman.core.vocab import SPECIAL, Vocab
+from dragoman.core.vocab import Vocab
 from dragoman.core.weights import Weights
 from dragoman.forest.derivation import derivation_scores, yields
 from dragoman.forest.hope import BEAM, FEAR, InDocument, Objective, hope, rescore
@@ -29,7 +28,7 @@ from dragoman.search.searched import Searched
 from dragoman.search.spread import Recipe
 from dragoman.search.translator import Translator
 from dragoman.text.words import words_of
-from dragoman.tuning.problems.forest_counts import reference_ids
+from dragoman.tuning.problems.forest_counts import ReferenceWords
 from dragoman.tuning.problems.pseudo_document import perfect_document, worth
 
 Vector = NDArray[np.float64]
@@ -125,10 +124,12 @@ class HypothesisFinder:
     def __init__(self, translator: Translator, lines: Sequence[str], scorer: Scorer, sign: int, wanted: Wanted):
         self._translator = translator.reweighted(translator.weights, threads=1)
         self._lines, self._scorer, self._sign, self._wanted = lines, scorer, sign, wanted
-        countable = sign > 0 and isinstance(scorer, BleuScorer) and scorer.metric.tokenise == "none"
-        self._references = scorer.references if countable and isinstance(scorer, BleuScorer) else None
-        self._known = translator.model.target_vocab
-        self._ids = None if self._references is None else reference_ids(self._known, self._references)
+        #: BLEU of words as they are, which forests can be rescored by; and the model's words, as references have them.
+        self._bleu: BleuScorer | None = None
+        self._words: ReferenceWords | None = None
+        if sign > 0 and isinstance(scorer, BleuScorer) and scorer.metric.tokenise == "none":
+            self._bleu = scorer
+            self._words = ReferenceWords.of(translator.model.target_vocab, scorer.references)
 
     def first_document(self) -> Vector:
         """The pseudo-document before the first sentence: for BLEU a short perfect translation, else nothing."""
@@ -172,23 +173,27 @@ class HypothesisFinder:
         line, wanted = self._lines[sentence], self._wanted
         (searched,) = self._translator.reweighted(weights).searched([line], forests=True)
         graph = searched.hypergraph(0, features=False)
-        known = self._references is not None
-        best = kbest(graph, wanted.best if known else max(wanted.best, wanted.candidates), distinct=True).derivations
+        counted = _Counted.of(self._bleu, self._words, graph.vocab)
+        count = wanted.best if counted is not None else max(wanted.best, wanted.candidates)
+        by_model = kbest(graph, count, distinct=True)
+        best = by_model.derivations
         lists = [best]
-        if known:
-            place = self._place(graph, sentence, best, document)
-            lists += [
-                found.derivations
-                for found in rescore(graph, place, objectives, max(wanted.hope, wanted.fear, 1), beam=wanted.beam)
-            ]
+        if counted is not None:
+            first = yields(graph, best.take(np.zeros(1, np.int64)))
+            place = counted.place(sentence, first, document, size=len(words_of(line)))
+            k = max(wanted.hope, wanted.fear, 1)
+            floor = float(by_model.scores[k - 1]) if len(best) >= k else -np.inf
+            rescored = rescore(graph, place, objectives, k, beam=wanted.beam, floor=floor)
+            lists += [found.derivations for found in rescored]
         derivations = Ragged.concatenate(lists)
-        # The model's list comes first: of all derivations of one text, the one there is the best.
-        first: dict[bytes, int] = {}
-        for row, text in enumerate(yields(graph, derivations)):
-            first.setdefault(text.tobytes(), row)
-        derivations = derivations.take(np.array([*first.values()]))
         texts = yields(graph, derivations)
-        statistics = self._statistics(graph.vocab, texts, sentence)
+        # The model's list comes first: of all derivations of one text, the one there is the best.
+        rows: dict[bytes, int] = {}
+        for row, text in enumerate(texts):
+            rows.setdefault(text.tobytes(), row)
+        different = np.array([*rows.values()])
+        derivations, texts = derivations.take(different), texts.take(different)
+        statistics = self._statistics(counted, graph.vocab, texts, sentence)
         return Pool(
             searched=searched,
             vocab=graph.vocab,
@@ -200,29 +205,43 @@ class HypothesisFinder:
             best=len(best),
         )
 
-    def _place(self, graph: Hypergraph, sentence: int, best: Ragged[np.int32], document: Vector) -> InDocument:
-        """Where B is counted; the length of the reference is that for what the model likes best."""
-        assert self._references is not None
-        assert self._ids is not None
-        assert self._scorer.bleu_columns is not None
-        statistics = self._statistics(graph.vocab, yields(graph, best.take(np.zeros(1, np.int64))), sentence)[0]
-        columns = self._scorer.bleu_columns
-        ids = self._ids
-        if len(graph.vocab) > len(self._known):  # unknown source words come after the model's target words
-            new = Vocab.of(graph.vocab[i] for i in range(len(self._known), len(graph.vocab)))
-            ids = np.concatenate([ids, reference_ids(new, self._references)[len(SPECIAL) :]])
-        several = len(self._references)
-        return InDocument(
-            references=self._references.grouped.take(np.arange(several * sentence, several * (sentence + 1))),
-            word_ids=ids,
-            document=np.append(document[columns], document[-1]),
-            source_words=float(statistics[-1]),
-            reference_words=float(statistics[columns[-1]]),
-        )
-
-    def _statistics(self, vocab: Vocab, texts: Ragged[np.int32], sentence: int) -> Vector:
-        # As text: the metric looks at all words of a vocabulary, and these are few.
-        corpus = Corpus.from_lines(vocab.decode(texts.values, texts.offsets).decode().split("\n")[:-1])
-        statistics = self._scorer.statistics(corpus, np.full(len(texts), sentence, np.int64))
-        size = len(words_of(self._lines[sentence]))
+    def _statistics(self, counted: _Counted | None, vocab: Vocab, texts: Ragged[np.int32], sentence: int) -> Vector:
+        sentences, size = np.full(len(texts), sentence, np.int64), len(words_of(self._lines[sentence]))
+        if counted is not None and counted.words.whole:
+            statistics = counted.statistics(texts, sentences)
+        else:
+            # As text: the metric looks at all words of a vocabulary, and these are few.
+            lines = vocab.decode(texts.values, texts.offsets).decode().split("\n")[:-1]
+            statistics = self._scorer.statistics(Corpus.from_lines(lines), sentences)
         return np.column_stack([np.asarray(statistics, np.float64), np.full(len(texts), size, np.float64)])
+
+
+@dataclass(frozen=True, eq=False)
+class _Counted:
+    """BLEU's counts of texts, whose words are known by their ids in references."""
+
+    scorer: BleuScorer
+    words: ReferenceWords
+
+    @classmethod
+    def of(cls, scorer: BleuScorer | None, words: ReferenceWords | None, vocab: Vocab) -> _Counted | None:
+        """For a vocabulary that has unknown source words behind the model's words."""
+        return None if scorer is None or words is None else cls(scorer, words.and_new(vocab, scorer.references))
+
+    def statistics(self, texts: Ragged[np.int32], sentences: NDArray[np.int64]) -> Vector:
+        """Count all that BLEU needs."""
+        return self.scorer.counts_of_words(Ragged(self.words.ids[texts.values], texts.offsets), sentences)
+
+    def place(self, sentence: int, best: Ragged[np.int32], document: Vector, *, size: int) -> InDocument:
+        """Where B is counted; the length of the reference is that for what the model likes best."""
+        references, columns = self.scorer.references, self.scorer.bleu_columns
+        assert columns is not None
+        lengths = self.scorer.reference_lengths(best.lengths, np.array([sentence]))
+        several = len(references)
+        return InDocument(
+            references=references.grouped.take(np.arange(several * sentence, several * (sentence + 1))),
+            word_ids=self.words.ids,
+            document=np.append(document[columns], document[-1]),
+            source_words=float(size),
+            reference_words=float(lengths[0]),
+        )

@@ -14,6 +14,7 @@ from dragoman.core.weights import Weights
 from dragoman.metrics.bleu import Bleu
 from dragoman.tuning.methods import learner, mira_online
 from dragoman.tuning.methods.mira_online import MiraOnline
+from dragoman.tuning.optimise.online import even_queue
 from dragoman.tuning.problems import problem
 from dragoman.tuning.problems.hope_fear import HypothesisFinder
 from oracles.lessons import chart_lesson, reachable_lesson, sparse_chart_lesson
@@ -65,7 +66,8 @@ class SlowWorker:
 def slow_pass(lesson, team, C, seed, *, number=0, share=True, units=1.0):
     """The average weights after a pass of a team."""
     count = len(team)
-    order = np.random.default_rng([seed, number]).permutation(len(lesson)).tolist()
+    lengths = [len(line.split()) for line in lesson.lines]
+    order = even_queue(lengths, count, np.random.default_rng([seed, number]))
     steps = -(-len(order) // count)
     board = {}
     for worker in team:
@@ -128,7 +130,7 @@ def test_two_passes_with_units_cooling_and_gain_scale_are_those_of_the_slow_twin
     assert np.abs(second - first).max() > 0.001
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [4, 6])
 def test_a_pass_may_end_with_the_average_over_its_best_part(seed):
     lesson = reachable_lesson()
     options = {"passes": 3, "C": 0.02, "preset": "paper", **ALL}  # lists have all translations
@@ -157,7 +159,9 @@ def test_the_rows_of_table_2_learn_different_things():
     found = []
     for options in TABLE_2.values():
         checkpoints = list(
-            MiraOnline(**{"passes": 2, "best": 2, "hope": 2, "fear": 2} | options).learn(lesson, lesson.model.weights)
+            MiraOnline(**{"passes": 2, "best": 2, "hope": 2, "fear": 2} | options).learn(
+                lesson, lesson.model.weights, seed=2
+            )
         )
         assert [checkpoint.stop for checkpoint in checkpoints] == [None, "2 passes"]
         found.append(tuple(checkpoints[0].weights.values()))

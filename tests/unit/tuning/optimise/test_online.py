@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import DataError, UsageError
-from dragoman.tuning.optimise.online import Workers
+from dragoman.tuning.optimise.online import Workers, even_queue
 
 
 class Log:
@@ -89,3 +89,28 @@ def test_a_worker_that_dies_ends_the_pass_with_a_sentence():
 
     with pytest.raises(UsageError, match=r"^what the user should know$"):
         Workers(2, refused, lambda worker, batch: None).run([1, 2])
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 7])
+def test_a_queue_has_all_sentences_and_equal_lengths_at_a_step(workers):
+    lengths = np.random.default_rng(5).integers(1, 40, 100).tolist()
+    queue = even_queue(lengths, workers, np.random.default_rng(1))
+    assert sorted(queue) == list(range(100))
+    full = np.array(queue[: 100 // workers * workers]).reshape(-1, workers)
+    taken = np.array(lengths)[full]
+    # Steps, put in order, take up where the one before ends: no other grouping is more even.
+    in_order = taken[np.lexsort([taken.max(axis=1), taken.min(axis=1)])]
+    assert (in_order.max(axis=1)[:-1] <= in_order.min(axis=1)[1:]).all()
+    assert even_queue(lengths, workers, np.random.default_rng(1)) == queue
+    assert even_queue(lengths, workers, np.random.default_rng(2)) != queue
+
+
+def test_which_sentences_come_when_is_drawn_anew():
+    # Over many draws every sentence stands anywhere, also behind the last full step.
+    rng = np.random.default_rng(3)
+    queues = np.array([even_queue([1, 1, 2, 2, 9, 9, 30], 3, rng) for _ in range(4000)])
+    last = np.bincount(queues[:, -1], minlength=7) / 4000
+    np.testing.assert_allclose(last, 1 / 7, atol=0.025)
+    # Who takes a sentence does not depend on how long it is.
+    shorter_first = np.mean([[queue.index(0) % 3, queue.index(6) % 3] for queue in queues.tolist()], axis=0)
+    np.testing.assert_allclose(shorter_first, 6 / 7, atol=0.05)
