@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Event
 from typing import ClassVar, Literal, NamedTuple
@@ -94,10 +94,10 @@ class Mert(Tuner):
         return self._normalised(best)
 
     def _normalised(self, best: Optimum) -> Optimum:
-        total = np.abs(best.weights).sum()
-        if not self.normalise or total == 0:
+        if not self.normalise:
             return best
-        return Optimum(best.weights / total, best.objective)
+        others = None if best.others is None else np.array([_scaled(other) for other in best.others])
+        return replace(best, weights=_scaled(best.weights), others=others)
 
     def climb(self, lines: Lines, start: Vector, rng: np.random.Generator, stop: Event) -> Optimum:
         """Move from one start until nothing gains any more."""
@@ -154,6 +154,11 @@ class _Climbs:
 
     def __call__(self, item: tuple[Vector, np.random.Generator]) -> Optimum:
         return self.tuner.climb(self._lines, *item, Event())
+
+
+def _scaled(weights: Vector) -> Vector:
+    """The same with absolute values that sum to 1, unless all are 0."""
+    return np.asarray(weights / (float(np.abs(weights).sum()) or 1.0))
 
 
 def middle(low: float, high: float, reach: float) -> float:

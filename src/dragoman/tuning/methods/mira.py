@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -27,7 +27,8 @@ class Mira(Tuner):
         w += min(C, (ΔB - w·Δh) / |Δh|²) Δh
 
     After each pass the average of all weights so far is a proposal; of the start and all proposals the one that scores
-    best on these lists is returned, its score being the objective. The defaults are those of Moses' kbmira.
+    best on these lists is returned, its score being the objective. If that is the start, a run goes on a little way
+    towards the best proposal, because lists from there may say more. The defaults are those of Moses' kbmira.
 
     A pass costs one look at each feature value, twice; there may be any number of features. Departures: with metrics
     other than BLEU the pseudo-document changes after each pass only, not after each sentence.
@@ -46,7 +47,7 @@ class Mira(Tuner):
         gains = Gains.of(problem)
         weights, document = start, gains.begin(start, self.decay)
         drift = np.zeros_like(weights)
-        best = Optimum(weights, problem.objective(weights))
+        at_start, best = Optimum(weights, problem.objective(weights)), Optimum(weights, -np.inf)
         orders = sentence_orders(problem, self.epochs, using.rng if self.shuffle else None)
         with using.progress.stage("MIRA") as share_done:
             for epoch, order in enumerate(orders):
@@ -73,4 +74,4 @@ class Mira(Tuner):
                 share_done((epoch + 1) / self.epochs)
                 if updates == 0:
                     break
-        return best
+        return best if best.objective > at_start.objective else replace(at_start, second=best.weights)

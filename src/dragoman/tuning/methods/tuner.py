@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,6 +26,10 @@ class Optimum:
     objective: float
     #: What else is worth a place among a run's events.
     details: Mapping[str, int | float] = field(default_factory=dict)
+    #: Where nothing is better than the start: what comes next to it, in whose direction lists may have more to say.
+    second: NDArray[np.float64] | None = None
+    #: Where other starts ended, one row each: one that is not as good may be nearer.
+    others: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,9 +94,10 @@ def random_starts(
 
 
 def best_of(optima: Iterable[Optimum], count: int, share_done: ShareDone) -> Optimum:
-    """The best of `count` optima, the first of equally good ones; says of each that it is found."""
+    """The best of `count` optima, the first of equally good ones, with all others; says of each that it is found."""
     found: list[Optimum] = []
     for optimum in optima:
         found.append(optimum)
         share_done(len(found) / count)
-    return max(found, key=lambda optimum: optimum.objective)
+    best = max(found, key=lambda optimum: optimum.objective)
+    return replace(best, others=np.array([optimum.weights for optimum in found if optimum is not best]))

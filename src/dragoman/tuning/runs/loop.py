@@ -21,7 +21,7 @@ from dragoman.core.progress import SILENT, Progress
 from dragoman.core.weights import Weights
 from dragoman.core.work.workers import ThreadWorkers, Workers
 from dragoman.metrics.metric import Scorer
-from dragoman.tuning.methods.tuner import Tuner
+from dragoman.tuning.methods.tuner import Optimum, Tuner
 from dragoman.tuning.problems.evidence import Decoded
 from dragoman.tuning.problems.nbest_evidence import DecodedLists
 from dragoman.tuning.problems.problem import Evidence
@@ -172,15 +172,13 @@ def _iterate(
         begin = weights.vector(names)
         optimum = tuner.optimise(problem, begin, rng=rng, threads=threads, workers=task.workers, progress=progress)
         _check(optimum.weights, tuner.name)
+        there = optimum.weights if optimum.second is None else optimum.second
         share = tuner.interpolation if loop.interpolation is None else loop.interpolation
         if loop.interpolation is None and tuner.is_held_back:
             known = [earlier.vector(names) for earlier in tried]
-            share = longest_step(names, known, optimum.weights, share, loop.largest_turn)
-            if tuner.may_overshoot:
-                safe = longest_step(names, known, optimum.weights, share, min(SAFE_TURN, loop.largest_turn))
-                share = share if safe == share else shortest_step(problem, begin, optimum.weights, (safe, share))
+            there, share = _held_back(tuner, optimum, problem, known, share, loop.largest_turn)
         event["step"] = share
-        after = changed(weights, names, between(names, begin, optimum.weights, share), sparse)
+        after = changed(weights, names, between(names, begin, there, share), sparse)
         objective = optimum.objective
         event |= optimum.details
     event |= decoded.details()
@@ -189,6 +187,35 @@ def _iterate(
     event["stop"] = reason_to_stop(event, names, weights, after, loop)
     event["seconds"] = {"decode": round(clock[1] - clock[0], 3), "optimise": round(clock[2] - clock[1], 3)}
     return decoded, pool, after, event
+
+
+def _held_back(
+    tuner: Tuner, optimum: Optimum, problem: Evidence, known: Sequence[Vector], share: float, largest_turn: float
+) -> tuple[Vector, float]:
+    """Where to go, and how far, of `share` of the way: no further than anything is known of, or than a gain is seen."""
+    names, safe_turn = problem.names, min(SAFE_TURN, largest_turn)
+    if optimum.second is not None:
+        return optimum.second, longest_step(names, known, optimum.second, share, safe_turn)
+    there, most = optimum.weights, longest_step(names, known, optimum.weights, share, largest_turn)
+    if most < share and optimum.others is not None:
+        there, most = _best_within_reach(problem, known, [there, *optimum.others], share, largest_turn)
+    if not tuner.may_overshoot:
+        return there, most
+    safe = longest_step(names, known, there, most, safe_turn)
+    return there, most if safe == most else shortest_step(problem, known[-1], there, (safe, most))
+
+
+def _best_within_reach(
+    problem: Evidence, known: Sequence[Vector], optima: Sequence[Vector], share: float, largest_turn: float
+) -> tuple[Vector, float]:
+    """The optimum towards which the evidence is best where the largest turn ends the way, and how far that is."""
+    steps = [longest_step(problem.names, known, there, share, largest_turn) for there in optima]
+    scores = [
+        problem.objective(between(problem.names, known[-1], there, step))
+        for there, step in zip(optima, steps, strict=True)
+    ]
+    best = int(np.argmax(scores))
+    return optima[best], steps[best]
 
 
 def longest_step(

@@ -57,6 +57,16 @@ def test_threads_change_nothing_and_seeds_do(tuner):
         assert optimise(tuner, problem, start, seed=1).weights.tolist() != one.weights.tolist()
 
 
+@pytest.mark.parametrize("restarts", [0, 5])
+def test_where_the_other_starts_ended_is_told(restarts):
+    problem = random_problem(np.random.default_rng(4), 20, 4)
+    found = optimise(Mert(restarts=restarts), problem, np.ones(4))
+    assert len(found.others) == restarts
+    assert all(problem.objective(other) <= found.objective + 1e-9 for other in found.others)
+    assert len({tuple(other) for other in found.others.tolist()}) == restarts
+    assert np.abs(found.others).sum() == pytest.approx(restarts), "they are normalised as the best is"
+
+
 def test_error_rates_go_down():
     problem = replace(random_problem(np.random.default_rng(1), 10, 3), sign=-1)
     start = np.ones(3)

@@ -18,6 +18,7 @@ from dragoman.tuning.methods.tuner import Optimum, Tuner
 from dragoman.tuning.problems.ranges import no_sparse
 from dragoman.tuning.runs.kept import kept_weights
 from dragoman.tuning.runs.loop import (
+    SAFE_TURN,
     Loop,
     between,
     degrees_between,
@@ -274,6 +275,49 @@ class Overshooting(Away):
 
     name: ClassVar[str] = "overshooting"
     may_overshoot: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class Several(Tuner):
+    """Finds an optimum that is far away, one that is as far in the right direction, and one in a wrong one."""
+
+    name: ClassVar[str] = "several"
+
+    def improve(self, problem, start, using):
+        return Optimum(np.array([0.0, 0.0, -1.0]), 1.0, others=np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]))
+
+
+def test_of_several_optima_beyond_reach_the_loop_goes_towards_what_is_best_within(tmp_path):
+    run = begin(tmp_path / "run")
+    decoder = ToyDecoder()
+    tune(run, task_of(decoder), Several(), START, Loop(iterations=1))
+    (first, second) = run.events()
+    assert first["step"] < 1
+    assert degrees_between(run.weights(1).vector(NAMES), START.vector(NAMES)) <= Loop().largest_turn
+    # Adequacy is what matters, and weights have moved towards it, and towards nothing else.
+    assert run.weights(1)["adequacy"] > 0
+    assert second["score"] > first["score"]
+    ratio = run.weights(1)["length"] / run.weights(1)["noise"]
+    assert ratio == pytest.approx(START["length"] / START["noise"])
+
+
+@dataclass(frozen=True)
+class Content(Tuner):
+    """Finds nothing better than the start, and something next to it."""
+
+    name: ClassVar[str] = "content"
+
+    def improve(self, problem, start, using):
+        return Optimum(start, 1.0, second=np.array([1.0, 0.0, 0.0]))
+
+
+def test_a_method_that_finds_nothing_better_looks_a_little_further(tmp_path):
+    run = begin(tmp_path / "run")
+    tune(run, task_of(ToyDecoder()), Content(), START, Loop(iterations=2))
+    names = NAMES
+    turns = [degrees_between(run.weights(i).vector(names), run.weights(i + 1).vector(names)) for i in range(2)]
+    assert 1 < turns[0] <= SAFE_TURN
+    assert len(run.events()) == 3, "it went on"
 
 
 def test_two_cannot_work_in_one_folder(tmp_path):
