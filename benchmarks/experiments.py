@@ -117,8 +117,8 @@ def multi30k_test(name: str, data: Path, pair: str) -> str:
 
 
 def bleu_of_test(model: Path, run: Run, pair: str, data: Path, *, pop_limit: int) -> float:
-    """BLEU of a run's best weights on test_2016_flickr, kept beside the run."""
-    kept = run.folder.with_name(run.folder.name + ".test")
+    """BLEU of a run's best weights on test_2016_flickr, kept in its folder."""
+    kept = run.folder / "test_2016_flickr.bleu"
     if not kept.exists():
         source, reference = multi30k_files("test_2016_flickr", data, pair)
         translator = Translator.of(Model.load(model), run.weights(), limits=SearchLimits(pop_limit=pop_limit))
