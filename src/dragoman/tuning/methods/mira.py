@@ -74,4 +74,4 @@ class Mira(Tuner):
                 share_done((epoch + 1) / self.epochs)
                 if updates == 0:
                     break
-        return best if best.objective > at_start.objective else replace(at_start, second=best.weights)
+        return best if best.objective > at_start.objective else replace(at_start, others=best.weights[None])

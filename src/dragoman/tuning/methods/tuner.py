@@ -26,9 +26,7 @@ class Optimum:
     objective: float
     #: What else is worth a place among a run's events.
     details: Mapping[str, int | float] = field(default_factory=dict)
-    #: Where nothing is better than the start: what comes next to it, in whose direction lists may have more to say.
-    second: NDArray[np.float64] | None = None
-    #: Where other starts ended, one row each: one that is not as good may be nearer.
+    #: Other proposals, one row each: one that is not as good may be nearer, or lead on where nothing beats the start.
     others: NDArray[np.float64] | None = None
 
 

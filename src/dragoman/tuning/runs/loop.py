@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
@@ -21,24 +20,16 @@ from dragoman.core.progress import SILENT, Progress
 from dragoman.core.weights import Weights
 from dragoman.core.work.workers import ThreadWorkers, Workers
 from dragoman.metrics.metric import Scorer
-from dragoman.tuning.methods.tuner import Optimum, Tuner
+from dragoman.tuning.methods.tuner import Tuner
 from dragoman.tuning.problems.evidence import Decoded
 from dragoman.tuning.problems.nbest_evidence import DecodedLists
-from dragoman.tuning.problems.problem import Evidence
-from dragoman.tuning.problems.ranges import Ranges, changed, is_share, no_sparse
+from dragoman.tuning.problems.ranges import Ranges, changed, no_sparse
 from dragoman.tuning.runs.kept import Keep, kept_weights
 from dragoman.tuning.runs.run import Run
+from dragoman.tuning.runs.steps import Steps, is_same
 
-Vector = NDArray[np.float64]
-
-#: Shares of the way to new weights that are tried, the longest first.
-STEPS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01)
-
-#: Weights that have turned by fewer degrees are near enough to what was decoded with, whatever the method.
-SAFE_TURN = 10.0
-
-#: The share of the gain that some way promises for which a shorter way is preferred to it.
-ENOUGH = 0.95
+#: A run that has looked so often further than evidence goes, without a better score, does not look once more.
+LOOKS = 3
 
 
 class Decoder(Protocol):
@@ -110,6 +101,7 @@ def tune(
         iteration = len(events) + 1
         tried = [run.weights(i) for i in range(iteration)]
         decoded, pool, after, event = _iterate(task, tuner, tried, pool, loop, seed, threads, progress)
+        event["stop"] = event["stop"] or _looked_enough([*events, event], task.sign)
         decoded.save(run.evidence(iteration))
         run.write_weights(after, iteration)
         run.record(event)
@@ -172,13 +164,10 @@ def _iterate(
         begin = weights.vector(names)
         optimum = tuner.optimise(problem, begin, rng=rng, threads=threads, workers=task.workers, progress=progress)
         _check(optimum.weights, tuner.name)
-        there = optimum.weights if optimum.second is None else optimum.second
-        share = tuner.interpolation if loop.interpolation is None else loop.interpolation
-        if loop.interpolation is None and tuner.is_held_back:
-            known = [earlier.vector(names) for earlier in tried]
-            there, share = _held_back(tuner, optimum, problem, known, share, loop.largest_turn)
-        event["step"] = share
-        after = changed(weights, names, between(names, begin, there, share), sparse)
+        steps = Steps(tuner, loop.interpolation, loop.largest_turn, loop.minimum_change)
+        way = steps.on(optimum, problem, [earlier.vector(names) for earlier in tried])
+        event |= {"step": way.share} | ({"further": True} if way.further else {})
+        after = changed(weights, names, way.end, sparse)
         objective = optimum.objective
         event |= optimum.details
     event |= decoded.details()
@@ -187,87 +176,6 @@ def _iterate(
     event["stop"] = reason_to_stop(event, names, weights, after, loop)
     event["seconds"] = {"decode": round(clock[1] - clock[0], 3), "optimise": round(clock[2] - clock[1], 3)}
     return decoded, pool, after, event
-
-
-def _held_back(
-    tuner: Tuner, optimum: Optimum, problem: Evidence, known: Sequence[Vector], share: float, largest_turn: float
-) -> tuple[Vector, float]:
-    """Where to go, and how far, of `share` of the way: no further than anything is known of, or than a gain is seen."""
-    names, safe_turn = problem.names, min(SAFE_TURN, largest_turn)
-    if optimum.second is not None:
-        return optimum.second, longest_step(names, known, optimum.second, share, safe_turn)
-    there, most = optimum.weights, longest_step(names, known, optimum.weights, share, largest_turn)
-    if most < share and optimum.others is not None:
-        there, most = _best_within_reach(problem, known, [there, *optimum.others], share, largest_turn)
-    if not tuner.may_overshoot:
-        return there, most
-    safe = longest_step(names, known, there, most, safe_turn)
-    return there, most if safe == most else shortest_step(problem, known[-1], there, (safe, most))
-
-
-def _best_within_reach(
-    problem: Evidence, known: Sequence[Vector], optima: Sequence[Vector], share: float, largest_turn: float
-) -> tuple[Vector, float]:
-    """The optimum towards which the evidence is best where the largest turn ends the way, and how far that is."""
-    steps = [longest_step(problem.names, known, there, share, largest_turn) for there in optima]
-    scores = [
-        problem.objective(between(problem.names, known[-1], there, step))
-        for there, step in zip(optima, steps, strict=True)
-    ]
-    best = int(np.argmax(scores))
-    return optima[best], steps[best]
-
-
-def longest_step(
-    names: Sequence[str], known: Sequence[Vector], after: Vector, share: float, largest_turn: float
-) -> float:
-    """How far to go from the last of known weights to new ones: `share` of the way, or less where that turns too far.
-
-    >>> longest_step(["lm", "distortion"], [np.array([1.0, 0.0])], np.array([0.0, 1.0]), 1.0, 30)
-    0.3
-    """
-    weighed = np.array([not is_share(name) for name in names], bool)
-    steps = [share * step for step in STEPS]
-    for step in steps:
-        there = between(names, known[-1], after, step)[weighed]
-        if min(degrees_between(there, weights[weighed]) for weights in known) <= largest_turn:
-            return step
-    return steps[-1]
-
-
-def shortest_step(problem: Evidence, before: Vector, after: Vector, bounds: tuple[float, float]) -> float:
-    """The shortest step within bounds that has nearly all of the gain that the evidence sees in any of them."""
-    least, most = bounds
-    steps = [least, *(step for step in sorted(most * step for step in STEPS) if step > least)]
-    scores = np.array([problem.objective(between(problem.names, before, after, step)) for step in steps])
-    gains = scores - problem.objective(before)
-    return most if gains.max() <= 0 else steps[int(np.argmax(gains >= ENOUGH * gains.max()))]
-
-
-def degrees_between(one: Vector, other: Vector) -> float:
-    """The angle between two directions; 0 if one of them is no direction at all."""
-    sizes = float(np.linalg.norm(one) * np.linalg.norm(other))
-    return 0.0 if sizes == 0 else float(np.degrees(np.arccos(np.clip(one @ other / sizes, -1, 1))))
-
-
-def interpolated(before: Vector, after: Vector, share: float) -> Vector:
-    """Weights between two: `share` of the new ones and the rest of those before, scaled to the size of the new ones.
-
-    >>> interpolated(np.array([0.0, 1.0]), np.array([2.0, 0.0]), 0.25).tolist()
-    [0.5, 1.5]
-    """
-    size = float(np.abs(before).sum())
-    if share == 1 or size == 0:
-        return after
-    return share * after + (1 - share) * before * (float(np.abs(after).sum()) / size)
-
-
-def between(names: Sequence[str], before: Vector, after: Vector, share: float) -> Vector:
-    """Weights between two, as `interpolated` has them; shares of mixed tables are not scaled, so that they sum to 1."""
-    found = share * after + (1 - share) * before
-    weighed = np.array([not is_share(name) for name in names], bool)
-    found[weighed] = interpolated(before[weighed], after[weighed], share)
-    return found
 
 
 def _warn_of_odd_output(translations: Corpus, score: float, progress: Progress) -> None:
@@ -288,6 +196,13 @@ def _check(weights: Any, name: str) -> None:
         raise DataError(f"{name} gave weights that are all zero")
 
 
+def _looked_enough(events: Sequence[Mapping[str, Any]], sign: int) -> str | None:
+    """Why a run ends that would look further again, though nothing better was found there, or None."""
+    best = max(range(len(events)), key=lambda i: sign * events[i]["score"])
+    looks = sum(event.get("further", False) for event in events[best:])
+    return "nothing better is found, nor a little further on" if looks > LOOKS else None
+
+
 def reason_to_stop(
     event: Mapping[str, Any], names: Sequence[str], old: Weights, new: Weights, loop: Loop
 ) -> str | None:
@@ -296,12 +211,6 @@ def reason_to_stop(
         return "all iterations are done"
     if not event["new"]:
         return "the lists do not change any more"
-    shares = [name for name in names if is_share(name)]
-    if np.abs(new.vector(shares) - old.vector(shares)).max(initial=0) > loop.minimum_change:
-        return None
-    weighed = [name for name in names if not is_share(name)]
-    before, after = old.vector(weighed), new.vector(weighed)
-    scale = np.abs(after).sum() / max(np.abs(before).sum(), 1e-300)
-    if np.abs(after / scale - before).max() <= loop.minimum_change * np.abs(before).max():
+    if is_same(names, old.vector(names), new.vector(names), loop.minimum_change):
         return "the weights do not change any more"
     return None

@@ -17,17 +17,9 @@ from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.tuner import Optimum, Tuner
 from dragoman.tuning.problems.ranges import no_sparse
 from dragoman.tuning.runs.kept import kept_weights
-from dragoman.tuning.runs.loop import (
-    SAFE_TURN,
-    Loop,
-    between,
-    degrees_between,
-    longest_step,
-    reason_to_stop,
-    shortest_step,
-    tune,
-)
+from dragoman.tuning.runs.loop import LOOKS, Loop, reason_to_stop, tune
 from dragoman.tuning.runs.run import Run
+from dragoman.tuning.runs.steps import SAFE_TURN, degrees_between
 from oracles.toy_decoder import NAMES, ToyDecoder, task_for, task_of
 
 START = Weights({"adequacy": 0.0, "length": -1.0, "noise": 1.0, "fixed": 7.0})
@@ -218,40 +210,6 @@ def test_weights_turn_only_as_far_from_what_was_decoded_as_they_may(tmp_path):
     assert whole.weights(1).vector(NAMES).tolist() == [1.0, 0.0, 0.0]
 
 
-def test_weights_may_go_back_to_where_it_was_decoded_before():
-    known = [np.array([0.0, 1.0]), np.array([1.0, 0.0])]
-    assert longest_step(["a", "b"], known, np.array([0.1, 1.0]), 1.0, 30) == 1.0
-    assert longest_step(["a", "b"], known[1:], np.array([0.1, 1.0]), 1.0, 30) < 0.5
-
-
-class Stairs:
-    """Evidence that sees a gain as soon as the second weight is above 0.2 of the first, and no more beyond that."""
-
-    names = ("lm", "distortion")
-    ranges = np.array([[-1.0, 1.0]] * 2)
-
-    def __init__(self, gain):
-        self._gain = gain
-
-    def objective(self, weights):
-        return 1.0 + self._gain * (weights[1] > 0.2 * weights[0])
-
-
-@pytest.mark.parametrize(("gain", "least", "expected"), [(1.0, 0.1, 0.2), (1.0, 0.35, 0.35), (-1.0, 0.1, 0.5)])
-def test_a_method_that_may_overshoot_goes_only_as_far_as_the_evidence_sees_a_gain(gain, least, expected):
-    before, after = np.array([1.0, 0.0]), np.array([0.0, 1.0])
-    assert shortest_step(Stairs(gain), before, after, (least, 0.5)) == pytest.approx(expected)
-
-
-def test_a_step_short_of_all_gains_is_not_enough():
-    class Slope(Stairs):
-        def objective(self, weights):
-            return float(weights[1] / weights.sum())
-
-    before, after = np.array([1.0, 0.0]), np.array([0.0, 1.0])
-    assert shortest_step(Slope(1.0), before, after, (0.1, 1.0)) == 1.0
-
-
 def test_the_loop_holds_back_methods_that_may_overshoot(tmp_path):
     near, far = begin(tmp_path / "near"), begin(tmp_path / "far")
     tune(near, task_of(ToyDecoder()), Overshooting(), START, Loop(iterations=1))
@@ -308,7 +266,7 @@ class Content(Tuner):
     name: ClassVar[str] = "content"
 
     def improve(self, problem, start, using):
-        return Optimum(start, 1.0, second=np.array([1.0, 0.0, 0.0]))
+        return Optimum(start, 1.0, others=np.array([[1.0, 0.0, 0.0]]))
 
 
 def test_a_method_that_finds_nothing_better_looks_a_little_further(tmp_path):
@@ -320,6 +278,33 @@ def test_a_method_that_finds_nothing_better_looks_a_little_further(tmp_path):
     assert len(run.events()) == 3, "it went on"
 
 
+@dataclass(frozen=True)
+class Wrong(Tuner):
+    """Finds nothing better than the start, and would lead to worse."""
+
+    name: ClassVar[str] = "wrong"
+
+    def improve(self, problem, start, using):
+        return Optimum(start, 1.0, others=np.array([[-1.0, 0.0, 0.0]]))
+
+
+def test_looks_that_find_nothing_end_the_run(tmp_path):
+    run = begin(tmp_path / "run")
+    found = tune(run, task_of(ToyDecoder()), Wrong(), START, Loop(iterations=12))
+    assert len(run.events()) == LOOKS + 1
+    assert all(event["further"] for event in run.events())
+    assert "further on" in run.events()[-1]["stop"]
+    assert dict(found) == dict(START)
+
+
+def test_looks_that_find_something_do_not(tmp_path):
+    run = begin(tmp_path / "run")
+    tune(run, task_of(ToyDecoder()), Content(), START, Loop(iterations=6))
+    scores = [event["score"] for event in run.events()]
+    assert scores == sorted(scores)
+    assert len(scores) > LOOKS + 1
+
+
 def test_two_cannot_work_in_one_folder(tmp_path):
     run = begin(tmp_path / "run")
     with run.claimed(), pytest.raises(DataError, match="another process"), begin(tmp_path / "run").claimed():
@@ -328,12 +313,8 @@ def test_two_cannot_work_in_one_folder(tmp_path):
         pass
 
 
-def test_shares_of_mixed_tables_are_never_scaled(tmp_path):
+def test_averages_leave_shares_of_mixed_tables_as_large_as_they_are(tmp_path):
     names = ["lm", "mix.tm.fwd.a", "mix.tm.fwd.b"]
-    before, after = np.array([4.0, 0.5, 0.5]), np.array([1.0, 0.9, 0.1])
-    np.testing.assert_allclose(between(names, before, after, 0.5), [1.0, 0.7, 0.3])
-    np.testing.assert_allclose(between(names, before, after, 1), after)
-
     run = begin(tmp_path / "run")
     for i, values in enumerate(([2.0, 0.5, 0.5], [4.0, 0.6, 0.4], [4.0, 0.8, 0.2])):
         run.write_weights(Weights(dict(zip(names, values, strict=True))), i)
