@@ -109,12 +109,18 @@ def tune(
         run.write_weights(kept_weights(run, events, task.names, task.sparse, task.sign, loop.keep))
         progress.note(
             f"iteration {iteration}: {event['score']:.2f} on the tuning set, {event['candidates']:,} {pool.unit}"
-            + (f", {event['step']:.0%} of the way to new weights" if event.get("step", 1) < 1 else "")
+            + _said_of_step(event)
             + (f" ({event['stop']})" if event["stop"] else "")
         )
     # Once more, for a run that was killed between its last event and this.
     run.write_weights(kept_weights(run, events, task.names, task.sparse, task.sign, loop.keep))
     return run.weights()
+
+
+def _said_of_step(event: Mapping[str, Any]) -> str:
+    if event.get("further") and not event["stop"]:
+        return ", nothing better in reach: looking further"
+    return f", {event['step']:.0%} of the way to new weights" if event.get("step", 1) < 1 else ""
 
 
 def pooled(run: Run, evidence: type[Decoded]) -> Decoded | None:

@@ -139,6 +139,9 @@ class Listening(Progress):
     def warn(self, text):
         self.said.append(text)
 
+    def note(self, text):
+        self.said.append(text)
+
 
 def test_odd_translations_are_said(tmp_path):
     decoder = ToyDecoder()
@@ -290,8 +293,10 @@ class Wrong(Tuner):
 
 def test_looks_that_find_nothing_end_the_run(tmp_path):
     run = begin(tmp_path / "run")
-    found = tune(run, task_of(ToyDecoder()), Wrong(), START, Loop(iterations=12))
+    listening = Listening()
+    found = tune(run, task_of(ToyDecoder()), Wrong(), START, Loop(iterations=12), progress=listening)
     assert len(run.events()) == LOOKS + 1
+    assert ["looking further" in said for said in listening.said] == [True] * LOOKS + [False]
     assert all(event["further"] for event in run.events())
     assert "further on" in run.events()[-1]["stop"]
     assert dict(found) == dict(START)
