@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.corpus import Corpus
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
 from dragoman.core.progress import Progress
@@ -71,6 +75,12 @@ class Decoder:
                 share(sum(map(len, lists)) / len(self._lines))
         joined = NBest.concatenate(lists)
         return DecodedMixtures.of(joined, translator.model, weights) if self._pairs else DecodedLists(joined)
+
+    def translate(self, weights: Weights, sentences: NDArray[np.int64]) -> Corpus:
+        """The best translations of some of the sentences."""
+        translator = self._spread.translator.reweighted(weights)
+        found = translator.searched([self._lines[i] for i in sentences.tolist()])
+        return Corpus.from_lines([each.text for part in found for each in part.translations()])
 
     def _graphs(self, spread: Spread, targets: Sequence[str] | None, stage: str) -> list[Hypergraph]:
         assert self._decoding.density is not None

@@ -188,14 +188,16 @@ class Job:
         if not (names or model.sparse_prefixes):
             raise UsageError("only weights of global features are not fixed, and no search can tune these")
         targets = [corpus.lines() for corpus in text.references] if tuner.forces_references else []
+        decoder = Decoder(
+            Spread(self.translator(model, threads=threads), workers, self.model),
+            text.lines,
+            targets,
+            self._decoding,
+            pairs=self.mixes(model),
+        )
         return Task(
-            decoder=Decoder(
-                Spread(self.translator(model, threads=threads), workers, self.model),
-                text.lines,
-                targets,
-                self._decoding,
-                pairs=self.mixes(model),
-            ),
+            decoder=decoder,
+            translate=decoder.translate,
             workers=workers,
             scorer=self._scorer(text),
             names=names,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
@@ -30,6 +31,9 @@ from dragoman.tuning.runs.steps import Steps, is_same
 
 #: A run that has looked so often further than evidence goes, without a better score, does not look once more.
 LOOKS = 3
+
+#: Large steps are tried on so many sentences at most.
+SAMPLE = 100
 
 
 class Decoder(Protocol):
@@ -70,7 +74,8 @@ class Task:
     """What is tuned: a decoder and its kind of evidence, a metric with references, names and ranges of the weights.
 
     `sparse` says which of the names that occur in the evidence are tuned beside `names`, in order and with ranges.
-    `workers` may help a method that has something for them to do.
+    `workers` may help a method that has something for them to do. `translate` gives translations of some sentences
+    under some weights, by which large steps are tried before they are made.
     """
 
     decoder: Decoder
@@ -81,6 +86,7 @@ class Task:
     evidence: type[Decoded] = DecodedLists
     sparse: Callable[[Iterable[str]], Ranges] = no_sparse
     workers: Workers = ThreadWorkers()
+    translate: Callable[[Weights, NDArray[np.int64]], Corpus] | None = None
 
 
 def tune(
@@ -151,7 +157,8 @@ def _iterate(
     decoded = task.decoder(weights, progress)
     clock.append(time.monotonic())
     translations = decoded.first()
-    score = float(task.scorer.score(task.scorer.statistics(translations).sum(axis=0)))
+    statistics = task.scorer.statistics(translations)
+    score = float(task.scorer.score(statistics.sum(axis=0)))
     _warn_of_odd_output(translations, score, progress)
     before = 0 if pool is None else pool.size
     pool = _added(pool, decoded)
@@ -171,7 +178,12 @@ def _iterate(
         optimum = tuner.optimise(problem, begin, rng=rng, threads=threads, workers=task.workers, progress=progress)
         _check(optimum.weights, tuner.name)
         steps = Steps(tuner, loop.interpolation, loop.largest_turn, loop.minimum_change)
-        way = steps.on(optimum, problem, [earlier.vector(names) for earlier in tried])
+
+        def loss(there: NDArray[np.float64]) -> float:
+            return _loss(task, statistics, changed(weights, names, there, sparse))
+
+        known = [earlier.vector(names) for earlier in tried]
+        way = steps.on(optimum, problem, known, None if task.translate is None else loss)
         event |= {"step": way.share} | ({"further": True} if way.further else {})
         after = changed(weights, names, way.end, sparse)
         objective = optimum.objective
@@ -182,6 +194,16 @@ def _iterate(
     event["stop"] = reason_to_stop(event, names, weights, after, loop)
     event["seconds"] = {"decode": round(clock[1] - clock[0], 3), "optimise": round(clock[2] - clock[1], 3)}
     return decoded, pool, after, event
+
+
+def _loss(task: Task, statistics: NDArray[Any], weights: Weights) -> float:
+    """The share of the score that is lost under other weights, on sentences from all over the tuning set."""
+    assert task.translate is not None
+    every = -(-len(statistics) // SAMPLE)
+    some = np.arange(0, len(statistics), every)
+    found = task.scorer.statistics(task.translate(weights, some), some)
+    before, after = (task.scorer.score(counts.sum(axis=0)) for counts in (statistics[some], found))
+    return task.sign * float(before - after) / max(abs(float(before)), 1e-300)
 
 
 def _warn_of_odd_output(translations: Corpus, score: float, progress: Progress) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,14 +15,23 @@ from dragoman.tuning.problems.ranges import is_share
 
 Vector = NDArray[np.float64]
 
+#: Says which share of the score is lost, in truth, where some weights lead; negative if it is a gain.
+Loss = Callable[[Vector], float]
+
 #: Shares of the way to new weights that are tried, the longest first.
 STEPS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01)
+
+#: With this as the largest turn nothing is held back.
+ANY_TURN = 180.0
 
 #: Weights that have turned by fewer degrees are near enough to what was decoded with, whatever the method.
 SAFE_TURN = 10.0
 
 #: The share of the gain that some way promises for which a shorter way is preferred to it.
 ENOUGH = 0.95
+
+#: The share of the score that a large turn may lose on a sample of sentences; a shorter one is tried if it loses more.
+LARGEST_LOSS = 0.05
 
 
 class Way(NamedTuple):
@@ -42,27 +51,30 @@ class Steps:
     largest_turn: float
     minimum_change: float
 
-    def on(self, optimum: Optimum, problem: Evidence, known: Sequence[Vector]) -> Way:
+    def on(self, optimum: Optimum, problem: Evidence, known: Sequence[Vector], loss: Loss | None = None) -> Way:
         """Where to go from the last of the weights that were decoded with, which are `known`.
 
         If nothing beats these, as far as the evidence goes, other proposals are worth a small turn: from there, new
-        evidence may say more.
+        evidence may say more. If a `loss` can be measured, larger turns are halved until it is no large one.
         """
         names, begin = problem.names, known[-1]
         there, share = optimum.weights, self.tuner.interpolation if self.interpolation is None else self.interpolation
         if not self.tuner.is_held_back:
             return Way(between(names, begin, there, share), share)
-        ahead = [there, *(() if optimum.others is None else optimum.others)]
+        ahead, most = [there, *(() if optimum.others is None else optimum.others)], share
         if self.interpolation is None:
             there, most = self._held_back(ahead, problem, known, share)
-        else:
-            most = share
         end = between(names, begin, there, most)
         elsewhere = [one for one in ahead if not is_same(names, begin, one, self.minimum_change)]
-        if not elsewhere or not is_same(names, begin, end, self.minimum_change):
-            return Way(end, most)
-        there, most = _best_within_reach(problem, known, elsewhere, share, self._safe_turn)
-        return Way(between(names, begin, there, most), most, further=True)
+        if elsewhere and is_same(names, begin, end, self.minimum_change):
+            there, most = _best_within_reach(problem, known, elsewhere, share, self._safe_turn)
+            return Way(between(names, begin, there, most), most, further=True)
+        if loss is not None and self.interpolation is None and self.largest_turn < ANY_TURN:
+            safe = longest_step(names, known, there, most, self._safe_turn)
+            while most > safe and loss(end) > LARGEST_LOSS:
+                most = max(most / 2, safe)
+                end = between(names, begin, there, most)
+        return Way(end, most)
 
     @property
     def _safe_turn(self) -> float:

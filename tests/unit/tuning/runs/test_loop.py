@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 import pytest
 
+from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
 from dragoman.core.progress import Progress
 from dragoman.core.weights import Weights
@@ -308,6 +309,30 @@ def test_looks_that_find_something_do_not(tmp_path):
     scores = [event["score"] for event in run.events()]
     assert scores == sorted(scores)
     assert len(scores) > LOOKS + 1
+
+
+class Brittle(ToyDecoder):
+    """Falls to pieces where the weight of adequacy is above a quarter of that of noise."""
+
+    def __call__(self, weights, progress):
+        spoilt = weights["adequacy"] > 0.25 * abs(weights["noise"])
+        return super().__call__(
+            Weights({"adequacy": -1.0, "length": 0.0, "noise": 0.0}) if spoilt else weights, progress
+        )
+
+    def translate(self, weights, sentences):
+        return Corpus.from_lines([self(weights, None).first().lines()[i] for i in sentences.tolist()])
+
+
+def test_large_steps_are_tried_on_some_sentences_before_they_are_made(tmp_path):
+    blind, careful = begin(tmp_path / "blind"), begin(tmp_path / "careful")
+    tune(blind, task_of(Brittle()), Away(), START, Loop(iterations=1))
+    decoder = Brittle()
+    tune(careful, replace(task_of(decoder), translate=decoder.translate), Away(), START, Loop(iterations=1))
+    start, fallen = (event["score"] for event in blind.events())
+    assert fallen < 0.9 * start
+    assert careful.events()[1]["score"] > 0.95 * start
+    assert 0 < careful.events()[0]["step"] < blind.events()[0]["step"]
 
 
 def test_two_cannot_work_in_one_folder(tmp_path):

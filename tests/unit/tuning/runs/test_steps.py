@@ -98,3 +98,40 @@ def test_without_other_proposals_a_run_stays_where_nothing_is_better():
     way = steps.on(Optimum(2 * begin, 1.0), Peak(1.0), [begin])
     assert not way.further
     assert is_same(Peak.names, begin, way.end, 1e-4)
+
+
+class Loses:
+    """Loses half of the score as soon as the second weight is above 0.2 of the first."""
+
+    def __init__(self):
+        self.asked = 0
+
+    def __call__(self, weights):
+        self.asked += 1
+        return 0.5 if weights[1] > 0.2 * weights[0] else 0.0
+
+
+FAR = Optimum(np.array([0.0, 1.0]), 2.0)
+
+
+def test_a_turn_that_loses_much_is_halved_until_it_does_not():
+    steps, begin, loss = Steps(Proposing(), None, 30, 1e-4), np.array([1.0, 0.0]), Loses()
+    assert steps.on(FAR, Stairs(1.0), [begin]).share == pytest.approx(0.3)
+    way = steps.on(FAR, Stairs(1.0), [begin], loss)
+    assert way.share == pytest.approx(0.15)
+    assert way.end[1] < 0.2 * way.end[0]
+    assert loss.asked == 2
+
+
+def test_a_turn_is_not_made_smaller_than_what_is_safe():
+    begin = np.array([1.0, 0.0])
+    way = Steps(Proposing(), None, 30, 1e-4).on(FAR, Stairs(1.0), [begin], lambda weights: 1.0)
+    assert way.share == longest_step(Stairs.names, [begin], FAR.weights, 0.3, SAFE_TURN)
+    assert 1 < degrees_between(way.end, begin) <= SAFE_TURN
+
+
+@pytest.mark.parametrize(("interpolation", "largest_turn", "share"), [(0.5, 30, 0.5), (None, 180, 1.0)])
+def test_who_asks_for_all_of_a_step_gets_it_untried(interpolation, largest_turn, share):
+    loss = Loses()
+    way = Steps(Proposing(), interpolation, largest_turn, 1e-4).on(FAR, Stairs(1.0), [np.array([1.0, 0.0])], loss)
+    assert (way.share, loss.asked) == (share, 0)
