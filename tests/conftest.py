@@ -1,8 +1,10 @@
-"""Makes the slow twins in tests/oracles importable as `oracles`, and Ctrl-C work wherever the tests are started.
+"""Makes the slow twins in tests/oracles importable as `oracles`, and keeps tests out of each other's way.
 
-Also says in which order: what is long comes first.
+What takes long comes first. A test that patches anything does so in a process of its own, and a module's threads and
+processes end with it.
 """
 
+import inspect
 import signal
 import sys
 from pathlib import Path
@@ -10,6 +12,8 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+
+from oracles.isolation import check_nothing_runs, run_in_fork, running  # noqa: E402 - found by the line above
 
 # A shell lets its background jobs ignore Ctrl-C, and nohup the end of the terminal, and so would all that the tests
 # start; some of them are about these.
@@ -34,8 +38,31 @@ _LONG = (
 _PLACES = {Path(__file__).parent / name: place for place, name in enumerate(_LONG)}
 
 
-def pytest_collection_modifyitems(items):
-    items.sort(key=lambda item: _PLACES.get(item.path, len(_LONG)))
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    if not config.pluginmanager.hasplugin("randomly"):
+        items.sort(key=lambda item: _PLACES.get(item.path, len(_LONG)))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem):
+    """Run a test that asks for `monkeypatch` in a fork: what it patches, changes or leaves, nobody else sees.
+
+    One that is marked `needs_threads` stays here: those of its fixtures, a cluster's say, are not there in a fork.
+    """
+    wanted = inspect.signature(pyfuncitem.obj).parameters
+    if "monkeypatch" not in wanted or pyfuncitem.get_closest_marker("needs_threads"):
+        return None
+    run_in_fork(pyfuncitem.obj, {name: pyfuncitem.funcargs[name] for name in wanted})
+    return True
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _nothing_left():
+    """See that what a module's tests started has ended when they have."""
+    before = running()
+    yield
+    check_nothing_runs(before)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -6,6 +6,7 @@ import signal
 import time
 from pathlib import Path
 
+import dask
 import numpy as np
 import pytest
 
@@ -17,11 +18,22 @@ from dragoman.core.work.cluster import ClusterWorkers
 from dragoman.decision import spread_gains
 from dragoman.formats.nbest import chunks
 
+pytestmark = pytest.mark.needs_threads
+
 
 @pytest.fixture(scope="module")
-def cluster():
+def cluster(tmp_path_factory):
+    """A scheduler that runs, with two workers; its users have the keys in Dask's own settings."""
+    keys = tmp_path_factory.mktemp("keys")
     with ClusterWorkers.local(2) as workers:
-        yield workers._cluster
+        settings = {}
+        for name, text in workers._cluster.security.get_tls_config_for_role("client").items():
+            if name in ("ca_file", "cert", "key"):
+                (keys / name).write_text(text, encoding="ascii")
+                place = "ca-file" if name == "ca_file" else f"client.{name}"
+                settings[f"distributed.comm.tls.{place}"] = str(keys / name)
+        with dask.config.set(settings):
+            yield workers._cluster
 
 
 @pytest.fixture

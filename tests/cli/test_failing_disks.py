@@ -1,7 +1,8 @@
 """Every opening, write, new folder and rename of every command that writes fails in turn.
 
 Each time there is one sentence that names what was to be written, nothing temporary is left, and what was there before
-is as it was, or what was to be written is there whole.
+is as it was, or what was to be written is there whole. Each test asks for `monkeypatch`, by which it is run in a process of
+its own, whose disk fails for nobody else.
 """
 
 import errno
@@ -70,6 +71,12 @@ class CountedFile(io.FileIO):
         return super().write(data)
 
 
+def draw_quickly(monkeypatch):
+    """Let pictures be empty: to draw one takes longer than all else."""
+    for place in ("figures.svg", "reports.report"):
+        monkeypatch.setattr(f"dragoman.evaluation.{place}.figure_svg", lambda figure: "<svg></svg>")
+
+
 @pytest.fixture
 def failures(dragoman, monkeypatch, tmp_path):
     """Run a command with its first call failing, then the second, until none fails; yields what it said each time.
@@ -77,11 +84,10 @@ def failures(dragoman, monkeypatch, tmp_path):
     Renames are tried for themselves, and then all else; where there are many that are alike, later ones of `rarely`
     are tried more and more rarely.
     """
-    for place in ("figures.svg", "reports.report"):  # to draw a picture takes longer than all else
-        monkeypatch.setattr(f"dragoman.evaluation.{place}.figure_svg", lambda figure: "<svg></svg>")
-    disk = FailingDisk(monkeypatch, tmp_path)
 
     def run(*arguments, rarely=()):
+        draw_quickly(monkeypatch)
+        disk = FailingDisk(monkeypatch, tmp_path)
         for number in (errno.EIO, errno.ENOSPC):
             call = 1
             while True:
@@ -131,7 +137,7 @@ FOLDERS = {
 
 
 @pytest.mark.parametrize("name", FOLDERS)
-def test_folders(dragoman, failures, toy, model, dev, tmp_path, name):
+def test_folders(dragoman, failures, toy, model, dev, tmp_path, name, monkeypatch):
     if name == "import":
         assert dragoman("model", "filter", model, "--source", dev / "dev.s", "--out", dev / "part").code == 0
         assert dragoman("export", "moses", dev / "part", "--out", dev / "moses").code == 0
@@ -154,7 +160,7 @@ def test_folders(dragoman, failures, toy, model, dev, tmp_path, name):
 
 
 @pytest.mark.parametrize("more", [[], ["--hierarchical", "--rule-max-span", "3"]])
-def test_training_in_parts(dragoman, failures, toy, tmp_path, more):
+def test_training_in_parts(dragoman, failures, toy, tmp_path, more, monkeypatch):
     (tmp_path / "temporary").mkdir()
     options = ["--max-phrase-length", "2", "--memory", "1500K", *(more or ["--alignment", toy.links])]
     arguments = [*toy.train, *options, "--temporary", tmp_path / "temporary", "--out", tmp_path / "out"]
@@ -183,8 +189,9 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_files(dragoman, failures, toy, model, dev, tmp_path, name):
+def test_files(dragoman, failures, toy, model, dev, tmp_path, name, monkeypatch):
     """Files that a command writes beside each other are old or new, each for itself."""
+    draw_quickly(monkeypatch)
     (dev / "lm").write_text("\\data\\\nngram 1=3\n\n\\1-grams:\n-1 <s>\n-1 </s>\n-1 a\n\n\\end\\\n")
     (dev / "tagged").write_text("a|N\n", encoding="utf-8")
     (dev / "lists").write_text("0 ||| a b ||| f= 1 ||| 1\n0 ||| a ||| f= 0 ||| 0\n1 ||| c ||| f= 0 ||| 0\n")
@@ -204,7 +211,7 @@ def test_files(dragoman, failures, toy, model, dev, tmp_path, name):
 
 
 @pytest.mark.parametrize("method", ["mert", "samplerank"])
-def test_a_run_goes_on_after_each_failure(dragoman, failures, model, dev, tmp_path, method):
+def test_a_run_goes_on_after_each_failure(dragoman, failures, model, dev, tmp_path, method, monkeypatch):
     arguments = ["tune", "--model", model, "--source", dev / "dev.s", "--reference", dev / "dev.t", "--prepared"]
     arguments += ["--method", method, "--iterations", "2", "--threads", "1"]
     arguments += ["--nbest", "5"] if method == "mert" else []

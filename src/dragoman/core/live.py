@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html import escape as escape_html
 from typing import Any
 
@@ -55,21 +55,24 @@ class LineProgress(Progress):
     #: Seconds between two lines of one stage.
     _PAUSE = 60.0
 
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+
     @contextlib.contextmanager
     def stage(self, name: str) -> Iterator[ShareDone]:
         """Print the stage's name and its time when it is done."""
-        start = said = time.monotonic()
+        start = said = self._clock()
 
         def share_done(share: float) -> None:
             nonlocal said
-            now = time.monotonic()
+            now = self._clock()
             left = time_left(share, now - start)
             if left and share < 1 and now - said >= self._PAUSE:
                 said = now
                 self._say(f"{name}: {share:.0%}, {left}")
 
         yield share_done
-        self._say(f"{name}: {time.monotonic() - start:.1f} s")
+        self._say(f"{name}: {self._clock() - start:.1f} s")
 
     def note(self, text: str) -> None:
         """Print a line."""

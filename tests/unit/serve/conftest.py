@@ -93,14 +93,14 @@ def live(live_server):
         yield lambda *access, **settings: stack.enter_context(live_server(*access, **settings))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def server(live_server):
-    """A live server with the usual limits, for all tests."""
+    """A live server with the usual limits, for the tests of a module."""
     with live_server() as found:
         yield found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def client(server):
     """Its client."""
     return server.client

@@ -99,9 +99,10 @@ class ClusterWorkers(Workers):
             n_workers=processes,
             threads_per_worker=1,
             processes=True,
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",  # which has no pages; without it, a port that another may have
             memory_limit=0,
             silence_logs=logging.CRITICAL,
+            **private_connection(),
         )
         client = distributed.Client(cluster, set_as_default=False, direct_to_workers=True)
         return cls(client, cluster, f"local:{processes}", progress, processes=processes)
@@ -133,7 +134,7 @@ class ClusterWorkers(Workers):
 
         queue = JobQueue.read(path)
         _settle()
-        cluster = queue.cluster()
+        cluster = queue.cluster(private_connection())
         cluster.scale(jobs=queue.jobs)
         client = distributed.Client(cluster, set_as_default=False)
         progress.note(f"{queue.jobs} jobs were given to {queue.queue}; waiting for the first worker")
@@ -325,6 +326,21 @@ class _Handshake(distributed.WorkerPlugin):  # type: ignore[misc]
         if wrong is not None:
             _LEAVING.add(worker.address)
             worker.loop.add_callback(worker.close, nanny=True, reason=f"it {wrong}")
+
+
+def private_connection() -> dict[str, Any]:
+    """Return settings of a cluster under which only those that it starts itself can speak to it.
+
+    Both sides of each connection show a certificate that is made for the cluster and never written to disk, or, for
+    jobs of a queue, to a folder that only the user can read. Without it, everybody who reaches a port of this machine
+    could send code to run.
+    """
+    try:
+        return {"security": distributed.Security.temporary(), "protocol": "tls://"}
+    except ImportError:
+        raise UsageError(
+            "a cluster needs cryptography; expected that you install it: pip install 'dragoman[cluster]'"
+        ) from None
 
 
 def _settle() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.toml import read_toml
+from dragoman.core.verified import cache_folder
 
 #: The class of each queue in dask-jobqueue, and what its options are called there.
 _QUEUES = {
@@ -78,8 +80,11 @@ class JobQueue:
             raise DataError("lacks disk", path=path, expected='what HTCondor wants to know, such as disk = "1GB"')
         return cls(**values)
 
-    def cluster(self) -> Any:
-        """Return the cluster of dask-jobqueue, without jobs."""
+    def cluster(self, connection: Mapping[str, Any]) -> Any:
+        """Return the cluster of dask-jobqueue, without jobs; `connection` says who may speak to it.
+
+        Jobs find their certificates in the user's cache folder, which all machines of a queue see.
+        """
         try:
             import dask_jobqueue
         except ImportError:
@@ -95,9 +100,15 @@ class JobQueue:
         values["job_script_prologue"] = [*_MEMORY_STAYS, *values.get("job_script_prologue", [])]
         # Models are mapped into memory, which would look as if a worker used too much of it.
         extra = ["--memory-limit", "0"]
-        made = getattr(dask_jobqueue, name)
-        return made(
-            processes=self.cores, worker_extra_args=extra, scheduler_options={"dashboard_address": ":0"}, **values
+        keys = cache_folder() / "keys"
+        keys.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return getattr(dask_jobqueue, name)(
+            processes=self.cores,
+            worker_extra_args=extra,
+            scheduler_options={"dashboard_address": ":0"},
+            shared_temp_directory=str(keys),
+            **connection,
+            **values,
         )
 
 

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from typing import Self, TypeVar
 
 from dragoman.core.errors import DragomanError, UsageError
@@ -53,7 +54,7 @@ class Workers(ABC):
                 f"the cluster is '{where}'; expected local:N for N processes, the address of a Dask scheduler such as "
                 "tcp://host:8786, or a TOML file for a job queue"
             )
-        if local:
+        if local and find_spec("distributed") is not None:
             fork_server(loaded_by_workers())  # loads what workers need while this process does the same
         from dragoman.core.work.cluster import ClusterWorkers
 

@@ -23,6 +23,8 @@ from dragoman.core.work.workers import ThreadWorkers, Workers
 # Workers cannot import this file: what it defines goes to them as a whole.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
+pytestmark = pytest.mark.needs_threads
+
 
 @pytest.fixture(scope="module")
 def local():
@@ -50,6 +52,17 @@ def kill_one(workers):
 def doubled(item):
     time.sleep(0.02)
     return 2 * item
+
+
+def test_strangers_are_not_heard(local):
+    """A local cluster listens at a port, but only to who has the key that was made for it."""
+    address = local._cluster.scheduler_address
+    assert address.startswith("tls://127.0.0.1:")
+    for security in (None, distributed.Security.temporary()):
+        other = address if security else address.replace("tls://", "tcp://")
+        with pytest.raises((OSError, TypeError, ValueError)):
+            distributed.Client(other, security=security, timeout=2, set_as_default=False)
+    assert list(local.map(doubled, [1, 2])) == [2, 4]
 
 
 def test_what_was_sent_is_forgotten(local):

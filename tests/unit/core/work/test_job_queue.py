@@ -3,6 +3,7 @@
 import pytest
 
 from dragoman.core.errors import DataError
+from dragoman.core.work.cluster import private_connection
 from dragoman.core.work.job_queue import JobQueue
 
 GOOD = """
@@ -16,7 +17,7 @@ directives = ["--special"]
 
 
 def script(path):
-    with JobQueue.read(path).cluster() as cluster:
+    with JobQueue.read(path).cluster(private_connection()) as cluster:
         return cluster.job_script()
 
 
@@ -34,7 +35,15 @@ def test_a_job_is_written_for_each_queue(tmp_path, queue, more, expected):
     path.write_text(GOOD.format(queue=queue).replace("directives", "directives" if queue != "htcondor" else "#") + more)
     found = script(path)
     assert JobQueue.read(path).jobs == 3
-    for line in [*expected, "module load gcc", "--nthreads 1", "--nworkers 4", "--memory-limit 0"]:
+    for line in [
+        *expected,
+        "module load gcc",
+        "tls://",
+        "--tls-key",
+        "--nthreads 1",
+        "--nworkers 4",
+        "--memory-limit 0",
+    ]:
         assert line in found
     assert ("02:00:00" in found) == (queue != "htcondor")
 
