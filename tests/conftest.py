@@ -13,7 +13,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from oracles.isolation import check_nothing_runs, run_in_fork, running  # noqa: E402 - found by the line above
+from oracles.isolation import check_nothing_runs, run_in_fork, running
 
 # A shell lets its background jobs ignore Ctrl-C, and nohup the end of the terminal, and so would all that the tests
 # start; some of them are about these.
