@@ -1,8 +1,8 @@
 """Every opening, write, new folder and rename of every command that writes fails in turn.
 
 Each time there is one sentence that names what was to be written, nothing temporary is left, and what was there before
-is as it was, or what was to be written is there whole. Each test asks for `monkeypatch`, by which it is run in a process
-of its own, whose disk fails for nobody else.
+is as it was, or what was to be written is there whole. Each test asks for `monkeypatch`, by which it is run in a
+process of its own, whose disk fails for nobody else.
 """
 
 import errno
