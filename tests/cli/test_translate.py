@@ -127,6 +127,17 @@ def test_forced_translations(dragoman, model, toy, tmp_path):
     assert "fewer targets" in result.error
 
 
+def test_a_forced_translation_of_a_sentence_that_is_too_large_is_left_out(dragoman, model, toy, tmp_path):
+    targets = tmp_path / "targets"
+    targets.write_text("".join(f"{' '.join(pair.target)}\n" for pair in toy.pairs[:8]), encoding="utf-8")
+    result = dragoman("translate", "--model", model, "--force", targets, "--max-size", 25, stdin=text_of(toy.pairs[:8]))
+    assert result.code == 0, result.err
+    found = [bool(line) for line in result.out.splitlines()]
+    assert any(found)
+    (warning,) = result.warnings
+    assert warning.startswith(f"{found.count(False)} sentences were left out: to look for all derivations needs")
+
+
 def test_a_table_of_many_batches_has_one_head(dragoman, model, toy, tmp_path, monkeypatch):
     monkeypatch.setattr("dragoman.search.translator.BATCH", 7)
     out = tmp_path / "list"

@@ -85,6 +85,15 @@ def test_methods_on_hypergraphs_ask_for_them_and_go_on(dragoman, model, dev, tmp
     assert f"{method} works on hypergraphs only" in result.err
 
 
+def test_references_that_are_too_large_to_look_for_have_surrogates(dragoman, model, dev, tmp_path):
+    options = ["--method", "likelihood", "--density", 5, "--pop-limit", 2, "--max-size", 60]
+    result = dragoman(*arguments(model, dev, tmp_path / "run", *options))
+    assert result.code == 0, result.err
+    first = json.loads((tmp_path / "run" / "events.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    assert 0 < first["reached"] < 30
+    assert result.warnings[0].startswith(f"{30 - first['reached']} of 30 references were not looked for")
+
+
 def test_bad_input(dragoman, model, dev, tmp_path):
     out = tmp_path / "run"
     short = tmp_path / "short"

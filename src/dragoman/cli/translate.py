@@ -254,17 +254,22 @@ def _force_translations(
     """Print and write the best derivations of given translations, and say how many have one."""
     found = _write(kept(spread, wanted.keep, text.lines, targets), wanted, printer)
     live_progress().note(f"{found.reached:,} of {found.sentences:,} translations can be reached")
+    if found.too_large:
+        live_progress().warn(
+            f"{found.too_large:,} sentences were left out: to look for all derivations needs more memory than --max-size"
+        )
 
 
 @dataclass(frozen=True)
 class _Count:
     sentences: int
     reached: int
+    too_large: int
 
 
 def _write(parts: Iterable[Searched], wanted: Wanted, printer: _Printer) -> _Count:
     """Print what was found, batch by batch, and write what is wanted on the side."""
-    sentences = reached = 0
+    sentences = reached = too_large = 0
     with contextlib.ExitStack() as stack:
         outputs = wanted.opened(stack)
         for part in parts:
@@ -274,4 +279,5 @@ def _write(parts: Iterable[Searched], wanted: Wanted, printer: _Printer) -> _Cou
                 output.add(part, translations, sentences)
             sentences += len(part)
             reached += sum(part.reached(i) for i in range(len(part)))
-    return _Count(sentences, reached)
+            too_large += sum(part.is_too_large(i) for i in range(len(part)))
+    return _Count(sentences, reached, too_large)

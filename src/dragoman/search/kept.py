@@ -25,6 +25,7 @@ class Kept(Searched):
 
     found: Sequence[Translation]
     reaches: Sequence[bool]
+    too_large: Sequence[bool]
     lists: NBest | None = None
     graphs: Sequence[Hypergraph | None] | None = None
 
@@ -34,6 +35,10 @@ class Kept(Searched):
     def reached(self, i: int) -> bool:
         """Whether sentence i has a derivation."""
         return self.reaches[i]
+
+    def is_too_large(self, i: int) -> bool:
+        """Whether the search for the forced target of sentence i was given up."""
+        return self.too_large[i]
 
     def translations(self, *, features: bool = False) -> list[Translation]:
         """The best derivation of each sentence, with features if these were wanted."""
@@ -83,6 +88,7 @@ class Keep:
         return Kept(
             part.translations(features=self.features),
             reached,
+            [part.is_too_large(i) for i in range(len(part))],
             None if self.nbest is None else part.nbest(self.nbest, distinct=self.distinct),
             [part.hypergraph(i) if there else None for i, there in enumerate(reached)] if self.hypergraphs else None,
         )

@@ -40,6 +40,10 @@ class Searched(ABC):
     def reached(self, i: int) -> bool:
         """Whether sentence i has a derivation; only a forced target can leave it without."""
 
+    def is_too_large(self, i: int) -> bool:
+        """Whether the search for the forced target of sentence i was given up, because it needed too much memory."""
+        return False
+
     @abstractmethod
     def translations(self, *, features: bool = False) -> list[Translation]:
         """Describe the best derivation of each sentence."""
@@ -102,9 +106,16 @@ class SearchedBatch(Searched, Generic[Batch, Found]):
         """Whether sentence i has a derivation; only a forced target can leave it without."""
         return bool(self.found.outcomes[i] == 0)
 
+    def is_too_large(self, i: int) -> bool:
+        """Whether the search for the forced target of sentence i was given up."""
+        return bool(self.found.outcomes[i] == _TOO_LARGE)
+
 
 def refuse_too_large(found: Outcomes, lines: Sequence[str], max_size: int, what: str) -> None:
-    """Refuse the first sentence that needed more memory than was allowed."""
+    """Refuse the first sentence that needed more memory than was allowed.
+
+    Not for forced targets: a sentence more or less that cannot be derived is no reason to lose the work on the others.
+    """
     for i in np.flatnonzero(found.outcomes == _TOO_LARGE).tolist():
         line = lines[i]
         raise DataError(

@@ -108,7 +108,8 @@ class ChartTranslator(Translator):
         if targets is not None:
             wanted = Ragged(*batch.rules.vocab.encode("".join(f"{target}\n" for target in targets).encode()))
         found = batch.search(self.limits, targets=wanted, forests=forests, threads=self.threads)
-        refuse_too_large(found, part, self.limits.max_size, "items and edges")
+        if targets is None:
+            refuse_too_large(found, part, self.limits.max_size, "items and edges")
         for i, outcome in enumerate(found.outcomes.tolist()):
             if outcome and targets is None:
                 raise DataError(

@@ -104,7 +104,8 @@ class PhraseTranslator(Translator):
         check_scores(batch)
         wanted = None if targets is None else _encoded(batch, targets)
         found = self._search(batch, targets=wanted, lattice=forests)
-        refuse_too_large(found, part, self.limits.max_size, "hypotheses and arcs")
+        if targets is None:
+            refuse_too_large(found, part, self.limits.max_size, "hypotheses and arcs")
         return PhraseSearched(batch, found, threads=self.threads)
 
     def _search(self, batch: PhraseBatch, *, targets: Ragged[np.int32] | None = None, lattice: bool) -> Found:

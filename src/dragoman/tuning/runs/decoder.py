@@ -25,14 +25,20 @@ from dragoman.tuning.problems.nbest_evidence import DecodedLists, DecodeLists, l
 
 @dataclass(frozen=True)
 class DecodeGraphs:
-    """Makes pruned hypergraphs of a portion; one without edges where a target was not reached."""
+    """Makes pruned hypergraphs of a portion; one without edges where a target was not reached.
+
+    Also says for how many targets the search was given up, because it needed too much memory.
+    """
 
     density: float
 
-    def __call__(self, translator: Translator, portion: Portion, progress: Progress) -> list[Hypergraph]:
+    def __call__(self, translator: Translator, portion: Portion, progress: Progress) -> tuple[list[Hypergraph], int]:
         """Search a portion."""
-        parts = translator.searched(portion.lines, forests=True, targets=portion.targets)
-        return [graph for part in parts for graph in self._pruned(part)]
+        graphs, too_large = list[Hypergraph](), 0
+        for part in translator.searched(portion.lines, forests=True, targets=portion.targets):
+            graphs += self._pruned(part)
+            too_large += sum(part.is_too_large(i) for i in range(len(part)))
+        return graphs, too_large
 
     def _pruned(self, part: Searched) -> list[Hypergraph]:
         graphs = [part.hypergraph(i) for i in range(len(part))]
@@ -84,9 +90,15 @@ class Decoder:
 
     def _graphs(self, spread: Spread, targets: Sequence[str] | None, stage: str) -> list[Hypergraph]:
         assert self._decoding.density is not None
-        graphs: list[Hypergraph] = []
+        graphs, too_large = list[Hypergraph](), 0
         with spread.progress.stage(stage) as share:
-            for found in spread.map(DecodeGraphs(self._decoding.density), spread.portions(self._lines, targets)):
+            for found, more in spread.map(DecodeGraphs(self._decoding.density), spread.portions(self._lines, targets)):
                 graphs += found
+                too_large += more
                 share(len(graphs) / len(self._lines))
+        if too_large:
+            spread.progress.warn(
+                f"{too_large:,} of {len(graphs):,} references were not looked for, because to look for all derivations"
+                f" of such long sentences needs more than max-size {spread.translator.limits.max_size:,}"
+            )
         return graphs
