@@ -170,10 +170,10 @@ def test_the_time_is_over():
 def test_chains_can_be_interrupted():
     batch = random_translator(8).batch(random_lines(8))
     threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-    start = time.monotonic()
+    start = time.process_time()
     with pytest.raises(KeyboardInterrupt):
         sampled(batch, samples=10**9)
-    assert time.monotonic() - start < 10
+    assert time.process_time() - start < 10
 
 
 def test_what_is_refused():

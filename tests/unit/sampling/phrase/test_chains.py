@@ -144,9 +144,9 @@ def test_random_starts_are_derivations_of_all_kinds():
 
 def test_time_is_over_with_what_there_is():
     batch = random_batch(7)
-    begin = time.perf_counter()
+    begin = time.process_time()
     visited = sampled(batch, replace(NO_JUMPS, max_seconds=0.05), samples=10**9, chains=1)
-    assert time.perf_counter() - begin < 12 * 0.05 + 2
+    assert time.process_time() - begin < 12 * 0.05 + 2
     assert (visited.collected >= 1).all()
     assert (np.diff(visited.sentences) >= 1).all()
 
@@ -156,11 +156,11 @@ def test_a_long_run_can_be_interrupted():
     model = phrase_space.random_model(rng, language_models=2)
     batch = PhraseTranslator(model).batch([" ".join(rng.choice(phrase_space.SOURCE[:-1], 3000))])
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
-    begin = time.perf_counter()
+    begin = time.process_time()
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         run_chains(batch, NO_JUMPS, reordering_limit=-1, seed=1, samples=10**9, burn_in=NO_BURN_IN)
-    assert time.perf_counter() - begin < 4
+    assert time.process_time() - begin < 4
 
 
 def test_monotone_spaces_and_single_words():

@@ -219,8 +219,8 @@ def test_a_long_climb_can_be_interrupted():
     model = phrase_space.random_model(rng, language_models=2)
     batch = PhraseTranslator(model).batch([" ".join(rng.choice(phrase_space.SOURCE[:-1], 4000))])
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
-    begin = time.perf_counter()
+    begin = time.process_time()
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         hill_climb(batch, None, HillClimbing(), reordering_limit=-1)
-    assert time.perf_counter() - begin < 2.5
+    assert time.process_time() - begin < 2.5
