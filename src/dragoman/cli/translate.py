@@ -102,12 +102,15 @@ def register(app: typer.Typer) -> None:
             Path | None, typer.Option(help="JSONL with scores, features, phrases and word links.")
         ] = None,
         links: Annotated[Path | None, typer.Option(help="Word links of the translations, like `0-0 1-2`.")] = None,
-        nbest: Annotated[int | None, typer.Option(min=1, help="How many hypotheses a sentence in --nbest-out.")] = None,
+        nbest: Annotated[int | None, typer.Option(min=1, help="How many a sentence in --nbest-out.")] = None,
         nbest_out: Annotated[Path | None, typer.Option(help="Where the n-best lists go.")] = None,
         nbest_format: Annotated[
             Literal["moses", "joshua", "travatar", "jsonl", "csv"], typer.Option(help="The format of the n-best lists.")
         ] = "moses",
-        distinct: Annotated[bool, typer.Option("--distinct", help="Only different strings in n-best lists.")] = False,
+        distinct: Annotated[
+            bool,
+            typer.Option("--distinct/--derivations", help="N-best lists of different strings, or of all derivations."),
+        ] = True,
         hypergraphs: Annotated[Path | None, typer.Option(help="JSONL with all that the search kept.")] = None,
         picture: Annotated[Path | None, typer.Option(help="SVG of the first sentence's derivation.")] = None,
         show: Annotated[bool, typer.Option("--show", help="Print derivations below translations.")] = False,

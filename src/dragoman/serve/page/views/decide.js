@@ -7,7 +7,7 @@ import { ModelChoice, textField } from "../fields.js";
 import { state } from "../state.js";
 
 const EVIDENCE = {
-  nbest: ["Lists", "the best derivations that the search found"],
+  nbest: ["Lists", "the best translations that the search found"],
   hypergraph: ["Forest", "all that the search kept"],
   samples: ["Samples", "derivations drawn from the model's distribution"],
 };
