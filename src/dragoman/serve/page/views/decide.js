@@ -95,9 +95,9 @@ export function decideView(panel, { models }) {
       cancelled,
     } = await whileBusy(result, () => asking((signal) => ask("posterior", { body, signal })));
     if (cancelled) return;
-    trouble.replaceChildren(...(error ? [failure(error)] : []));
-    result.classList.toggle("stale", Boolean(error));
-    if (answer) showPosterior(answer);
+    trouble.replaceChildren(...(error ? [failure(error, `Deciding with ${choice.phrase}`)] : []));
+    if (error) result.replaceChildren();
+    else showPosterior(answer);
   }
 
   function showPosterior(answer) {

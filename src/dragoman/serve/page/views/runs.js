@@ -21,7 +21,7 @@ export function runsView(panel) {
   async function load() {
     const { result, error, cancelled } = await whileBusy(holder, () => asking((signal) => ask("runs", { signal })));
     if (cancelled) return;
-    if (error) return holder.replaceChildren(failure(error));
+    if (error) return holder.replaceChildren(failure(error, "Listing the runs"));
     runs = result.runs;
     if (!runs.length) {
       return holder.replaceChildren(
@@ -157,7 +157,7 @@ export function runsView(panel) {
   }
 
   function showRun(run) {
-    if (run.trouble) return one.replaceChildren(failure(run.trouble));
+    if (run.trouble) return one.replaceChildren(failure(run.trouble, `Reading the run ${run.name}`));
     const names = Object.keys(run.weights[0] ?? {});
     const lines = names.map((name, i) => ({
       name,
