@@ -20,6 +20,9 @@ HEADING, EXAMPLE = "# ", "$ "
 #: Help is as wide as the terminal.
 ANY_WIDTH = {"max_content_width": 10_000}
 
+#: Sections of help: the options that matter most, and those that say who works, and with what.
+MAIN, MACHINE = "Main options", "Machine"
+
 _INDENT = "  "
 _WIDEST_NAMES = 30
 
@@ -88,7 +91,8 @@ def _write_parameters(formatter: Any, ctx: Context, parameters: Iterable[Any]) -
             panel = getattr(parameter, "rich_help_panel", None) or kind
             # Some versions of the library escape brackets, which it takes for markup, even where there is none.
             sections.setdefault(panel, []).append((_without_containers(names), meaning.replace("\\[", "[")))
-    for title in sorted(sections, key=_rank):
+    own = 3 if MAIN in sections else 1  # options without a panel: the rest, or those of the command itself
+    for title in sorted(sections, key=lambda title: own if title == "Options" else _rank(title)):
         _write_section(formatter, title, sections[title])
 
 
@@ -105,8 +109,8 @@ def _without_containers(names: str) -> str:
 
 
 def _rank(title: str) -> int:
-    """Arguments come first, then options of the command itself, then panels as they were given."""
-    return {"Arguments": 0, "Options": 1}.get(title, 2)
+    """Arguments come first, then what matters most, then panels as they were given."""
+    return {"Arguments": 0, MAIN: 1}.get(title, 2)
 
 
 def _write_section(formatter: Any, title: str, rows: Sequence[Row]) -> None:
