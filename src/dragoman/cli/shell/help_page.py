@@ -91,8 +91,7 @@ def _write_parameters(formatter: Any, ctx: Context, parameters: Iterable[Any]) -
             panel = getattr(parameter, "rich_help_panel", None) or kind
             # Some versions of the library escape brackets, which it takes for markup, even where there is none.
             sections.setdefault(panel, []).append((_without_containers(names), meaning.replace("\\[", "[")))
-    own = 3 if MAIN in sections else 1  # options without a panel: the rest, or those of the command itself
-    for title in sorted(sections, key=lambda title: own if title == "Options" else _rank(title)):
+    for title in ordered_panels(sections):
         _write_section(formatter, title, sections[title])
 
 
@@ -108,9 +107,17 @@ def _without_containers(names: str) -> str:
     return re.sub(r"<(?:list\[)?(\w+)(?:\]| range)>", lambda found: f"<{found[1].lower()}>", names)
 
 
-def _rank(title: str) -> int:
-    """Arguments come first, then what matters most, then panels as they were given."""
-    return {"Arguments": 0, MAIN: 1}.get(title, 2)
+def ordered_panels(titles: Iterable[str]) -> list[str]:
+    """Arguments come first, then what matters most, then panels as they were given; options without a panel last.
+
+    Where there are no main options, those without a panel are the command's own, and come before the panels.
+
+    >>> ordered_panels(["Search", "Options", "Main options"]), ordered_panels(["Search", "Options"])
+    (['Main options', 'Search', 'Options'], ['Options', 'Search'])
+    """
+    titles = list(titles)
+    ranks = {"Arguments": 0, MAIN: 1, "Options": 3 if MAIN in titles else 1}
+    return sorted(titles, key=lambda title: ranks.get(title, 2))
 
 
 def _write_section(formatter: Any, title: str, rows: Sequence[Row]) -> None:
