@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from dragoman.cli.shell.commands import listed
-from dragoman.cli.shell.help_page import EXAMPLE, HEADING
+from dragoman.cli.shell.help_page import EXAMPLE, HEADING, ordered_panels
 from generator.markdown import bounds, code, kind, prose, summary, table, value
 
 _EXAMPLES = f"{HEADING}Examples"
@@ -113,7 +113,8 @@ def _index(found: list[Command]) -> str:
         " may be plain or compressed (gzip, bzip2, xz, zstd), and `-` is standard input or output. Results go to"
         " standard output, everything else to standard error. Exit codes: 0 done, 1 something is wrong with the data,"
         f" 2 something is wrong with the command.\n\n{listed}\n`dragoman --version` prints the version;"
-        " `dragoman --debug COMMAND` shows the traceback of an error.\n"
+        " `dragoman --debug COMMAND` shows the traceback of an error; `dragoman --install-completion SHELL` lets bash,"
+        " zsh or fish complete commands, options and names.\n"
     )
 
 
@@ -130,7 +131,7 @@ def _command(command: Command, heading: str) -> str:
     examples = "".join(f"    $ {example}\n" for example in command.examples)
     parts = [prose(command.text), f"{heading} Examples\n\n{examples}" if examples else ""]
     panels = dict.fromkeys(flag.panel for flag in command.flags)
-    for panel in sorted(panels, key=lambda panel: panel not in ("Arguments", "Options")):
+    for panel in ordered_panels(panels):
         rows = ([f.names, f.kind, f.default, f.help] for f in command.flags if f.panel == panel)
         parts.append(f"{heading} {panel}\n\n" + table(["flag", "type", "default", "meaning"], rows))
     return "\n\n".join(part for part in parts if part) + "\n"

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 SENTENCE = "Une femme dort près de la rivière."
@@ -125,6 +126,38 @@ def test_a_service_with_a_key_that_goes_away_and_comes_back(visit, serve):
         page.close()  # the browser asks for the icon when it likes, also of a service that is gone
         back.stop()
     watched.excuse("ERR_CONNECTION_REFUSED")
+
+
+def test_normalisers_are_not_offered_for_translation(at):
+    page = at("translate", text=SENTENCE, model="old-to-new")
+    for view in ("translate", "weights", "decide", "compare"):
+        page.get_by_role("tab", name=view.capitalize()).click()
+        choices = page.locator(f"#view-{view} select").first.locator("option")
+        expect(choices).to_have_text([re.compile("^model "), re.compile("^rules ")])
+    page.get_by_role("tab", name="Normalise").click()
+    expect(page.locator("#view-normalise select").first.locator("option")).to_have_text([re.compile("^old-to-new ")])
+
+
+@pytest.mark.parametrize(
+    ("view", "route", "work", "shown"),
+    [
+        ("translate", "translate", "Translating with model model", ".output .sentence, .candidate, .phrase"),
+        ("weights", "reweight", "Weighting anew with model model", ".output, .candidate"),
+        ("decide", "posterior", "Deciding with model model, weights short", ".probable"),
+        ("compare", "translate", "Translating with model model", ".compared"),
+        ("compare", "score", "Scoring against the reference", ".compared"),
+    ],
+)
+def test_what_went_wrong_is_named_and_old_results_go(watched, view, route, work, shown):
+    weights = {"weights": "short"} if "short" in work else {}
+    page = watched.open(view, text=SENTENCE, reference="A woman sleeps.", model="model", **weights)
+    expect(page.locator(f"#view-{view}").locator(shown).first).to_be_visible()
+    said = {"error": {"status": 400, "message": "it is too hot"}}
+    page.route(f"**/api/v1/{route}", lambda asked: asked.fulfill(status=400, json=said))
+    page.locator(f"#view-{view} textarea").first.fill("Un homme court.")
+    expect(page.locator(f"#view-{view} .failure")).to_have_text(f"{work} failed: it is too hot")
+    expect(page.locator(f"#view-{view}").locator(shown)).to_have_count(0)
+    watched.excuse("400")
 
 
 def test_odd_addresses_are_no_trouble(watched):

@@ -3,6 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
+import dragoman as dm
+
 LISTS = (
     "0 ||| the house ||| lm= -2 tm= -1 ||| -3\n0 ||| a house ||| lm= -1 tm= -3 ||| -4\n"
     "1 ||| a cat ||| lm= -2 tm= -2 ||| -4\n1 ||| the cat ||| lm= -5 tm= -2.5 ||| -7.5\n"
@@ -62,6 +64,35 @@ def test_what_is_no_list_is_refused_beside_the_file(watched, tmp_path):
     page.get_by_label("Choose a file").set_input_files(tmp_path / "bad.txt")
     expect(page.locator(".drop .failure")).to_be_visible()
     watched.excuse("400|422")
+
+
+def test_a_file_that_cannot_be_read_takes_the_place_of_the_one_before(lists, watched, tmp_path):
+    (tmp_path / "bad.txt").write_text("0 ||| the house ||| lm= x ||| -3\n", encoding="utf-8")
+    lists.get_by_label("Choose a file").set_input_files(tmp_path / "bad.txt")
+    expect(lists.locator(".drop .failure")).to_contain_text("Reading bad.txt failed: ")
+    expect(lists.locator(".candidate-text")).to_have_count(0)
+    watched.excuse("400|422")
+
+
+def test_candidates_are_chosen_by_mbr(at):
+    texts = ["dogs", "the cat sat", "a cat sat", "the cat sat down"]
+    page = at("lists")
+    page.get_by_label("Or paste lists here").fill(
+        "".join(f"0 ||| {text} ||| lm= -{i} ||| -{i}\n" for i, text in enumerate(texts)) + "1 ||| so ||| lm= 0 ||| 0\n"
+    )
+    expect(page.locator(".candidate-text").first).to_have_text("dogs")
+    page.get_by_label("Metric").select_option("chrf")
+    page.get_by_label("Candidates weigh").select_option("all alike, as samples")
+    page.get_by_role("button", name="Choose by MBR").click()
+    expect(page.get_by_text("By MBR with chrf, another candidate than the first is chosen in 1 of 2")).to_be_visible()
+    (wanted,) = dm.mbr([texts], metric="chrf")
+    chosen = page.locator("li", has=page.get_by_role("img", name="chosen by MBR"))
+    expect(chosen.locator(".candidate-text")).to_have_text([wanted])
+    with page.expect_download() as choices:
+        page.get_by_role("button", name="Download the choices").click()
+    assert choices.value.path().read_text(encoding="utf-8") == f"{wanted}\nso\n"
+    page.get_by_label("Metric").select_option("bleu")  # which has chosen nothing yet
+    expect(chosen).to_have_count(0)
 
 
 def test_the_example_teaches(at):

@@ -1,5 +1,7 @@
 """Runs: curves of all runs, live while they go on, weights of one, and reports."""
 
+import shutil
+
 from playwright.sync_api import expect
 
 from dragoman.tuning.runs.run import Run
@@ -29,6 +31,19 @@ def test_a_run_that_goes_on_is_drawn_as_it_goes(at, folder, add_iteration):
     expect(chart.locator(".point")).to_have_count(before + 1)
     expect(page.locator(".run-list")).to_contain_text("best 43.00")
     expect(page.locator(".live")).to_have_count(1)
+
+
+def test_a_damaged_run_is_listed_as_such(at, folder):
+    broken = folder / "runs" / "broken"
+    broken.mkdir()
+    (broken / "run.toml").symlink_to("/etc/hostname")
+    try:
+        page = at("runs", run="broken")
+        entry = page.locator(".run-list li", has_text="broken")
+        expect(entry).to_contain_text("damaged: run.toml: is a link; expected a regular file")
+        expect(page.get_by_role("img", name="bleu by iteration of done, going")).to_be_visible()
+    finally:
+        shutil.rmtree(broken)
 
 
 def test_the_report_of_an_experiment_is_a_link(at):

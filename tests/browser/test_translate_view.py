@@ -140,7 +140,9 @@ def test_markup_in_a_text_is_text(at):
 
 def test_a_refusal_is_shown_beside_the_text(watched):
     page = watched.open("translate", text="dort " * 300)
-    expect(page.locator("#view-translate .failure")).to_have_text("a sentence has 300 words; expected at most 250")
+    expect(page.locator("#view-translate .failure")).to_contain_text(
+        "Translating with model model failed: a sentence has 300 words; expected at most 250"
+    )
     page.get_by_label("Text, French").fill(SENTENCE)
     expect(page.locator(".output")).to_have_text("A woman sleeps near the river.")
     expect(page.locator("#view-translate .failure")).to_have_count(0)

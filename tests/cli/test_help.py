@@ -26,7 +26,9 @@ COMMANDS = [name for name in EVERYTHING if name not in GROUPS]
 
 
 def test_the_walk_is_long_enough():
-    assert {"", "corpora", "export", "import", "lm", "model", "normalise", "rerank", "weights"} == set(GROUPS)
+    assert {"", "corpora", "export", "import", "lm", "methods", "model", "normalise", "rerank", "weights"} == set(
+        GROUPS
+    )
     assert {"train", "translate", "rerank apply", "weights diff", "tune-decision"} <= set(COMMANDS)
 
 
@@ -80,6 +82,21 @@ def test_help_has_no_type_for_flags_that_take_no_value(dragoman, name):
 def test_every_command_has_an_example(dragoman, command):
     examples = [line for line in dragoman(*command.split(), "--help").out.splitlines() if line.startswith("  $ ")]
     assert any(re.search(rf"\bdragoman {command}( |$)", line) for line in examples)
+
+
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [
+        ("train", {"--source", "--target", "--out", "--hierarchical", "--lm-text"}),
+        ("tune", {"--model", "--source", "--reference", "--out", "--method"}),
+    ],
+)
+def test_help_begins_with_the_options_that_matter(dragoman, command, names):
+    sections = re.split(r"\n\n(?=\w)", dragoman(command, "--help").out)
+    titles = [section.partition("\n")[0] for section in sections]
+    assert titles.index("Main options") == titles.index("Examples") + 1
+    assert set(re.findall(r"^  (--[\w-]+)", sections[titles.index("Main options")], re.MULTILINE)) == names
+    assert titles[-1] == "Options"
 
 
 def test_paragraphs_of_help_fill_the_line(dragoman, monkeypatch):

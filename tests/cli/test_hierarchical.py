@@ -93,7 +93,7 @@ def test_side_outputs_know_the_tree(translate, tmp_path):
 @pytest.mark.parametrize("name", ["moses", "joshua", "travatar", "jsonl"])
 def test_lists_can_be_read_and_reranked(dragoman, folder, translate, name, tmp_path):
     path = tmp_path / "lists"
-    translate("--nbest", 10, "--nbest-out", path, "--nbest-format", name, "--distinct")
+    translate("--nbest", 10, "--nbest-out", path, "--nbest-format", name)
     lists = NBEST_FORMATS.get(name)().read(path)
     weights = Weights.read(folder / "model" / "weights.txt")
     assert [lists.line(first) for first in lists.sentences[:-1]] == TARGET

@@ -3,6 +3,7 @@
 import io
 import os
 import pty
+import re
 import subprocess
 
 import pytest
@@ -14,10 +15,10 @@ from dragoman.core.live import BarProgress
 NASTY = "[/bold] a[0] [red]x[/red] \\"
 
 
-def at_a_terminal(command, *arguments):
-    """Run a command with a terminal for its output; returns its exit code and what it showed."""
+def at_a_terminal(command, *arguments, out=None):
+    """Run a command with a terminal for its output, or for what it says beside; returns its exit code and that."""
     ours, theirs = pty.openpty()
-    process = subprocess.Popen([command, *map(str, arguments)], stdin=theirs, stdout=theirs, stderr=theirs)
+    process = subprocess.Popen([command, *map(str, arguments)], stdin=theirs, stdout=out or theirs, stderr=theirs)
     os.close(theirs)
     shown = b""
     while True:
@@ -39,6 +40,24 @@ def test_bars_and_colours_at_a_terminal(command, toy, tmp_path):
     assert "━" in shown  # a bar
     assert "\x1b[" in shown
     assert "Traceback" not in shown
+
+
+def test_translations_into_a_file_have_a_bar_at_the_terminal(command, dragoman, model, toy, tmp_path):
+    wanted = dragoman("translate", "--model", model, toy.source)
+    with (tmp_path / "out").open("wb") as out:
+        code, shown = at_a_terminal(command, "translate", "--model", model, toy.source, out=out)
+    assert (code, wanted.err) == (0, "")
+    assert (tmp_path / "out").read_text(encoding="utf-8") == wanted.out
+    lines = wanted.out.count("\n")
+    assert "━" in shown
+    assert f"translating {lines:,} of {lines:,} sentences, " in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown)
+
+
+def test_there_is_no_bar_between_translations(command, model, toy, tmp_path):
+    (tmp_path / "few").write_text("\n".join(" ".join(pair.source) for pair in toy.pairs[:2]), encoding="utf-8")
+    code, shown = at_a_terminal(command, "translate", "--model", model, tmp_path / "few")
+    assert (code, len(shown.splitlines())) == (0, 2)
+    assert "\x1b" not in shown
 
 
 def test_no_colours_and_no_bars_elsewhere(spawn, toy, tmp_path):

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+import dragoman as dm
 from dragoman.core.weights import Weights
 from dragoman.forest.viterbi import best_derivation
 from dragoman.formats.hypergraph_jsonl import read_hypergraphs
@@ -80,7 +81,7 @@ def test_everything_on_the_side_agrees(dragoman, model, toy, tmp_path):
 def test_nbest_formats_read_back(dragoman, model, toy, tmp_path, name):
     out = tmp_path / "list"
     source = toy.folder / "s"
-    arguments = ["--nbest", 3, "--nbest-out", out, "--nbest-format", name, "--distinct"]
+    arguments = ["--nbest", 3, "--nbest-out", out, "--nbest-format", name]
     assert dragoman("translate", "--model", model, source, *arguments).code == 0
     lists = read_nbest(out, name)
     assert len(lists) == 250
@@ -89,6 +90,18 @@ def test_nbest_formats_read_back(dragoman, model, toy, tmp_path, name):
         part = lines[int(lists.sentences[i]) : int(lists.sentences[i + 1])]
         assert 1 <= len(part) <= 3
         assert len(set(part)) == len(part)
+
+
+def test_lists_are_those_of_python_and_derivations_an_option(dragoman, model, toy, tmp_path):
+    lines = text_of(toy.pairs[:5])
+    out, system = tmp_path / "list", dm.load(model)
+    for option, distinct in ((), True), (("--derivations",), False):
+        dragoman("translate", "--model", model, "--nbest", 20, "--nbest-out", out, *option, stdin=lines)
+        lists = read_nbest(out)
+        for i, line in enumerate(lines.decode().splitlines()):
+            wanted = system.nbest(line, 20, distinct=distinct)
+            assert lists.list(i).texts() == wanted.texts()
+            assert distinct == (len(set(wanted.texts())) == len(wanted.texts()))
 
 
 @pytest.mark.parametrize(

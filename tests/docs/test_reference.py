@@ -88,7 +88,7 @@ def test_every_flag_and_example_of_a_command_is_on_its_page(folder, command):
     if " " in command:
         page = section(page, f"## {command}")
     shown = help_of(command)
-    declared = re.findall(r"^  (-.*?)(?:   *\S|$)", shown.partition("\nOptions\n")[2], re.M)
+    declared = re.findall(r"^  (-.*?)(?:   *\S|$)", re.split("\n(?:Main o|O)ptions\n", shown, maxsplit=1)[1], re.M)
     flags = {name for names in declared for name in re.findall(r"--[a-z-]+", names)} - {"--help"}
     on_page = set(re.findall(r"`(--[a-z-]+)`", "\n".join(line.split(" | ")[0] for line in page.splitlines())))
     assert on_page == flags

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -30,6 +30,11 @@ wrong with the data, 2 something is wrong with the command.
 """
 
 
+#: Shells that can complete commands, and the variable by which they ask for it.
+Shell = Literal["bash", "zsh", "fish"]
+_COMPLETE = "_DRAGOMAN_COMPLETE"
+
+
 def build_app() -> typer.Typer:
     """Return the application; its commands are in the modules of this folder, each with a `register(app)`."""
     app = typer.Typer(
@@ -46,10 +51,41 @@ def build_app() -> typer.Typer:
     def options(
         debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
         version: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_version)] = False,
+        show_completion: Annotated[
+            Shell | None,
+            typer.Option(
+                "--show-completion", help="Print what makes this shell complete commands.", callback=_show_completion
+            ),
+        ] = None,
+        install_completion: Annotated[
+            Shell | None,
+            typer.Option(
+                "--install-completion",
+                help="Make this shell complete commands from now on.",
+                callback=_install_completion,
+            ),
+        ] = None,
     ) -> None:
         pass
 
     return app
+
+
+def _show_completion(shell: str | None) -> None:
+    if shell is not None:
+        from typer.completion import get_completion_script  # type: ignore[attr-defined]
+
+        print(get_completion_script(prog_name="dragoman", complete_var=_COMPLETE, shell=shell))
+        sys.exit()
+
+
+def _install_completion(shell: str | None) -> None:
+    if shell is not None:
+        from typer.completion import install  # type: ignore[attr-defined]
+
+        _, path = install(shell=shell, prog_name="dragoman", complete_var=_COMPLETE)
+        print(f"{path} makes {shell} complete commands; it does from its next start on")
+        sys.exit()
 
 
 def _version(wanted: bool) -> None:
@@ -79,6 +115,10 @@ def main() -> None:
         try:
             if sys.argv[1:] == ["--version"]:
                 _version(True)  # at once: to understand options, the library loads others that take half a second
+            if _COMPLETE in os.environ:
+                from typer.completion import completion_init  # type: ignore[attr-defined]
+
+                completion_init()
             build_app()(prog_name="dragoman")
         finally:
             sys.stdout.flush()

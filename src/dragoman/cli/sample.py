@@ -24,10 +24,11 @@ from dragoman.cli.shell.flags import (
     WeightsFile,
     command,
 )
-from dragoman.cli.shell.loading import SourceText, load_translator
+from dragoman.cli.shell.loading import SourceText, lines_in, load_translator
 from dragoman.core.errors import UsageError
 from dragoman.core.files import open_output
 from dragoman.core.live import live_progress
+from dragoman.core.progress import PartProgress
 from dragoman.formats.samples_jsonl import format_samples
 from dragoman.model.source_trees import trees_for
 from dragoman.sampling.sampler import Sampled
@@ -98,12 +99,15 @@ def register(app: typer.Typer) -> None:
         with (
             opened_workers(cluster, threads, cluster_wait, model=model, send=send_model) as workers,
             open_output(out) as stream,
+            progress.counted("sampling", lines_in(source)) as more,
         ):
-            for part in sampled(Spread(translator, workers, model, progress), draw, text.lines, text.documents):
+            spread = Spread(translator, workers, model, PartProgress(progress))
+            for part in sampled(spread, draw, text.lines, text.documents):
                 for i in range(len(part.samples)):
                     line = format_samples(part.samples, i, report.sentences + i)
                     stream.write(line.encode() + b"\n")
                 report.add(part)
+                more(len(part.samples))
         report.show(jumps=bool(sampling.jump_every))
 
 

@@ -91,7 +91,7 @@ def register(app: typer.Typer) -> None:
         references, or prepared ones with prepared ones, but never one with the other; a warning says if it looks so.
 
         BLEU, TER and chrF are sacreBLEU's numbers for the same text (BLEU with its tokeniser `none` unless told
-        otherwise). Options of a metric: its class in `dragoman.metrics`, or give a wrong one to see their names.
+        otherwise). Options of a metric: `dragoman methods show bleu`.
         """
         metrics = chosen_metrics(metric, tokenise)
         if paired:

@@ -10,6 +10,7 @@ import typer
 from dragoman.cli.model import print_model
 from dragoman.cli.shell.cluster import Cluster, ClusterWait, opened_workers
 from dragoman.cli.shell.flags import Flags, Force, Threads, command, refuse_existing
+from dragoman.cli.shell.help_page import MACHINE, MAIN
 from dragoman.core.errors import UsageError
 from dragoman.core.live import live_progress
 from dragoman.core.options import options_from
@@ -40,6 +41,13 @@ def register(app: typer.Typer) -> None:
             "dragoman train --source s --target t --aligner hmm --cluster tcp://10.0.0.1:8786 --out model",
             "dragoman train --source s --target t --alignment links --arpa lm.arpa.gz --prune-significance a+e --out m",
         ],
+        panels={
+            MAIN: ("source", "target", "out", "hierarchical", "lm_text"),
+            "Word alignment": ("aligner", "aligner_option", "alignment"),
+            "Rules of a hierarchical model": ("with_phrases", "on_demand"),
+            "Language model": ("arpa",),
+            MACHINE: ("memory", "temporary", "threads", "cluster", "cluster_wait"),
+        },
     )
     def train(
         source: Annotated[Path, typer.Option(help="Source text, one sentence a line.")],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -26,12 +26,13 @@ from dragoman.cli.shell.flags import (
     WeightsFile,
     command,
 )
-from dragoman.cli.shell.loading import SourceText, load_translator
+from dragoman.cli.shell.loading import SourceText, beside_output, lines_in, load_translator
 from dragoman.cli.shell.side_outputs import Wanted
 from dragoman.core.errors import UsageError
 from dragoman.core.files import read_lines
 from dragoman.core.live import live_progress
 from dragoman.core.options import options_from
+from dragoman.core.progress import PartProgress
 from dragoman.decision import RULES
 from dragoman.decision.settings import Decision
 from dragoman.decision.spread import Decide, decided
@@ -102,12 +103,15 @@ def register(app: typer.Typer) -> None:
             Path | None, typer.Option(help="JSONL with scores, features, phrases and word links.")
         ] = None,
         links: Annotated[Path | None, typer.Option(help="Word links of the translations, like `0-0 1-2`.")] = None,
-        nbest: Annotated[int | None, typer.Option(min=1, help="How many hypotheses a sentence in --nbest-out.")] = None,
+        nbest: Annotated[int | None, typer.Option(min=1, help="How many a sentence in --nbest-out.")] = None,
         nbest_out: Annotated[Path | None, typer.Option(help="Where the n-best lists go.")] = None,
         nbest_format: Annotated[
             Literal["moses", "joshua", "travatar", "jsonl", "csv"], typer.Option(help="The format of the n-best lists.")
         ] = "moses",
-        distinct: Annotated[bool, typer.Option("--distinct", help="Only different strings in n-best lists.")] = False,
+        distinct: Annotated[
+            bool,
+            typer.Option("--distinct/--derivations", help="N-best lists of different strings, or of all derivations."),
+        ] = True,
         hypergraphs: Annotated[Path | None, typer.Option(help="JSONL with all that the search kept.")] = None,
         picture: Annotated[Path | None, typer.Option(help="SVG of the first sentence's derivation.")] = None,
         show: Annotated[bool, typer.Option("--show", help="Print derivations below translations.")] = False,
@@ -149,9 +153,12 @@ def register(app: typer.Typer) -> None:
             source, documents, translator.model.preparation(prepared=prepared), markup=markup, trees=parses
         )
         form = _restoring(translator.model, prepared=prepared, detokenise=detokenise, words=words)
-        printer = _Printer(text, form, show)
-        with opened_workers(cluster, threads, cluster_wait, model=model, send=send_model) as workers:
-            spread = Spread(translator, workers, model, progress)
+        with (
+            opened_workers(cluster, threads, cluster_wait, model=model, send=send_model) as workers,
+            beside_output(progress).counted("translating", lines_in(source)) as more,
+        ):
+            printer = _Printer(text, form, show, more)
+            spread = Spread(translator, workers, model, PartProgress(progress))
             if rule is not None:
                 _translate_by_rule(spread, text, rule, sampling_option, seed, printer)
             elif anneal:
@@ -195,10 +202,13 @@ class _Printer:
     source: SourceText
     form: TextPreparation
     show: bool
+    #: Takes how many more are printed.
+    more: Callable[[int], None]
 
     def texts(self, texts: Sequence[str]) -> None:
         """Print a batch of strings."""
         print(*self._joined(texts), sep="\n", flush=True)
+        self.more(len(texts))
 
     def derivations(self, translations: Sequence[Translation]) -> None:
         """Print a batch of translations, with their derivations if these are to be shown."""
@@ -211,6 +221,7 @@ class _Printer:
             drawn = text_translation(found)
             print(text, *(f"    {line}" for line in [*drawn.splitlines(), f"score {found.score:.4f}"]), sep="\n")
         sys.stdout.flush()
+        self.more(len(translations))
 
     def _joined(self, texts: Sequence[str]) -> Sequence[str]:
         return self.form.restore(texts, self.source.raw(len(texts)))

@@ -13,6 +13,7 @@ from dragoman.cli.score import ReferenceFiles
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.cluster import Cluster, ClusterWait, SendModel, opened_workers
 from dragoman.cli.shell.flags import Flags, ModelFolder, Prepared, Restart, Threads, Trees, command
+from dragoman.cli.shell.help_page import MACHINE, MAIN
 from dragoman.core.errors import UsageError
 from dragoman.core.live import live_progress
 from dragoman.core.options import options_from
@@ -45,6 +46,15 @@ def register(app: typer.Typer) -> None:
             "dragoman tune --model model --source dev.fr --reference dev.en --cluster slurm.toml --out run7",
             "dragoman translate --model model --weights run < test.fr",
         ],
+        panels={
+            MAIN: ("model", "source", "reference", "out", "method"),
+            "Method": ("method_option", "metric", "start", "fix", "weight_range"),
+            "Texts": (
+                *("held_out_source", "held_out_reference", "documents", "held_out_documents", "trees"),
+                *("held_out_trees", "prepared"),
+            ),
+            MACHINE: ("threads", "cluster", "cluster_wait", "send_model"),
+        },
     )
     def tune(
         model: ModelFolder,
@@ -57,8 +67,13 @@ def register(app: typer.Typer) -> None:
         limits: Annotated[SearchLimits, Flags("Search")],
         space: Annotated[SpaceLimits, Flags("Space (the model's own by default)")],
         method: Annotated[str, typer.Option(help=f"One of {', '.join(TUNERS.names())}.")] = "mert",
-        method_option: Annotated[list[str] | None, typer.Option(help="NAME=VALUE for the method; repeatable.")] = None,
-        metric: Annotated[str, typer.Option(help="What is optimised; see `dragoman score --help`.")] = "bleu",
+        method_option: Annotated[
+            list[str] | None,
+            typer.Option(help="NAME=VALUE for the method; repeatable. See `dragoman methods show METHOD`."),
+        ] = None,
+        metric: Annotated[
+            str, typer.Option(help="What is optimised; see `dragoman methods list metric`, and `show` for options.")
+        ] = "bleu",
         start: Annotated[Path | None, typer.Option(help="Weights to begin with; the model's by default.")] = None,
         fix: Annotated[
             list[str] | None, typer.Option(help="Leave these weights as they are: a name or pattern; repeatable.")
@@ -91,6 +106,9 @@ def register(app: typer.Typer) -> None:
 
         The folder holds the options, one line in events.jsonl for each iteration, and weights.txt, always the best so
         far. A run that was stopped, by whatever, goes on when the command is given again.
+
+        `dragoman methods list method` lists the methods, and `dragoman methods show mert` says what one of them does,
+        what it costs and which options it has.
         """
         job = Job(
             model=model,

@@ -34,26 +34,44 @@ def _in_notebook() -> bool:
     return type(get_ipython()).__name__ == "ZMQInteractiveShell"
 
 
+def duration(seconds: float, *, rough: bool = False) -> str:
+    """Write a time so that nobody takes minutes for hours, to the second or `rough`.
+
+    >>> duration(3.21), duration(45), duration(125), duration(7025)
+    ('3.2 s', '45 s', '2 min 05 s', '1 h 57 min')
+    >>> duration(45.2, rough=True), duration(170, rough=True)
+    ('45 s', '3 min')
+    """
+    whole = round(seconds)
+    if seconds < 9.95 and seconds != whole and not rough:
+        return f"{seconds:.1f} s"
+    if whole < (90 if rough else 60):
+        return f"{whole} s"
+    if whole < (3570 if rough else 3600):
+        return f"{round(whole / 60)} min" if rough else f"{whole // 60} min {whole % 60:02} s"
+    minutes = round(whole / 60)
+    return f"{minutes // 60} h {minutes % 60:02} min"
+
+
 def time_left(share: float, elapsed: float) -> str:
     """Say how long work will still take that has gone on for so many seconds; nothing if that cannot be known yet.
 
     >>> time_left(0.25, 30), time_left(0.5, 7000), time_left(0, 30)
-    ('90 s left', '1 h 57 min left', '')
+    ('1 min 30 s left', '1 h 57 min left', '')
     """
     if not 0 < share <= 1 or elapsed <= 0:
         return ""
-    seconds = round(elapsed * (1 - share) / share)
-    if seconds < 120:
-        return f"{seconds} s left"
-    minutes = round(seconds / 60)
-    return f"{minutes} min left" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min left"
+    return f"{duration(round(elapsed * (1 - share) / share))} left"
 
 
 class LineProgress(Progress):
-    """One line for each stage when it is done, and one a minute with the time left until then; for logs."""
+    """One line for each stage when it is done; of a long one, how long it may take, and once a minute the time left.
 
-    #: Seconds between two lines of one stage.
-    _PAUSE = 60.0
+    For logs. Of what is counted there is no line if it does not take long.
+    """
+
+    #: Seconds between two lines of one stage, those from which on a stage is long, and those that it takes to know.
+    _PAUSE, _LONG, _KNOWN = 60.0, 30.0, 3.0
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -61,18 +79,47 @@ class LineProgress(Progress):
     @contextlib.contextmanager
     def stage(self, name: str) -> Iterator[ShareDone]:
         """Print the stage's name and its time when it is done."""
+        with self._timed(name, "") as (share_done, _, start):
+            yield share_done
+        self._say(f"{name}: {duration(self._clock() - start)}")
+
+    @contextlib.contextmanager
+    def counted(self, name: str, total: int | None, unit: str = "sentences") -> Iterator[Callable[[int], None]]:
+        """Print how long it may take, and the time left, if it takes long."""
+        done = 0
+        with self._timed(name, "" if total is None else f" for {total:,} {unit}") as (share_done, announced, start):
+
+            def more(count: int) -> None:
+                nonlocal done
+                done += count
+                if total:
+                    share_done(min(done / total, 1.0))
+
+            yield more
+        if announced:
+            self._say(f"{name}: {done:,} {unit} in {duration(self._clock() - start)}")
+
+    @contextlib.contextmanager
+    def _timed(self, name: str, what: str) -> Iterator[tuple[ShareDone, list[str], float]]:
+        """A function that takes the share done and says what is to be said, what was announced, and the beginning."""
         start = said = self._clock()
+        announced: list[str] = []
 
         def share_done(share: float) -> None:
             nonlocal said
             now = self._clock()
             left = time_left(share, now - start)
-            if left and share < 1 and now - said >= self._PAUSE:
+            if not left or share >= 1:
+                return
+            whole = (now - start) / share
+            if not announced and whole >= self._LONG and now - start >= self._KNOWN:
+                announced.append(f"{name}: about {duration(whole, rough=True)}{what}")
+                self._say(announced[0])
+            if now - said >= self._PAUSE:
                 said = now
                 self._say(f"{name}: {share:.0%}, {left}")
 
-        yield share_done
-        self._say(f"{name}: {self._clock() - start:.1f} s")
+        yield share_done, announced, start
 
     def note(self, text: str) -> None:
         """Print a line."""
@@ -97,6 +144,27 @@ class BarProgress(Progress):
     @contextlib.contextmanager
     def stage(self, name: str) -> Iterator[ShareDone]:
         """Draw a bar until the stage ends."""
+        with self._bar(name, 1.0) as show:
+            yield lambda share: show(share, f"{share:.0%}")
+
+    @contextlib.contextmanager
+    def counted(self, name: str, total: int | None, unit: str = "sentences") -> Iterator[Callable[[int], None]]:
+        """Draw a bar with how many are done, and how many a second, until the stage ends."""
+        start, done = time.monotonic(), 0
+        of = "" if total is None else f" of {total:,}"
+        with self._bar(name, total) as show:
+
+            def more(count: int) -> None:
+                nonlocal done
+                done += count
+                rate = done / max(time.monotonic() - start, 1e-3)
+                show(done, f"{done:,}{of} {unit}, {rate:,.{0 if rate >= 10 else 1}f} a second")
+
+            yield more
+
+    @contextlib.contextmanager
+    def _bar(self, name: str, total: float | None) -> Iterator[Callable[[float, str], None]]:
+        """Draw a bar; yields what takes how much is done, and how that is called."""
         from rich import progress
         from rich.markup import escape
 
@@ -104,16 +172,23 @@ class BarProgress(Progress):
             progress.SpinnerColumn(),
             progress.TextColumn("{task.description}"),
             progress.BarColumn(),
-            progress.TextColumn("{task.percentage:>3.0f}%"),
-            progress.TimeElapsedColumn(),
-            progress.TextColumn("left"),
-            progress.TimeRemainingColumn(),
+            progress.TextColumn("{task.fields[said]}"),
+            _times(),
         )
         start = time.monotonic()
-        with progress.Progress(*columns, console=self._console, transient=True) as bars:
-            task = bars.add_task(escape(name), total=1.0)
-            yield lambda share: bars.update(task, completed=share)
-        self._console.print(f"[green]✓[/green] {escape(name)} [dim]{time.monotonic() - start:.1f} s[/dim]")
+        # What is printed as results goes where it should, not above the bar.
+        shown = progress.Progress(*columns, console=self._console, transient=True, redirect_stdout=False)
+        with shown as bars:
+            task = bars.add_task(escape(name), total=total, said="", share=0.0, at=0.0)
+
+            def show(done: float, said: str) -> None:
+                at = time.monotonic() - start
+                bars.update(task, completed=done, said=said, share=min(done / total, 1.0) if total else 0.0, at=at)
+
+            yield show
+            said = bars.tasks[0].fields["said"] if total != 1.0 else ""
+        times = " ".join(filter(None, [escape(said), duration(time.monotonic() - start)]))
+        self._console.print(f"[green]✓[/green] {escape(name)} [dim]{times}[/dim]")
 
     def note(self, text: str) -> None:
         """Print a dim line above the bar."""
@@ -127,6 +202,21 @@ class BarProgress(Progress):
         from rich.markup import escape
 
         self._console.print(form.format(escape(text)))
+
+
+def _times() -> Any:
+    """A column with the time that a stage has taken, and how much is left."""
+    from rich import progress
+    from rich.text import Text
+
+    class Times(progress.ProgressColumn):
+        def render(self, task: progress.Task) -> Text:
+            share, at, now = task.fields["share"], task.fields["at"], task.elapsed or 0.0
+            whole = at / share if share else 0.0
+            left = f" · {duration(max(round(whole - now), 0))} left" if share else ""
+            return Text(f"{duration(round(now))}{left}", "dim")
+
+    return Times()
 
 
 class NotebookProgress(Progress):
@@ -164,7 +254,7 @@ class NotebookProgress(Progress):
         left = time_left(share, self._drawn - start) if share < 1 else ""
         text = HTML(  # type: ignore[no-untyped-call]
             f"<progress value='{share:.3f}' max='1'></progress> {escape_html(name)} "
-            f"<small>{self._drawn - start:.1f} s &middot; {left} {escape_html(self._said)}</small>"
+            f"<small>{duration(self._drawn - start)} &middot; {left} {escape_html(self._said)}</small>"
         )
         if self._shown is None:
             self._shown = display(text, display_id=True)  # type: ignore[no-untyped-call]

@@ -95,7 +95,9 @@ def options_from(options: type[Chosen], assignments: Sequence[str], base: Chosen
         name = name.strip().replace("-", "_")
         if not equals or name not in known:
             wanted = f"NAME=VALUE with a NAME of {', '.join(sorted(known))}" if known else "none: it has no options"
-            raise UsageError(f"found '{assignment}'; expected {wanted}")
+            called = getattr(options, "name", None)  # those that are chosen by name can be looked up
+            more = f" (see `dragoman methods show {called}`)" if isinstance(called, str) else ""
+            raise UsageError(f"found '{assignment}'; expected {wanted}{more}")
         values[name] = _convert(name, hints[name], text.strip())
     return options(**values) if base is None else dataclasses.replace(base, **values)
 

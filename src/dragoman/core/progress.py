@@ -31,6 +31,20 @@ class Progress:
         """Begin a stage of the work; yields a function that takes the share done, from 0 to 1."""
         yield lambda share: None
 
+    @contextlib.contextmanager
+    def counted(self, name: str, total: int | None, unit: str = "sentences") -> Iterator[Callable[[int], None]]:
+        """Begin a stage of so many things, if that is known; yields a function that takes how many more are done."""
+        with self.stage(name) as share:
+            done = 0
+
+            def more(count: int) -> None:
+                nonlocal done
+                done += count
+                if total:
+                    share(min(done / total, 1.0))
+
+            yield more
+
     def note(self, text: str) -> None:
         """Say something worth knowing."""
 

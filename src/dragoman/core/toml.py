@@ -16,9 +16,15 @@ from dragoman.core.files import PathLike
 def read_toml(path: PathLike) -> dict[str, Any]:
     """Read a TOML file."""
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        return parse_toml(Path(path).read_bytes(), path)
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror})", path=path) from None
+
+
+def parse_toml(data: bytes, path: PathLike) -> dict[str, Any]:
+    """Read what a TOML file holds."""
+    try:
+        return tomllib.loads(data.decode())
     except UnicodeDecodeError:
         raise DataError("is not UTF-8", path=path, expected="a TOML file") from None
     except (ValueError, RecursionError) as error:  # also for numbers too long to be read, and brackets in brackets

@@ -69,8 +69,13 @@ class Weights(Mapping[str, float]):
     @classmethod
     def read(cls, path: PathLike) -> Weights:
         """Read a weights file: a name and a number a line; lines that begin with `#` are comments."""
+        return cls.parse(read_lines(path), path)
+
+    @classmethod
+    def parse(cls, lines: Iterable[str], path: PathLike) -> Weights:
+        """Read the lines of a weights file."""
         values: dict[str, float] = {}
-        for number, line in enumerate(read_lines(path), 1):
+        for number, line in enumerate(lines, 1):
             # As bytes: names may hold words, and only ASCII white space separates words.
             fields = line.encode().split()
             if not fields or fields[0].startswith(b"#"):

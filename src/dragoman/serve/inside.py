@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 
 from dragoman.core.errors import DragomanError, UsageError
 from dragoman.core.hypergraph import Hypergraph
+from dragoman.core.nbest import NBest
 from dragoman.core.weights import Weights
 from dragoman.decision import RULES
 from dragoman.decision.posterior import Posterior
@@ -139,12 +140,18 @@ class _Seen:
         return [self._graph]
 
     def posterior(self) -> tuple[list[str], np.ndarray[Any, np.dtype[np.float64]]]:
-        """Strings and their probabilities: shares of the list or samples, or of all that a hypergraph has."""
+        """Strings and their probabilities: shares of the list or samples, or of all that a hypergraph has.
+
+        They are the strings that rules see: so many different ones, each with the derivations that a list of as many
+        has of it, or else with its best. The first is what `max-translation` chooses.
+        """
         if self._samples is not None:
             found = Posterior.of_samples(self._samples)
             return found.corpus.lines(), found.probabilities
         assert self._graph is not None
-        lists = nbest([self._graph], self._asked.size)
+        lists = _with_more_strings(
+            nbest([self._graph], self._asked.size), nbest([self._graph], self._asked.size, distinct=True)
+        )
         found = Posterior.of_nbest(lists, self._asked.scale)
         if self._asked.evidence == "nbest":
             return found.corpus.lines(), found.probabilities
@@ -152,3 +159,14 @@ class _Seen:
         of_list = np.logaddexp.reduce(scaled)
         share = np.exp(of_list - log_partition(self._graph.scaled(self._asked.scale)))
         return found.corpus.lines(), found.probabilities * min(1.0, float(share))
+
+
+def _with_more_strings(derivations: NBest, strings: NBest) -> NBest:
+    """A sentence's best derivations, and the best derivations of further strings behind them.
+
+    The strings of the best derivations are the first of the best strings.
+    """
+    known = len(derivations.distinct(words_only=True).scores)
+    both = NBest.concatenate([derivations, strings])
+    rows = np.delete(np.arange(len(both.scores)), len(derivations.scores) + np.arange(known))
+    return replace(both.reordered(rows), sentences=np.array([0, len(rows)]))

@@ -11,7 +11,7 @@ from fastapi.responses import StreamingResponse
 
 from dragoman.serve import schemas
 from dragoman.serve.answers import REFUSALS, answer
-from dragoman.serve.failures import busy
+from dragoman.serve.failures import RequestError, busy
 from dragoman.serve.json_text import written
 from dragoman.serve.service import Service
 
@@ -78,7 +78,11 @@ async def _followed(service: Service, name: str, first: int) -> AsyncIterator[st
     """A run's events from one on, as server-sent events, until it has stopped."""
     quiet = 0
     while True:
-        events = await asyncio.to_thread(service.runs.events, name)
+        try:
+            events = await asyncio.to_thread(service.runs.events, name)
+        except RequestError as error:  # it was there when the answer began
+            yield f"event: end\ndata: {written({'stop': error.message})}\n\n"
+            return
         for number, event in enumerate(events[first:], first):
             yield f"id: {number}\nevent: iteration\ndata: {written(event)}\n\n"
         quiet = 0 if len(events) > first else quiet + 1

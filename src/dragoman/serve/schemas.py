@@ -377,6 +377,7 @@ class RunInfo(BaseModel):
     stopped: str | None = Field(default=None, description="Why it ended; none while it goes on, or after a kill.")
     report: bool = Field(default=False, description="Whether there is a page about it.")
     runs: list[str] | None = Field(default=None, description="An experiment's runs.")
+    damaged: str | None = Field(default=None, description="What keeps it from being read; the rest is not known then.")
 
 
 class RunsAnswer(BaseModel):

@@ -117,6 +117,17 @@ def test_every_rule_that_takes_the_evidence_chooses(ask, client, folder, evidenc
         assert by_rule["mbr"] == dm.load(folder / name).translate(LINE, decision="mbr", **options)
 
 
+@pytest.mark.parametrize("evidence", ["nbest", "hypergraph"])
+def test_the_posterior_is_of_the_strings_that_rules_see(ask, folder, evidence):
+    found = ask("posterior", text=LINE, evidence=evidence, size=30, scale=0.5)
+    system = dm.load(folder / "model")
+    strings = system.nbest(LINE, 30).texts()
+    assert len(set(system.nbest(LINE, 30, distinct=False).texts())) < len(strings)
+    assert len(found["candidates"]) == len(strings)
+    texts = {row["text"] for row in found["candidates"]}
+    assert evidence == "hypergraph" or {row["text"] for row in found["choices"]} <= texts
+
+
 def test_rules_that_do_not_take_the_evidence_say_so(ask, refused):
     asked = {"text": "Un homme dort.", "evidence": "hypergraph", "decisions": ["mbr", "consensus"]}
     first, second = ask("posterior", **asked)["choices"]

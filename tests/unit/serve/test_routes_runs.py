@@ -1,6 +1,7 @@
 """Runs and experiments in a folder: listed, looked at, followed; names that lead elsewhere lead nowhere."""
 
 import json
+import os
 import threading
 import time
 
@@ -9,6 +10,63 @@ import pytest
 import dragoman as dm
 from dragoman.core.progress import Progress
 from dragoman.tuning.runs.run import Run
+
+
+def _with_events(*scores):
+    return "".join(f'{{"iteration": {i}, "score": {score}, "stop": null}}\n' for i, score in enumerate(scores, 1))
+
+
+#: Runs whose events are damaged, and what is said of each.
+DAMAGED_EVENTS = {
+    "digits": (_with_events(1, "9" * 400), "events.jsonl: holds a number that is too large"),
+    "more-digits": (_with_events("9" * 5000), "events.jsonl:1: found "),
+    "nan": (_with_events(1, "NaN"), "events.jsonl:2: has no number as its score"),
+    "deep": (_with_events("[" * 90_000), "events.jsonl:1: found "),
+    "nested": (
+        '{"iteration": 1, "score": 1, "stop": null, "x": ' + "[" * 40 + "]" * 40 + "}\n",
+        "events.jsonl: is nested",
+    ),
+    "half": ('{"iteration": 1, "score": 1, "stop": "\\ud800"}\n', "events.jsonl: holds half a character"),
+    "stop": ('{"iteration": 1, "score": 1, "stop": {}}\n', "events.jsonl:1: has no number as its score"),
+}
+#: Other damage.
+DAMAGED = {
+    **{name: said for name, (_, said) in DAMAGED_EVENTS.items()},
+    "damaged": "run.toml: is not TOML",
+    "date": "run.toml: holds a datetime",
+    "folder": "events.jsonl: is a folder; expected a regular file",
+    "huge": "events.jsonl: has 104,857,600 bytes; expected at most",
+    "linked": "run.toml: is a link; expected a regular file",
+    "linked-events": "events.jsonl: is a link; expected a regular file",
+    "pipe": "run.toml: is a pipe; expected a regular file",
+    "pipe-events": "events.jsonl: is a pipe; expected a regular file",
+    "planned": "plan.toml: is a pipe; expected a regular file",
+}
+
+
+def damage(made, secret):
+    """Make runs that are not what they should be."""
+    secret.write_text("a secret")
+
+    def begun(name):
+        return Run.begin(made / name, {"metric": "bleu", "method": "mert"}).folder / "events.jsonl"
+
+    for name, (text, _) in DAMAGED_EVENTS.items():
+        begun(name).write_text(text)
+    begun("folder").mkdir()
+    with begun("huge").open("wb") as stream:
+        stream.truncate(100 * 2**20)
+    begun("linked-events").symlink_to(secret)
+    os.mkfifo(begun("pipe-events"))
+    for name in ("linked", "pipe", "date", "planned"):
+        (made / name).mkdir()
+    (made / "linked" / "run.toml").symlink_to(begun("seen").parent / "run.toml")
+    os.mkfifo(made / "pipe" / "run.toml")
+    os.mkfifo(made / "planned" / "plan.toml")
+    (made / "date" / "run.toml").write_text("metric = 'bleu'\nmethod = 'mert'\nbegun = 2026-01-01T00:00:00\n")
+    (made / "seen" / "report.html").symlink_to(secret)
+    (made / "seen" / "weights").symlink_to(made.parent)
+    begun(os.fsdecode(b"caf\xe9"))
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +80,7 @@ def runs(folder, tmp_path_factory):
     going.record({"iteration": 1, "score": 50.0, "stop": None})
     (made / "damaged").mkdir()
     (made / "damaged" / "run.toml").write_text("no toml [")
+    damage(made, made.parent / "secret.html")
     inside = made / "experiment" / "runs" / "mert" / "1"
     inside.mkdir(parents=True)
     (made / "experiment" / "plan.toml").write_text("")
@@ -50,7 +109,9 @@ def client(watching):
 
 def test_what_is_there_is_listed(client, runs):
     found = {row["name"]: row for row in client.get("/api/v1/runs").json()["runs"]}
-    assert list(found) == ["damaged", "done", "experiment", "experiment/runs/mert/1", "going"]
+    sound = ["caf\\xe9", "done", "experiment", "experiment/runs/mert/1", "going", "seen"]
+    assert list(found) == sorted([*sound, *DAMAGED])
+    assert [name for name in found if found[name]["damaged"] is None] == sound
     done = dm.TuningRun(runs / "done")
     assert (found["done"]["method"], found["done"]["best"]) == ("mert", done.best_score)
     assert (found["done"]["iterations"], bool(found["done"]["stopped"])) == (len(done.events()), True)
@@ -92,10 +153,31 @@ def test_names_cannot_leave_the_folder(client, runs, name):
         assert str(runs.parent) not in found.text
 
 
-def test_a_run_that_is_damaged_is_no_trouble_for_the_others(client):
-    found = client.get("/api/v1/runs/damaged")
-    assert found.status_code == 400
-    assert found.json()["error"]["message"].startswith("is not TOML")
+@pytest.mark.parametrize(("name", "said"), DAMAGED.items())
+def test_a_run_that_is_damaged_says_so_and_is_no_trouble_for_the_others(client, runs, name, said):
+    (info,) = [row for row in client.get("/api/v1/runs").json()["runs"] if row["name"] == name]
+    assert info["damaged"].startswith(said)
+    assert (info["metric"], info["best"]) == (None, None)
+    found = client.get(f"/api/v1/runs/{name}")
+    kind = "experiment" if name == "planned" else "run"
+    message = f"the {kind} '{name}' is damaged: {info['damaged']}"
+    assert (found.status_code, found.json()["error"]["message"]) == (400, message)
+    events = client.get(f"/api/v1/runs/{name}/events")
+    if kind == "run":
+        assert (events.status_code, events.json()["error"]["message"]) == (400, message)
+    assert "a secret" not in found.text + events.text
+    assert str(runs.parent) not in found.text
+
+
+def test_links_lead_nowhere(client):
+    found = client.get("/api/v1/runs/seen/report")
+    said = "'seen' has no report that can be shown: report.html: is a link; expected a regular file"
+    assert (found.status_code, found.json()["error"]["message"]) == (404, said)
+    assert client.get("/api/v1/runs/seen").json()["report"] is False
+
+
+def test_names_of_other_bytes_are_told_and_found(client):
+    assert client.get("/api/v1/runs/caf%5Cxe9").json()["name"] == "caf\\xe9"
 
 
 def test_an_experiment_has_no_events_of_its_own(client):

@@ -72,3 +72,18 @@ class LazyGroup(HelpGroup):
     def summary(self, ctx: Context, name: str) -> str:
         """The line about a command: its module's."""
         return listed()[name].summary
+
+    def shell_complete(self, ctx: Context, incomplete: str) -> list[Any]:
+        """Names and options that begin so; no command is loaded for it."""
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        item = _completion_item()
+        return [item(name, help=one.summary) for name, one in listed().items() if name.startswith(incomplete)]
+
+
+def _completion_item() -> Any:
+    """The class of what is offered, which newer versions of the library have inside."""
+    try:
+        return importlib.import_module("typer._click.shell_completion").CompletionItem
+    except ImportError:
+        return importlib.import_module("click.shell_completion").CompletionItem

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import inspect
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -14,6 +15,7 @@ import typer
 
 from dragoman.cli.shell.commands import listed
 from dragoman.cli.shell.help_page import EXAMPLE, HEADING, HelpCommand, HelpGroup
+from dragoman.cli.shell.kinds import chosen_by
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.options import Options
 
@@ -87,13 +89,23 @@ class Flags:
     prefix: str = ""
 
 
-def command(app: typer.Typer, name: str, *, examples: Sequence[str], **settings: Any) -> Callable[[Command], Command]:
-    """Register a function as a command: its docstring and examples become its help."""
+def command(
+    app: typer.Typer,
+    name: str,
+    *,
+    examples: Sequence[str],
+    panels: Mapping[str, Sequence[str]] | None = None,
+    **settings: Any,
+) -> Callable[[Command], Command]:
+    """Register a function as a command: its docstring and examples become its help.
+
+    `panels` are sections of the help with the parameters in each; main options come first.
+    """
 
     def register(function: Command) -> Command:
         shown = "\n\n".join(f"{EXAMPLE}{example}" for example in examples)
         text = f"{inspect.getdoc(function) or ''}\n\n{HEADING}Examples\n\n{shown}"
-        call = _expanded(function)
+        call = _expanded(function, panels or {})
         required = any(p.default is inspect.Parameter.empty for p in inspect.signature(call).parameters.values())
         app.command(name, cls=HelpCommand, help=text, no_args_is_help=required, **settings)(call)
         return function
@@ -108,7 +120,7 @@ def command_group(app: typer.Typer, name: str) -> typer.Typer:
     return group
 
 
-def _expanded(function: Callable[..., None]) -> Callable[..., None]:
+def _expanded(function: Callable[..., None], panels: Mapping[str, Sequence[str]]) -> Callable[..., None]:
     hints = typing.get_type_hints(function, include_extras=True)
     parameters: list[inspect.Parameter] = []
     groups: dict[str, tuple[type[Options], str, dict[str, str]]] = {}
@@ -122,6 +134,11 @@ def _expanded(function: Callable[..., None]) -> Callable[..., None]:
         fields = _flags_of(arguments[0], flags)
         groups[parameter.name] = (arguments[0], flags.prefix, {p.name: field for field, p in fields.items()})
         parameters += fields.values()
+    panel_of = {name: panel for panel, names in panels.items() for name in names}
+    unknown = panel_of.keys() - {parameter.name for parameter in parameters}
+    if unknown:
+        raise TypeError(f"there is no parameter {', '.join(sorted(unknown))}")
+    parameters = [_described(parameter, panel_of.get(parameter.name)) for parameter in parameters]
 
     @functools.wraps(function)
     def call(**values: Any) -> None:
@@ -136,6 +153,24 @@ def _expanded(function: Callable[..., None]) -> Callable[..., None]:
     call.__signature__ = signature  # type: ignore[attr-defined]
     call.__annotations__ = {p.name: p.annotation for p in parameters}
     return call
+
+
+_TEXTS = (str, str | None, list[str], list[str] | None)
+
+
+def _described(parameter: inspect.Parameter, panel: str | None) -> inspect.Parameter:
+    """A parameter in a section of the help, whose values are completed if they are names of a kind."""
+    arguments = typing.get_args(parameter.annotation) if typing.get_origin(parameter.annotation) is Annotated else ()
+    kind = chosen_by(parameter.name) if arguments and arguments[0] in _TEXTS else None
+    declared = next((extra for extra in arguments if isinstance(extra, typer.models.OptionInfo)), None)
+    if declared is None or (panel is None and kind is None):
+        return parameter
+    changed = copy.copy(declared)  # others may share it
+    changed.rich_help_panel = panel or changed.rich_help_panel
+    if kind is not None and changed.autocompletion is None:
+        changed.autocompletion = lambda: kind.registry.names()
+    others = [changed if extra is declared else extra for extra in arguments[1:]]
+    return parameter.replace(annotation=Annotated[(arguments[0], *others)])
 
 
 def _flags_of(options: type[Options], flags: Flags) -> dict[str, inspect.Parameter]:

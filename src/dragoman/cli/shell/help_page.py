@@ -20,6 +20,9 @@ HEADING, EXAMPLE = "# ", "$ "
 #: Help is as wide as the terminal.
 ANY_WIDTH = {"max_content_width": 10_000}
 
+#: Sections of help: the options that matter most, and those that say who works, and with what.
+MAIN, MACHINE = "Main options", "Machine"
+
 _INDENT = "  "
 _WIDEST_NAMES = 30
 
@@ -88,7 +91,7 @@ def _write_parameters(formatter: Any, ctx: Context, parameters: Iterable[Any]) -
             panel = getattr(parameter, "rich_help_panel", None) or kind
             # Some versions of the library escape brackets, which it takes for markup, even where there is none.
             sections.setdefault(panel, []).append((_without_containers(names), meaning.replace("\\[", "[")))
-    for title in sorted(sections, key=_rank):
+    for title in ordered_panels(sections):
         _write_section(formatter, title, sections[title])
 
 
@@ -104,9 +107,17 @@ def _without_containers(names: str) -> str:
     return re.sub(r"<(?:list\[)?(\w+)(?:\]| range)>", lambda found: f"<{found[1].lower()}>", names)
 
 
-def _rank(title: str) -> int:
-    """Arguments come first, then options of the command itself, then panels as they were given."""
-    return {"Arguments": 0, "Options": 1}.get(title, 2)
+def ordered_panels(titles: Iterable[str]) -> list[str]:
+    """Arguments come first, then what matters most, then panels as they were given; options without a panel last.
+
+    Where there are no main options, those without a panel are the command's own, and come before the panels.
+
+    >>> ordered_panels(["Search", "Options", "Main options"]), ordered_panels(["Search", "Options"])
+    (['Main options', 'Search', 'Options'], ['Options', 'Search'])
+    """
+    titles = list(titles)
+    ranks = {"Arguments": 0, MAIN: 1, "Options": 3 if MAIN in titles else 1}
+    return sorted(titles, key=lambda title: ranks.get(title, 2))
 
 
 def _write_section(formatter: Any, title: str, rows: Sequence[Row]) -> None:

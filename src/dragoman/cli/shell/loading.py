@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import stat
+import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -9,10 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from dragoman.core.files import read_blocks
+from dragoman.core.errors import DataError
+from dragoman.core.files import read_blocks, read_chunks
 from dragoman.core.live import live_progress
 from dragoman.core.options import options_from
-from dragoman.core.progress import Progress, available_cores
+from dragoman.core.progress import SILENT, Progress, available_cores
 from dragoman.decision.evidence import Draw
 from dragoman.formats.documents import read_documents
 from dragoman.formats.penn_trees import TreeFile
@@ -23,6 +26,9 @@ from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
 from dragoman.search.markup import parse_markup, prepare_markup, without_markup
 from dragoman.search.translator import Translator
 from dragoman.text.preparation import TextPreparation
+
+#: Bytes of a text that is not read twice.
+_LONG_TO_COUNT = 1 << 28
 
 
 def load_translator(
@@ -112,6 +118,24 @@ def _with_trees(blocks: Iterable[Iterable[str]], trees: TreeFile, markup: bool) 
     for block in blocks:
         yield (trees.attached(line, parse_markup(line)[0] if markup else None) for line in block)
     trees.finish()
+
+
+def beside_output(progress: Progress) -> Progress:
+    """The progress of what prints as it goes: none where a bar would be drawn between its lines."""
+    return SILENT if sys.stdout.isatty() and sys.stderr.isatty() else progress
+
+
+def lines_in(path: Path) -> int | None:
+    """How many lines a text has, if it can be read twice and that does not take long."""
+    try:
+        if str(path) == "-":  # a redirected file can be opened once more, where the system lets us
+            path = Path(f"/proc/self/fd/{sys.stdin.fileno()}")
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode) or found.st_size > _LONG_TO_COUNT:
+            return None
+        return sum(chunk.data.count(b"\n") for chunk in read_chunks(path))
+    except (OSError, ValueError, DataError):  # whoever reads it will say what is wrong
+        return None
 
 
 def sample_drawer(translator: Translator, options: Sequence[str] | None, seed: int, progress: Progress) -> Draw:

@@ -36,7 +36,7 @@ class Wanted:
     nbest: int | None = None
     nbest_out: Path | None = None
     nbest_format: str = "moses"
-    distinct: bool = False
+    distinct: bool = True
     hypergraphs: Path | None = None
     picture: Path | None = None
 

@@ -58,6 +58,16 @@ export async function ask(path, { body, signal } = {}) {
   }
 }
 
+/** Wait for an answer; an error says which work it ended. */
+export async function during(work, answer) {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof ServiceError) error.work = work;
+    throw error;
+  }
+}
+
 /** Ask for something that is no JSON, such as a report. */
 export async function askBlob(path, { signal } = {}) {
   return (await request(path, { signal, accept: "*/*" })).blob();

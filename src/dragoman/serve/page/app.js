@@ -1,7 +1,7 @@
 // The page: its tabs, which view is shown, and the models that all of them know.
 
 import { ServiceError, ask, useKey } from "./api.js";
-import { el } from "./dom.js";
+import { el, empty } from "./dom.js";
 import { VIEWS, state } from "./state.js";
 import { compareView } from "./views/compare.js";
 import { decideView } from "./views/decide.js";
@@ -20,6 +20,7 @@ const MAKERS = {
   lists: listsView,
   normalise: normaliseView,
 };
+const TRANSLATING = ["translate", "weights", "decide", "compare"];
 const TRY_AGAIN = 3000; // milliseconds
 
 const notice = document.getElementById("notice");
@@ -47,8 +48,20 @@ function showView() {
   revealTab(tab);
   document.title = `${tab.textContent} · Dragoman`;
   if (!models) return;
-  views[state.view] ??= MAKERS[state.view](panels[state.view], models);
+  views[state.view] ??= makeView(state.view);
   views[state.view].show();
+}
+
+function makeView(name) {
+  if (!TRANSLATING.includes(name)) return MAKERS[name](panels[name], models);
+  // The models of normalisers are of characters, and their own view knows what to do with them.
+  const translators = models.models.filter((model) => !model.normalises);
+  if (translators.length) return MAKERS[name](panels[name], { ...models, models: translators });
+  const advice =
+    "The service has normalisers only. Start it with --model FOLDER of a model that `dragoman train` wrote to " +
+    "translate with it.";
+  panels[name].append(empty("There is no model to translate with", advice));
+  return { show() {} };
 }
 
 // Tabs by the pattern of WAI-ARIA: arrows, Home and End go from tab to tab, and what has the focus is shown.

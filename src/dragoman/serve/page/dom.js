@@ -55,9 +55,9 @@ export function empty(title, text, ...more) {
   return el("div", { class: "empty" }, el("p", { class: "empty-title" }, title), el("p", {}, text), ...more);
 }
 
-/** Words in the place of what went wrong. */
-export function failure(error) {
-  return el("p", { class: "failure", role: "alert" }, error.message);
+/** Words in the place of what went wrong, and what it was that did: "Translating with model X". */
+export function failure(error, work = null) {
+  return el("p", { class: "failure", role: "alert" }, work ? `${work} failed: ${error.message}` : error.message);
 }
 
 /** Give text to the clipboard, also where the page is not trusted with it (plain HTTP from another machine). */

@@ -108,6 +108,11 @@ export class ModelChoice {
   get title() {
     return this.weights_.value ? `${this.model.name}, ${this.weights_.value}` : this.model.name;
   }
+
+  /** How it is called in a sentence. */
+  get phrase() {
+    return this.weights_.value ? `model ${this.model.name}, weights ${this.weights_.value}` : `model ${this.model.name}`;
+  }
 }
 
 function titleOf(model) {

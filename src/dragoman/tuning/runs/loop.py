@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
+from dragoman.core.live import duration
 from dragoman.core.options import Options, option
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.weights import Weights
@@ -34,6 +35,9 @@ LOOKS = 3
 
 #: Large steps are tried on so many sentences at most.
 SAMPLE = 100
+
+#: Seconds from which on a run says how long it may take.
+LONG = 30.0
 
 
 class Decoder(Protocol):
@@ -118,9 +122,18 @@ def tune(
             + _said_of_step(event)
             + (f" ({event['stop']})" if event["stop"] else "")
         )
+        if iteration == 1 and not event["stop"]:
+            say_how_long(event, loop.iterations, progress)
     # Once more, for a run that was killed between its last event and this.
     run.write_weights(kept_weights(run, events, task.names, task.sparse, task.sign, loop.keep))
     return run.weights()
+
+
+def say_how_long(first: Mapping[str, Any], iterations: int, progress: Progress) -> None:
+    """Say after the first iteration how long all may take, if that is long."""
+    seconds = sum(first["seconds"].values()) * iterations
+    if seconds >= LONG:
+        progress.note(f"about {duration(seconds, rough=True)} for {iterations} iterations, or less if it ends before")
 
 
 def _said_of_step(event: Mapping[str, Any]) -> str:

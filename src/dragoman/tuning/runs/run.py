@@ -70,8 +70,7 @@ class Run:
         file = self.folder / _EVENTS
         if not file.exists():
             return []
-        lines = file.read_bytes().split(b"\n")
-        return [_event(line, file, number) for number, line in enumerate(lines[:-1], 1)]
+        return parse_events(file.read_bytes(), file)
 
     def started(self, start: Weights) -> list[dict[str, Any]]:
         """Keep the weights that the run starts with, unless it has done something; returns its events."""
@@ -130,6 +129,11 @@ class Run:
 
     def _weights(self, iteration: int | None) -> Path:
         return self.folder / (_WEIGHTS if iteration is None else f"weights/{iteration:03}.txt")
+
+
+def parse_events(data: bytes, file: Path) -> list[dict[str, Any]]:
+    """Read what a file of events holds."""
+    return [_event(line, file, number) for number, line in enumerate(data.split(b"\n")[:-1], 1)]
 
 
 class _State(dict[str, NDArray[Any]]):

@@ -18,7 +18,7 @@ from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.tuner import Optimum, Tuner
 from dragoman.tuning.problems.ranges import no_sparse
 from dragoman.tuning.runs.kept import kept_weights
-from dragoman.tuning.runs.loop import LOOKS, Loop, reason_to_stop, tune
+from dragoman.tuning.runs.loop import LOOKS, Loop, reason_to_stop, say_how_long, tune
 from dragoman.tuning.runs.run import Run
 from dragoman.tuning.runs.steps import SAFE_TURN, degrees_between
 from oracles.toy_decoder import NAMES, ToyDecoder, task_for, task_of
@@ -359,3 +359,17 @@ def test_a_run_goes_on_while_shares_change():
     before, same, other = (Weights({"lm": 1.0, "mix.tm.fwd.a": share}) for share in (0.5, 0.50001, 0.6))
     assert reason_to_stop(event, names, before, same, loop) == "the weights do not change any more"
     assert reason_to_stop(event, names, before, other, loop) is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(1.4, []), (30.0, ["about 10 min for 20 iterations, or less if it ends before"])]
+)
+def test_a_long_run_says_how_long_it_may_take(seconds, said):
+    notes = []
+
+    class Noted(Progress):
+        def note(self, text):
+            notes.append(text)
+
+    say_how_long({"seconds": {"decode": seconds / 2, "optimise": seconds / 2}}, 20, Noted())
+    assert notes == said

@@ -1,6 +1,6 @@
 // Compare: two models, or two sets of weights, side by side; what differs is marked, and references give scores.
 
-import { ask, latest, whileBusy } from "../api.js";
+import { ask, during, latest, whileBusy } from "../api.js";
 import { marked } from "../difference.js";
 import { el, empty, failure, shown } from "../dom.js";
 import { ModelChoice, textField } from "../fields.js";
@@ -61,18 +61,26 @@ export function compareView(panel, { models, metrics }) {
       cancelled,
     } = await whileBusy(result, () => asking((signal) => askBoth(texts, references, signal)));
     if (cancelled) return;
-    trouble.replaceChildren(...(error ? [failure(error)] : []));
-    result.classList.toggle("stale", Boolean(error));
-    if (found) showBoth(texts, references, found);
+    trouble.replaceChildren(...(error ? [failure(error, error.work)] : []));
+    if (error) result.replaceChildren();
+    else showBoth(texts, references, found);
   }
 
   async function askBoth(texts, references, signal) {
     const both = await Promise.all(
-      sides.map((side) => ask("translate", { body: { texts, split: false, ...side.request }, signal })),
+      sides.map((side) =>
+        during(
+          `Translating with ${side.phrase}`,
+          ask("translate", { body: { texts, split: false, ...side.request }, signal }),
+        ),
+      ),
     );
     const [outputs, others] = both.map((answer) => answer.translations.map((translation) => translation.text));
     if (!references.length) return { outputs, others };
-    const scores = await ask("score", { body: { outputs, others, references, metrics: scored }, signal });
+    const scores = await during(
+      "Scoring against the reference",
+      ask("score", { body: { outputs, others, references, metrics: scored }, signal }),
+    );
     return { outputs, others, scores };
   }
 
@@ -133,7 +141,8 @@ export function compareView(panel, { models, metrics }) {
       );
     });
     const head = ["whole text", sides[0].title, sides[1].title, "paired bootstrap"];
-    return el(
+    const signatures = scores.map((score) => el("p", { class: "note signature" }, score.signature));
+    const table = el(
       "table",
       { class: "numbers" },
       el(
@@ -147,6 +156,7 @@ export function compareView(panel, { models, metrics }) {
       ),
       el("tbody", {}, rows),
     );
+    return [table, signatures];
   }
 
   return {

@@ -7,7 +7,7 @@ import { ModelChoice, textField } from "../fields.js";
 import { state } from "../state.js";
 
 const EVIDENCE = {
-  nbest: ["Lists", "the best derivations that the search found"],
+  nbest: ["Lists", "the best translations that the search found"],
   hypergraph: ["Forest", "all that the search kept"],
   samples: ["Samples", "derivations drawn from the model's distribution"],
 };
@@ -95,9 +95,9 @@ export function decideView(panel, { models }) {
       cancelled,
     } = await whileBusy(result, () => asking((signal) => ask("posterior", { body, signal })));
     if (cancelled) return;
-    trouble.replaceChildren(...(error ? [failure(error)] : []));
-    result.classList.toggle("stale", Boolean(error));
-    if (answer) showPosterior(answer);
+    trouble.replaceChildren(...(error ? [failure(error, `Deciding with ${choice.phrase}`)] : []));
+    if (error) result.replaceChildren();
+    else showPosterior(answer);
   }
 
   function showPosterior(answer) {

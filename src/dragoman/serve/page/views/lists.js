@@ -1,12 +1,13 @@
-// Lists: an n-best file of any format, its candidates, and sliders that put them into another order.
+// Lists: an n-best file of any format, its candidates, sliders that put them into another order, and a choice by MBR.
 
-import { ask, latest, whileBusy } from "../api.js";
+import { ask, debounced, latest, whileBusy } from "../api.js";
 import { download, el, empty, failure, freshId } from "../dom.js";
 import { groupOf } from "../features.js";
 import { field } from "../fields.js";
 import { movement, nbestList } from "../nbest.js";
 import { Sliders } from "../sliders.js";
 
+const PAUSE = 300; // milliseconds without typing
 const EXAMPLE = [
   "0 ||| the house is blue ||| lm= -9.1 tm= -2.0 words= 4 ||| -4.95",
   "0 ||| blue is the house ||| lm= -11.0 tm= -1.9 words= 4 ||| -5.82",
@@ -16,8 +17,9 @@ const EXAMPLE = [
   "",
 ].join("\n");
 
-export function listsView(panel, { formats }) {
+export function listsView(panel, { formats, metrics }) {
   const asking = latest();
+  const choosing = latest();
   const file = el("input", { type: "file", id: freshId("file"), class: "offscreen" });
   const chooser = el("label", { for: file.id, class: "button primary" }, "Choose a file");
   const format = el(
@@ -26,12 +28,14 @@ export function listsView(panel, { formats }) {
     el("option", { value: "" }, "by its first lines"),
     formats.map((name) => el("option", { value: name }, name)),
   );
+  const pasted = el("textarea", { rows: 2, spellcheck: "false", placeholder: "0 ||| the house is blue ||| …" });
   const trouble = el("div", { class: "trouble" });
   const zone = el(
     "div",
     { class: "card drop" },
     el("div", {}, file, chooser, el("span", { class: "or" }, " or drop it here")),
     field("Format", format),
+    el("div", { class: "paste" }, field("Or paste lists here", pasted)),
     trouble,
   );
   const result = el("div", { class: "result" });
@@ -42,6 +46,7 @@ export function listsView(panel, { formats }) {
   let sliders = null;
   let at = 0;
   let open = new Set();
+  let agreed = null; // what MBR chose from each list
   // A few features are seen one by one.
   const by = (name) => (sliders.features.length <= 8 ? name : groupOf(name));
 
@@ -52,7 +57,8 @@ export function listsView(panel, { formats }) {
       empty(
         "Anybody's n-best lists",
         "Choose a file of Moses, fairseq, Sockeye, OpenNMT, Marian, Hugging Face, vLLM or a table. You see the " +
-          "candidates of each sentence, and put them into another order by weighting their features.",
+          "candidates of each sentence, put them into another order by weighting their features, or choose those that " +
+          "agree most with the others (MBR).",
         example,
       ),
     );
@@ -67,9 +73,9 @@ export function listsView(panel, { formats }) {
       cancelled,
     } = await whileBusy(result, () => asking((signal) => ask("lists", { body, signal })));
     if (cancelled) return;
-    trouble.replaceChildren(...(error ? [failure(error)] : []));
-    if (error) return;
-    answer = found;
+    trouble.replaceChildren(...(error ? [failure(error, `Reading ${fileName}`)] : []));
+    answer = found ?? null;
+    if (error) return result.replaceChildren();
     at = 0;
     open = new Set();
     const names = Object.keys(answer.weights);
@@ -79,6 +85,7 @@ export function listsView(panel, { formats }) {
       draw,
     );
     showLists();
+    forget();
   }
 
   const scoreOf = ({ features }, weights) =>
@@ -108,6 +115,57 @@ export function listsView(panel, { formats }) {
   const best = el("button", { type: "button", on: { click: () => save("best") } }, "Download the best");
   const all = el("button", { type: "button", on: { click: () => save("all") } }, "Download the lists");
 
+  const metric = el(
+    "select",
+    { on: { change: forget } },
+    metrics.map((name) => el("option", { value: name }, name)),
+  );
+  metric.value = metrics.includes("bleu") ? "bleu" : metrics[0];
+  const weighing = el(
+    "select",
+    { on: { change: forget } },
+    el("option", { value: "" }, "by their scores"),
+    el("option", { value: "uniform" }, "all alike, as samples"),
+  );
+  const agree = el("button", { type: "button", on: { click: choose } }, "Choose by MBR");
+  const taken = el("button", { type: "button", on: { click: saveAgreed } }, "Download the choices");
+  const agreement = el("p", { class: "note", role: "status" });
+  const disagreement = el("div", { class: "trouble" });
+
+  /** Other lists, or another metric: what was chosen before does not count any more. */
+  function forget() {
+    choosing.cancel();
+    agreed = null;
+    taken.hidden = true;
+    agreement.textContent = "";
+    disagreement.replaceChildren();
+    if (answer && sliders) draw();
+  }
+
+  async function choose() {
+    forget();
+    const weights = weighing.value ? { weights_from: weighing.value } : {};
+    const body = { content, format: answer.format, metric: metric.value, ...weights };
+    const {
+      result: found,
+      error,
+      cancelled,
+    } = await whileBusy(agreement, () => choosing((signal) => ask("mbr", { body, signal })));
+    if (cancelled) return;
+    if (error) return disagreement.replaceChildren(failure(error, `Choosing by MBR with ${metric.value}`));
+    agreed = found.chosen;
+    taken.hidden = false;
+    const others = answer.lists.filter((list, i) => list.candidates[0]?.text !== agreed[i]).length;
+    agreement.textContent =
+      `By MBR with ${metric.value}, another candidate than the first is chosen in ${others} of ` +
+      `${answer.lists.length}; it has a tick.`;
+    draw();
+  }
+
+  function saveAgreed() {
+    download(`${fileName}.mbr.txt`, agreed.map((text) => `${text}\n`).join(""));
+  }
+
   function showLists() {
     result.replaceChildren(
       el(
@@ -118,6 +176,25 @@ export function listsView(panel, { formats }) {
           "div",
           { class: "result" },
           el("div", { class: "card" }, summary, el("div", { class: "actions" }, best, all)),
+          el(
+            "div",
+            { class: "card" },
+            el("h2", {}, "Minimum Bayes risk"),
+            el(
+              "p",
+              { class: "note" },
+              "The candidate that agrees most with the others of its list, by a metric; sliders do not matter.",
+            ),
+            el(
+              "div",
+              { class: "choices" },
+              field("Metric", metric),
+              field("Candidates weigh", weighing),
+              el("div", { class: "actions" }, agree, taken),
+            ),
+            agreement,
+            disagreement,
+          ),
           el(
             "div",
             { class: "card" },
@@ -141,7 +218,11 @@ export function listsView(panel, { formats }) {
     const weights = sliders.values();
     const { id } = answer.lists[at];
     position.textContent = `${at + 1} of ${answer.lists.length}${String(id) === String(at) ? "" : ` (${id})`}`;
-    const marks = ({ was }, place) => movement(was, place);
+    const chosen = agreed === null ? -1 : answer.lists[at].candidates.findIndex(({ text }) => text === agreed[at]);
+    const marks = ({ was }, place) =>
+      was === chosen
+        ? el("span", { class: "agreed", role: "img", "aria-label": "chosen by MBR" }, "✓ ")
+        : movement(was, place);
     candidates.replaceChildren(nbestList(reranked(answer.lists[at], weights), weights, { marks, open, by }));
     const changed = answer.lists.filter((list) => bestOf(list, weights) > 0).length;
     summary.textContent =
@@ -153,7 +234,7 @@ export function listsView(panel, { formats }) {
     const body = { content, format: answer.format, weights: sliders.values() };
     const { result: found, error, cancelled } = await asking((signal) => ask("rerank", { body, signal }));
     if (cancelled) return;
-    trouble.replaceChildren(...(error ? [failure(error)] : []));
+    trouble.replaceChildren(...(error ? [failure(error, `Reranking ${fileName}`)] : []));
     if (error) return;
     if (what === "best") download(`${fileName}.best.txt`, found.chosen.map((text) => `${text}\n`).join(""));
     else download(`reranked.${fileName}`, found.content);
@@ -163,6 +244,8 @@ export function listsView(panel, { formats }) {
     if (files.length) read(await files[0].text(), files[0].name);
   }
   file.addEventListener("change", () => take(file.files));
+  const readPasted = debounced(() => pasted.value.trim() && read(pasted.value, "pasted.nbest"), PAUSE);
+  pasted.addEventListener("input", readPasted);
   format.addEventListener("change", () => content === null || read(content, fileName));
   zone.addEventListener("dragover", (event) => {
     event.preventDefault();

@@ -21,7 +21,7 @@ export function runsView(panel) {
   async function load() {
     const { result, error, cancelled } = await whileBusy(holder, () => asking((signal) => ask("runs", { signal })));
     if (cancelled) return;
-    if (error) return holder.replaceChildren(failure(error));
+    if (error) return holder.replaceChildren(failure(error, "Listing the runs"));
     runs = result.runs;
     if (!runs.length) {
       return holder.replaceChildren(
@@ -32,7 +32,7 @@ export function runsView(panel) {
         ),
       );
     }
-    const curves = runs.filter((run) => run.kind === "run");
+    const curves = runs.filter(drawable);
     hiddenRuns ??= new Set(curves.slice(FIRST).map((run) => run.name));
     holder.replaceChildren(
       el(
@@ -65,7 +65,7 @@ export function runsView(panel) {
   }
 
   function style(name) {
-    return lineStyle(runs.filter((run) => run.kind === "run").findIndex((run) => run.name === name));
+    return lineStyle(runs.filter(drawable).findIndex((run) => run.name === name));
   }
 
   function draw() {
@@ -97,6 +97,13 @@ export function runsView(panel) {
 
   function runEntry(run) {
     const report = run.report ? reportLink(run.name) : null;
+    if (run.damaged)
+      return el(
+        "li",
+        { class: "damaged" },
+        el("span", { class: "run-name" }, run.name),
+        el("small", {}, `damaged: ${run.damaged}`),
+      );
     if (run.kind === "experiment")
       return el(
         "li",
@@ -140,7 +147,7 @@ export function runsView(panel) {
   }
 
   async function choose(name) {
-    const run = runs.find((some) => some.name === name && some.kind === "run");
+    const run = runs.find((some) => some.name === name && drawable(some));
     if (!run) return one.replaceChildren();
     state.set({ run: name });
     await whileBusy(one, () => fetchRuns([run]));
@@ -150,7 +157,7 @@ export function runsView(panel) {
   }
 
   function showRun(run) {
-    if (run.trouble) return one.replaceChildren(failure(run.trouble));
+    if (run.trouble) return one.replaceChildren(failure(run.trouble, `Reading the run ${run.name}`));
     const names = Object.keys(run.weights[0] ?? {});
     const lines = names.map((name, i) => ({
       name,
@@ -210,6 +217,11 @@ export function runsView(panel) {
       loaded.clear();
     },
   };
+}
+
+/** Whether a run has a curve. */
+function drawable(run) {
+  return run.kind === "run" && !run.damaged;
 }
 
 function groupBy(items, key) {

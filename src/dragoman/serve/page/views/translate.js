@@ -40,7 +40,6 @@ export function translateView(panel, { models }) {
     backdrop.textContent = "";
     if (!text.trim()) {
       asking.cancel();
-      sentences = [];
       trouble.replaceChildren();
       return nothing();
     }
@@ -48,15 +47,20 @@ export function translateView(panel, { models }) {
       asking((signal) => ask("translate", { body: { text, ...choice.request, details: true, nbest: SIZE }, signal })),
     );
     if (cancelled) return;
-    trouble.replaceChildren(...(error ? [failure(error)] : []));
-    output.classList.toggle("stale", Boolean(error));
-    if (!error) showTranslation(text, result.translations[0]);
+    trouble.replaceChildren(...(error ? [failure(error, `Translating with ${choice.phrase}`)] : []));
+    if (error) clear();
+    else showTranslation(text, result.translations[0]);
+  }
+
+  function clear() {
+    sentences = [];
+    output.replaceChildren();
+    caption.textContent = "";
+    inside.replaceChildren();
   }
 
   function nothing() {
-    output.replaceChildren();
-    output.classList.remove("stale");
-    caption.textContent = "";
+    clear();
     const from = languageName(choice.model.source_language);
     inside.replaceChildren(
       empty(

@@ -89,7 +89,10 @@ export function weightsView(panel, { models }) {
       });
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
-      if (mine === now) trouble.replaceChildren(failure(error));
+      if (mine !== now) return;
+      trouble.replaceChildren(failure(error, `Weighting anew with ${choice.phrase}`));
+      mine.list = null;
+      result.replaceChildren();
     }
   });
 

@@ -1,0 +1,102 @@
+"""`dragoman methods`: tuning methods, metrics, decision rules and all else that is chosen by name, with options."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import sys
+import typing
+from typing import Annotated, Any, Literal
+
+import typer
+
+from dragoman.cli.shell import terminal
+from dragoman.cli.shell.flags import command, command_group
+from dragoman.cli.shell.help_page import paragraphs
+from dragoman.cli.shell.kinds import KINDS, Kind
+from dragoman.core.errors import UsageError
+from dragoman.core.options import Options
+
+KindName = Literal["aligner", "corpus", "decision", "feature", "format", "global-feature", "method", "metric", "tagger"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    group = command_group(app, "methods")
+
+    @command(group, "list", examples=["dragoman methods list", "dragoman methods list metric"])
+    def list_(
+        kind: Annotated[KindName | None, typer.Argument(help="Only those of this kind.")] = None,
+    ) -> None:
+        """List what can be chosen by name, with a line about each."""
+        for name, one in KINDS.items():
+            if kind in (None, name):
+                rows = [(found, _summary(one.registry.get(found))) for found in one.registry.names()]
+                terminal.output().print(terminal.table(f"{name}: {one.usage.format('NAME', 'NAME')}", ["", ""], rows))
+
+    @command(group, "show", examples=["dragoman methods show mert", "dragoman methods show chrf --kind metric"])
+    def show(
+        name: Annotated[str, typer.Argument(help="What it is called.", autocompletion=_all_names)],
+        kind: Annotated[KindName | None, typer.Option(help="Of which kind, where there are several.")] = None,
+    ) -> None:
+        """Say what a method, metric, decision rule, ... computes, what it costs, and what its options are.
+
+        The text is that of its class: the paper, the cost, and where it departs from the paper.
+        """
+        wanted = KINDS if kind is None else {kind: KINDS[kind]}
+        found = [one for one in wanted.values() if name in one.registry.names()]
+        if not found:
+            there = f"no {wanted[kind].title}" if kind else "nothing"
+            raise UsageError(f"{there} is called '{name}'; expected a name of `dragoman methods list`")
+        for one in found:
+            _show(name, one, one.registry.get(name))
+
+
+def _all_names() -> list[str]:
+    return sorted({name for kind in KINDS.values() for name in kind.registry.names()})
+
+
+def _summary(cls: type[Options]) -> str:
+    return next(iter(paragraphs(cls.__doc__ or "")), "")
+
+
+def _show(name: str, kind: Kind, cls: type[Options]) -> None:
+    console = terminal.output()
+    module = sys.modules[cls.__module__]
+    texts = [*paragraphs(inspect.cleandoc(module.__doc__ or "")), *paragraphs(inspect.cleandoc(cls.__doc__ or ""))]
+    console.print(f"{name}: {kind.title}", style="bold", markup=False)
+    for text in [kind.usage.format(name, name), *texts]:
+        console.print(text, markup=False)
+        console.print()
+    fields = dataclasses.fields(cls)
+    if not fields:
+        console.print("It has no options.")
+        return
+    hints = typing.get_type_hints(cls)
+    rows = [
+        (field.name, _values(hints[field.name], field.metadata), _default(field.default), field.metadata["help"])
+        for field in fields
+    ]
+    console.print(terminal.table("Options", ["", "values", "default", "meaning"], rows))
+
+
+def _values(hint: Any, limits: typing.Mapping[str, Any]) -> str:
+    """The values that an option takes: their type with its limits, or the choices."""
+    kinds = typing.get_args(hint) if type(None) in typing.get_args(hint) else (hint,)
+    named = [
+        "|".join(map(str, typing.get_args(one))) if typing.get_origin(one) is Literal else one.__name__.lower()
+        for one in kinds
+        if one is not type(None)
+    ]
+    low, high = limits.get("minimum"), limits.get("maximum")
+    return " ".join(
+        [
+            " or ".join(named),
+            *([] if low is None else [f">= {low:g}"]),
+            *([] if high is None else [f"<= {high:g}"]),
+        ]
+    )
+
+
+def _default(value: Any) -> str:
+    return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
