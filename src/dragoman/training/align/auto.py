@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -69,9 +70,11 @@ class _Withheld(Progress):
         self._whole = whole
         self._warnings: list[str] = []
 
-    def stage(self, name: str) -> AbstractContextManager[ShareDone]:
+    @contextlib.contextmanager
+    def stage(self, name: str) -> Iterator[ShareDone]:
         """Begin a stage of the whole."""
-        return self._whole.stage(name)
+        with self._whole.stage(name) as share:
+            yield share
 
     def note(self, text: str) -> None:
         """Say something worth knowing."""
