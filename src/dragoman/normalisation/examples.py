@@ -36,7 +36,7 @@ class Spelling(Options):
     lowercase: bool = option(True, "lower-case words; capital letters come back as the examples or the text have them")
     unicode: Literal["NFC", "as-is"] = option("NFC", "compose letters with their accents, or leave words as they are")
     digits: bool = option(True, "take all digits for 0 (in examples, where both forms are equal)")
-    punctuation: bool = option(False, "keep tokens without letters and digits among the examples, and apply what they say")
+    punctuation: bool = option(False, "keep tokens without letters and digits, in examples and in text")
     max_length: int = option(200, "longer words are left out, and left as they are", minimum=1, maximum=2000)
 
     def word(self, text: str) -> str:
