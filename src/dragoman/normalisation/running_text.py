@@ -56,6 +56,7 @@ class WordFinder:
         known = list(forms)
         self._kinds.learn(known)
         self._whole = {form for form in known if self._plain(form) != [(0, len(form))]}
+        self._known: dict[str, str] = {}
         self._trie: dict[str, Any] = {}
         for form in self._whole:
             node = self._trie
@@ -98,7 +99,7 @@ class WordFinder:
         at = 0
         while at < len(atoms):
             begin = atoms[at][0]
-            last = self._match(line, atoms, folded, at, within)
+            last = self._match(line, atoms, folded, at, within) if folded[at] in self._trie else at
             if last > at:
                 yield begin, atoms[last - 1][1]
                 at = last
@@ -124,7 +125,12 @@ class WordFinder:
         return best
 
     def _folded(self, atom: str) -> str:
-        return self._spelling.form(atom) or " "
+        found = self._known.get(atom)
+        if found is None:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            found = self._known[atom] = self._spelling.form(atom) or " "
+        return found
 
 
 class RunningText:
@@ -167,6 +173,9 @@ def changed_text(text: str, running: RunningText, change: Callable[[list[list[st
     words = change([line.words for line in lines])
     return "".join(line.joined(new) for line, new in zip(lines, words, strict=True))
 
+
+#: So many atoms are remembered as they are compared: words come again.
+_REMEMBERED = 50_000
 
 _END = "\0end"
 _MARKS = {BREAK, GLUE, LETTER}
