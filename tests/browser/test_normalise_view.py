@@ -3,6 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
+import dragoman as dm
+
 
 @pytest.fixture
 def spelt(at):
@@ -15,6 +17,7 @@ def spelt(at):
 def test_what_changed_is_marked(spelt):
     assert spelt.locator(".spelt.changed").all_inner_texts() == ["Und", "in", "unter"]
     expect(spelt.get_by_text("3 of 4 words changed")).to_be_visible()
+    expect(spelt.get_by_text("Tags stay as they are.")).to_be_visible()
     expect(spelt.get_by_role("tab", name="Normalise")).to_have_attribute("aria-selected", "true")
 
 
@@ -27,6 +30,33 @@ def test_another_form_is_chosen_and_taken_away(spelt):
     with spelt.expect_download() as saved:
         spelt.get_by_role("button", name="Download").click()
     assert saved.value.path().read_text(encoding="utf-8") == "Vnd in,\n<b>haus</b> unter"
+
+
+def test_corrections_stay_and_are_examples_to_train_on(spelt, tmp_path):
+    output, source = spelt.locator("#view-normalise .output"), spelt.get_by_label("Text in old spelling")
+    expect(spelt.get_by_role("button", name="Save corrections")).to_be_hidden()
+    spelt.get_by_role("button", name="in", exact=True).click()
+    spelt.get_by_label("Another form").fill(" ihn ")
+    spelt.get_by_role("button", name="Correct", exact=True).click()
+    expect(output).to_have_text("Und ihn,\n<b>haus</b> unter")
+    spelt.get_by_role("button", name="haus", exact=True).click()
+    spelt.locator("#view-normalise .probable").first.click()
+    source.fill("jn vnd jn haus")
+    expect(output).to_have_text("ihn und ihn haus")
+    assert spelt.locator(".spelt.by-hand").all_inner_texts() == ["ihn", "ihn", "haus"]
+    expect(spelt.get_by_text("Corrections of yours: 2.")).to_be_visible()
+    with spelt.expect_download() as saved:
+        spelt.get_by_role("button", name="Save corrections").click()
+    assert saved.value.path().read_bytes() == b"jn\tihn\nhaus\thaus\n"
+    examples = [("vnd", "und"), ("vns", "uns"), ("jn", "in"), ("vnter", "unter")] * 5
+    rows = "".join(f"{old}\t{new}\n" for old, new in examples)
+    (tmp_path / "words.tsv").write_text(rows, encoding="utf-8")
+    (tmp_path / "corrections.tsv").write_bytes(saved.value.path().read_bytes() * 20)
+    files = [tmp_path / "words.tsv", tmp_path / "corrections.tsv"]
+    assert dm.normaliser(examples=files, threads=1, progress=False).normalise("jn") == "ihn"
+    spelt.locator(".spelt").first.click()
+    spelt.get_by_role("button", name="Take the correction back").click()
+    expect(output).to_have_text("in und in haus")
 
 
 def test_words_are_reached_by_arrows(spelt):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -22,27 +23,33 @@ from dragoman.cli.shell.flags import (
     refuse_existing,
 )
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.files import open_output, read_blocks, read_lines
+from dragoman.core.files import open_output, read_chunks, read_lines
 from dragoman.core.live import live_progress
-from dragoman.core.progress import available_cores
+from dragoman.core.progress import Progress, available_cores
 from dragoman.decision.rule import Rule
 from dragoman.decision.settings import Decision
 from dragoman.normalisation.characters import CharacterModel
 from dragoman.normalisation.evaluate import Accuracy, evaluate as measured, mcnemar, right
-from dragoman.normalisation.examples import Spelling, read_examples
+from dragoman.normalisation.examples import Spelling, read_examples, sentences_of
 from dragoman.normalisation.lexicon import Lexicon
 from dragoman.normalisation.normalised import Normalised
 from dragoman.normalisation.normaliser import Normaliser
-from dragoman.normalisation.running_text import changed_lines, cut
+from dragoman.normalisation.running_text import Cut, MarkupMode, RunningText
 from dragoman.normalisation.stems import stemmer
 from dragoman.normalisation.suggest import suggestions
 from dragoman.normalisation.training import Learning, train_normaliser
 
 Folder = Annotated[Path, typer.Option("--model", help="The folder of a normaliser.")]
-Form = Annotated[
-    Literal["text", "tokens"],
+Tokens = Annotated[
+    bool,
     typer.Option(
-        "--input", help="Running text, or tokens: one a line, in the first column, empty lines between sentences."
+        "--tokens", help="Each line is a token (the first column of a table), with empty lines between sentences."
+    ),
+]
+MarkupOption = Annotated[
+    MarkupMode,
+    typer.Option(
+        "--markup", help="Keep tags, comments and entities as they are (xml), or take all for text; auto looks first."
     ),
 ]
 
@@ -112,14 +119,16 @@ def register(app: typer.Typer) -> None:
         "apply",
         examples=[
             "dragoman normalise apply --model old-to-new < text.txt > modern.txt",
-            "dragoman normalise apply --model old-to-new --input tokens --output tsv tokens.txt > tokens.tsv",
+            "dragoman normalise apply --model old-to-new --markup xml letters.tei > letters.modern.tei",
+            "dragoman normalise apply --model old-to-new --tokens --output tsv tokens.txt > tokens.tsv",
             "dragoman normalise apply --model old-to-new --decision mbr --decision-option metric=cer < text.txt",
         ],
     )
     def apply(
         model: Folder,
         text: Annotated[Path, typer.Argument(help="What is to be normalised.")] = Path("-"),
-        form: Form = "text",
+        tokens: Tokens = False,
+        markup: MarkupOption = "auto",
         output: Annotated[
             Literal["same", "tsv"],
             typer.Option(
@@ -132,7 +141,12 @@ def register(app: typer.Typer) -> None:
         decision_option: DecisionOptions = None,
         threads: Threads = None,
     ) -> None:
-        """Write text in modern spelling; spacing, punctuation and capital letters stay as they are."""
+        """Write text in modern spelling; spacing, punctuation and markup stay as they are.
+
+        Forms of the examples are found whole, the longest first, though they end in punctuation. Capital letters are
+        those of the examples where these have some, and else those of the text. With --tokens, each line is one form,
+        as `evaluate` has it. Words with a tag or an entity in them are left as they are.
+        """
         normaliser, rule = Normaliser.load(model), _rule(decision, decision_option)
         workers = threads or available_cores()
 
@@ -140,14 +154,19 @@ def register(app: typer.Typer) -> None:
             return normaliser.explain_sentences(sentences, rule=rule, threads=workers)
 
         with open_output("-") as stream:
-            for block in [list(read_lines(text))] if form == "tokens" else read_blocks(text):
-                if form == "text" and output == "same":
-                    lines = changed_lines(block, lambda words: [[w.modern for w in one] for one in explained(words)])
+            if tokens:
+                sentences = sentences_of(read_lines(text))
+                lines = [*_lines(sentences, explained(sentences), tsv=output == "tsv")]
+                stream.write("".join(f"{line}\n" for line in lines[:-1]).encode())  # no sentence begins after the last
+                return
+            for block in _blocks(text, RunningText(normaliser.words, markup), live_progress()):
+                sentences = [line.words for line in block]
+                found = explained(sentences)
+                if output == "same":
+                    pieces = [line.joined([w.modern for w in one]) for line, one in zip(block, found, strict=True)]
                 else:
-                    sentences = [cut(line)[0] for line in block] if form == "text" else _sentences(block)
-                    lines = [*_lines(sentences, explained(sentences), tsv=output == "tsv")]
-                    lines = lines if form == "text" else lines[:-1]  # no sentence begins after the last line
-                stream.write("".join(f"{line}\n" for line in lines).encode())
+                    pieces = [f"{row}\n" for row in _lines(sentences, found, tsv=True)]
+                stream.write("".join(pieces).encode())
 
     @command(
         group,
@@ -157,7 +176,8 @@ def register(app: typer.Typer) -> None:
     def suggest(
         model: Folder,
         text: Annotated[Path, typer.Argument(help="Text that is to be normalised some day.")] = Path("-"),
-        form: Form = "text",
+        tokens: Tokens = False,
+        markup: MarkupOption = "auto",
         most: Annotated[int, typer.Option(min=1, help="How many forms.")] = 100,
         memorised: Annotated[bool, typer.Option("--memorised", help="Also forms that are in the examples.")] = False,
         threads: Threads = None,
@@ -167,8 +187,12 @@ def register(app: typer.Typer) -> None:
         Prints form, modern form as it is now, how often it occurs, confidence, other forms. With the second column
         corrected, the lines are examples: give them to `train` as another --examples, which takes seconds.
         """
-        normaliser, lines = Normaliser.load(model), list(read_lines(text))
-        words = (word for line in lines for word in (cut(line)[0] if form == "text" else line.split("\t")[:1]))
+        normaliser = Normaliser.load(model)
+        if tokens:
+            words = [word for sentence in sentences_of(read_lines(text)) for word in sentence]
+        else:
+            blocks = _blocks(text, RunningText(normaliser.words, markup), live_progress())
+            words = [word for block in blocks for line in block for word in line.words]
         found = suggestions(normaliser, words, most=most, memorised=memorised, threads=threads or available_cores())
         with open_output("-") as stream:
             for old, count, (modern, sure, others) in found:
@@ -205,16 +229,20 @@ def register(app: typer.Typer) -> None:
         spellings = {one.spelling for one in normalisers.values()}
         if len(spellings) > 1:
             raise UsageError("the normalisers treat words differently (case, digits); expected the same for all")
-        examples = read_examples([test], first.spelling, live_progress())
+        # Digits stay: what is right does not depend on what a token should become.
+        examples = read_examples([test], replace(first.spelling, digits=False), live_progress())
         if not len(examples):
             raise DataError("has no examples", path=test, expected="historical form, tab, modern form a line")
         words = [token.historical for token in examples.tokens]
         predictions = {}
         for name, one in normalisers.items():
             predictions[name] = one.modern_forms(examples, threads=threads or available_cores())
-        predictions["memorised forms"] = [first.memory.best(word) for word in words]
+        predictions["memorised forms"] = [first.memorised(word) for word in words]
         predictions["as they are"] = words
-        rows = {name: measured(examples, found, first.memory, cut_to_stem) for name, found in predictions.items()}
+        rows = {
+            name: measured(examples, found, first.memory, cut_to_stem, first.form)
+            for name, found in predictions.items()
+        }
         reference = right(examples, predictions[str(model[0])])
         p_values = {name: mcnemar(reference, right(examples, found)) for name, found in predictions.items()}
         if as_json:
@@ -250,15 +278,20 @@ def _rule(decision: str | None, options: Sequence[str] | None) -> Rule | None:
     return Decision.of(decision, options or [], "nbest").rule
 
 
-def _sentences(lines: Sequence[str]) -> list[list[str]]:
-    """Tokens of the first column, sentence by sentence; an empty line is a sentence without words."""
-    found: list[list[str]] = [[]]
-    for line in lines:
-        if line.strip():
-            found[-1].append(line.split("\t")[0])
-        else:
-            found += [[]]
-    return found
+def _blocks(path: Path, running: RunningText, progress: Progress) -> Iterator[list[Cut]]:
+    """The lines of running text as they come; says so if they are taken for markup."""
+    said = running.recognised
+    for chunk in read_chunks(path, prompt=True):
+        text = chunk.data.decode("utf-8")
+        yield running.lines(text if chunk.complete else text[:-1], last=False)
+        if running.recognised and not said:
+            said = True
+            progress.note(
+                "the text looks like XML or HTML: tags and entities stay as they are (--markup none takes all for text)"
+            )
+    yield running.lines("")
+    if running.unclosed is not None:
+        progress.warn(f"{path}: the {running.unclosed} that was begun last never ends: what follows is left as it is")
 
 
 def _lines(sentences: Sequence[Sequence[str]], found: Sequence[Sequence[Normalised]], *, tsv: bool) -> Iterator[str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from os import PathLike
-from typing import Any
+from typing import Any, get_args
 
 from dragoman.core.errors import UsageError
 from dragoman.core.live import watcher_of
@@ -14,11 +15,11 @@ from dragoman.decision.settings import Decision
 from dragoman.front.texts import File, files_of
 from dragoman.normalisation.characters import CharacterModel
 from dragoman.normalisation.evaluate import Accuracy, evaluate
-from dragoman.normalisation.examples import Examples, Spelling, read_examples
+from dragoman.normalisation.examples import Examples, Spelling, read_examples, sentences_of
 from dragoman.normalisation.lexicon import Lexicon
 from dragoman.normalisation.normalised import Normalised
 from dragoman.normalisation.normaliser import Normaliser as Engine
-from dragoman.normalisation.running_text import changed_lines
+from dragoman.normalisation.running_text import MarkupMode, RunningText, changed_text
 from dragoman.normalisation.suggest import Suggestion, suggestions
 from dragoman.normalisation.training import Learning, train_normaliser
 
@@ -36,15 +37,26 @@ class Normaliser:
         known = len(self.engine.memory.counts)
         return f"Normaliser({known:,} memorised forms, {len(self.engine.lexicon):,} modern words)"
 
-    def normalise(self, text: str, *, decision: str | None = None) -> str:
-        """Write running text in modern spelling, line by line; spacing and punctuation stay as they are."""
+    def normalise(
+        self, text: str, *, tokens: bool = False, markup: MarkupMode = "auto", decision: str | None = None
+    ) -> str:
+        """Write running text in modern spelling, line by line; spacing and punctuation stay as they are.
+
+        With `tokens`, each line is one form, and empty lines end sentences. Tags and entities stay as they are if
+        `markup` is "xml", or by default if the text looks like it; if it is "none", all is text.
+        """
+        if markup not in get_args(MarkupMode):
+            raise UsageError(f"markup is '{markup}'; expected one of {', '.join(get_args(MarkupMode))}")
         rule = None if decision is None else Decision.of(decision, evidence="nbest").rule
 
         def modern(sentences: list[list[str]]) -> list[list[str]]:
             found = self.engine.explain_sentences(sentences, rule=rule, threads=self.threads)
             return [[one.modern for one in words] for words in found]
 
-        return "\n".join(changed_lines(text.split("\n"), modern))
+        if not tokens:
+            return changed_text(text, RunningText(self.engine.words, markup), modern)
+        lines = [line for words in modern(sentences_of(text.split("\n"))) for line in (*words, "")]
+        return "\n".join(lines[:-1])
 
     def words(self, words: Sequence[str]) -> list[str]:
         """Return the modern spelling of each word of a sentence."""
@@ -60,8 +72,9 @@ class Normaliser:
 
     def evaluate(self, examples: Pairs) -> Accuracy:
         """Measure on examples that it has not seen."""
-        found = _examples(examples, self.engine.spelling, Progress())
-        return evaluate(found, self.engine.modern_forms(found, threads=self.threads), self.engine.memory)
+        found = _examples(examples, replace(self.engine.spelling, digits=False), Progress())
+        predictions = self.engine.modern_forms(found, threads=self.threads)
+        return evaluate(found, predictions, self.engine.memory, form=self.engine.form)
 
     def save(self, folder: File) -> Normaliser:
         """Write a folder that `normaliser` opens."""
@@ -121,4 +134,4 @@ def _examples(given: Pairs, spelling: Spelling, progress: Progress) -> Examples:
     rows = list(given)
     if all(isinstance(row, str | PathLike) for row in rows):
         return read_examples(rows, spelling, progress)  # type: ignore[arg-type]
-    return Examples.of(spelling.example(*row) for row in rows)  # type: ignore[misc]
+    return Examples.spelt(rows, spelling)  # type: ignore[arg-type]

@@ -49,15 +49,16 @@ def evaluate(
     predictions: Sequence[str],
     memory: Memory = Memory(),
     stem: Callable[[str], str] | None = None,
+    form: Callable[[str], str] = str,
 ) -> Accuracy:
     """Compare predictions with the modern forms of tokens; seen are those of forms that are memorised.
 
-    `stem` cuts a form to its stem (see `stems.py`).
+    `stem` cuts a form to its stem (see `stems.py`); `form` says in which form a token is looked up.
     """
     if not len(examples):
         raise DataError("there are no tokens to evaluate on", expected="some")
     correct = right(examples, predictions)
-    seen = np.array([token.historical in memory.counts for token in examples.tokens], bool)
+    seen = np.array([form(token.historical) in memory.counts for token in examples.tokens], bool)
     scorer = Cer(units="words").scorer([Corpus.from_lines(token.modern for token in examples.tokens)])
     statistics = scorer.statistics(Corpus.from_lines(predictions))
     return Accuracy(

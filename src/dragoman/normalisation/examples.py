@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -14,6 +14,7 @@ from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, read_lines
 from dragoman.core.options import Options, option
 from dragoman.core.progress import SILENT, Progress
+from dragoman.normalisation.capitals import Capitalised
 
 _DIGIT = re.compile(r"\d")
 
@@ -32,10 +33,10 @@ class Example(NamedTuple):
 class Spelling(Options):
     """What happens to words before a normaliser sees them; the defaults are those of Bollmann (2019)."""
 
-    lowercase: bool = option(True, "lower-case words; what is written with a capital letter is so again afterwards")
+    lowercase: bool = option(True, "lower-case words; capital letters come back as the examples or the text have them")
     unicode: Literal["NFC", "as-is"] = option("NFC", "compose letters with their accents, or leave words as they are")
     digits: bool = option(True, "take all digits for 0 (in examples, where both forms are equal)")
-    punctuation: bool = option(False, "keep tokens without letters and digits among the examples")
+    punctuation: bool = option(False, "keep tokens without letters and digits, in examples and in text")
     max_length: int = option(200, "longer words are left out, and left as they are", minimum=1, maximum=2000)
 
     def word(self, text: str) -> str:
@@ -58,6 +59,17 @@ class Spelling(Options):
             old = new = _DIGIT.sub("0", old)
         return Example(old, new)
 
+    def capitalised(self, historical: str, modern: str) -> Capitalised:
+        """Bring a token into the same form, but for its capital letters."""
+        lower = self.example(historical, modern).modern
+        as_is = replace(self, lowercase=False)
+        zeros = self.digits and self.word(historical) == self.word(modern)
+        return Capitalised(as_is.word(historical), (as_is.form if zeros else as_is.word)(modern), lower)
+
+    def fits(self, form: str) -> bool:
+        """Whether a form may be among examples: neither empty nor too long, nor, unless wanted, without letters."""
+        return 0 < len(form) <= self.max_length and (self.punctuation or has_letters(form))
+
 
 def has_letters(word: str) -> bool:
     """Whether a token is more than punctuation.
@@ -74,12 +86,21 @@ class Examples:
 
     tokens: tuple[Example, ...]
     bounds: tuple[int, ...]
+    #: The same tokens with their capital letters, if these are known.
+    capitalised: tuple[Capitalised, ...] = ()
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[str, str]]) -> Examples:
         """Make examples of pairs, all in one sentence, as they are."""
         tokens = tuple(Example(*pair) for pair in pairs)
         return cls(tokens, (0, len(tokens)) if tokens else (0,))
+
+    @classmethod
+    def spelt(cls, pairs: Iterable[tuple[str, str]], spelling: Spelling) -> Examples:
+        """Make examples of pairs as people write them, all in one sentence."""
+        rows = list(pairs)
+        made = cls.of(spelling.example(*row) for row in rows)
+        return replace(made, capitalised=tuple(spelling.capitalised(*row) for row in rows))
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -88,13 +109,15 @@ class Examples:
         """Return so many tokens from `begin` on, with the ends of sentences among them."""
         end = min(begin + count, len(self))
         inside = [bound - begin for bound in self.bounds if begin < bound < end]
-        return Examples(self.tokens[begin:end], (0, *inside, end - begin) if end > begin else (0,))
+        bounds = (0, *inside, end - begin) if end > begin else (0,)
+        return Examples(self.tokens[begin:end], bounds, self.capitalised[begin:end])
 
     def without(self, begin: int, end: int) -> Examples:
         """Return all tokens but those from `begin` to `end`."""
         kept = [*self.tokens[:begin], *self.tokens[end:]]
         bounds = {min(bound, begin) if bound <= end else bound - (end - begin) for bound in self.bounds}
-        return Examples(tuple(kept), tuple(sorted(bounds | {len(kept)})))
+        capitalised = self.capitalised[:begin] + self.capitalised[end:]
+        return Examples(tuple(kept), tuple(sorted(bounds | {len(kept)})), capitalised)
 
     @cached_property
     def forms(self) -> dict[str, Counter[str]]:
@@ -112,6 +135,7 @@ class Examples:
 def read_examples(paths: Sequence[PathLike], spelling: Spelling = Spelling(), progress: Progress = SILENT) -> Examples:
     """Read tables of examples; says what was left out, and how many forms have more than one modern form."""
     tokens: list[Example] = []
+    capitalised: list[Capitalised] = []
     bounds = [0]
     left_out: Counter[str] = Counter()
     for path in paths:
@@ -121,7 +145,7 @@ def read_examples(paths: Sequence[PathLike], spelling: Spelling = Spelling(), pr
             if not line.strip():
                 bounds.append(len(tokens))
                 continue
-            columns = _columns(line)
+            columns = columns_of(line)
             if len(columns) < 2:
                 narrow.append((number, line))
                 continue
@@ -130,27 +154,43 @@ def read_examples(paths: Sequence[PathLike], spelling: Spelling = Spelling(), pr
             reason = _unfit(example, spelling)
             if reason is None:
                 tokens.append(example)
+                capitalised.append(spelling.capitalised(columns[0], columns[1]))
             else:
                 left_out[reason] += 1
         bounds.append(len(tokens))
         _check_columns(path, narrow, wide, progress)
     for reason, count in sorted(left_out.items()):
         progress.note(f"{count:,} lines are left out: {reason}")
-    examples = Examples(tuple(tokens), tuple(sorted(set(bounds))))
+    examples = Examples(tuple(tokens), tuple(sorted(set(bounds))), tuple(capitalised))
     _report(examples, progress)
     return examples
 
 
-def _columns(line: str) -> list[str]:
-    """The columns of a line; if both forms stand in quotation marks, as spreadsheets may save them, without these.
+def columns_of(line: str) -> list[str]:
+    """Return the columns of a line, without quotation marks if both forms stand in them, as spreadsheets may do.
 
-    >>> _columns('"vnd"\\t"und"'), _columns('"vnd\\tund')
+    >>> columns_of('"vnd"\\t"und"'), columns_of('"vnd\\tund')
     (['vnd', 'und'], ['"vnd', 'und'])
     """
     columns = line.split("\t")
     if len(columns) > 1 and all(len(cell) > 1 and cell[0] == cell[-1] == '"' for cell in columns[:2]):
         return [cell[1:-1].replace('""', '"') for cell in columns[:2]]
     return columns
+
+
+def sentences_of(lines: Iterable[str]) -> list[list[str]]:
+    """Return the tokens of a table's first column, sentence by sentence; each empty line begins another.
+
+    >>> sentences_of(["vnd\\tund", "er", "", "sprach"])
+    [['vnd', 'er'], ['sprach']]
+    """
+    found: list[list[str]] = [[]]
+    for line in lines:
+        if line.strip():
+            found[-1].append(columns_of(line)[0])
+        else:
+            found.append([])
+    return found
 
 
 def _check_columns(path: PathLike, narrow: Sequence[tuple[int, str]], wide: int, progress: Progress) -> None:

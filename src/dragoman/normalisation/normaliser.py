@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from dragoman.decision.rule import Rule
 from dragoman.formats.arpa import read_arpa, write_arpa
 from dragoman.model.bundle import Model
 from dragoman.model.language_model import LanguageModel
+from dragoman.normalisation.capitals import Capitals
 from dragoman.normalisation.characters import LIMITS
 from dragoman.normalisation.choice import Choice
 from dragoman.normalisation.context import Context
@@ -27,6 +29,7 @@ from dragoman.normalisation.lexicon import Lexicon
 from dragoman.normalisation.lists import Proposer
 from dragoman.normalisation.memory import Memory
 from dragoman.normalisation.normalised import Normalised
+from dragoman.normalisation.running_text import WordFinder
 from dragoman.search.translator import Translator
 
 _DIGIT = re.compile(r"\d")
@@ -46,10 +49,16 @@ class Normaliser:
     spelling: Spelling = Spelling()
     candidates: int = 40
     context: Context | None = None
+    capitals: Capitals = Capitals()
     _known: dict[str, Normalised] = field(default_factory=dict, init=False, repr=False)
 
+    @cached_property
+    def words(self) -> WordFinder:
+        """What finds words in running text, and forms of the examples whole."""
+        return WordFinder(self.memory.counts, self.spelling)
+
     def normalise(self, words: Sequence[str], *, rule: Rule | None = None, threads: int = 1) -> list[str]:
-        """Return the modern spelling of each word of a sentence, with capital letters where the word has them."""
+        """Return the modern spelling of each word of a sentence, with the capital letters of examples or the word."""
         return [found.modern for found in self.explain(words, rule=rule, threads=threads)]
 
     def explain(self, words: Sequence[str], *, rule: Rule | None = None, threads: int = 1) -> list[Normalised]:
@@ -65,14 +74,16 @@ class Normaliser:
         A `rule` is a decision rule that chooses in place of the most probable form. If the normaliser knows of
         context, words are chosen together with their neighbours.
         """
-        forms = [[self.spelling.form(word) for word in words] for words in sentences]
+        forms = [[self.form(word) for word in words] for words in sentences]
         known = self.forms((form for sentence in forms for form in sentence), rule=rule, threads=threads)
         found = []
         written: dict[tuple[str, str], Normalised] = {}  # words come again
         for words, sentence in zip(sentences, forms, strict=True):
             chosen = [known.get(form, Normalised(form, 1.0)) for form in sentence]
             if self.context is not None:
-                chosen = self.context.chosen(chosen)
+                places = [place for place, form in enumerate(sentence) if self.spelling.fits(form)]
+                for place, one in zip(places, self.context.chosen([chosen[i] for i in places]), strict=True):
+                    chosen[place] = one
             found.append(
                 [
                     self._written(word, one, written) if form in known else Normalised(word, 1.0)
@@ -110,14 +121,21 @@ class Normaliser:
     def modern_forms(self, examples: Examples, *, threads: int = 1) -> list[str]:
         """Return what the tokens of examples become, in the form in which examples have them."""
         words = [token.historical for token in examples.tokens]
-        forms = self.forms(words, threads=threads)
-        alone = [forms.get(word, Normalised(word, 1.0)) for word in words]
-        if self.context is None:
-            return [one.modern for one in alone]
-        return [one.modern for begin, end in pairwise(examples.bounds) for one in self.context.chosen(alone[begin:end])]
+        sentences = [words[begin:end] for begin, end in pairwise(examples.bounds)]
+        found = self.explain_sentences(sentences, threads=threads)
+        return [self.spelling.word(one.modern) for sentence in found for one in sentence]
+
+    def memorised(self, word: str) -> str:
+        """Return the modern form that the examples have most often for a word, or the word."""
+        return self.spelling.word(self.written(word, self.memory.best(self.form(word))))
+
+    def form(self, word: str) -> str:
+        """Bring a word into the form in which it is looked up: with its digits, if the examples have it so."""
+        exact = self.spelling.word(word)
+        return exact if exact in self.memory.counts else self.spelling.form(word)
 
     def _fit(self, form: str) -> bool:
-        return 0 < len(form) <= self.spelling.max_length and has_letters(form)
+        return 0 < len(form) <= self.spelling.max_length and (form in self.memory.counts or has_letters(form))
 
     def _written(self, word: str, found: Normalised, before: dict[tuple[str, str], Normalised]) -> Normalised:
         if (word, found.modern) in before:
@@ -131,19 +149,21 @@ class Normaliser:
 
     def written(self, word: str, modern: str) -> str:
         """Give a modern form the digits and the case of the word that it stands for."""
-        digits = _DIGIT.findall(word) if self.spelling.digits else []
+        modern = self.capitals.written(word, modern) if self.spelling.lowercase else modern
+        digits = _DIGIT.findall(word) if self.form(word) != self.spelling.word(word) else []
         if digits:
             if len(digits) != modern.count("0"):
                 return word
             given = iter(digits)
             modern = re.sub("0", lambda _: next(given), modern)
-        return cased(word, modern) if self.spelling.lowercase else modern
+        return modern
 
     def save(self, folder: PathLike) -> None:
         """Write a folder: the model, the memorised forms, the word list and the weights of the choice."""
         with output_folder(folder) as partial:
             self.model.save(partial / MODEL)
             self.memory.save(partial / "memory.tsv")
+            self.capitals.save(partial / _CAPITALS)
             self.lexicon.save(partial / "words.txt")
             self.choice.weights.write(partial / "weights.txt")
             if self.context is not None:
@@ -182,6 +202,7 @@ class Normaliser:
             spelling,
             candidates,
             None if weight is None else Context(LanguageModel.from_ngrams(read_arpa(folder / _CONTEXT)), weight),
+            Capitals.load(folder / _CAPITALS) if (folder / _CAPITALS).exists() else Capitals(),
         )
 
 
@@ -191,22 +212,10 @@ NAME, FORMAT = "normaliser.toml", 1
 #: The model of characters in it.
 MODEL = "model"
 
-_CONTEXT = "context.arpa"
+_CONTEXT, _CAPITALS = "context.arpa", "capitals.tsv"
 
 #: What so many forms become is remembered.
 _REMEMBERED = 50_000
 
 #: So many forms beside the chosen one are kept.
 _ALTERNATIVES = 10
-
-
-def cased(word: str, modern: str) -> str:
-    """Write a form in lower case with capital letters where a word has them: at its beginning, or all along.
-
-    >>> cased("Vnd", "und"), cased("VND", "und"), cased("vnd", "und"), cased("V", "in")
-    ('Und', 'UND', 'und', 'In')
-    """
-    letters = [character for character in word if character.isalpha()]
-    if len(letters) > 1 and all(character.isupper() for character in letters):
-        return modern.upper()
-    return modern[:1].upper() + modern[1:] if word[:1].isupper() else modern

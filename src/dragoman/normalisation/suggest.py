@@ -27,7 +27,7 @@ def suggestions(
     normaliser: Normaliser, words: Iterable[str], *, most: int | None = None, memorised: bool = False, threads: int = 1
 ) -> list[Suggestion]:
     """Rank the forms of a text by the errors that they are expected to have; memorised ones only if asked for."""
-    counts = Counter(map(normaliser.spelling.form, words))
+    counts = Counter(map(normaliser.form, words))
     wanted = [form for form in counts if memorised or form not in normaliser.memory.counts]
     found = normaliser.forms(wanted, threads=threads)
     ranked = [Suggestion(form, counts[form], normalised) for form, normalised in found.items()]

@@ -12,6 +12,7 @@ from dragoman.core.options import Options, option
 from dragoman.core.progress import SILENT, Progress
 from dragoman.model.bundle import Model
 from dragoman.model.language_model import LanguageModel
+from dragoman.normalisation.capitals import Capitals
 from dragoman.normalisation.characters import LIMITS, CharacterModel, character_model, tuned_weights, words_model
 from dragoman.normalisation.choice import Choice, tuned_choice
 from dragoman.normalisation.context import WEIGHTS, Context
@@ -97,8 +98,9 @@ def train_normaliser(
     choice = work.choice(parts)
 
     def normaliser(model: Model, known: Examples) -> Normaliser:
-        return Normaliser(model, Memory.of(known), lexicon, choice, spelling, learning.candidates)
+        return Normaliser(model, Memory.of(known), lexicon, choice, spelling, learning.candidates, capitals=capitals)
 
+    capitals = Capitals.of(examples.capitalised)
     found = normaliser(model, examples)
     if not learning.context:
         return found

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from fastapi import APIRouter, Response
 
 from dragoman.normalisation.normalised import Normalised
 from dragoman.normalisation.normaliser import Normaliser
-from dragoman.normalisation.running_text import cut, joined
+from dragoman.normalisation.running_text import Cut, RunningText
 from dragoman.serve import schemas_normalise
 from dragoman.serve.answers import REFUSALS, answer
 from dragoman.serve.failures import RequestError
@@ -26,10 +25,9 @@ def routes(service: Service) -> APIRouter:
         name, normaliser = _normaliser(service, asked.model)
         lines = asked.text.split("\n")
         service.check_lines(lines)
-        found = await service.slow.run(lambda: _normalised(normaliser, lines, asked.alternatives))
+        found = await service.slow.run(lambda: _normalised(normaliser, asked))
         service.metrics.sentences(len(lines))
-        text = "\n".join(joined([word["modern"] for word in line["words"]], line["between"]) for line in found)
-        return answer({"model": name, "text": text, "lines": found})
+        return answer({"model": name, **found})
 
     return router
 
@@ -44,16 +42,23 @@ def _normaliser(service: Service, name: str | None) -> tuple[str, Normaliser]:
     raise RequestError(404, f"{missing}; start it with --model FOLDER of `dragoman normalise train`")
 
 
-def _normalised(normaliser: Normaliser, lines: Sequence[str], alternatives: int) -> list[dict[str, Any]]:
-    pieces = [cut(line) for line in lines]
-    explained = normaliser.explain_sentences([words for words, _ in pieces])
-    return [
-        {
-            "words": [_word(word, one, alternatives) for word, one in zip(words, found, strict=True)],
-            "between": between,
-        }
-        for (words, between), found in zip(pieces, explained, strict=True)
+def _normalised(normaliser: Normaliser, asked: schemas_normalise.NormaliseRequest) -> dict[str, Any]:
+    running = RunningText(normaliser.words, asked.markup)
+    pieces = [
+        Cut(words, [*between[:-1], between[-1].removesuffix("\n")]) for words, between in running.lines(asked.text)
     ]
+    if asked.text.endswith("\n") or not asked.text:
+        pieces.append(Cut([], [""]))
+    explained = normaliser.explain_sentences([line.words for line in pieces])
+    lines = [
+        {
+            "words": [_word(word, one, asked.alternatives) for word, one in zip(line.words, found, strict=True)],
+            "between": line.between,
+        }
+        for line, found in zip(pieces, explained, strict=True)
+    ]
+    text = "\n".join(line.joined([one.modern for one in found]) for line, found in zip(pieces, explained, strict=True))
+    return {"text": text, "lines": lines, "markup": running.recognised}
 
 
 def _word(word: str, found: Normalised, alternatives: int) -> dict[str, Any]:

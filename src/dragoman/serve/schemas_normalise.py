@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from dragoman.normalisation.running_text import MarkupMode
 from dragoman.serve.schemas import Asked, Name
 
 
@@ -11,8 +12,11 @@ class NormaliseRequest(Asked):
     """Text in old spelling."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"text": "Vnd er gieng, vnnd kam.", "alternatives": 3}]})
-    text: str = Field(description="Running text; spacing, punctuation and capital letters stay as they are.")
+    text: str = Field(description="Running text; spacing, punctuation and markup stay as they are.")
     model: Name = None
+    markup: MarkupMode = Field(
+        default="auto", description="Keep tags and entities as they are (xml), take all for text (none), or look first."
+    )
     alternatives: int = Field(default=5, ge=0, le=10, description="So many other forms of each word, at most.")
 
 
@@ -40,8 +44,9 @@ class SpeltLine(BaseModel):
 
 
 class NormaliseAnswer(BaseModel):
-    """The text in modern spelling, and its lines word by word."""
+    """The text in modern spelling, its lines word by word, and whether it was taken for markup."""
 
     model: str
     text: str
     lines: list[SpeltLine]
+    markup: bool

@@ -26,6 +26,15 @@ def test_text_keeps_what_is_not_a_word(normalise):
     assert 0.5 < first["confidence"] <= 1
 
 
+def test_markup_is_recognised_and_stays(normalise):
+    marked = "<p n='vnd'>Vnd\n<hi\nrend='jn'>jn</hi></p>\n"
+    found = normalise(text=marked).json()
+    assert (found["text"], found["markup"]) == (marked.replace("Vnd", "Und").replace(">jn<", ">in<"), True)
+    assert [[word["word"] for word in line["words"]] for line in found["lines"]] == [["Vnd"], [], ["jn"], []]
+    as_text = normalise(text=marked, markup="none").json()
+    assert (as_text["markup"], as_text["lines"][0]["words"][2]["modern"]) == (False, "und")
+
+
 def test_other_forms_come_with_their_probabilities(normalise):
     (line,) = normalise(text="vnter", alternatives=2).json()["lines"]
     others = line["words"][0]["alternatives"]
@@ -42,6 +51,7 @@ def test_odd_text_is_taken_and_too_much_refused(normalise):
         "model": "old-to-new",
         "text": "",
         "lines": [{"words": [], "between": [""]}],
+        "markup": False,
     }
     assert normalise(text="vnd " * 21).status_code == 413
     assert normalise(text="vnd", alternatives=11).status_code == 422

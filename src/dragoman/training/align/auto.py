@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from dragoman.core.corpus import Bitext
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.progress import SILENT, Progress, ShareDone
 from dragoman.core.work.workers import Workers
 from dragoman.core.workspace import Workspace
 from dragoman.training.align.base import Aligner, Directions
@@ -43,17 +45,46 @@ class Auto(Diagonal):
     ) -> Directions:
         """Align the words of each sentence pair; an empty sentence has no links."""
 
-        def by(aligner: Aligner) -> Directions:
-            return aligner.align(bitext, workspace=workspace, workers=workers, threads=threads, progress=progress)
+        def by(aligner: Aligner, watched_by: Progress) -> Directions:
+            return aligner.align(bitext, workspace=workspace, workers=workers, threads=threads, progress=watched_by)
 
-        directions = by(Diagonal(**self.to_dict()))
+        withheld = _Withheld(progress)
+        directions = by(Diagonal(**self.to_dict()), withheld)
         few = np.unique(np.linspace(0, len(bitext) - 1, min(len(bitext), _ENOUGH)).astype(np.int64))
         both = symmetrise(Directions(directions.forward.take(few), directions.reverse.take(few)), "intersection")
         share = max(share_of_long_jumps(both), share_of_long_jumps(swapped(both)))
         if share <= TOO_MANY:
+            withheld.tell()
             return directions
         progress.note(
             f"{share:.0%} of the jumps between words are longer than {USUAL}: aligning anew by the HMM, which is"
             " made for languages of different word order (--aligner)"
         )
-        return by(Hmm())
+        return by(Hmm(), progress)
+
+
+class _Withheld(Progress):
+    """Keeps warnings about links until it is known whether these are used."""
+
+    def __init__(self, whole: Progress):
+        self._whole = whole
+        self._warnings: list[str] = []
+
+    @contextlib.contextmanager
+    def stage(self, name: str) -> Iterator[ShareDone]:
+        """Begin a stage of the whole."""
+        with self._whole.stage(name) as share:
+            yield share
+
+    def note(self, text: str) -> None:
+        """Say something worth knowing."""
+        self._whole.note(text)
+
+    def warn(self, text: str) -> None:
+        """Keep a warning."""
+        self._warnings.append(text)
+
+    def tell(self) -> None:
+        """Say the warnings, now that they matter."""
+        for text in self._warnings:
+            self._whole.warn(text)

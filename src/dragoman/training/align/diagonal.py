@@ -18,7 +18,7 @@ from dragoman.training.align.translation_table import TranslationTable
 _MIN_TENSION, _MAX_TENSION = 0.1, 14.0
 #: The likeliest tension may be beyond fast_align's limit: texts in nearly the same order have 14 and more.
 _STEEPEST = 60.0
-#: Words from which on a tension at its limit says something about the languages, and not about a few sentences.
+#: Words from which on a tension at its lower limit says something about the languages, and not about a few sentences.
 _ENOUGH = 10_000
 _TENSION_STEPS = 8
 _TENSION_RATE = 20.0
@@ -77,10 +77,10 @@ class Diagonal(DirectionalAligner):
                     tension = _likeliest(tension, feature, sizes, sizes.masses(linked), threads=threads)
         if tension is not None:
             progress.note(f"diagonal tension {tension:.4f}")
-            limits = (_MIN_TENSION, _MAX_TENSION if as_fast_align else _STEEPEST)
-            if self.optimise_tension and tension in limits and table.tokens >= _ENOUGH:
+            # At the other end, texts are nearly in the same order, which is what the model is made for.
+            if self.optimise_tension and tension == _MIN_TENSION and table.tokens >= _ENOUGH:
                 progress.warn(
-                    f"the diagonal aligner's tension ran into its limit of {tension:g}: the word order of these texts"
+                    f"the diagonal aligner's tension fell to its limit of {tension:g}: the word order of these texts"
                     " is not what it is made for, and --aligner hmm may do better"
                 )
         return table.likeliest(self.null_probability, tension, passes.next())

@@ -8,6 +8,7 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.links import source_positions, target_positions
 from dragoman.core.progress import Progress
 from dragoman.training.align import ALIGNERS
+from dragoman.training.align.auto import Auto
 from dragoman.training.align.base import Passes
 from dragoman.training.align.diagonal import Diagonal
 from dragoman.training.align.hmm import Hmm
@@ -123,14 +124,37 @@ def test_the_tension_is_learned_from_the_second_pass_on():
     assert exact.tensions != notes[4:]
 
 
-@pytest.mark.parametrize("gradient", ["exact", "fast-align"])
-def test_a_tension_at_its_limit_is_said_where_there_is_enough_text(gradient):
+def texts_in_order(order, length=12, rows=1000):
+    """Many sentences and their words in another order."""
     rng = np.random.default_rng(1)
-    rows = [[f"w{i}" for i in rng.integers(0, 100, 12)] for _ in range(1000)]
-    pairs = [(" ".join(row), " ".join(reversed(row)).upper()) for row in rows]
-    with pytest.warns(UserWarning, match="ran into its limit of 0.1"):
+    drawn = [[f"w{i}" for i in rng.integers(0, 100, length)] for _ in range(rows)]
+    return [(" ".join(row), " ".join(order(row)).upper()) for row in drawn]
+
+
+def backwards(row):
+    return row[::-1]
+
+
+@pytest.mark.parametrize("gradient", ["exact", "fast-align"])
+def test_a_tension_at_its_lower_limit_is_said_where_there_is_enough_text(gradient):
+    pairs = texts_in_order(backwards)
+    with pytest.warns(UserWarning, match="fell to its limit of 0.1"):
         Diagonal(iterations=6, gradient=gradient).align(bitext_of(*pairs))
     Diagonal(iterations=6, gradient=gradient).align(bitext_of(*pairs[:100]))
+
+
+@pytest.mark.parametrize(("gradient", "steepest"), [("exact", 60), ("fast-align", 14)])
+def test_texts_in_the_same_order_are_nothing_to_warn_of(gradient, steepest):
+    listener = Listener()  # warnings would be errors
+    bitext = bitext_of(*texts_in_order(list, length=24, rows=500))
+    Diagonal(iterations=6, gradient=gradient).align(bitext, progress=listener)
+    assert listener.tensions == [steepest, steepest]
+
+
+def test_auto_warns_of_the_tension_only_where_it_keeps_the_links_of_the_diagonal_model():
+    with pytest.warns(UserWarning, match="fell to its limit of 0.1"):
+        Auto(iterations=6).align(bitext_of(*texts_in_order(backwards)))
+    Auto(iterations=6).align(bitext_of(*texts_in_order(lambda row: row[6:] + row[:6])))  # the HMM's
 
 
 def test_the_hmm_follows_repeated_words_from_left_to_right():

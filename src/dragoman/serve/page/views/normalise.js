@@ -1,4 +1,5 @@
 // Normalise: old spelling in, modern spelling out as one types; what changed is marked, and other forms are a click away.
+// What is corrected by hand stays so for its form, whatever is typed, and can be saved as examples to train on.
 
 import { ask, latest, whileBusy } from "../api.js";
 import { copyText, download, el, empty, failure } from "../dom.js";
@@ -30,8 +31,20 @@ export function normaliseView(panel, { models }) {
   const forms = el("div", { class: "inside" });
   const copy = el("button", { type: "button", on: { click: () => copyText(text()) } }, "Copy");
   const save = el("button", { type: "button", on: { click: () => download("modern.txt", text()) } }, "Download");
+  const saveCorrections = el(
+    "button",
+    {
+      type: "button",
+      hidden: true,
+      title: "A table of your corrections: examples for dragoman normalise train",
+      on: { click: () => download("corrections.tsv", table()) },
+    },
+    "Save corrections",
+  );
+  const corrections = new Map(); // words as they stand in the text, and what they are by hand
   let lines = [];
   let words = [];
+  let markup = false;
 
   panel.append(
     choice.element,
@@ -42,7 +55,7 @@ export function normaliseView(panel, { models }) {
       el(
         "div",
         { class: "card" },
-        el("div", { class: "actions" }, el("h2", { class: "label" }, "Modern spelling"), copy, save),
+        el("div", { class: "actions" }, el("h2", { class: "label" }, "Modern spelling"), copy, save, saveCorrections),
         output,
         summary,
       ),
@@ -86,7 +99,10 @@ export function normaliseView(panel, { models }) {
       .map(({ between, shown }) => between.map((piece, i) => piece + (shown[i]?.form.text ?? "")).join(""))
       .join("\n");
 
+  const table = () => [...corrections].map(([word, form]) => `${word.replace(/\s+/g, " ")}\t${form}\n`).join("");
+
   function draw(result) {
+    markup = result.markup;
     lines = result.lines.map((line) => ({ ...line, shown: line.words.map(shownWord) }));
     words = lines.flatMap((line) => line.shown);
     copy.hidden = save.hidden = false;
@@ -107,13 +123,35 @@ export function normaliseView(panel, { models }) {
     const options = [{ text: modern, confidence }, ...alternatives];
     if (!options.some((option) => option.text === word)) options.push({ text: word, confidence: null });
     const one = { word, options, form: options[0], byHand: false };
+    if (corrections.has(word)) write(one, corrections.get(word));
     one.element = el("button", { type: "button", class: "spelt", tabindex: "-1", on: { click: () => look(one) } });
     return one;
+  }
+
+  /** Give a word a form by hand, which may be one that nobody proposed. */
+  function write(one, text) {
+    if (!one.options.some((option) => option.text === text)) one.options.push({ text, confidence: null });
+    one.form = one.options.find((option) => option.text === text);
+    one.byHand = true;
+  }
+
+  /** Correct a form wherever it stands, or without a text, take its correction back. */
+  function correct(one, text) {
+    if (text) corrections.set(one.word, text);
+    else corrections.delete(one.word);
+    for (const same of words.filter(({ word }) => word === one.word)) {
+      if (text) write(same, text);
+      else Object.assign(same, { form: same.options[0], byHand: false });
+      mark(same);
+    }
+    summarise();
+    look(one);
   }
 
   function mark({ element, word, form, byHand }) {
     element.textContent = form.text;
     element.classList.toggle("changed", form.text !== word);
+    element.classList.toggle("by-hand", byHand);
     element.classList.toggle("unsure", !byHand && form.confidence < UNSURE);
     element.title = byHand ? `${word}: chosen by you` : `${word}: ${percent(form.confidence)} sure`;
   }
@@ -121,7 +159,11 @@ export function normaliseView(panel, { models }) {
   function summarise() {
     const changed = words.filter(({ word, form }) => form.text !== word).length;
     const unsure = words.filter(({ form, byHand }) => !byHand && form.confidence < UNSURE).length;
-    summary.textContent = `${changed} of ${words.length} words changed; ${unsure} less than ${percent(UNSURE)} sure.`;
+    summary.textContent =
+      `${changed} of ${words.length} words changed; ${unsure} less than ${percent(UNSURE)} sure.` +
+      (corrections.size ? ` Corrections of yours: ${corrections.size}.` : "") +
+      (markup ? " Tags stay as they are." : "");
+    saveCorrections.hidden = !corrections.size;
   }
 
   /** Show what else a word may be. */
@@ -149,15 +191,35 @@ export function normaliseView(panel, { models }) {
     );
     function choose(event) {
       const at = rows.findIndex((row) => row.contains(event.currentTarget));
-      one.form = one.options[at];
-      one.byHand = true;
-      mark(one);
-      summarise();
-      look(one);
-      forms.querySelectorAll("button")[at].focus();
+      correct(one, one.options[at].text);
+      forms.querySelectorAll("button.probable")[at].focus();
     }
+    const other = el("input", { type: "text", "aria-label": "Another form", placeholder: "another form" });
+    const own = el(
+      "form",
+      {
+        class: "actions",
+        on: {
+          submit: (event) => {
+            event.preventDefault();
+            const typed = other.value.replace(/\s+/g, " ").trim();
+            if (typed) correct(one, typed);
+          },
+        },
+      },
+      other,
+      el("button", { type: "submit" }, "Correct"),
+      one.byHand &&
+        el("button", { type: "button", on: { click: () => correct(one, null) } }, "Take the correction back"),
+    );
     forms.replaceChildren(
-      el("div", { class: "card" }, el("h2", {}, `What may “${one.word}” be?`), el("ul", { class: "candidates" }, rows)),
+      el(
+        "div",
+        { class: "card" },
+        el("h2", {}, `What may “${one.word}” be?`),
+        el("ul", { class: "candidates" }, rows),
+        own,
+      ),
     );
   }
 
