@@ -8,6 +8,9 @@ out/runs/METHOD/SEED/             a tuning run (see `tuning.run`), and in its fo
     final.txt                     translations under the weights that it ended with
     000.txt, 001.txt, ...         translations under the weights after each iteration, if curves are wanted
 
+Beside `tests` there is `files.json` with the checksums of translations, and in `models` one of what models say of
+themselves (see `kept_files`).
+
 If the plan has decisions, translations are in `tests/TEST/DECISION/` (those of iterations for the first one only), and
 scales that were chosen for a run are in `decisions/DECISION.toml`.
 """
@@ -120,6 +123,8 @@ class Experiment:
             for (method, seed), job in jobs.items()
         }
         first = partial(_translate_untuned, self._translations(plan.job, self.untuned, share))
+        if any(cell.translations.is_older for cell in cells.values()):
+            progress.warn(f"{self.out}: is of an older version, without checksums: damage may go unnoticed")
         with progress.stage("the experiment") as done:
             watch = _Watch(cells, plan.job.loop.iterations + 1, done, progress)
             failed = workers.run_all({"untuned": first, **cells}, watch, threads=share)
