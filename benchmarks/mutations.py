@@ -54,7 +54,7 @@ FEATURES = ("boundary-tags", "word-pair", "word-deletion", "phrase-length")
 A_CHILD = 5000
 #: A child that says nothing for so many seconds hangs.
 PATIENCE = 60
-HARM = ("no sentence", "traceback", "crash", "hang")
+HARM = ("no sentence", "silent change", "traceback", "crash", "hang")
 OUTCOMES = ("refused", "same", "other", *HARM)
 
 

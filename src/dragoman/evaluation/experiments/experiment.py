@@ -21,6 +21,7 @@ import shutil
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from dragoman.core.digest import digest_of
 from dragoman.core.errors import DataError
@@ -142,12 +143,12 @@ class _Watch:
 
     def __init__(self, cells: dict[str, Cell], steps: int, done: object, progress: Progress):
         self._cells, self._steps, self._done, self._progress = cells, steps, done, progress
-        self._seen = {name: len(Run(cell.folder).events()) for name, cell in cells.items()}
+        self._seen = {name: len(_events(cell)) for name, cell in cells.items()}
 
     def __call__(self) -> None:
         finished = 0.0
         for name, cell in self._cells.items():
-            events = Run(cell.folder).events()
+            events = _events(cell)
             for event in events[self._seen[name] :]:
                 end = f" ({event['stop']})" if event["stop"] else ""
                 self._progress.note(f"{name}, iteration {event['iteration']}: {event['score']:.2f}{end}")
@@ -161,6 +162,14 @@ class _Watch:
             )
         assert callable(self._done)
         self._done(finished / len(self._cells))
+
+
+def _events(cell: Cell) -> list[dict[str, Any]]:
+    """What a run has told; nothing if its log is damaged, which the run itself will say."""
+    try:
+        return Run(cell.folder).events()
+    except DataError:
+        return []
 
 
 def _translate_untuned(translations: Translations) -> None:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -39,15 +40,13 @@ class ChosenScale:
     def read(cls, folder: Path, decision: PlannedDecision) -> ChosenScale:
         """Read what `choose_scales` found for a run."""
         file = KeptFiles(folder).verified(_file(folder, decision))
-        tuning = read_toml(file).get("tuning")
+        tuning: Any = read_toml(file).get("tuning")
         try:
             found = cls(float(tuning["scale"]), dict(zip(tuning["scales"], map(float, tuning["scores"]), strict=True)))
         except (LookupError, TypeError, ValueError):
             found = cls(0.0, {})
         if [*found.scores] != [*decision.scales] or found.scale not in found.scores:
-            raise DataError(
-                "has no scales of the plan", path=file, expected="[tuning]; remove the file to choose again"
-            )
+            raise DataError("has other scales than the plan", path=file, expected="the same; remove it to choose again")
         return found
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
+from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.options import option
 from dragoman.core.progress import ShareDone
@@ -212,6 +213,8 @@ class _Team:
     @classmethod
     def restored(cls, state: State, document: Vector, workers: int, learnt: int) -> _Team:
         names = saved_names(state)
+        if len(state["weights"]) != workers:
+            raise DataError(f"the saved state has {len(state['weights'])} workers", expected=f"{workers}")
         rows = saved_numbers(state, "weights", workers, len(names)).tolist()
         documents = saved_numbers(state, "documents", workers, len(document))
         return cls(

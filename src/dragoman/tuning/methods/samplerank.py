@@ -218,6 +218,12 @@ class _Course:
         return _Standing(np.tile(weights, (self.chains, 1)), np.zeros((2, len(start))), np.zeros(2, np.int64))
 
     def resume(self, state: State, learnt: int) -> _Standing:
+        if state["weights"].ndim == 2 and state["weights"].shape != (self.chains, learnt):
+            chains, weights = state["weights"].shape
+            raise DataError(
+                f"the saved state has {chains} chains and {weights} weights",
+                expected=f"{self.chains} chains and {learnt} weights",
+            )
         weights, sums = saved_numbers(state, "weights", self.chains, learnt), saved_numbers(state, "sums", 2, learnt)
         epoch, wave = saved_numbers(state, "place", 2).astype(np.int64).tolist()
         if not (0 <= epoch <= self._options.epochs and 0 <= wave < max(map(len, self.plan(epoch)))):
