@@ -34,19 +34,22 @@ from oracles.damaged_folders import (
     verdict,
 )
 
+#: How much of the damage is to runs, to experiments, and to checkpoints, of which there are fewer.
+SHARES = (7, 2, 1)
+
 
 class Folders:
     """All folders that are damaged, and what is made of them when they are whole."""
 
     def __init__(self, work: Path):
         tiny_texts(work)
-        made = [*run_subjects(work), *experiment_subjects(work), *checkpoint_subjects(work)]
         self._work = work
-        self._subjects = [(subject, subject.use(self._copy(subject.folder))) for subject in made]
+        made = [*run_subjects(work)], [*experiment_subjects(work)], [*checkpoint_subjects(work)]
+        self._subjects = [[(one, one.use(self._copy(one.folder))) for one in subjects] for subjects in made]
 
     def damaged(self, rng: random.Random) -> str:
         """Damage a folder, use it, and return what came of it and of what."""
-        subject, expected = rng.choice(self._subjects)
+        subject, expected = rng.choice(*rng.choices(self._subjects, SHARES))
         copy = self._copy(subject.folder)
         way = damage_folder(rng, copy)
         return f"{verdict(subject, expected, subject.use(copy))} {subject.name}: {way}"

@@ -9,7 +9,8 @@ These run under AddressSanitizer and UBSan where `make` starts them; the last da
 grammar and a corpus that has its rules on demand. Most arrays are changed in memory, some on disk, as are texts of the
 model; changed sentences go to an undamaged model. Whatever is not refused translates, makes an n-best list, samples,
 and is read as a whole. Damage is tried in child processes, thousands in each: a number stands for one damage whatever
-came before, and `--only` does it again, with all that it has to say.
+came before, and `--only` does it again, with all that it has to say. Runs, experiments and checkpoints are damaged by
+`folder_mutations.py`.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import pytest
 
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
-from oracles.damaged_folders import make_older
+from oracles.damaged_folders import experiment_subjects, make_older, tiny_texts
 
 
 @pytest.fixture(scope="module")
@@ -92,12 +92,14 @@ def test_changed_weights_are_taken_only_as_a_file(dragoman, model, damaged):
         assert dragoman(*command, file, stdin=b"la\n").code == 0
 
 
-def test_a_run_of_an_older_version_goes_on_with_a_warning(dragoman, tuned, damaged):
+def test_a_run_of_an_older_version_goes_on_with_a_warning(dragoman, model, tuned, damaged):
     cut(damaged, 2)
     make_older(damaged)
     done = dragoman(*tuned[1], "--out", damaged)
     assert done.code == 0, done.err
     assert done.err.count("is of an older version, without checksums") == 1
+    used = dragoman("translate", "--model", model, "--weights", damaged, stdin=b"la\n")
+    assert used.warnings == [f"{damaged}: is of an older version, without checksums: damage may go unnoticed"]
     assert told(damaged)[0] == told(tuned[0])[0]
 
 
@@ -124,6 +126,34 @@ def test_no_kernel_sees_damaged_evidence_without_checksums(dragoman, tuned, dama
     assert refused.error.startswith(f"{file.parent}: {expected}")
     assert "so that iteration 2 is lost" in refused.error
     assert "--resume-from 1 goes on after iteration 1" in refused.error
+
+
+@pytest.mark.parametrize(
+    ("file", "cell"),
+    [
+        ("runs/mert/1/tests/test/best/final.txt", "mert, seed 1"),
+        ("runs/mira-online/1/decisions/mbr.toml", "mira-online, seed 1"),
+        ("untuned/tests/test/mbr/final.txt", "untuned"),
+    ],
+)
+def test_a_damaged_file_of_an_experiment_is_named_and_made_again_once_it_is_removed(small_experiment, file, cell):
+    subject, expected = small_experiment
+    path = subject.folder / file
+    whole = path.read_bytes()
+    flip(path)
+    refused = subject.use(subject.folder)["end"].sentence
+    assert refused.startswith(f"{cell}: {path}: is damaged ({cell}); expected checksum ")
+    path.unlink()
+    assert subject.use(subject.folder) == expected
+    assert path.read_bytes() == whole
+
+
+@pytest.fixture(scope="module")
+def small_experiment(tmp_path_factory):
+    work = tmp_path_factory.mktemp("work")
+    tiny_texts(work)
+    (subject,) = experiment_subjects(work)
+    return subject, subject.use(subject.folder)
 
 
 def test_no_damage_to_a_folder_does_harm(tmp_path):

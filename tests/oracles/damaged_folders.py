@@ -16,6 +16,7 @@ from dragoman.evaluation.experiments.tuned import Tuned
 from dragoman.evaluation.experiments.tuned_weights import TunedWeights
 from dragoman.model.bundle import Model
 from dragoman.search.translator import Translator
+from dragoman.serve.failures import RequestError
 from dragoman.serve.runs import Runs
 from dragoman.training.checkpoint import Checkpoint
 from dragoman.training.mix import Mixing, mix
@@ -230,7 +231,7 @@ def attempt(work):
     """What something gives, or the sentence with which it is refused."""
     try:
         return work()
-    except DragomanError as error:
+    except (DragomanError, RequestError) as error:
         said = str(error).strip()
         if not said or "\n" in said:
             raise AssertionError(f"no sentence: {said!r}") from error

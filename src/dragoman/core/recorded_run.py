@@ -15,6 +15,7 @@ from dragoman.core.checksums import is_whole
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike
 from dragoman.core.journal import FILES, Journal, Line, Told
+from dragoman.core.progress import SILENT, Progress
 from dragoman.core.sound import LARGEST
 from dragoman.core.toml import read_toml
 
@@ -36,13 +37,17 @@ def evidence_name(iteration: int) -> str:
     return f"evidence/{iteration:03}"
 
 
-def weights_file(path: PathLike) -> Path:
+def weights_file(path: PathLike, progress: Progress = SILENT) -> Path:
     """The file of the weights that a path means: itself, or of a run or a model the weights in its folder."""
     found = Path(path)
     if not found.is_dir():
         return found
     is_run = any((found / name).exists() for name in (OPTIONS, EVENTS))
-    return RecordedRun(found).best_weights() if is_run else found / WEIGHTS
+    if not is_run:
+        return found / WEIGHTS
+    run = RecordedRun(found)
+    run.warn_if_older(progress)
+    return run.best_weights()
 
 
 class RecordedRun:
@@ -69,6 +74,11 @@ class RecordedRun:
     def has_checksums(self) -> bool:
         """Whether there are checksums of all that it has done; those of older versions have none."""
         return all(line.checked for line in self._lines())
+
+    def warn_if_older(self, progress: Progress) -> None:
+        """Say of a run of an older version what it lacks."""
+        if not self.has_checksums:
+            progress.warn(f"{self.folder}: is of an older version, without checksums: damage may go unnoticed")
 
     def resumable(self) -> int:
         """The last iteration after which the run can go on, because all that it needs is whole; 0 if there is none."""

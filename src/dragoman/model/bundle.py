@@ -240,7 +240,7 @@ class Model:
 
         Sparse names that the model cannot have are counted in a warning: they may come from a model with other tags.
         """
-        file = weights_file(path)
+        file = weights_file(path, progress)
         weights = _read_weights(file)
         names = set(self.weight_names)
         others = [name for name in weights if name not in names]

@@ -37,7 +37,7 @@ class Checkpoint:
         self.folder = self._out.with_name(f".{self._out.name}.checkpoint")
 
     def found(self, stage: str, key: str, progress: Progress = SILENT) -> Arrays | None:
-        """The arrays of a stage, mapped, if it is of this key and as it was written; if it has changed, it is dropped."""
+        """The arrays of a stage, mapped, if it is of this key and as it was written; one that is not is dropped."""
         folder = self.folder / stage
         with contextlib.suppress(OSError, UnicodeDecodeError):
             if (folder / _KEY).read_text(encoding="ascii") != key:

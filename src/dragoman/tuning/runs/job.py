@@ -177,8 +177,7 @@ class Job:
         with run.claimed():
             if resume_from is not None:
                 run.cut_back(resume_from)
-            if not run.has_checksums:
-                progress.warn(f"{run.folder}: is of an older version, without checksums: damage may go unnoticed")
+            run.warn_if_older(progress)
             work(run, start=start, seed=self.seed, threads=threads, progress=progress)
         return run
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.checksums import checksum
+from dragoman.core.checksums import checksum, is_whole
 from dragoman.core.errors import BusyError, DataError
 from dragoman.core.files import PathLike, is_leftover, open_output, write_error
 from dragoman.core.journal import FILES, opened, sealed
@@ -68,11 +68,13 @@ class Run(RecordedRun):
             yield
 
     def started(self, start: Weights) -> list[dict[str, Any]]:
-        """Keep the weights that the run starts with, unless it has done something; returns its events."""
-        events = self.events()
+        """Keep the weights that the run starts with, unless they are there, whole; returns its events."""
+        events, name = self.events(), weights_name(0)
         if not events:
-            self.write_weights(start, 0)
             self.write_weights(start)
+        known = self._lines()[0].files.get(name) if events else None
+        if not events or (known == zlib.crc32(start.format().encode()) and not is_whole(self.folder / name, known)):
+            self.write_weights(start, 0)
         return events
 
     def record(self, event: Mapping[str, Any], best: Weights | None = None) -> None:

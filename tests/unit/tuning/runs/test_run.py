@@ -154,6 +154,15 @@ def test_best_weights_of_a_run_without_an_iteration_are_its_first(tmp_path):
         run.weights()
 
 
+def test_first_weights_are_written_again_if_they_are_those_that_were(run):
+    flip(run.folder / "weights" / "000.txt")
+    run.started(WEIGHTS[1])
+    with pytest.raises(DataError, match="iteration 1 is lost"):
+        run.weights(0)
+    run.started(WEIGHTS[0])
+    assert run.weights(0) == WEIGHTS[0]
+
+
 def test_a_run_is_cut_back(run):
     flip(run.folder / "weights" / "003.txt")
     run.write_last_look({"sentence": 1})
