@@ -148,6 +148,18 @@ def test_a_damaged_file_of_an_experiment_is_named_and_made_again_once_it_is_remo
     assert path.read_bytes() == whole
 
 
+@pytest.mark.parametrize("data", [b"\x93\xff", b"", b"seeds = [1]\n"])
+@pytest.mark.parametrize(("file", "found"), [("plan.toml", "another plan"), ("content.toml", "")])
+def test_a_damaged_plan_or_what_its_files_held_is_refused(small_experiment, file, found, data):
+    subject, expected = small_experiment
+    path = subject.folder / file
+    whole = path.read_bytes()
+    path.write_bytes(data)
+    assert found in subject.use(subject.folder)["end"].sentence
+    path.write_bytes(whole)
+    assert subject.use(subject.folder) == expected
+
+
 @pytest.fixture(scope="module")
 def small_experiment(tmp_path_factory):
     work = tmp_path_factory.mktemp("work")

@@ -79,11 +79,11 @@ class Experiment:
             read_references(test.references)
         if plan.systems is None:
             _check_trees(plan, path)
-        text = path.read_text(encoding="utf-8")
+        text = path.read_bytes()
         kept = out / _PLAN
         if restart and kept.exists():
             shutil.rmtree(out)
-        if kept.exists() and kept.read_text(encoding="utf-8") != text:
+        if kept.exists() and kept.read_bytes() != text:
             raise DataError(
                 "was begun with another plan", path=out, expected="the same to go on, --restart, or a new folder"
             )
@@ -95,7 +95,7 @@ class Experiment:
             with open_output(out / _CONTENT) as stream:
                 stream.write(format_toml({"content": content}).encode())
             with open_output(kept) as stream:
-                stream.write(text.encode())
+                stream.write(text)
         check_unchanged(out, read_toml(out / _CONTENT), {"content": content})
         return cls(plan, out)
 
