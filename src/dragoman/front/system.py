@@ -304,13 +304,8 @@ class System:
             seed=seed,
         )
         with self._workers(cluster) as workers:
-            job.run(
-                Path(out),
-                resume_from=resume_from,
-                threads=self.threads,
-                workers=workers,
-                progress=watcher_of(progress),
-            )
+            watch = watcher_of(progress)
+            job.run(Path(out), resume_from=resume_from, threads=self.threads, workers=workers, progress=watch)
         return TuningRun(out)
 
     def save(self, folder: File) -> System:
