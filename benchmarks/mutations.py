@@ -9,7 +9,8 @@ These run under AddressSanitizer and UBSan where `make` starts them; the last da
 grammar and a corpus that has its rules on demand. Most arrays are changed in memory, some on disk, as are texts of the
 model; changed sentences go to an undamaged model. Whatever is not refused translates, makes an n-best list, samples,
 and is read as a whole. Damage is tried in child processes, thousands in each: a number stands for one damage whatever
-came before, and `--only` does it again, with all that it has to say.
+came before, and `--only` does it again, with all that it has to say. Runs, experiments and checkpoints are damaged by
+`folder_mutations.py`.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ FEATURES = ("boundary-tags", "word-pair", "word-deletion", "phrase-length")
 A_CHILD = 5000
 #: A child that says nothing for so many seconds hangs.
 PATIENCE = 60
-HARM = ("no sentence", "traceback", "crash", "hang")
+HARM = ("no sentence", "silent change", "traceback", "crash", "hang")
 OUTCOMES = ("refused", "same", "other", *HARM)
 
 

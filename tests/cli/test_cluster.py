@@ -243,7 +243,7 @@ def without_times(folder):
     """What an experiment leaves, but for what says how long it took."""
     found = {name: data for name, data in content(folder).items() if not name.endswith((".html", ".csv"))}
     for name in [name for name in found if name.endswith("events.jsonl")]:
-        found[name] = [{**json.loads(line), "seconds": None} for line in found[name].splitlines()]
+        found[name] = [{**json.loads(line), "seconds": None, "checksum": None} for line in found[name].splitlines()]
     return found
 
 

@@ -163,7 +163,7 @@ def test_an_experiment_trains_systems_compares_models_and_reports_shares(dragoma
     out = tmp_path / "out"
     result = dragoman("experiment", tmp_path / "plan.toml", "--out", out, "--threads", 1)
     assert result.code == 0, result.err
-    assert sorted(path.name for path in (out / "models").iterdir()) == ["log-linear", "pro-mix"]
+    assert sorted(path.name for path in (out / "models").iterdir()) == ["files.json", "log-linear", "pro-mix"]
     page = (out / "report.html").read_text(encoding="utf-8")
     for part in ("pro-mix: shares of mixed tables", "mix.tm.fwd.web", "phrases.tm.web", "corpus web"):
         assert part in page
@@ -173,3 +173,8 @@ def test_an_experiment_trains_systems_compares_models_and_reports_shares(dragoma
     assert {row["method"] for row in csv_rows(out / "runs.csv")} == {"untuned", "pro-mix", "plain"}
     plain = Weights.read(out / "runs" / "plain" / "1" / "weights.txt")
     assert not any(name.startswith("mix.") for name in plain)
+    file = out / "models" / "pro-mix" / "weights.txt"
+    file.write_text(file.read_text().replace("lm 0.5", "lm 0.6"))
+    refused = dragoman("experiment", tmp_path / "plan.toml", "--out", out, "--threads", 1)
+    assert refused.code == 1
+    assert refused.error.startswith(f"{file}: is damaged (models); expected checksum ")

@@ -96,6 +96,10 @@ def register(app: typer.Typer) -> None:
         held_out_trees: Annotated[Path | None, typer.Option(help="The same for the held-out source.")] = None,
         prepared: Prepared = False,
         restart: Restart = False,
+        resume_from: Annotated[
+            int | None,
+            typer.Option(min=0, help="Forget what the run did after this iteration, perhaps damaged, and go on there."),
+        ] = None,
         seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 1,
         threads: Threads = None,
         cluster: Cluster = None,
@@ -110,6 +114,8 @@ def register(app: typer.Typer) -> None:
         `dragoman methods list method` lists the methods, and `dragoman methods show mert` says what one of them does,
         what it costs and which options it has.
         """
+        if restart and resume_from is not None:
+            raise UsageError("--restart begins anew, and --resume-from goes on; expected one of them")
         job = Job(
             model=model,
             source=source,
@@ -134,6 +140,7 @@ def register(app: typer.Typer) -> None:
             run = job.run(
                 out,
                 restart=restart,
+                resume_from=resume_from,
                 threads=threads or available_cores(),
                 workers=workers,
                 progress=live_progress(),

@@ -12,6 +12,7 @@ import typer
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import command, command_group
 from dragoman.core.errors import DataError
+from dragoman.core.recorded_run import weights_file
 from dragoman.core.weights import Weights
 from dragoman.evaluation.statistics.weight_changes import Change, compare_weights, scaled
 
@@ -89,7 +90,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _read(path: Path, prefix: str) -> Weights:
-    file = path / "weights.txt" if path.is_dir() else path
+    file = weights_file(path)
     if path.is_dir() and not file.is_file():
         raise DataError("has no weights.txt", path=path, expected="the folder of a run or a model")
     weights = Weights.read(file)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.ragged import Ragged
+from dragoman.core.sound import check_numbers, check_offsets, check_range, typed_array
 from dragoman.core.weights import Weights
 
 #: More names than this are not all worth a column.
@@ -112,14 +112,16 @@ class FeatureRows:
         return {"feature_offsets": self.offsets, "feature_ids": self.ids, "feature_values": self.values}
 
     @classmethod
-    def from_arrays(cls, names: Sequence[str], arrays: Mapping[str, NDArray[np.generic]]) -> FeatureRows:
-        """Build from what `arrays` gave."""
-        return cls(
-            tuple(names),
-            cast(NDArray[np.int64], arrays["feature_offsets"]),
-            cast(NDArray[np.int32], arrays["feature_ids"]),
-            cast(NDArray[np.float64], arrays["feature_values"]),
-        )
+    def from_arrays(cls, names: Sequence[str], arrays: Mapping[str, NDArray[np.generic]], rows: int) -> FeatureRows:
+        """Build from what `arrays` gave for so many rows; refuses arrays that could lead a kernel astray."""
+        part = "rows of features"
+        offsets = typed_array(arrays, "feature_offsets", np.int64, (rows + 1,), part)
+        ids = typed_array(arrays, "feature_ids", np.int32, (None,), part)
+        values = typed_array(arrays, "feature_values", np.float64, (len(ids),), part)
+        check_offsets("feature_offsets", offsets, len(ids))
+        check_range("feature_ids", ids, 0, len(names))
+        check_numbers("feature_values", values)
+        return cls(tuple(names), offsets, ids, values)
 
     def sum_over(self, groups: Ragged[np.int32]) -> FeatureRows:
         """Return one row for each group of rows: their sum, each feature once, in the order of names."""

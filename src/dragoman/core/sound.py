@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TypeVar, cast
 
 import numpy as np
@@ -77,7 +77,9 @@ def check_offsets(name: str, offsets: NDArray[np.int64], end: int, *, longest: i
             raise DataError(f"the array '{name}' has a row of {length}", expected=f"at most {longest}")
 
 
-def typed_array(arrays: Arrays, name: str, dtype: type[T], shape: tuple[int | None, ...], part: str) -> NDArray[T]:
+def typed_array(
+    arrays: Mapping[str, NDArray[np.generic]], name: str, dtype: type[T], shape: tuple[int | None, ...], part: str
+) -> NDArray[T]:
     """Return an array of a part of a model if it is what it should be; a None in `shape` is any length."""
     array = arrays.get(name)
     if array is None:

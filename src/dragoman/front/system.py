@@ -261,6 +261,7 @@ class System:
         held_out_trees: File | None = None,
         seed: int = 1,
         prepared: bool = False,
+        resume_from: int | None = None,
         cluster: str | None = None,
         progress: Progress | bool = True,
         **settings: Any,
@@ -270,7 +271,8 @@ class System:
         `options` are those of the method; `settings` say how long and on what (`iterations`, `nbest`, `evidence`,
         `max_minutes`, ...), see the reference of `dragoman tune`. Learners are judged on the `held_out` source and
         references. `trees` and `held_out_trees` are files of the sources' trees, if the model looks at them. It must
-        be on disk, because the run remembers where it is. `cluster` is who works, as for `translate`.
+        be on disk, because the run remembers where it is. `resume_from` goes on after that iteration of the run, and
+        forgets later ones, which may be damaged. `cluster` is who works, as for `translate`.
 
         >>> import dragoman as dm, tempfile
         >>> folder = tempfile.mkdtemp()
@@ -302,7 +304,8 @@ class System:
             seed=seed,
         )
         with self._workers(cluster) as workers:
-            job.run(Path(out), threads=self.threads, workers=workers, progress=watcher_of(progress))
+            watch = watcher_of(progress)
+            job.run(Path(out), resume_from=resume_from, threads=self.threads, workers=workers, progress=watch)
         return TuningRun(out)
 
     def save(self, folder: File) -> System:

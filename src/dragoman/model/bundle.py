@@ -15,6 +15,7 @@ from dragoman.core.digest import digest
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import PathLike, output_folder
 from dragoman.core.progress import SILENT, Progress, ShareDone, within
+from dragoman.core.recorded_run import weights_file
 from dragoman.core.store import Arrays, load_arrays, save_arrays
 from dragoman.core.toml import format_toml, read_toml
 from dragoman.core.verified import fingerprint, is_verified, remember_verified
@@ -239,7 +240,7 @@ class Model:
 
         Sparse names that the model cannot have are counted in a warning: they may come from a model with other tags.
         """
-        file = Path(path) / _WEIGHTS if Path(path).is_dir() else Path(path)
+        file = weights_file(path, progress)
         weights = _read_weights(file)
         names = set(self.weight_names)
         others = [name for name in weights if name not in names]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import zlib
 from pathlib import Path
 
+from dragoman.core.checksums import checksum
 from dragoman.core.errors import DataError
 from dragoman.core.progress import ShareDone
 from dragoman.core.toml import format_toml, read_toml
@@ -18,7 +18,7 @@ def write_checksums(folder: Path, share: ShareDone = lambda share: None) -> None
     found, done, files = {}, 0, _array_files(folder)
     total = sum(file.stat().st_size for file in files)
     for file in files:
-        found[file.relative_to(folder).as_posix()] = _crc32(file)
+        found[file.relative_to(folder).as_posix()] = checksum(file)
         done += file.stat().st_size
         share(done / total)
     (folder / CHECKSUMS).write_text(format_toml(found), encoding="utf-8")
@@ -33,7 +33,7 @@ def compare_checksums(folder: Path, *, complete: bool) -> int:
     for name, value in expected.items():
         file = folder / name
         if file.is_file():
-            if _crc32(file) != value:
+            if checksum(file) != value:
                 raise DataError("is damaged", path=file, expected=f"checksum {value}")
         elif complete:
             raise DataError("is missing", path=file, expected="an array of the model")
@@ -47,11 +47,3 @@ def checked_files(folder: Path) -> list[Path]:
 
 def _array_files(folder: Path) -> list[Path]:
     return sorted(folder.rglob("*.npy"))
-
-
-def _crc32(path: Path) -> int:
-    value = 0
-    with path.open("rb") as stream:
-        while block := stream.read(1 << 22):
-            value = zlib.crc32(block, value)
-    return value

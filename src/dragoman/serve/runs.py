@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,13 +9,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from dragoman.core.errors import DataError, DragomanError
+from dragoman.core.recorded_run import parse_events
 from dragoman.core.toml import parse_toml
 from dragoman.core.weights import Weights
 from dragoman.metrics.combined import parse_metric
 from dragoman.serve import schemas
 from dragoman.serve.failures import RequestError
 from dragoman.serve.run_files import Inside, check_plain
-from dragoman.tuning.runs.run import parse_events
 
 #: An experiment's runs are below it at runs/METHOD/SEED.
 _DEPTH = 5
@@ -119,11 +118,6 @@ class _Entry:
         except FileNotFoundError:
             return []
         check_plain(events, _EVENTS)
-        for number, event in enumerate(events, 1):
-            if not math.isfinite(event["score"]) or not isinstance(event["stop"], str | None):
-                raise DataError(
-                    "has no number as its score, or no text as the reason of its end", path=_EVENTS, line=number
-                )
         return events
 
     def some_weights(self, name: str) -> dict[str, float]:

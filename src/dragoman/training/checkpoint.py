@@ -16,9 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.corpus import Bitext
+from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, write_error
+from dragoman.core.progress import SILENT, Progress
 from dragoman.core.store import Arrays, load_arrays
 from dragoman.core.version import version
+from dragoman.model.checksums import compare_checksums, write_checksums
 
 _KEY = "key"
 
@@ -33,11 +36,22 @@ class Checkpoint:
         self._out = Path(os.path.abspath(out))  # noqa: PTH100 - a name for `.` and `..`, and links stay links
         self.folder = self._out.with_name(f".{self._out.name}.checkpoint")
 
-    def found(self, stage: str, key: str) -> Arrays | None:
-        """The arrays of a stage, mapped, if it was whole and of this key."""
+    def found(self, stage: str, key: str, progress: Progress = SILENT) -> Arrays | None:
+        """The arrays of a stage, mapped, if it is of this key and as it was written; one that is not is dropped."""
+        folder = self.folder / stage
         with contextlib.suppress(OSError, UnicodeDecodeError):
-            if (self.folder / stage / _KEY).read_text(encoding="ascii") == key:
-                return load_arrays(self.folder / stage)
+            if (folder / _KEY).read_text(encoding="ascii") != key:
+                return None
+            try:
+                files = compare_checksums(folder, complete=True)
+                arrays = load_arrays(folder)
+                if len(arrays) == files:
+                    return arrays
+                reason = f"{folder}: has {len(arrays)} arrays, and {files} were written"
+            except DataError as error:
+                reason = str(error)
+            progress.warn(f"what a training that was killed has left is made again: {reason}")
+            shutil.rmtree(folder, ignore_errors=True)
         return None
 
     def made(self, stage: str, key: str, write: Callable[[Path], None]) -> Arrays:
@@ -48,6 +62,7 @@ class Checkpoint:
                 shutil.rmtree(old, ignore_errors=True)
             partial.mkdir(parents=True)
             write(partial)
+            write_checksums(partial)
             (partial / _KEY).write_text(key, encoding="ascii")
             partial.rename(self.folder / stage)
         except OSError as error:

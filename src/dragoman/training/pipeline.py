@@ -178,7 +178,7 @@ def _aligned(
 ) -> Links:
     """Align words in both directions, unless a training that was killed has done so."""
     key = stage_key(bitext, {"aligner": aligner.name, **aligner.to_dict(), "symmetrise": options.symmetrisation})
-    found = checkpoint.found("links", key) if checkpoint is not None else None
+    found = checkpoint.found("links", key, progress) if checkpoint is not None else None
     if found is not None:
         progress.note("going on with the word alignment of a training that was killed")
         return ragged_array(found, "links", "offsets", np.uint32, "links")
@@ -205,7 +205,7 @@ def _phrase_table(
 ) -> PhraseTable:
     """Make the phrase table; one that does not fit into memory may have been made by a training that was killed."""
     key = stage_key(bitext, options.to_dict(), [links.values, links.offsets])
-    made = checkpoint.found("table", key) if checkpoint is not None else None
+    made = checkpoint.found("table", key, progress) if checkpoint is not None else None
     if made is not None:
         progress.note("going on with the phrase table of a training that was killed")
         return mapped_table(made)
@@ -278,7 +278,7 @@ def _grammar(
     progress: Progress,
 ) -> Grammar:
     """Make a grammar; one that does not fit into memory may have been made by a training that was killed."""
-    made = checkpoint.found(stage, key) if checkpoint is not None else None
+    made = checkpoint.found(stage, key, progress) if checkpoint is not None else None
     if made is not None:
         progress.note(f"going on with the {stage} of a training that was killed")
         return mapped_grammar(made)

@@ -18,16 +18,16 @@ def _with_events(*scores):
 
 #: Runs whose events are damaged, and what is said of each.
 DAMAGED_EVENTS = {
-    "digits": (_with_events(1, "9" * 400), "events.jsonl: holds a number that is too large"),
+    "digits": (_with_events(1, "9" * 400), "events.jsonl:2: found "),
     "more-digits": (_with_events("9" * 5000), "events.jsonl:1: found "),
-    "nan": (_with_events(1, "NaN"), "events.jsonl:2: has no number as its score"),
+    "nan": (_with_events(1, "NaN"), "events.jsonl:2: found "),
     "deep": (_with_events("[" * 90_000), "events.jsonl:1: found "),
     "nested": (
         '{"iteration": 1, "score": 1, "stop": null, "x": ' + "[" * 40 + "]" * 40 + "}\n",
         "events.jsonl: is nested",
     ),
     "half": ('{"iteration": 1, "score": 1, "stop": "\\ud800"}\n', "events.jsonl: holds half a character"),
-    "stop": ('{"iteration": 1, "score": 1, "stop": {}}\n', "events.jsonl:1: has no number as its score"),
+    "stop": ('{"iteration": 1, "score": 1, "stop": {}}\n', "events.jsonl:1: found "),
 }
 #: Other damage.
 DAMAGED = {

@@ -23,13 +23,13 @@ RULES = {"rule_model": RuleModel(max_span=4), "with_phrases": True}
 
 class Notes(Progress):
     def __init__(self):
-        self.said = []
+        self.said, self.warned = [], []
 
     def note(self, text):
         self.said.append(text.split(" of a training")[0])
 
     def warn(self, text):
-        pass
+        self.warned.append(text)
 
 
 def trained(bitext, out, memory, checkpoint, **options):
@@ -86,6 +86,42 @@ def test_a_stage_of_other_options_or_text_is_made_again(bitext, tmp_path):
         goes_on, found = trained(text, tmp_path / "out", 200_000, checkpoint, **options)
         assert goes_on == [f"going on with {stage}" for stage in kept]
         assert found == trained(text, tmp_path / "whole", None, None, **options)[1]
+
+
+def flipped(data):
+    return data[:-9] + bytes([data[-9] ^ 16]) + data[-8:]
+
+
+@pytest.mark.parametrize(
+    ("file", "damage"),
+    [
+        ("links/links.npy", flipped),
+        ("links/links.npy", lambda data: data[:-4]),
+        ("links/offsets.npy", lambda data: None),
+        ("links/checksums.toml", flipped),
+        ("links/checksums.toml", lambda data: b""),
+        ("links/checksums.toml", lambda data: None),
+        ("links/more.npy", lambda data: b"x"),
+        ("table/log_scores.npy", flipped),
+        ("table/key", flipped),
+    ],
+)
+def test_a_stage_that_is_damaged_is_made_again(bitext, tmp_path, file, damage):
+    checkpoint, stage = Checkpoint(tmp_path / "out"), file.split("/")[0]
+    _, expected = trained(bitext, tmp_path / "out", 200_000, checkpoint)
+    path = checkpoint.folder / file
+    data = damage(path.read_bytes() if path.exists() else b"")
+    path.unlink(missing_ok=True) if data is None else path.write_bytes(data)
+    notes = Notes()
+    key = (checkpoint.folder / stage / "key").read_bytes().decode("latin-1")
+    found = checkpoint.found(stage, key, notes) if not file.endswith("key") else None
+    assert found is None
+    assert [text.startswith("what a training that was killed has left is made again: ") for text in notes.warned] == (
+        [] if file.endswith("key") else [True]
+    )
+    goes_on, again = trained(bitext, tmp_path / "out", 200_000, checkpoint)
+    assert len(goes_on) == 1  # with the stage that is whole
+    assert again == expected
 
 
 def test_half_a_stage_is_none(bitext, tmp_path):

@@ -8,6 +8,9 @@ out/runs/METHOD/SEED/             a tuning run (see `tuning.run`), and in its fo
     final.txt                     translations under the weights that it ended with
     000.txt, 001.txt, ...         translations under the weights after each iteration, if curves are wanted
 
+Beside `tests` there is `files.json` with the checksums of translations, and in `models` one of what models say of
+themselves (see `kept_files`).
+
 If the plan has decisions, translations are in `tests/TEST/DECISION/` (those of iterations for the first one only), and
 scales that were chosen for a run are in `decisions/DECISION.toml`.
 """
@@ -18,6 +21,7 @@ import shutil
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from dragoman.core.digest import digest_of
 from dragoman.core.errors import DataError
@@ -75,11 +79,11 @@ class Experiment:
             read_references(test.references)
         if plan.systems is None:
             _check_trees(plan, path)
-        text = path.read_text(encoding="utf-8")
+        text = path.read_bytes()
         kept = out / _PLAN
         if restart and kept.exists():
             shutil.rmtree(out)
-        if kept.exists() and kept.read_text(encoding="utf-8") != text:
+        if kept.exists() and kept.read_bytes() != text:
             raise DataError(
                 "was begun with another plan", path=out, expected="the same to go on, --restart, or a new folder"
             )
@@ -91,7 +95,7 @@ class Experiment:
             with open_output(out / _CONTENT) as stream:
                 stream.write(format_toml({"content": content}).encode())
             with open_output(kept) as stream:
-                stream.write(text.encode())
+                stream.write(text)
         check_unchanged(out, read_toml(out / _CONTENT), {"content": content})
         return cls(plan, out)
 
@@ -120,6 +124,8 @@ class Experiment:
             for (method, seed), job in jobs.items()
         }
         first = partial(_translate_untuned, self._translations(plan.job, self.untuned, share))
+        if any(cell.translations.is_older for cell in cells.values()):
+            progress.warn(f"{self.out}: is of an older version, without checksums: damage may go unnoticed")
         with progress.stage("the experiment") as done:
             watch = _Watch(cells, plan.job.loop.iterations + 1, done, progress)
             failed = workers.run_all({"untuned": first, **cells}, watch, threads=share)
@@ -137,12 +143,12 @@ class _Watch:
 
     def __init__(self, cells: dict[str, Cell], steps: int, done: object, progress: Progress):
         self._cells, self._steps, self._done, self._progress = cells, steps, done, progress
-        self._seen = {name: len(Run(cell.folder).events()) for name, cell in cells.items()}
+        self._seen = {name: len(_events(cell)) for name, cell in cells.items()}
 
     def __call__(self) -> None:
         finished = 0.0
         for name, cell in self._cells.items():
-            events = Run(cell.folder).events()
+            events = _events(cell)
             for event in events[self._seen[name] :]:
                 end = f" ({event['stop']})" if event["stop"] else ""
                 self._progress.note(f"{name}, iteration {event['iteration']}: {event['score']:.2f}{end}")
@@ -156,6 +162,14 @@ class _Watch:
             )
         assert callable(self._done)
         self._done(finished / len(self._cells))
+
+
+def _events(cell: Cell) -> list[dict[str, Any]]:
+    """What a run has told; nothing if its log is damaged, which the run itself will say."""
+    try:
+        return Run(cell.folder).events()
+    except DataError:
+        return []
 
 
 def _translate_untuned(translations: Translations) -> None:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
-from dragoman.core.errors import DataError
 from dragoman.evaluation.experiments.experiment import Experiment
+from dragoman.evaluation.experiments.kept_files import KeptFiles
 from dragoman.evaluation.experiments.plan import Method, TestSet
 from dragoman.evaluation.experiments.plan_decisions import PlannedDecision
 from dragoman.evaluation.experiments.scale_choice import ChosenScale
@@ -92,7 +92,5 @@ class Translated:
     def _statistics(
         self, folder: Path, test: TestSet, decision: PlannedDecision, name: str, scorer: Scorer
     ) -> NDArray[np.float64]:
-        file = translations_folder(folder, test, decision) / name
-        if not file.exists():
-            raise DataError("is missing", path=file, expected="what `dragoman experiment` writes; run it again")
+        file = KeptFiles(folder).verified(translations_folder(folder, test, decision) / name)
         return scorer.statistics(Corpus.read(file), threads=self._threads)

@@ -24,10 +24,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dragoman.core.checksums import checksum
 from dragoman.core.digest import digest
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import SILENT, Progress
+from dragoman.evaluation.experiments.kept_files import KeptFiles
 from dragoman.metrics.references import reference_files
+from dragoman.model.checksums import CHECKSUMS
 from dragoman.training.adapt_recipe import AdaptRecipe, check_systems
 from dragoman.tuning.runs.job import Job
 
@@ -55,6 +58,10 @@ class PlannedSystems:
         """Where the models are."""
         return [self.folder(name) for name in self.names]
 
+    def _described(self, name: str) -> list[Path]:
+        """The files of a model that say what it is; checksums of its arrays are among them."""
+        return [self.folder(name) / file for file in ("model.toml", "weights.txt", CHECKSUMS)]
+
     def content(self) -> dict[str, str]:
         """What the corpora hold, in a few letters each."""
         return {f"corpus {name}": digest(files) for name, files in self.corpora.items()}
@@ -65,13 +72,15 @@ class PlannedSystems:
 
     def train(self, job: Job, *, threads: int = 1, progress: Progress = SILENT) -> None:
         """Train the systems that are not there yet, with the tuning set of a job."""
-        missing = [name for name in self.names if not self.folder(name).exists()]
+        files = KeptFiles(self.out)
+        missing = [name for name in self.names if not all(files.has(path) for path in self._described(name))]
         if not missing:
             return
         reference, *_ = reference_files(job.references)
         systems = self.recipe.read(self.corpora, job.source, reference, threads=threads, progress=progress)
         for name in missing:
             systems.model(name).save(self.folder(name))
+            files.note((path, checksum(path)) for path in self._described(name))
             progress.note(f"system {name} is trained")
 
 

@@ -10,14 +10,16 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from dragoman.core.files import open_output
+from dragoman.core.errors import DataError
 from dragoman.core.toml import read_toml
 from dragoman.core.weights import Weights
 from dragoman.decision.grid import GridPoint, best_point, grid_density, search_grid
 from dragoman.decision.rule import Rule
+from dragoman.evaluation.experiments.kept_files import KeptFiles
 from dragoman.evaluation.experiments.plan_decisions import PlannedDecision
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.metric import Metric
@@ -37,8 +39,15 @@ class ChosenScale:
     @classmethod
     def read(cls, folder: Path, decision: PlannedDecision) -> ChosenScale:
         """Read what `choose_scales` found for a run."""
-        tuning = read_toml(_file(folder, decision))["tuning"]
-        return cls(tuning["scale"], dict(zip(tuning["scales"], tuning["scores"], strict=True)))
+        file = KeptFiles(folder).verified(_file(folder, decision))
+        tuning: Any = read_toml(file).get("tuning")
+        try:
+            found = cls(float(tuning["scale"]), dict(zip(tuning["scales"], map(float, tuning["scores"]), strict=True)))
+        except (LookupError, TypeError, ValueError):
+            found = cls(0.0, {})
+        if [*found.scores] != [*decision.scales] or found.scale not in found.scores:
+            raise DataError("has other scales than the plan", path=file, expected="the same; remove it to choose again")
+        return found
 
 
 def choose_scales(
@@ -50,7 +59,8 @@ def choose_scales(
     once for each. What is chosen is kept in `decisions/DECISION.toml`, a file that `dragoman translate --decision`
     takes; for samples it says how they are drawn, at which temperature.
     """
-    missing = [d for d in decisions if d.scales and not _file(folder, d).exists()]
+    files = KeptFiles(folder)
+    missing = [d for d in decisions if d.scales and not files.has(_file(folder, d))]
     if missing:
         points = _points(job, missing, weights, threads)
         for decision in missing:
@@ -106,9 +116,8 @@ def _write(job: Job, folder: Path, decision: PlannedDecision, points: dict[float
         "scores": [round(points[scale].score, 4) for scale in decision.scales],
         **({"lines": decision.scale_lines} if decision.scale_lines else {}),
     }
-    with open_output(_file(folder, decision)) as stream:
-        settled = replace(chosen.decision, sampling=chosen.sampling) if chosen.by_samples else chosen.decision
-        stream.write(settled.format(tuning).encode())
+    settled = replace(chosen.decision, sampling=chosen.sampling) if chosen.by_samples else chosen.decision
+    KeptFiles(folder).write(_file(folder, decision), settled.format(tuning).encode())
 
 
 def _file(folder: Path, decision: PlannedDecision) -> Path:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from dragoman.core.files import open_output, read_lines
+from dragoman.core.files import read_lines
 from dragoman.core.weights import Weights
+from dragoman.evaluation.experiments.kept_files import KeptFiles
 from dragoman.evaluation.experiments.plan import TestSet
 from dragoman.evaluation.experiments.plan_decisions import PlannedDecision
 from dragoman.evaluation.experiments.scale_choice import choose_scales
@@ -40,6 +41,11 @@ class Translations:
         """The files of the final weights."""
         return [translations_folder(self.folder, t, d) / FINAL for t in self.tests for d in self.decisions]
 
+    @property
+    def is_older(self) -> bool:
+        """Whether there are translations without checksums."""
+        return KeptFiles(self.folder).is_older and (self.folder / "tests").exists()
+
     def write(self, final: Weights, steps: Mapping[str, Weights]) -> None:
         """Translate by all decisions under the final weights, and by the first one under those of each step.
 
@@ -55,11 +61,12 @@ class Translations:
             self._write_missing(test, wanted)
 
     def _write_missing(self, test: TestSet, wanted: Mapping[Path, tuple[Weights, PlannedDecision]]) -> None:
+        files = KeptFiles(self.folder)
         done: dict[tuple[str, PlannedDecision], bytes] = {}
         to_do: dict[str, tuple[Weights, dict[PlannedDecision, list[Path]]]] = {}
         for path, (weights, decision) in wanted.items():
             key = weights.format()
-            if path.exists():
+            if files.has(path):
                 done[key, decision] = path.read_bytes()
             else:
                 to_do.setdefault(key, (weights, {}))[1].setdefault(decision, []).append(path)
@@ -68,10 +75,9 @@ class Translations:
             new = [decision for decision in paths if (key, decision) not in done]
             if new:
                 done |= {(key, decision): text for decision, text in self._translate(lines, weights, new).items()}
-            for decision, files in paths.items():
-                for path in files:
-                    with open_output(path) as stream:
-                        stream.write(done[key, decision])
+            for decision, missing in paths.items():
+                for path in missing:
+                    files.write(path, done[key, decision])
 
     def _translate(
         self, lines: Sequence[str], weights: Weights, decisions: Sequence[PlannedDecision]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dragoman.evaluation.experiments.experiment import Experiment
 from dragoman.evaluation.experiments.plan import Method
 from dragoman.metrics.combined import parse_metric
-from dragoman.tuning.runs.run import Run
+from dragoman.tuning.runs.run import Run, seconds_of
 
 Vector = NDArray[np.float64]
 
@@ -57,7 +57,7 @@ class Tuned:
 
     def seconds(self, method: Method) -> Vector:
         """How long each run took."""
-        return np.array([sum(_seconds(event) for event in run.events()) for run in self.runs(method)])
+        return np.array([sum(seconds_of(event) for event in run.events()) for run in self.runs(method)])
 
     def iterations(self, method: Method) -> NDArray[np.int64]:
         """How many iterations each run had."""
@@ -89,12 +89,6 @@ def aligned(rows: Sequence[Sequence[float] | Vector]) -> Vector:
     """
     longest = max(map(len, rows))
     return np.array([[*row, *[row[-1]] * (longest - len(row))] for row in rows])
-
-
-def _seconds(event: Mapping[str, Any]) -> float:
-    """How long an iteration took: one number, or one for each of its parts."""
-    found = event.get("seconds", 0.0)
-    return float(sum(found.values()) if isinstance(found, dict) else found)
 
 
 def _is_number(value: Any) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.errors import UsageError
+from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.weights import Weights
 from dragoman.core.work.workers import ThreadWorkers, Workers
@@ -31,6 +31,33 @@ State = Mapping[str, NDArray[Any]]
 
 #: A weight beyond this is on its way to infinity: features are logarithms of probabilities and counts.
 LARGEST_WEIGHT = 1e4
+
+
+def saved_numbers(state: State, name: str, *shape: int) -> NDArray[Any]:
+    """Return an array of finite numbers of a saved state, if it has the shape that fits what goes on."""
+    found = state[name]
+    if found.dtype.kind not in "fi" or found.shape != shape or not np.isfinite(found).all():
+        raise DataError(
+            f"the saved state has {name} of shape {found.shape}, or no finite numbers", expected=f"numbers of {shape}"
+        )
+    return found
+
+
+def saved_count(state: State, name: str) -> int:
+    """Return a number of a saved state that counts something."""
+    found = int(saved_numbers(state, name))
+    if found < 0:
+        raise DataError(f"the saved state has a {name} of {found}", expected="0 or more")
+    return found
+
+
+def saved_names(state: State, name: str = "names") -> list[str]:
+    """Return an array of names of a saved state."""
+    found = state[name]
+    names = [str(one) for one in found.tolist()] if found.dtype.kind == "U" and found.ndim == 1 else [""]
+    if not all(names) or len(set(names)) < len(names):
+        raise DataError(f"the saved state has {name} that are none", expected="names of features, each once")
+    return names
 
 
 def diverged(weights: Weights) -> bool:

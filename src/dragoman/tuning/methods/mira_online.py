@@ -19,7 +19,17 @@ from dragoman.core.weights import Weights
 from dragoman.forest.hope import BEAM
 from dragoman.search.spread import Recipe
 from dragoman.text.words import words_of
-from dragoman.tuning.methods.learner import Checkpoint, Learner, Lesson, Seeded, State, diverged
+from dragoman.tuning.methods.learner import (
+    Checkpoint,
+    Learner,
+    Lesson,
+    Seeded,
+    State,
+    diverged,
+    saved_count,
+    saved_names,
+    saved_numbers,
+)
 from dragoman.tuning.methods.mira_smo import MAX_SWEEPS, TOLERANCE
 from dragoman.tuning.optimise.feature_units import squares_within, units_of
 from dragoman.tuning.optimise.online import Workers, even_queue
@@ -126,7 +136,7 @@ class MiraOnline(Learner):
         workers = min(self.workers, len(lesson))
         team = _Team.beginning(start, finder.first_document(), workers, len(lesson.names))
         if state is not None:
-            team = _Team.restored(state, workers, len(lesson.names))
+            team = _Team.restored(state, finder.first_document(), workers, len(lesson.names))
         reported, stop = start, None
         lengths = [len(words_of(line)) for line in lesson.lines]
         while stop is None:
@@ -201,14 +211,18 @@ class _Team:
         return cls(0, [start] * workers, [document] * workers, np.ones(names))
 
     @classmethod
-    def restored(cls, state: State, workers: int, learnt: int) -> _Team:
-        names = [str(name) for name in state["names"]]
-        if state["weights"].shape != (workers, len(names)) or len(state["documents"]) != workers:
+    def restored(cls, state: State, document: Vector, workers: int, learnt: int) -> _Team:
+        names = saved_names(state)
+        if len(state["weights"]) != workers:
             raise DataError(f"the saved state has {len(state['weights'])} workers", expected=f"{workers}")
-        if state["units"].shape != (learnt,):
-            raise DataError(f"the saved state has units of {len(state['units'])} features", expected=f"{learnt}")
-        weights = [Weights(zip(names, row.tolist(), strict=True)) for row in state["weights"]]
-        return cls(int(state["pass"]), weights, [*state["documents"]], np.asarray(state["units"]))
+        rows = saved_numbers(state, "weights", workers, len(names)).tolist()
+        documents = saved_numbers(state, "documents", workers, len(document))
+        return cls(
+            saved_count(state, "pass"),
+            [Weights(zip(names, row, strict=True)) for row in rows],
+            [*documents],
+            saved_numbers(state, "units", learnt),
+        )
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         names = [*dict.fromkeys(name for weights in self.weights for name in weights)]

@@ -23,7 +23,16 @@ from dragoman.core.weights import Weights
 from dragoman.metrics.metric import Scorer
 from dragoman.sampling.schedule import Sampling
 from dragoman.sampling.spread import Draw, sampled
-from dragoman.tuning.methods.learner import Checkpoint, Learner, Lesson, Seeded, State
+from dragoman.tuning.methods.learner import (
+    Checkpoint,
+    Learner,
+    Lesson,
+    Seeded,
+    State,
+    saved_count,
+    saved_names,
+    saved_numbers,
+)
 from dragoman.tuning.optimise.ascent import Ascent, AscentName, ascent_of
 from dragoman.tuning.problems.drawn import Drawn
 from dragoman.tuning.problems.ranges import changed
@@ -104,8 +113,9 @@ class RiskSampling(Learner):
         weights, update = self._first(start, lesson), 0
         if state is not None:
             ascent.restore(state)
-            names = [str(name) for name in state["names"]]
-            weights, update = Weights(zip(names, state["weights"].tolist(), strict=True)), int(state["update"])
+            names = saved_names(state)
+            values = saved_numbers(state, "weights", len(names)).tolist()
+            weights, update = Weights(zip(names, values, strict=True)), saved_count(state, "update")
         stop = None
         while stop is None:
             gains, passed = [], []

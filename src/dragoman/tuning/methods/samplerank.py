@@ -17,7 +17,7 @@ from dragoman.core.options import option
 from dragoman.core.weights import Weights
 from dragoman.sampling.ranking import Plan, Ranked, Ranking, check_steps
 from dragoman.sampling.schedule import checked_seed
-from dragoman.tuning.methods.learner import Checkpoint, Learner, Lesson, Seeded, State
+from dragoman.tuning.methods.learner import Checkpoint, Learner, Lesson, Seeded, State, saved_numbers
 from dragoman.tuning.methods.rank_neighbours import LocalSteps, PoolSteps, changed, check_jumps, together
 from dragoman.tuning.optimise.jumps import JumpSteps
 
@@ -218,14 +218,17 @@ class _Course:
         return _Standing(np.tile(weights, (self.chains, 1)), np.zeros((2, len(start))), np.zeros(2, np.int64))
 
     def resume(self, state: State, learnt: int) -> _Standing:
-        if state["weights"].shape != (self.chains, learnt):
+        if state["weights"].ndim == 2 and state["weights"].shape != (self.chains, learnt):
             chains, weights = state["weights"].shape
             raise DataError(
                 f"the saved state has {chains} chains and {weights} weights",
                 expected=f"{self.chains} chains and {learnt} weights",
             )
-        epoch, wave = state["place"].tolist()
-        return _Standing(state["weights"], state["sums"], state["collected"], epoch, wave)
+        weights, sums = saved_numbers(state, "weights", self.chains, learnt), saved_numbers(state, "sums", 2, learnt)
+        epoch, wave = saved_numbers(state, "place", 2).astype(np.int64).tolist()
+        if not (0 <= epoch <= self._options.epochs and 0 <= wave < max(map(len, self.plan(epoch)))):
+            raise DataError(f"the saved state is in batch {wave} of epoch {epoch}", expected="one that there is")
+        return _Standing(weights, sums, saved_numbers(state, "collected", 2), epoch, wave)
 
     def plan(self, epoch: int) -> list[list[NDArray[np.int64]]]:
         """The batches of each chain in an epoch: a random part of all units, cut into batches of about a size."""

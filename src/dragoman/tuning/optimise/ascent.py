@@ -9,6 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.core.errors import DataError
+
 Vector = NDArray[np.float64]
 AscentName = Literal["eg", "sgd", "adam"]
 
@@ -52,8 +54,10 @@ class Ascent(ABC):
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Remember what `state` gave."""
-        self._rows = {str(name): row for row, name in enumerate(state[_NAMES])}
+        self._rows = {str(name): row for row, name in enumerate(state[_NAMES].reshape(-1))}
         self._memory = state["ascent_memory"].astype(np.float64)
+        if self._memory.shape != (len(self._rows), len(self.fresh)) or not np.isfinite(self._memory).all():
+            raise DataError("the saved state has another memory", expected=f"{len(self.fresh)} numbers a weight")
 
 
 class ExponentiatedGradient(Ascent):

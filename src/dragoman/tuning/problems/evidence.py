@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from dragoman.core.corpus import Corpus
+from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.options import Options, option
 from dragoman.core.store import Arrays, load_arrays, save_arrays
 from dragoman.core.vocab import Vocab
 from dragoman.metrics.metric import Scorer
+from dragoman.model.parts import in_folder
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
 from dragoman.tuning.problems.problem import Problem
 from dragoman.tuning.problems.ranges import Ranges
@@ -40,6 +42,10 @@ class Decoding(Options):
 
 class Decoded(ABC):
     """What decoding the tuning set gave, under some weights or under several one after the other."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many sentences there are."""
 
     @property
     @abstractmethod
@@ -81,7 +87,7 @@ class Decoded(ABC):
     @classmethod
     @abstractmethod
     def load(cls, folder: Path) -> Self:
-        """Read what `save` wrote."""
+        """Read what `save` wrote; refuses arrays that could lead a kernel astray."""
 
 
 def save_evidence(folder: Path, arrays: Arrays, vocab: Vocab, features: FeatureRows) -> None:
@@ -91,8 +97,16 @@ def save_evidence(folder: Path, arrays: Arrays, vocab: Vocab, features: FeatureR
     (folder / _NAMES).write_text("".join(f"{name}\n" for name in features.names), encoding="utf-8")
 
 
-def load_evidence(folder: Path) -> tuple[Arrays, Vocab, FeatureRows]:
-    """Read what `save_evidence` wrote."""
+def load_evidence(folder: Path, rows: str) -> tuple[Arrays, Vocab, FeatureRows]:
+    """Read what `save_evidence` wrote, with a row of features for each of the array `rows`; refuses what is damaged."""
     arrays = load_arrays(folder)
-    names = (folder / _NAMES).read_text(encoding="utf-8").split("\n")[:-1]
-    return arrays, Vocab.from_arrays(load_arrays(folder / _WORDS)), FeatureRows.from_arrays(names, arrays)
+    words = in_folder(folder / _WORDS, Vocab.from_arrays, load_arrays(folder / _WORDS))
+    in_folder(folder / _WORDS, words.check)
+    try:
+        names = (folder / _NAMES).read_text(encoding="utf-8").split("\n")[:-1]
+    except (OSError, UnicodeDecodeError):
+        raise DataError("cannot be read", path=folder / _NAMES, expected="names of features in UTF-8") from None
+    if len(set(names)) < len(names):
+        raise DataError("has a name twice", path=folder / _NAMES, expected="names of features, each once")
+    many = len(arrays[rows]) if rows in arrays and arrays[rows].ndim else 0
+    return arrays, words, in_folder(folder, FeatureRows.from_arrays, names, arrays, many)

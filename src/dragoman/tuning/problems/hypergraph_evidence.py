@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
+from dragoman.core.errors import DataError
+from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import output_folder
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
+from dragoman.core.sound import check_numbers, check_offsets, ragged_array, typed_array
 from dragoman.core.store import Arrays
+from dragoman.core.vocab import Vocab
 from dragoman.forest.batch import Batch
 from dragoman.forest.derivation import yields
 from dragoman.forest.merge import merge
 from dragoman.forest.viterbi import best_derivation
 from dragoman.metrics.metric import Scorer
+from dragoman.model.parts import in_folder
 from dragoman.tuning.problems.evidence import Decoded, load_evidence, save_evidence
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem, Targets
 from dragoman.tuning.problems.ranges import Ranges, boxes
@@ -38,6 +41,9 @@ class DecodedGraphs(Decoded):
 
     graphs: Sequence[Hypergraph]
     forced: Sequence[Sequence[Hypergraph]] = ()
+
+    def __len__(self) -> int:
+        return len(self.graphs)
 
     @property
     def size(self) -> int:
@@ -90,8 +96,12 @@ class DecodedGraphs(Decoded):
     @classmethod
     def load(cls, folder: Path) -> DecodedGraphs:
         """Read what `save` wrote."""
-        rows = sorted(folder.glob(f"{_FORCED}*"), key=lambda path: int(path.name.removeprefix(_FORCED)))
-        return cls(_load(folder), [_load(row) for row in rows])
+        graphs, forced = _load(folder), list[list[Hypergraph]]()
+        while (row := folder / f"{_FORCED}{len(forced)}").exists():
+            forced.append(_load(row))
+            if len(forced[-1]) != len(graphs):
+                raise DataError(f"has {len(forced[-1])} hypergraphs", path=row, expected=f"{len(graphs)}")
+        return cls(graphs, forced)
 
 
 def _best_translations(graphs: Sequence[Hypergraph]) -> Corpus:
@@ -128,20 +138,35 @@ def _save(graphs: Sequence[Hypergraph], folder: Path) -> None:
 
 
 def _load(folder: Path) -> list[Hypergraph]:
-    arrays, vocab, features = load_evidence(folder)
-    templates = cast(NDArray[np.int32], arrays["templates"])
+    arrays, vocab, features = load_evidence(folder, "scores")
+    graphs = in_folder(folder, _checked, arrays, vocab, features).graphs()
+    # As after a search, each has the names of its own features only, which may be few of many.
+    return [replace(graph, features=None if graph.features is None else graph.features.used()) for graph in graphs]
+
+
+def _checked(arrays: Arrays, vocab: Vocab, features: FeatureRows) -> Batch:
+    part, edges = "hypergraphs", len(features)
+    templates = ragged_array(arrays, "templates", "template_offsets", np.int32, part)
+    check_offsets("template_offsets", templates.offsets, len(templates.values))
     joined = Hypergraph(
         vocab=vocab,
         root=0,
-        first_edge=cast(NDArray[np.int64], arrays["first_edge"]),
-        tails=cast(NDArray[np.int32], arrays["tails"]),
-        template_ids=cast(NDArray[np.int32], arrays["template_ids"]),
-        templates=Ragged(templates, cast(NDArray[np.int64], arrays["template_offsets"])),
-        spans=cast(NDArray[np.int32], arrays["spans"]),
-        scores=cast(NDArray[np.float64], arrays["scores"]),
+        first_edge=typed_array(arrays, "first_edge", np.int64, (None,), part),
+        tails=typed_array(arrays, "tails", np.int32, (edges, 2), part),
+        template_ids=typed_array(arrays, "template_ids", np.int32, (edges,), part),
+        templates=templates,
+        spans=typed_array(arrays, "spans", np.int32, (edges, 2), part),
+        scores=typed_array(arrays, "scores", np.float64, (edges,), part),
         features=features,
     )
-    nodes, roots = cast(NDArray[np.int64], arrays["nodes"]), cast(NDArray[np.int64], arrays["roots"])
-    graphs = Batch(joined, nodes, roots).graphs()
-    # As after a search, each has the names of its own features only, which may be few of many.
-    return [replace(graph, features=None if graph.features is None else graph.features.used()) for graph in graphs]
+    joined.check()
+    check_numbers("scores", joined.scores)
+    nodes, roots = (typed_array(arrays, name, np.int64, (None,), part) for name in ("nodes", "roots"))
+    check_offsets("nodes", nodes, joined.nodes)
+    first, end = nodes[:-1], nodes[1:]
+    if len(roots) != len(first) or np.any((roots < first) | (roots >= end)):
+        raise DataError("the array 'roots' has nodes of other sentences", expected="a node of each sentence")
+    begin = np.repeat(first, np.diff(nodes))[joined.heads]
+    if np.any((joined.tails >= 0) & (joined.tails < begin[:, None])):
+        raise DataError("the array 'tails' has nodes of other sentences", expected="nodes of the sentence")
+    return Batch(joined, nodes, roots)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import output_folder
 from dragoman.core.nbest import NBest
 from dragoman.core.phrases import Components
+from dragoman.core.sound import check_numbers, typed_array
 from dragoman.core.store import load_arrays, save_arrays
 from dragoman.core.toml import format_toml, read_toml
 from dragoman.core.weights import Weights
@@ -20,6 +22,7 @@ from dragoman.metrics.metric import Scorer
 from dragoman.model.bundle import Model
 from dragoman.model.features import phrase_features
 from dragoman.model.mixture import read_shares, share_names
+from dragoman.model.parts import in_folder
 from dragoman.search.searched import PAIR_MARK
 from dragoman.tuning.problems.mixture_problem import MixedScores, MixtureProblem
 from dragoman.tuning.problems.nbest_evidence import DecodedLists
@@ -140,20 +143,47 @@ class DecodedMixtures(DecodedLists):
 
     @classmethod
     def load(cls, folder: Path) -> DecodedMixtures:
-        """Read what `save` wrote."""
+        """Read what `save` wrote; refuses arrays that do not fit the lists."""
+        nbest, shares = DecodedLists.load(folder / _LISTS).nbest, Weights.read(folder / _SHARES)
+        rows: Any = read_toml(folder / _MIXTURES).get("mixture")
+        there = {path.name for path in folder.iterdir()}
         tables = []
-        for row in read_toml(folder / _MIXTURES)["mixture"]:
-            arrays = load_arrays(folder / row["table"])
-            components = Components(tuple(row["components"]), cast(NDArray[np.float32], arrays["probabilities"]))
-            rows = cast(NDArray[np.int64], arrays["rows"])
-            tables.append(MixedPairs(row["table"], tuple(row["scores"]), rows, components))
-        lists = DecodedLists.load(folder / _LISTS)
-        return cls(lists.nbest, tuple(tables), Weights.read(folder / _SHARES))
+        for row in rows if isinstance(rows, list) else [rows]:
+            names = [row.get("scores"), row.get("components")] if isinstance(row, dict) else [None]
+            if not all(isinstance(one, list) and all(isinstance(n, str) for n in one) for one in names) or (
+                row.get("table") not in there - {_LISTS}
+            ):
+                raise DataError(f"has a mixture {row}", path=folder / _MIXTURES, expected="table, scores, components")
+            tables.append(_checked(row["table"], tuple(row["scores"]), tuple(row["components"]), folder, nbest))
+            try:
+                read_shares(tables[-1].names, shares)
+            except UsageError as error:
+                raise DataError(str(error), path=folder / _SHARES) from None
+        return cls(nbest, tuple(tables), shares)
+
+
+def _checked(name: str, scores: tuple[str, ...], components: tuple[str, ...], folder: Path, nbest: NBest) -> MixedPairs:
+    """The pairs of a table, if each that is in the lists is among them."""
+
+    def fitting() -> MixedPairs:
+        arrays, part = load_arrays(folder / name), "pairs of a mixed table"
+        rows = typed_array(arrays, "rows", np.int64, (None,), part)
+        shape = (len(rows), len(components), len(scores))
+        probabilities = typed_array(arrays, "probabilities", np.float32, shape, part)
+        check_numbers("probabilities", probabilities)
+        if np.any(np.diff(rows) <= 0) or not np.isin(_pairs_among(nbest.features.names, name)[1], rows).all():
+            raise DataError("the array 'rows' does not have the pairs of the lists", expected=part)
+        return MixedPairs(name, scores, rows, Components(components, probabilities))
+
+    return in_folder(folder / name, fitting)
 
 
 def _pairs_among(names: Sequence[str], table: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Which of some names of features count pairs of a table, and the rows of these pairs."""
     start = f"{table}{PAIR_MARK}"
-    found = [(i, int(name[len(start) :])) for i, name in enumerate(names) if name.startswith(start)]
+    try:
+        found = [(i, int(name[len(start) :])) for i, name in enumerate(names) if name.startswith(start)]
+    except ValueError as error:
+        raise DataError(f"a feature counts no pair of {table} ({error})", expected="the number of a pair") from None
     both = np.array(found, np.int64).reshape(-1, 2)
     return both[:, 0], both[:, 1]

@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
+from dragoman.core.errors import DataError
+from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import output_folder
 from dragoman.core.nbest import NBest
 from dragoman.core.progress import Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.sound import check_numbers, check_offsets, check_range, typed_array
 from dragoman.core.store import Arrays
+from dragoman.core.vocab import Vocab
 from dragoman.metrics.metric import Scorer
 from dragoman.model.bundle import Model
+from dragoman.model.parts import in_folder
 from dragoman.search.spread import Portion
 from dragoman.search.translator import Translator
 from dragoman.tuning.problems.evidence import Decoded, load_evidence, save_evidence
@@ -55,6 +58,9 @@ class DecodedLists(Decoded):
     """N-best lists, one a sentence; of several decodings each hypothesis once."""
 
     nbest: NBest
+
+    def __len__(self) -> int:
+        return len(self.nbest)
 
     @property
     def size(self) -> int:
@@ -109,14 +115,20 @@ class DecodedLists(Decoded):
     @classmethod
     def load(cls, folder: Path) -> DecodedLists:
         """Read what `save` wrote."""
-        arrays, vocab, features = load_evidence(folder)
-        words, bounds = cast(NDArray[np.int32], arrays["words"]), cast(NDArray[np.int64], arrays["word_offsets"])
-        return cls(
-            NBest(
-                vocab=vocab,
-                sentences=cast(NDArray[np.int64], arrays["sentences"]),
-                hypotheses=Ragged(words, bounds),
-                scores=cast(NDArray[np.float64], arrays["scores"]),
-                features=features,
-            )
-        )
+        arrays, vocab, features = load_evidence(folder, "scores")
+        return cls(in_folder(folder, _checked, arrays, vocab, features))
+
+
+def _checked(arrays: Arrays, vocab: Vocab, features: FeatureRows) -> NBest:
+    part = "n-best lists"
+    scores = typed_array(arrays, "scores", np.float64, (None,), part)
+    sentences = typed_array(arrays, "sentences", np.int64, (None,), part)
+    words = typed_array(arrays, "words", np.int32, (None,), part)
+    bounds = typed_array(arrays, "word_offsets", np.int64, (len(scores) + 1,), part)
+    check_offsets("sentences", sentences, len(scores))
+    check_offsets("word_offsets", bounds, len(words))
+    check_range("words", words, 0, len(vocab))
+    check_numbers("scores", scores)
+    if np.any(np.diff(sentences) == 0):
+        raise DataError("the array 'sentences' has a list without hypotheses", expected=part)
+    return NBest(vocab, sentences, Ragged(words, bounds), scores, features)

@@ -14,6 +14,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.nbest import NBest
+from dragoman.core.sound import check_numbers, check_offsets, typed_array
 from dragoman.metrics.metric import Scorer
 
 #: What the names of a pool's arrays begin with.
@@ -80,8 +81,13 @@ class Pools:
         if f"{_PREFIX}sentences" not in arrays:
             raise DataError("the saved state has no pools of derivations", expected="one of a run with jumps")
         own = {name.removeprefix(_PREFIX): array for name, array in arrays.items() if name.startswith(_PREFIX)}
-        names = [str(name) for name in own["names"]]
-        return cls(own["sentences"], FeatureRows.from_arrays(names, own), own["statistics"])
+        part = "pools of derivations"
+        statistics = typed_array(own, "statistics", np.float64, (None, None), part)
+        sentences = typed_array(own, "sentences", np.int64, (None,), part)
+        check_offsets("sentences", sentences, len(statistics))
+        check_numbers("statistics", statistics)
+        names = [str(name) for name in own.get("names", [])]
+        return cls(sentences, FeatureRows.from_arrays(names, own, len(statistics)), statistics)
 
 
 def _first_of_equals(homes: NDArray[np.int64], features: FeatureRows) -> NDArray[np.int64]:

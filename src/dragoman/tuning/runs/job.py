@@ -12,6 +12,7 @@ from typing import Any
 from dragoman.core.digest import digest
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import SILENT, Progress
+from dragoman.core.recorded_run import weights_file
 from dragoman.core.weights import Weights
 from dragoman.core.work.workers import ThreadWorkers, Workers
 from dragoman.decision.settings import Decision
@@ -135,8 +136,7 @@ class Job:
         """What the texts hold."""
         held, files = self.held_out, {"source": [self.source], "reference": reference_files(self.references)}
         if isinstance(self.start, Path):
-            start = self.start / "weights.txt" if self.start.is_dir() else self.start
-            files["start"] = [start]
+            files["start"] = [weights_file(self.start)]
         files |= {} if self.documents is None else {"documents": [self.documents]}
         files |= {} if self.trees is None else {"trees": [self.trees]}
         if held is not None:
@@ -150,14 +150,16 @@ class Job:
         out: Path,
         *,
         restart: bool = False,
+        resume_from: int | None = None,
         threads: int = 1,
         workers: Workers = ThreadWorkers(),
         progress: Progress = SILENT,
     ) -> Run:
         """Do the job in a folder, or go on with it; nothing is written before the input has been looked at.
 
-        A folder that was begun with other options or texts is refused, or if `restart`, begun anew. Workers of a
-        cluster decode, sample and climb, if they have the model; what is learnt of it is put together here.
+        A folder that was begun with other options or texts is refused, or if `restart`, begun anew. With `resume_from`,
+        what the run did after that iteration is forgotten. Workers of a cluster decode, sample and climb, if they have
+        the model; what is learnt of it is put together here.
         """
         model = Model.load(self.model)
         start = self.start_weights(model, progress)
@@ -173,6 +175,9 @@ class Job:
             work = partial(tune, task=self._task(tuner, model, threads, workers, progress), tuner=tuner, loop=self.loop)
         run = Run.begin(out, {**self.description(), "content": self.content()}, restart=restart)
         with run.claimed():
+            if resume_from is not None:
+                run.cut_back(resume_from)
+            run.warn_if_older(progress)
             work(run, start=start, seed=self.seed, threads=threads, progress=progress)
         return run
 

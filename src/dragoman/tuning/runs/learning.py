@@ -18,7 +18,7 @@ from dragoman.core.progress import SILENT, Progress
 from dragoman.core.weights import Weights
 from dragoman.tuning.methods.learner import LARGEST_WEIGHT, Checkpoint, Learner, Lesson, diverged
 from dragoman.tuning.runs.kept import Keep, kept_weights
-from dragoman.tuning.runs.run import Run
+from dragoman.tuning.runs.run import Run, seconds_of
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,15 @@ def learn(
 ) -> Weights:
     """Learn, or go on learning, in the folder of `run`; returns the weights that it ends with."""
     events = run.started(start)
-    weights, state = run.weights(len(events)), run.state(len(events)) if events else None
+
+    def kept() -> Weights:
+        return kept_weights(run, events, lesson.names, lesson.sparse, lesson.sign, keep)
+
+    if events:  # it may have been killed between its last event and this
+        run.write_weights(kept())
+        run.drop_states(len(events) - 1)
+    ended = bool(events and events[-1]["stop"])
+    weights, state = run.weights(len(events)), run.state(len(events)) if events and not ended else None
     checkpoints = learner.learn(lesson, weights, state, seed=seed, threads=threads, progress=progress)
     while not (events and events[-1]["stop"]):
         iteration = len(events) + 1
@@ -71,14 +79,11 @@ def learn(
         weights = checkpoint.weights
         run.write_weights(weights, iteration)
         run.write_state(checkpoint.state, iteration)
-        run.record(event)
-        run.drop_state(iteration - 1)
         events.append(event)
-        run.write_weights(kept_weights(run, events, lesson.names, lesson.sparse, lesson.sign, keep))
+        run.record(event, kept())
+        run.drop_states(iteration - 1)  # that is there to go back to, should this one be damaged
         progress.note(_told(event))
-    # Once more, for a run that was killed between its last event and this.
-    run.write_weights(kept_weights(run, events, lesson.names, lesson.sparse, lesson.sign, keep))
-    if not run.last_look():
+    if not run.has_looked():
         seen = learner.last_look(lesson, run.weights())
         if seen:
             run.write_last_look(seen)
@@ -88,9 +93,9 @@ def learn(
 def _reason_to_stop(events: Sequence[Mapping[str, Any]], sign: int, course: Course) -> str | None:
     """Why the last iteration, whose weights have been judged, is to learn no more."""
     before = events[:-1]
-    if before and before[-1]["ends"]:
+    if before and before[-1].get("ends"):
         return str(before[-1]["ends"])
-    seconds = sum(sum(event["seconds"].values()) for event in before)
+    seconds = sum(seconds_of(event) for event in before)
     if course.max_minutes is not None and before and seconds >= 60 * course.max_minutes:
         return "the time is over"
     scores = [sign * event["score"] for event in events]

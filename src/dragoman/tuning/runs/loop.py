@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +20,7 @@ from dragoman.core.errors import DataError
 from dragoman.core.live import duration
 from dragoman.core.options import Options, option
 from dragoman.core.progress import SILENT, Progress
+from dragoman.core.recorded_run import evidence_name
 from dragoman.core.weights import Weights
 from dragoman.core.work.workers import ThreadWorkers, Workers
 from dragoman.metrics.metric import Scorer
@@ -106,7 +108,13 @@ def tune(
 ) -> Weights:
     """Tune, or go on tuning, in the folder of `run`; returns the weights that it ends with."""
     events = run.started(start)
-    pool = pooled(run, task.evidence)
+
+    def kept() -> Weights:
+        return kept_weights(run, events, task.names, task.sparse, task.sign, loop.keep)
+
+    if events:  # it may have been killed between its last event and this
+        run.write_weights(kept())
+    pool = None if events and events[-1]["stop"] else pooled(run, task.evidence)
     while not (events and events[-1]["stop"]):
         iteration = len(events) + 1
         tried = [run.weights(i) for i in range(iteration)]
@@ -114,9 +122,8 @@ def tune(
         event["stop"] = event["stop"] or _looked_enough([*events, event], task.sign)
         decoded.save(run.evidence(iteration))
         run.write_weights(after, iteration)
-        run.record(event)
         events.append(event)
-        run.write_weights(kept_weights(run, events, task.names, task.sparse, task.sign, loop.keep))
+        run.record(event, kept())
         progress.note(
             f"iteration {iteration}: {event['score']:.2f} on the tuning set, {event['candidates']:,} {pool.unit}"
             + _said_of_step(event)
@@ -124,8 +131,6 @@ def tune(
         )
         if iteration == 1 and not event["stop"]:
             say_how_long(event, loop.iterations, progress)
-    # Once more, for a run that was killed between its last event and this.
-    run.write_weights(kept_weights(run, events, task.names, task.sparse, task.sign, loop.keep))
     return run.weights()
 
 
@@ -146,12 +151,21 @@ def pooled(run: Run, evidence: type[Decoded]) -> Decoded | None:
     """All that a run has decoded, or None before its first iteration."""
     pool: Decoded | None = None
     for event in run.events():
-        pool = _added(pool, evidence.load(run.evidence(event["iteration"])))
+        iteration = event["iteration"]
+        folder = run.verified(evidence_name(iteration), iteration)
+        try:
+            pool = _added(pool, evidence.load(folder))
+        except DataError as error:
+            raise run.damaged(Path(error.path or folder), error.found, iteration) from None
     return pool
 
 
 def _added(pool: Decoded | None, decoded: Decoded) -> Decoded:
-    return decoded if pool is None else decoded.after(pool)
+    if pool is None:
+        return decoded
+    if len(pool) != len(decoded):
+        raise DataError(f"has evidence of {len(decoded)} sentences, and before it of {len(pool)}")
+    return decoded.after(pool)
 
 
 def _iterate(

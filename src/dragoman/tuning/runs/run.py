@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import shutil
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,20 +13,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.core.checksums import checksum, is_whole
 from dragoman.core.errors import BusyError, DataError
 from dragoman.core.files import PathLike, is_leftover, open_output, write_error
+from dragoman.core.journal import FILES, opened, sealed
+from dragoman.core.recorded_run import (
+    OPTIONS as _OPTIONS,
+    WEIGHTS,
+    RecordedRun,
+    evidence_name,
+    state_name,
+    weights_name,
+)
 from dragoman.core.toml import format_toml, read_toml
 from dragoman.core.version import version
 from dragoman.core.weights import Weights
 
-_OPTIONS, _EVENTS, _WEIGHTS, _LAST_LOOK = "run.toml", "events.jsonl", "weights.txt", "last_look.json"
+_LAST_LOOK = "last_look.json"
 
 
-class Run:
+class Run(RecordedRun):
     """The folder of a run. `events.jsonl` has a line for each finished iteration; nothing else says how far it got."""
-
-    def __init__(self, folder: PathLike):
-        self.folder = Path(folder)
 
     @classmethod
     def begin(cls, folder: PathLike, options: Mapping[str, Any], *, restart: bool = False) -> Run:
@@ -60,80 +67,106 @@ class Run:
                 raise BusyError("is being worked on by another process", path=self.folder) from None
             yield
 
-    @property
-    def options(self) -> dict[str, Any]:
-        """What the run was begun with."""
-        return read_toml(self.folder / _OPTIONS)
-
-    def events(self) -> list[dict[str, Any]]:
-        """One mapping for each finished iteration, in order; a line that a kill cut off does not count."""
-        file = self.folder / _EVENTS
-        if not file.exists():
-            return []
-        return parse_events(file.read_bytes(), file)
-
     def started(self, start: Weights) -> list[dict[str, Any]]:
-        """Keep the weights that the run starts with, unless it has done something; returns its events."""
-        events = self.events()
+        """Keep the weights that the run starts with, unless they are there, whole; returns its events."""
+        events, name = self.events(), weights_name(0)
         if not events:
-            self.write_weights(start, 0)
             self.write_weights(start)
+        known = self._lines()[0].files.get(name) if events else None
+        if not events or (known == zlib.crc32(start.format().encode()) and not is_whole(self.folder / name, known)):
+            self.write_weights(start, 0)
         return events
 
-    def record(self, event: Mapping[str, Any]) -> None:
-        """Add an event; the file is replaced as a whole, so that it is never half a line longer."""
-        lines = "".join(f"{json.dumps(row)}\n" for row in [*self.events(), dict(event)])
-        _write(self.folder / _EVENTS, lines)
+    def record(self, event: Mapping[str, Any], best: Weights | None = None) -> None:
+        """Add an event, with checksums of what its iteration wrote; then keep the `best` weights after it, if given."""
+        iteration = event["iteration"]
+        names = [weights_name(iteration), state_name(iteration)]
+        names += [_OPTIONS, weights_name(0)] if iteration == 1 else []
+        folder = self.evidence(iteration)
+        names += sorted(file.relative_to(self.folder).as_posix() for file in folder.rglob("*") if file.is_file())
+        files = {name: checksum(self.folder / name) for name in names if (self.folder / name).is_file()}
+        if best is not None:
+            files[WEIGHTS] = zlib.crc32(best.format().encode())
+        self._journal.append({**event, FILES: files})
+        if best is not None:
+            self.write_weights(best)
+
+    def cut_back(self, iteration: int) -> None:
+        """Forget all that was done after an iteration, so that the run goes on from there."""
+        last = self.resumable()
+        if iteration > last:
+            way = f"at most --resume-from {last}, or --restart" if last else "--restart, which begins anew"
+            raise DataError(f"cannot go on after iteration {iteration}", path=self.folder, expected=way)
+        if (
+            iteration
+            and (state := self.folder / "state").exists()
+            and not (self.folder / state_name(iteration)).exists()
+        ):
+            raise DataError(
+                f"has no state of iteration {iteration} any more", path=state, expected=f"--resume-from {last}"
+            )
+        (self.folder / _LAST_LOOK).unlink(missing_ok=True)
+        self._journal.cut(iteration)
+        for name in (weights_name, state_name, evidence_name):
+            for path in sorted((self.folder / name(0)).parent.glob("[0-9][0-9][0-9]*")):
+                number = path.name.partition(".")[0]
+                if number.isdecimal() and path == self.folder / name(int(number)) and int(number) > iteration:
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def weights(self, iteration: int | None = None) -> Weights:
         """The weights after an iteration, or the best so far."""
-        return Weights.read(self._weights(iteration))
+        if iteration is None:
+            return Weights.read(self.best_weights())
+        return Weights.read(self.verified(weights_name(iteration), max(iteration, 1)))
 
     def write_weights(self, weights: Weights, iteration: int | None = None) -> None:
         """Keep the weights of an iteration, or the best so far."""
-        _write(self._weights(iteration), weights.format())
+        _write(self.folder / (WEIGHTS if iteration is None else weights_name(iteration)), weights.format())
 
     def evidence(self, iteration: int) -> Path:
         """The folder for what an iteration decoded."""
-        return self.folder / "evidence" / f"{iteration:03}"
+        return self.folder / evidence_name(iteration)
 
     def state(self, iteration: int) -> dict[str, NDArray[Any]]:
         """What a learner needs to go on after an iteration."""
-        file = self._state(iteration)
+        file = self.verified(state_name(iteration), iteration)
         try:
             with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
                 return _State(file, arrays)
         except Exception as error:  # damaged archives fail in many ways, and all mean the same
-            raise _damaged(file, f"is no saved state ({error})") from None
+            raise self.damaged(file, f"is no saved state ({error})", iteration) from None
 
     def write_state(self, state: Mapping[str, NDArray[Any]], iteration: int) -> None:
         """Keep what a learner needs to go on."""
-        with open_output(self._state(iteration)) as stream:
+        with open_output(self.folder / state_name(iteration)) as stream:
             np.savez_compressed(stream, **dict(state))  # type: ignore[arg-type]
 
-    def drop_state(self, iteration: int) -> None:
-        """Forget what nobody will go on from."""
-        self._state(iteration).unlink(missing_ok=True)
+    def drop_states(self, before: int) -> None:
+        """Forget the states of iterations that nobody will go on from."""
+        for file in (self.folder / state_name(0)).parent.glob("*.npz"):
+            if file.stem.isdecimal() and int(file.stem) < before:
+                file.unlink()
 
     def last_look(self) -> dict[str, Any]:
         """What a learner saw under the weights that it ended with; nothing if it did not look."""
         file = self.folder / _LAST_LOOK
-        return _object(file.read_bytes(), file) if file.exists() else {}
+        if not file.exists():
+            return {}
+        found = opened(file.read_bytes())
+        if found is None or (self.has_checksums and not found[1]):
+            raise DataError("is damaged", path=file, expected="what the run has written; going on with it looks again")
+        return found[0]
+
+    def has_looked(self) -> bool:
+        """Whether there is a last look, and it is whole."""
+        try:
+            return bool(self.last_look())
+        except DataError:
+            return False
 
     def write_last_look(self, found: Mapping[str, Any]) -> None:
         """Keep what a learner saw in the end."""
-        _write(self.folder / _LAST_LOOK, json.dumps(found, ensure_ascii=False))
-
-    def _state(self, iteration: int) -> Path:
-        return self.folder / "state" / f"{iteration:03}.npz"
-
-    def _weights(self, iteration: int | None) -> Path:
-        return self.folder / (_WEIGHTS if iteration is None else f"weights/{iteration:03}.txt")
-
-
-def parse_events(data: bytes, file: Path) -> list[dict[str, Any]]:
-    """Read what a file of events holds."""
-    return [_event(line, file, number) for number, line in enumerate(data.split(b"\n")[:-1], 1)]
+        _write(self.folder / _LAST_LOOK, sealed(found).decode())
 
 
 class _State(dict[str, NDArray[Any]]):
@@ -144,34 +177,9 @@ class _State(dict[str, NDArray[Any]]):
         self._file = file
 
     def __missing__(self, name: str) -> NDArray[Any]:
-        raise _damaged(self._file, f"has no array '{name}'")
-
-
-def _damaged(file: Path, found: str, line: int | None = None) -> DataError:
-    return DataError(found, path=file, line=line, expected="what the run has written; --restart begins anew")
-
-
-def _shown(data: bytes) -> str:
-    return f"found '{data[:80].decode(errors='replace')}'"
-
-
-def _object(data: bytes, file: Path, line: int | None = None) -> dict[str, Any]:
-    try:
-        found = json.loads(data)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise _damaged(file, _shown(data), line)
-    return found
-
-
-def _event(data: bytes, file: Path, number: int) -> dict[str, Any]:
-    """An event of a run: iterations count from 1, each has a score, and says if it is the last."""
-    event = _object(data, file, number)
-    score = event.get("score")
-    if event.get("iteration") != number or not isinstance(score, int | float) or "stop" not in event:
-        raise _damaged(file, _shown(data), number)
-    return event
+        raise DataError(
+            f"has no array '{name}'", path=self._file, expected="what the run has written; --restart begins anew"
+        )
 
 
 def check_unchanged(folder: PathLike, begun: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
@@ -192,3 +200,9 @@ def check_unchanged(folder: PathLike, begun: Mapping[str, Any], wanted: Mapping[
 def _write(path: Path, text: str) -> None:
     with open_output(path) as stream:
         stream.write(text.encode())
+
+
+def seconds_of(event: Mapping[str, Any]) -> float:
+    """How long an iteration took: one number, or one for each of its parts."""
+    found = event.get("seconds", 0.0)
+    return float(sum(found.values()) if isinstance(found, dict) else found)
