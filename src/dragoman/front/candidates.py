@@ -20,12 +20,11 @@ from dragoman.core.work.workers import Workers
 from dragoman.decision.mbr import Mbr
 from dragoman.formats.nbest.format import NBEST_FORMATS, sniff
 from dragoman.front.texts import File, Text, lines_of
-from dragoman.metrics.combined import parse_metric
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.tuner import Tuner
 from dragoman.tuning.problems.nbest_evidence import DecodedLists
 from dragoman.tuning.problems.ranges import weight_ranges
-from dragoman.tuning.runs.rerank import first_weights, reranked, with_features
+from dragoman.tuning.runs.rerank import first_weights, metric_of_lists, reranked, with_features
 
 #: N-best lists: a file of any format that is known, lists that were read, or for each sentence its candidates: strings,
 #: or pairs of a string and its score (a log-probability, say).
@@ -100,6 +99,8 @@ def tune_reranker(
 ) -> Weights:
     """Find weights under which the best hypotheses of the lists score best; `options` are those of the method.
 
+    BLEU of raw lists has sacreBLEU's tokeniser, as `score` has.
+
     >>> lists = [["a cat sat", "the cat sat"], ["a dog", "dogs"]]
     >>> features = {"longer": [3.0, 3.0, 2.0, 1.0], "the": [0.0, 1.0, 0.0, 0.0]}
     >>> references = ["the cat sat", "a dog"]
@@ -114,7 +115,8 @@ def tune_reranker(
     lists = with_features(_lists(candidates, format), _columns(features))
     if len(lists) != len(known[0]):
         raise DataError(f"there are {len(lists)} lists for {len(known[0])} references", expected="one for each")
-    names, chosen, workers = list(lists.features.names), parse_metric(metric), threads or available_cores()
+    chosen, _ = metric_of_lists(metric, lists, known)
+    names, workers = list(lists.features.names), threads or available_cores()
     sign = 1 if chosen.higher_is_better else -1
     problem = DecodedLists(lists).problem(names, weight_ranges(names), chosen.scorer(known), sign=sign, threads=workers)
     optimum = tuner.optimise(

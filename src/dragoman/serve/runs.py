@@ -9,6 +9,7 @@ from typing import Any
 
 from dragoman.core.errors import DragomanError
 from dragoman.core.weights import Weights
+from dragoman.evaluation.statistics.measured import full_signature
 from dragoman.metrics.combined import parse_metric
 from dragoman.serve import schemas
 from dragoman.serve.failures import RequestError
@@ -103,7 +104,8 @@ def _info(name: str, path: Path) -> schemas.RunInfo:
     try:
         run = Run(path)
         options, events = run.options, run.events()
-        higher = parse_metric(str(options["metric"])).higher_is_better
+        metric = parse_metric(str(options["metric"]))
+        higher = metric.higher_is_better
         scores = [float(event["score"]) for event in events]
     except (DragomanError, OSError, ValueError, KeyError, TypeError):
         return info
@@ -111,6 +113,7 @@ def _info(name: str, path: Path) -> schemas.RunInfo:
         update={
             "method": str(options.get("method")),
             "metric": str(options["metric"]),
+            "signature": full_signature(metric, None, prepared=True),
             "higher_is_better": higher,
             "iterations": len(events),
             "best": (max if higher else min)(scores, default=None),
