@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, overload
 
 from dragoman.core.errors import UsageError
 from dragoman.core.live import watcher_of
 from dragoman.core.options import routed
 from dragoman.core.progress import Progress, available_cores
 from dragoman.decision.settings import Decision
-from dragoman.front.texts import File, files_of
+from dragoman.front.texts import File, Sentences, file_of, files_of, sentences_of, words_of
 from dragoman.normalisation.characters import CharacterModel
 from dragoman.normalisation.evaluate import Accuracy, evaluate
 from dragoman.normalisation.examples import Examples, Spelling, read_examples
@@ -36,27 +36,35 @@ class Normaliser:
         known = len(self.engine.memory.counts)
         return f"Normaliser({known:,} memorised forms, {len(self.engine.lexicon):,} modern words)"
 
-    def normalise(self, text: str, *, decision: str | None = None) -> str:
-        """Write running text in modern spelling, line by line; spacing and punctuation stay as they are."""
+    @overload
+    def normalise(self, text: str, *, decision: str | None = None) -> str: ...  # type: ignore[overload-overlap]
+    @overload
+    def normalise(self, text: PathLike[str] | Iterable[str], *, decision: str | None = None) -> list[str]: ...
+    def normalise(self, text: Sentences, *, decision: str | None = None) -> str | list[str]:
+        """Write running text in modern spelling, line by line; spacing and punctuation stay as they are.
+
+        The text is a string, lines, or a file (a `Path`).
+        """
         rule = None if decision is None else Decision.of(decision, evidence="nbest").rule
 
         def modern(sentences: list[list[str]]) -> list[list[str]]:
             found = self.engine.explain_sentences(sentences, rule=rule, threads=self.threads)
             return [[one.modern for one in words] for words in found]
 
-        return "\n".join(changed_lines(text.split("\n"), modern))
+        found = list(changed_lines(sentences_of(text), modern))
+        return "\n".join(found) if isinstance(text, str) else found
 
     def words(self, words: Sequence[str]) -> list[str]:
         """Return the modern spelling of each word of a sentence."""
-        return self.engine.normalise(words, threads=self.threads)
+        return self.engine.normalise(words_of(words), threads=self.threads)
 
     def explain(self, words: Sequence[str]) -> list[Normalised]:
         """Return the modern spelling of each word, with its probability and alternatives."""
-        return self.engine.explain(words, threads=self.threads)
+        return self.engine.explain(words_of(words), threads=self.threads)
 
     def suggest(self, words: Iterable[str], most: int | None = 100) -> list[Suggestion]:
         """Rank the forms of a text by what there is to learn from annotating them."""
-        return suggestions(self.engine, words, most=most, threads=self.threads)
+        return suggestions(self.engine, words_of(words), most=most, threads=self.threads)
 
     def evaluate(self, examples: Pairs) -> Accuracy:
         """Measure on examples that it has not seen."""
@@ -117,8 +125,8 @@ def normaliser(
 
 def _examples(given: Pairs, spelling: Spelling, progress: Progress) -> Examples:
     if isinstance(given, str | PathLike):
-        return read_examples([given], spelling, progress)
+        return read_examples([file_of(given)], spelling, progress)
     rows = list(given)
     if all(isinstance(row, str | PathLike) for row in rows):
-        return read_examples(rows, spelling, progress)  # type: ignore[arg-type]
+        return read_examples([file_of(row) for row in rows], spelling, progress)  # type: ignore[arg-type]
     return Examples.of(spelling.example(*row) for row in rows)  # type: ignore[misc]

@@ -144,7 +144,7 @@ class _State(dict[str, NDArray[Any]]):
 
 
 def _damaged(file: Path, found: str, line: int | None = None) -> DataError:
-    return DataError(found, path=file, line=line, expected="what the run has written; --restart begins anew")
+    return DataError(found, path=file, line=line, expected="what the run has written; `restart=True` begins anew")
 
 
 def _shown(data: bytes) -> str:
@@ -182,7 +182,7 @@ def check_unchanged(folder: PathLike, begun: Mapping[str, Any], wanted: Mapping[
             found = f"was begun when {', '.join(changed).replace('_', ' ')} had another content"
         else:
             found = f"was begun with {key} = {before!r}, not {now!r}"
-        raise DataError(found, path=folder, expected="the same to go on, --restart to begin anew, or a new folder")
+        raise DataError(found, path=folder, expected="the same to go on, `restart=True` to begin anew, or a new folder")
 
 
 def _write(path: Path, text: str) -> None:

@@ -27,7 +27,7 @@ def test_a_state_comes_back(run):
 def test_a_state_that_is_none_is_refused(run, damage):
     (run.folder / "state" / "001.npz").write_bytes(damage)
     with pytest.raises(
-        DataError, match=r"001\.npz: is no saved state .*; expected what the run has written; --restart"
+        DataError, match=r"001\.npz: is no saved state .*; expected what the run has written; `restart=True`"
     ):
         run.state(1)
 
@@ -57,7 +57,9 @@ def test_an_array_that_is_missing_is_named(run):
 def test_an_event_that_is_none_is_refused_with_its_line(run, line):
     with (run.folder / "events.jsonl").open("ab") as stream:
         stream.write(line + b"\n")
-    with pytest.raises(DataError, match=r"events\.jsonl:2: found '.*'; expected what the run has written; --restart"):
+    with pytest.raises(
+        DataError, match=r"events\.jsonl:2: found '.*'; expected what the run has written; `restart=True`"
+    ):
         run.events()
 
 
