@@ -89,8 +89,8 @@ def test_sampling_finds_what_searches_refuse(dragoman, weighted, text, tmp_path)
 def test_every_search_refuses_with_one_sentence(dragoman, weighted, text, toy, tmp_path, unchanged):
     unchanged()
     sentence = (
-        "the global feature length_ratio has the weight 1, and only sampling can score it: translate with --anneal or "
-        "--decision mbr --evidence samples, or set the weight to 0"
+        "the global feature length_ratio has the weight 1, and only sampling can score it: translate by annealing, "
+        "or by --decision mbr with --evidence samples, or set the weight to 0"
     )
     for flags in (
         [],

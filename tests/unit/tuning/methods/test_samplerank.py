@@ -190,7 +190,7 @@ def test_pools_from_forests_have_what_is_hoped_for_besides_the_best(made):
         rows = range(forests.sentences[sentence], forests.sentences[sentence + 1])
         best = max(rows, key=lambda row: sum(v * weights[names.index(n)] for n, v in forests.features.row(row).items()))
         (text,) = lesson.translator.translate([line])
-        expected = lesson.scorer.statistics(Corpus.from_lines([str(text)]), np.array([sentence]))[0]
+        expected = lesson.scorer.statistics(Corpus.from_lines([text.text]), np.array([sentence]))[0]
         assert forests.statistics[best].tolist() == expected.tolist()
 
 
