@@ -13,7 +13,7 @@
     dm.mix({"in": "model1", "out": "model2"}, source="dev.fr", reference="dev.en", out="mixed")
 
 Where a text of many lines is expected, it is a `Path`, a list of lines, or the name of a file that is there; where
-sentences are, a string is a sentence and a `Path` a file of them. `dm.example()` is a small model to try all of this with.
+sentences are, a string is a sentence and a `Path` a file of them. `dm.example()` is a small model to try all this with.
 
 These names are imported when they are first used; all of them are thin over the rooms below, which any program may
 enter: see the architecture page of the documentation.
