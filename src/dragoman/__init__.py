@@ -12,7 +12,8 @@
     dm.normaliser(examples="examples.tsv", modern="words.txt", out="old-to-new").normalise("Vnd das liecht")
     dm.mix({"in": "model1", "out": "model2"}, source="dev.fr", reference="dev.en", out="mixed")
 
-`dm.example()` is a small model to try all of this with.
+Where a text of many lines is expected, it is a `Path`, a list of lines, or the name of a file that is there; where
+sentences are, a string is a sentence and a `Path` a file of them. `dm.example()` is a small model to try all this with.
 
 These names are imported when they are first used; all of them are thin over the rooms below, which any program may
 enter: see the architecture page of the documentation.
@@ -25,11 +26,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dragoman.front.candidates import mbr, rerank, tune_reranker
     from dragoman.front.example import example
+    from dragoman.front.foreign import load_cdec, load_joshua, load_moses
     from dragoman.front.mixtures import adapt, mix
     from dragoman.front.normalisation import Normaliser, normaliser
     from dragoman.front.run import TuningRun
     from dragoman.front.scoring import Comparison, Score, compare, score
-    from dragoman.front.system import System, load, load_cdec, load_joshua, load_moses, train
+    from dragoman.front.system import System, load, train
 
 __all__ = [
     "Comparison",
@@ -57,10 +59,11 @@ _HOMES = {
     "candidates": ("mbr", "rerank", "tune_reranker"),
     "scoring": ("Comparison", "Score", "compare", "score"),
     "example": ("example",),
+    "foreign": ("load_cdec", "load_joshua", "load_moses"),
     "mixtures": ("adapt", "mix"),
     "normalisation": ("Normaliser", "normaliser"),
     "run": ("TuningRun",),
-    "system": ("System", "load", "load_cdec", "load_joshua", "load_moses", "train"),
+    "system": ("System", "load", "train"),
 }
 
 
@@ -79,4 +82,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """All that the front door offers."""
-    return sorted([*globals(), *__all__, "__version__"])
+    return sorted([*__all__, "__all__", "__doc__", "__file__", "__name__", "__path__", "__version__"])

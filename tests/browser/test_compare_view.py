@@ -27,6 +27,9 @@ def test_differences_are_marked_and_sentences_scored(at):
     assert cards.nth(0).locator(".better").first.inner_text() == "bleu 100.0"
     expect(page.get_by_text("lines differ")).to_be_visible()
     expect(page.get_by_text("too few lines").first).to_be_visible()
+    signatures = page.locator(".signature").all_inner_texts()
+    assert [text.partition("|")[0] for text in signatures] == ["bleu", "tok:13a because the text looks raw", "chrf"]
+    assert "|tok:13a|" in signatures[0]
 
 
 def test_two_kinds_of_models_and_no_reference(at):

@@ -314,7 +314,7 @@ def test_names_that_lead_elsewhere(dragoman, damaged, name):
         ('kind = "phrase-based"', "kind = []", "has a model of the kind []; expected phrase-based"),
         ("[[table]]", "[table]", "has no tables under table; expected [[table]]"),
         ("[settings]", "[[settings]]", "has a value for settings; expected a table [settings]"),
-        ("reordering_limit = 6", "reordering_limit = 9999999999", "reordering-limit is 9999999999; expected at most "),
+        ("reordering_limit = 6", "reordering_limit = 9999999999", "reordering_limit is 9999999999; expected at most "),
         ("reordering_limit = 6", f"reordering_limit = {'[' * 5000}", "is not TOML ("),
         ("reordering_limit = 6", f"reordering_limit = {'9' * 5000}", "is not TOML ("),
     ],

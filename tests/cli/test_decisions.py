@@ -50,7 +50,9 @@ def test_a_grid_keeps_the_best_options_for_translate(dragoman, model, text, tmp_
     grid = ["--grid", "scale=0.1,1,10", "--grid", "p=0.5,0.9", "--decision-option", "r=0.6"]
     result = dragoman("tune-decision", *arguments, *grid, "--out", out, "--plot", plot)
     assert result.code == 0, result.err
-    rows = [line.split() for line in result.out.splitlines()[2:] if line.strip()]
+    *lines, signature = result.out.splitlines()[2:]
+    rows = [line.split() for line in lines]
+    assert signature.startswith("bleu|nrefs:1|text:prepared|")
     assert len(rows) == 6
     (best,) = [row for row in rows if row[-1] == "best"]
     assert float(best[2]) == max(float(row[2]) for row in rows)

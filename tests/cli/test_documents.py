@@ -89,8 +89,8 @@ def test_sampling_finds_what_searches_refuse(dragoman, weighted, text, tmp_path)
 def test_every_search_refuses_with_one_sentence(dragoman, weighted, text, toy, tmp_path, unchanged):
     unchanged()
     sentence = (
-        "the global feature length_ratio has the weight 1, and only sampling can score it: translate with --anneal or "
-        "--decision mbr --evidence samples, or set the weight to 0"
+        "the global feature length_ratio has the weight 1, and only sampling can score it: translate by annealing, "
+        "or by --decision mbr with --evidence samples, or set the weight to 0"
     )
     for flags in (
         [],
@@ -181,7 +181,7 @@ def test_bad_input_to_add_features(dragoman, model, richer, tmp_path, unchanged)
     for source, flags, found in [
         (model, [], "no feature is named; expected --feature or --global"),
         (model, ["--global", "magic"], "no global_feature is called 'magic'; there are bracket_balance, length_ratio"),
-        (model, ["--global", "lexical_consistency:min-length=0"], "min-length is 0; expected at least 1"),
+        (model, ["--global", "lexical_consistency:min-length=0"], "min_length is 0; expected at least 1"),
         (model, ["--global", "length_ratio:size=1"], "found 'size=1'; expected none: it has no options"),
         (model, ["--global", "length_ratio"] * 2, "the model has the feature length_ratio already"),
         (richer, ["--global", "length_ratio"], "the model has the feature length_ratio already"),

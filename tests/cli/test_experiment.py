@@ -57,6 +57,7 @@ def test_a_plan_is_carried_out_and_reported(dragoman, plan, tmp_path, csv_rows):
     assert result.code == 0, result.err
     assert "MERT, 2 starts, seed 3, iteration 1:" in result.err
     assert "in domain: " in result.out
+    assert "\nbleu|nrefs:1|text:prepared|" in result.out
     runs = csv_rows(out / "runs.csv")
     assert {(row["method"], row["seed"], row["metric"]) for row in runs} == {
         *((m, s, x) for m in ("MERT, 2 starts", "mira") for s in "38" for x in ("bleu", "ter")),

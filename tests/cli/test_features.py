@@ -113,7 +113,7 @@ def test_bad_input_to_add_features(dragoman, model, tagged, toy, tmp_path, uncha
     for flags, code, found in [
         (["--feature", "magic"], 2, "no feature is called 'magic'"),
         (["--feature", "word-pair:magic=1"], 2, "found 'magic=1'; expected NAME=VALUE with a NAME of source_words"),
-        (["--feature", "word-pair:source-words=-1"], 2, "source-words is -1; expected at least 0"),
+        (["--feature", "word-pair:source-words=-1"], 2, "source_words is -1; expected at least 0"),
         (["--feature", "boundary-tags"], 2, "boundary-tags needs a tagged text"),
         (["--feature", "boundary-tags", "--tags", short], 2, "--text and --tags go together"),
         (["--feature", "boundary-tags", "--tagged", untagged], 1, f"{untagged}:1: found 'house'; expected a word"),

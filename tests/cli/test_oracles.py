@@ -20,7 +20,8 @@ def test_it_lists_and_draws_what_is_hoped_for_and_feared(dragoman, text, tmp_pat
     out = tmp_path / "oracles.svg"
     result = dragoman("oracles", *text, "--line", 2, "--nbest", 3, "--out", out)
     assert result.code == 0, result.err
-    title, _, *rows = result.out.splitlines()
+    title, _, *rows, signature = result.out.splitlines()
+    assert signature.startswith("bleu|nrefs:1|text:prepared|")
     assert title == tiny_grammar.SOURCE[1]
     assert [row.split()[0] for row in rows] == ["0"] * 3 + ["0.5"] * 3 + ["1"] * 3 + ["inf"] * 3
     assert tiny_grammar.TARGET[1] in rows[0]

@@ -79,7 +79,7 @@ def test_scores_of_raw_text_and_in_the_words_of_a_model(dragoman, model, texts, 
     raw = dragoman("score", "--reference", texts / "test.en", out)
     assert (bleu(raw), raw.warnings) == (100.0, [])
     odd = dragoman("score", "--reference", texts / "test.en", words)
-    assert bleu(odd) < 60
+    assert bleu(odd) < bleu(raw)
     assert "look tokenised and lower-cased, the references do not" in odd.warnings[0]
     for file in (out, words):
         prepared = dragoman("score", "--model", model, "--reference", texts / "test.en", file)

@@ -33,7 +33,8 @@ def test_tuned_weights_find_the_references(dragoman, files, method):
     arguments = ["--candidates", files / "list.gz", "--reference", files / "ref", "--out", weights, "--method", method]
     result = dragoman("rerank", "tune", *arguments)
     assert result.code == 0, result.err
-    table = {line.split()[0]: float(line.split()[1]) for line in result.out.splitlines()[2:] if line.strip()}
+    table = {line.split()[0]: float(line.split()[1]) for line in result.out.splitlines()[2:6]}
+    assert result.out.splitlines()[6].startswith("bleu|nrefs:1|")
     assert table["tuned"] == table["oracle"] == pytest.approx(100)
     assert table["first"] == table["worst"] < 50
     result = dragoman("rerank", "apply", "--candidates", files / "list.gz", "--weights", weights)

@@ -10,6 +10,7 @@ from sacrebleu.metrics import BLEU
 
 from dragoman.cli.main import main
 from dragoman.evaluation.statistics.holm import holm
+from oracles.scored_text import OUTPUTS, REFERENCES, TOKENISERS, sacrebleu_of
 
 REFERENCE = "the cat sat on the mat .\na dog ran home quickly today\nwe saw the old house\n"
 GOOD = "the cat sat on the mat .\na dog ran home today\nwe saw an old house\n"
@@ -203,3 +204,21 @@ def test_identical_translations_are_equal(dragoman: Command, correction: str) ->
     assert done.code == 0, done.stderr
     assert "\ngood = again " in done.stdout
     assert "= bad" not in done.stdout
+
+
+@pytest.mark.parametrize("kind", ["raw", "prepared"])
+def test_bleu_is_sacrebleus_of_the_same_text(dragoman: Command, kind: str) -> None:
+    for name, lines in (("out", OUTPUTS[kind]), ("known", REFERENCES[kind])):
+        Path(name).write_text("".join(f"{line}\n" for line in lines))
+    (found,) = json.loads(dragoman("score", "--reference", "known", "--json", "out").stdout)
+    assert found["score"] == pytest.approx(sacrebleu_of(kind))
+    assert f"|tok:{TOKENISERS[kind]}|" in found["signature"]
+    shown = dragoman("compare", "--reference", "known", "--trials", "10", "--resamples", "10", "out", "known").stdout
+    assert f"{sacrebleu_of(kind):.2f}" in shown
+    assert f"|tok:{TOKENISERS[kind]}|" in shown
+    assert shown.endswith(f"\n{found['note']}\n")
+    told = dragoman("score", "--reference", "known", "--language", "zh", "--json", "out")
+    assert "|tok:zh|" in json.loads(told.stdout)[0]["signature"]
+    assert "looks" not in dragoman("score", "--reference", "known", "-tok", "intl", "out").stdout
+    wanted = dragoman("score", "--reference", "known", "-tok", "ja-mecab", "out")
+    assert (wanted.code, "sacrebleu[ja]" in wanted.stderr) in ((2, True), (0, False))

@@ -184,5 +184,5 @@ def test_trees_that_are_missing_or_wrong(dragoman, translate, syntactic, model):
         assert translate(given, "--trees", wrong).error.startswith(message)
     assert "nowhere: cannot be read" in translate(given, "--trees", syntactic / "nowhere").error
     plain = dragoman("translate", "--model", model, "--prepared", "--trees", syntactic / "test.trees", given)
-    assert plain.warnings == ["trees are not used: the model has no feature that looks at them (--trees)"]
+    assert plain.warnings == ["trees are not used: the model has no feature that looks at them"]
     assert len(plain.out.splitlines()) == 6

@@ -70,7 +70,7 @@ def test_bounds_hold(name):
                 continue
             kind = float if float in (hints[field.name], *typing.get_args(hints[field.name])) else int
             cls.from_dict({field.name: kind(limit)})
-            with pytest.raises(UsageError, match=field.name.replace("_", "-")):
+            with pytest.raises(UsageError, match=rf"^{field.name} is "):
                 cls.from_dict({field.name: kind(limit + beyond)})
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,14 +13,16 @@ from numpy.typing import NDArray
 from rich.console import Group
 
 from dragoman.cli.score import (
+    Language,
     Metrics,
     PreparedBy,
     ReferenceFiles,
     Seed,
     Tokenise,
-    chosen_metrics,
     preparation_of,
+    print_signatures,
     read_hypotheses,
+    tokeniser_asked_for,
 )
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import Json, Threads, command
@@ -31,7 +33,9 @@ from dragoman.core.progress import available_cores
 from dragoman.evaluation.statistics.comparison import Resampling, compare_systems
 from dragoman.evaluation.statistics.holm import Correction, draws_needed
 from dragoman.evaluation.statistics.measured import full_signature, measure
+from dragoman.metrics.looks import metrics_for
 from dragoman.metrics.metric import Metric, Scorer
+from dragoman.metrics.preparation import Tokenisation
 from dragoman.metrics.references import read_references
 
 
@@ -54,6 +58,7 @@ def register(app: typer.Typer) -> None:
         ],
         metric: Metrics = None,
         tokenise: Tokenise = None,
+        language: Language = None,
         model: PreparedBy = None,
         resamples: Annotated[int, typer.Option(min=1, help="Resamples of the paired bootstrap.")] = 1000,
         trials: Annotated[int, typer.Option(min=0, help="Shuffles of approximate randomisation; 0: none.")] = 10_000,
@@ -83,16 +88,28 @@ def register(app: typer.Typer) -> None:
         for all pairs, and `>` goes by them.
         """
         how = Resampling(resamples, trials, samples, tuple(sample_size or [300]), seed, correction)
-        metrics = chosen_metrics(metric, tokenise)
-        compare_files(systems, reference, metrics, how, model=model, as_json=as_json, threads=threads)
+        labels = metric or ["bleu"]
+        compare_files(
+            systems,
+            reference,
+            labels,
+            how,
+            tokenise=tokeniser_asked_for(labels, tokenise, model),
+            language=language,
+            model=model,
+            as_json=as_json,
+            threads=threads,
+        )
 
 
 def compare_files(
     systems: Sequence[str],
     reference: Sequence[Path],
-    metrics: Mapping[str, Metric],
+    metrics: Sequence[str],
     how: Resampling,
     *,
+    tokenise: Tokenisation | None,
+    language: str | None,
     model: Path | None,
     as_json: bool,
     threads: int | None,
@@ -107,12 +124,15 @@ def compare_files(
     translations = [
         [(str(file), read_hypotheses(file, references, reference[0], prepared)) for file in runs] for runs in files
     ]
+    texts = [found for runs in translations for _, found in runs]
+    chosen = metrics_for(metrics, references, texts, tokenise=tokenise, language=language)
     reports = []
-    for text, chosen in metrics.items():
-        scorer, statistics = _statistics(chosen, references, translations, threads or available_cores())
-        report = {"metric": text, **compare_systems(chosen, scorer, names, statistics, how)}
-        signature = full_signature(chosen, len(references), how.resamples, how.seed, prepared=model is not None)
-        reports.append({**report, "signature": signature})
+    for text, one in chosen.metrics.items():
+        scorer, statistics = _statistics(one, references, translations, threads or available_cores())
+        report = {"metric": text, **compare_systems(one, scorer, names, statistics, how)}
+        signature = full_signature(one, len(references), how.resamples, how.seed, prepared=model is not None)
+        note = {"note": chosen.notes[text]} if text in chosen.notes else {}
+        reports.append({**report, "signature": signature, **note})
     if as_json:
         print(json.dumps(reports, indent=2, ensure_ascii=False))
     else:
@@ -167,7 +187,7 @@ def _print(report: dict[str, Any]) -> None:
     console.print(_pair_table(report))
     console.print()
     console.print(report["order"], style="bold", markup=False)
-    console.print(report["signature"], style="dim", markup=False)
+    print_signatures([report])
 
 
 def _system_table(report: dict[str, Any]) -> Group:

@@ -9,6 +9,7 @@ import typer
 
 from dragoman.cli.shell.flags import command
 from dragoman.core.errors import DataError, UsageError
+from dragoman.evaluation.statistics.measured import full_signature
 from dragoman.metrics.combined import parse_metric
 from dragoman.tuning.runs.run import Run
 
@@ -36,5 +37,7 @@ def register(app: typer.Typer) -> None:
         metrics = sorted({str(Run(folder).options["metric"]) for folder in runs})
         if len(metrics) > 1:
             raise UsageError(f"the runs were tuned to {' and '.join(metrics)}; expected one metric")
-        sign = 1 if parse_metric(metrics[0]).higher_is_better else -1
-        write_svg(out, draw_runs(found, metrics[0], sign=sign))
+        metric = parse_metric(metrics[0])
+        signature = full_signature(metric, None, prepared=True)
+        sign = 1 if metric.higher_is_better else -1
+        write_svg(out, draw_runs(found, metrics[0], sign=sign, signature=signature))

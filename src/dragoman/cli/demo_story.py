@@ -22,9 +22,11 @@ from dragoman.evaluation.figures.derivation_plot import (
 from dragoman.evaluation.figures.posterior_plot import draw_posterior
 from dragoman.evaluation.reports.experiment_report import ExperimentReport
 from dragoman.evaluation.reports.report import Report
+from dragoman.evaluation.statistics.measured import full_signature
 from dragoman.evaluation.statistics.rule_comparison import Compared
 from dragoman.forest.nbest import nbest
 from dragoman.metrics.bleu import Bleu
+from dragoman.metrics.metric import Metric
 from dragoman.model.bundle import Model
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.search.translation import Translation
@@ -99,6 +101,12 @@ class _Teller:
         if note:
             self.page.paragraph(note)
         self.page.table(columns, rows)
+
+    def signature(self, metric: Metric) -> None:
+        """How the scores of the last table were made, from one reference in the model's words."""
+        text = full_signature(metric, 1, prepared=True)
+        self.console.print(text, style="dim", markup=False)
+        self.page.paragraph(text)
 
     def drawing(self, title: str, text: str, figure: Figure, caption: str) -> None:
         """Something drawn with letters on the terminal, and as a picture in the page."""
@@ -175,7 +183,8 @@ def _tell_translations(story: Story, teller: _Teller, examples: list[int]) -> No
 
 
 def _tell_tuning(story: Story, teller: _Teller) -> None:
-    scorer = Bleu().scorer([story.test[1]])
+    metric = Bleu()
+    scorer = metric.scorer([story.test[1]])
     before, after = (
         float(scorer.score(scorer.statistics(Corpus.from_lines(lines)).sum(axis=0)))
         for lines in (story.untuned, [found.text for found in story.translations])
@@ -189,11 +198,13 @@ def _tell_tuning(story: Story, teller: _Teller) -> None:
         f" {'; '.join(story.tuning.orders.values())} (> is significantly better, ≥ is better on these verses)."
         " Pictures and all numbers are in experiment/report.html.",
     )
+    teller.signature(metric)
 
 
 def _tell_rules(story: Story, teller: _Teller) -> None:
     first = story.rules[0].translations["test"]
-    scorer = Bleu().scorer([Corpus.from_lines([story.test[1].line(i) for i in range(len(first))])])
+    metric = Bleu()
+    scorer = metric.scorer([Corpus.from_lines([story.test[1].line(i) for i in range(len(first))])])
     teller.table(
         "Decision rules",
         ["rule", "evidence", "chosen on the tuning verses", "bleu", "verses translated otherwise"],
@@ -209,6 +220,7 @@ def _tell_rules(story: Story, teller: _Teller) -> None:
         ],
         f"The same weights, on {len(first)} test verses: the best derivation, or a translation that agrees with many.",
     )
+    teller.signature(metric)
 
 
 def _tell_posterior(story: Story, teller: _Teller) -> None:

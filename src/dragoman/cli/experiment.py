@@ -72,4 +72,6 @@ def register(app: typer.Typer) -> None:
         console.print(terminal.table(begun.plan.title, *report.summary))
         for name, order in report.orders.items():
             console.print(f"{name}: {order}", markup=False)
+        for signature in report.signatures:
+            console.print(signature, style="dim", markup=False)
         console.print(f"The rest: {path}", style="dim", markup=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
@@ -108,6 +109,20 @@ def _drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def with_flags(message: str) -> str:
+    """Write the options that a message names as flags.
+
+    >>> with_flags('give them with `held_out_trees=`, by `decision="mbr"`, or `restart=True`')
+    'give them with --held-out-trees, by --decision mbr, or --restart'
+    """
+
+    def flag(found: re.Match[str]) -> str:
+        name, value = found[1].replace("_", "-"), found[2].strip('"')
+        return f"--{name} {value}" if value not in ("", "True") else f"--{name}"
+
+    return re.sub(r"`([a-z][a-z_]*)=([^`\s]*)`", flag, message)
+
+
 def main() -> None:
     """Run the command line."""
     _open_what_is_closed()
@@ -125,7 +140,7 @@ def main() -> None:
     except DragomanError as error:
         if "--debug" in sys.argv:
             raise
-        print(f"dragoman: error: {error}", file=sys.stderr)
+        print(f"dragoman: error: {with_flags(str(error))}", file=sys.stderr)
         sys.exit(error.exit_code)
     except BrokenPipeError:  # whoever read our output has gone, and there is nobody to tell
         _drop_output()

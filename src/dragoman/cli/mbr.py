@@ -186,7 +186,10 @@ class _Report:
             (f"expected {metric}, first candidates", self._first_gain / self._filled),
             (f"expected {metric}, chosen candidates", self._chosen_gain / self._filled),
         ]
-        terminal.diagnostics().print(terminal.table(f"{path}: minimum Bayes risk", ["", "value"], rows))
+        console = terminal.diagnostics()
+        console.print(terminal.table(f"{path}: minimum Bayes risk", ["", "value"], rows))
+        if metric != "utility":
+            console.print(parse_metric(metric).signature(), style="dim", markup=False)
 
 
 def _added(total: float, values: NDArray[np.float64]) -> float:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli.score import ReferenceFiles
+from dragoman.cli.score import ReferenceFiles, print_signature
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import Flags, ModelFolder, Prepared, SourceFile, WeightsFile, command
 from dragoman.cli.shell.loading import load_translator
@@ -78,6 +78,7 @@ def register(app: typer.Typer) -> None:
             write_svg(out, draw_hopes(lists, metric))
         found = [(name, *row) for name, rows in lists.items() for row in rows]
         terminal.output().print(terminal.table(text.lines[line - 1], ["mu", "B", "score", "translation"], found))
+        print_signature(chosen, len(text.references))
 
 
 def _objective(mu: str) -> tuple[str, Objective]:

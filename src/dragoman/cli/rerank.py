@@ -11,7 +11,7 @@ import typer
 from numpy.typing import NDArray
 from rich.console import Group
 
-from dragoman.cli.score import ReferenceFiles, Seed
+from dragoman.cli.score import ReferenceFiles, Seed, print_signature
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import Threads, command, command_group
 from dragoman.core.corpus import Corpus
@@ -31,7 +31,7 @@ from dragoman.tuning.methods.tuner import Tuner
 from dragoman.tuning.problems.nbest_evidence import DecodedLists
 from dragoman.tuning.problems.problem import Problem
 from dragoman.tuning.problems.ranges import weight_ranges
-from dragoman.tuning.runs.rerank import choices, first_weights, reranked, with_features
+from dragoman.tuning.runs.rerank import choices, first_weights, metric_of_lists, reranked, with_features
 
 Candidates = Annotated[Path, typer.Option(help="N-best lists of any system.")]
 Format = Annotated[
@@ -80,15 +80,17 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Find weights under which the best hypotheses of the lists score best.
 
-        Prints what the lists' own order, the new weights, and the best and worst possible choice score.
+        Prints what the lists' own order, the new weights, and the best and worst possible choice score. BLEU of raw
+        lists has sacreBLEU's tokeniser, as `dragoman score` has; `--metric bleu:tokenise=none` takes them as they are.
         """
         progress, workers = live_progress(), threads or available_cores()
         tuner = options_from(TUNERS.get(method), method_option or [])
         if not isinstance(tuner, Tuner):
             raise UsageError(f"{method} samples derivations of a model; lists need one of {', '.join(_methods())}")
-        chosen = parse_metric(metric)
+        parse_metric(metric)  # refuses what it cannot read before anything else is read
         references = read_references(reference, progress)
         lists, _ = _read(candidates, format_name, format_option, feature, len(references[0]), progress)
+        chosen, note = metric_of_lists(metric, lists, references)
         begin = first_weights(lists) if start is None else _fitting(start, lists)
         names = list(lists.features.names)
         sign = 1 if chosen.higher_is_better else -1
@@ -100,6 +102,7 @@ def register(app: typer.Typer) -> None:
             raise DataError(f"{method} gave weights that are all zero", path=candidates)
         Weights(dict(zip(names, optimum.weights.tolist(), strict=True))).write(out)
         terminal.output().print(_choice_table(f"{candidates}: {metric}", problem, optimum.weights, seed))
+        print_signature(chosen, len(references), prepared=False, note=note)
 
     @command(
         group,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,14 +18,13 @@ from dragoman.core.files import open_output, read_lines
 from dragoman.core.live import live_progress
 from dragoman.core.progress import available_cores
 from dragoman.evaluation.statistics.comparison import Resampling
-from dragoman.evaluation.statistics.measured import Measured, measure
+from dragoman.evaluation.statistics.measured import Measured, full_signature, measure
 from dragoman.metrics import METRICS
-from dragoman.metrics.bleu import Bleu
-from dragoman.metrics.combined import parse_metric
+from dragoman.metrics.combined import tokenises
+from dragoman.metrics.looks import metrics_for, mismatch
 from dragoman.metrics.metric import Metric
 from dragoman.metrics.preparation import Tokenisation
 from dragoman.metrics.references import read_references
-from dragoman.metrics.texts import mismatch
 from dragoman.model.bundle import Model
 from dragoman.text.preparation import TextPreparation
 
@@ -46,7 +44,19 @@ Metrics = Annotated[
     ),
 ]
 Tokenise = Annotated[
-    Tokenisation | None, typer.Option("--tokenize", "-tok", help="Tokeniser of sacreBLEU for BLEU; none by default.")
+    Tokenisation | None,
+    typer.Option(
+        "--tokenize",
+        "-tok",
+        help="Tokeniser of sacreBLEU for BLEU and NIST; by default sacreBLEU's for raw text, `none` for tokenised.",
+    ),
+]
+Language = Annotated[
+    str | None,
+    typer.Option(
+        help="Language of the translations, as `ja`: the text is raw, and sacreBLEU's tokeniser for that language is"
+        " taken. By default its script tells."
+    ),
 ]
 PreparedBy = Annotated[
     Path | None,
@@ -73,6 +83,7 @@ def register(app: typer.Typer) -> None:
         hypotheses: Annotated[list[Path] | None, typer.Argument(help="Translations to score.")] = None,
         metric: Metrics = None,
         tokenise: Tokenise = None,
+        language: Language = None,
         model: PreparedBy = None,
         sentences: Annotated[
             Path | None, typer.Option(help="Write the score of each sentence to this file (TSV).")
@@ -90,10 +101,12 @@ def register(app: typer.Typer) -> None:
         Texts are compared as they are, or with --model in the words of that model: raw translations with raw
         references, or prepared ones with prepared ones, but never one with the other; a warning says if it looks so.
 
-        BLEU, TER and chrF are sacreBLEU's numbers for the same text (BLEU with its tokeniser `none` unless told
-        otherwise). Options of a metric: `dragoman methods show bleu`.
+        BLEU, TER and chrF are sacreBLEU's numbers for the same text. Raw text gets sacreBLEU's default tokeniser for
+        BLEU (13a, or that of the language), tokenised text and the words of a model none; the signature says which,
+        and the line below it why. Options of a metric: `dragoman methods show bleu`.
         """
-        metrics = chosen_metrics(metric, tokenise)
+        labels = metric or ["bleu"]
+        how_tokenised = tokeniser_asked_for(labels, tokenise, model)
         if paired:
             if sentences is not None or resamples == 0:
                 raise UsageError("--paired goes without --sentences, and with resamples")
@@ -101,17 +114,29 @@ def register(app: typer.Typer) -> None:
 
             how = Resampling(resamples, trials=0, samples=0, seed=seed)
             systems = list(map(str, hypotheses or []))
-            compare_files(systems, reference, metrics, how, model=model, as_json=as_json, threads=threads)
+            compare_files(
+                systems,
+                reference,
+                labels,
+                how,
+                tokenise=how_tokenised,
+                language=language,
+                model=model,
+                as_json=as_json,
+                threads=threads,
+            )
             return
         text = preparation_of(model)
         references = read_references(reference, live_progress(), text)
-        scored: list[Measured] = []
-        for path in hypotheses or [Path("-")]:
-            translations = read_hypotheses(path, references, reference[0], text)
-            scored += [
-                measure(chosen, label, references, str(path), translations, threads=threads or available_cores())
-                for label, chosen in metrics.items()
-            ]
+        paths = hypotheses or [Path("-")]
+        texts = [read_hypotheses(path, references, reference[0], text) for path in paths]
+        chosen = metrics_for(labels, references, texts, tokenise=how_tokenised, language=language)
+        workers = threads or available_cores()
+        scored = [
+            measure(one, label, references, str(path), found, threads=workers, note=chosen.notes.get(label))
+            for path, found in zip(paths, texts, strict=True)
+            for label, one in chosen.metrics.items()
+        ]
         if sentences is not None:
             _write_sentences(sentences, scored)
         results = [found.summary(len(references), resamples, seed, prepared=model is not None) for found in scored]
@@ -121,17 +146,14 @@ def register(app: typer.Typer) -> None:
             _print(results, f"{', '.join(map(str, reference))}")
 
 
-def chosen_metrics(texts: Sequence[str] | None, tokenise: Tokenisation | None) -> dict[str, Metric]:
-    """The metrics by what the user calls them, BLEU with a tokeniser if there is one."""
-    found = {text: parse_metric(text) for text in texts or ["bleu"]}
-    if tokenise is None:
-        return found
-    if not any(isinstance(metric, Bleu) for metric in found.values()):
-        raise UsageError(f"--tokenize {tokenise} is for BLEU, which is not among the metrics")
-    return {
-        text: replace(metric, tokenise=tokenise) if isinstance(metric, Bleu) else metric
-        for text, metric in found.items()
-    }
+def tokeniser_asked_for(
+    metrics: Sequence[str], tokenise: Tokenisation | None, model: Path | None
+) -> Tokenisation | None:
+    """The tokeniser that was asked for: by name, or `none` with the words of a model; refuses one that nothing uses."""
+    asked = [tokenises(metric) for metric in metrics]
+    if tokenise is not None and not any(asked):
+        raise UsageError(f"--tokenize {tokenise} is for BLEU and NIST, but none of the metrics takes it")
+    return "none" if tokenise is None and model is not None else tokenise
 
 
 def preparation_of(model: Path | None) -> TextPreparation:
@@ -174,8 +196,21 @@ def _print(results: Sequence[dict[str, object]], title: str) -> None:
     used = len(columns) if any(row[-1] for row in rows) else -1
     console = terminal.output()
     console.print(terminal.table(title, columns[:used], [row[:used] for row in rows]))
+    print_signatures(results)
+
+
+def print_signature(metric: Metric, references: int | None, *, prepared: bool = True, note: str | None = None) -> None:
+    """Print below a table how its scores were made; text is in the words of a model unless it is not `prepared`."""
+    print_signatures([{"signature": full_signature(metric, references, prepared=prepared), "note": note}])
+
+
+def print_signatures(results: Sequence[Mapping[str, object]]) -> None:
+    """Print below a table how its numbers were made, and which tokeniser was chosen without being named."""
+    console = terminal.output()
     for signature in dict.fromkeys(str(result["signature"]) for result in results):
         console.print(signature, style="dim", markup=False)
+    for note in dict.fromkeys(str(result["note"]) for result in results if result.get("note")):
+        console.print(note, style="dim", markup=False)
 
 
 def _details(result: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli.score import ReferenceFiles
+from dragoman.cli.score import ReferenceFiles, print_signature
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.cluster import Cluster, ClusterWait, SendModel, opened_workers
 from dragoman.cli.shell.flags import Flags, ModelFolder, Prepared, Restart, Threads, Trees, command
@@ -19,6 +19,7 @@ from dragoman.core.live import live_progress
 from dragoman.core.options import options_from
 from dragoman.core.progress import available_cores
 from dragoman.metrics.combined import parse_metric
+from dragoman.metrics.references import reference_files
 from dragoman.model.bundle import Model
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.tuning import TUNERS
@@ -146,6 +147,7 @@ def register(app: typer.Typer) -> None:
                 progress=live_progress(),
             )
         _print(run, model, metric)
+        print_signature(parse_metric(metric), len(reference_files(held_out_reference or reference)))
 
 
 def _held_out(

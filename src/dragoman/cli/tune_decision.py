@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli.score import ReferenceFiles
+from dragoman.cli.score import ReferenceFiles, print_signature
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import (
     DecisionOptions,
@@ -105,6 +105,7 @@ def register(app: typer.Typer) -> None:
 
             write_svg(plot, draw_grid(points, metric))
         _print(f"{decision} by {chosen.evidence}", points, best, metric)
+        print_signature(measure, len(text.references))
 
 
 def _gathered(

@@ -6,7 +6,11 @@ import os
 
 
 class DragomanError(Exception):
-    """Anything that is wrong with what the user gave us; the command line prints it and exits with `exit_code`."""
+    """Anything that is wrong with what the user gave us; the command line prints it and exits with `exit_code`.
+
+    An option that a message names is written as in Python, between backticks: `restart=True`, `trees=`. The command
+    line prints its flag.
+    """
 
     exit_code = 1
 

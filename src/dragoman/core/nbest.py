@@ -15,7 +15,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.ragged import Ragged
-from dragoman.core.shown import frame, html_table
+from dragoman.core.shown import counted, frame, html_table
 from dragoman.core.vocab import Vocab, common_vocab
 
 T = TypeVar("T")
@@ -68,7 +68,10 @@ class NBest:
         return tuple(range(len(self))) if self.ids is None else self.ids
 
     def __repr__(self) -> str:
-        return f"NBest({len(self):,} sentences, {len(self.scores):,} hypotheses, {len(self.features.names)} features)"
+        return (
+            f"NBest({counted(len(self), 'sentence')}, {counted(len(self.scores), 'hypothesis', 'hypotheses')},"
+            f" {counted(len(self.features.names), 'feature')})"
+        )
 
     def frame(self, *, features: bool = True) -> Any:
         """Return a pandas frame: a row a hypothesis, with its sentence, rank, text, score, and features by name."""

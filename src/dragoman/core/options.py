@@ -143,24 +143,24 @@ def _convert(name: str, hint: Any, text: str) -> Any:
 
 
 def _check(field: dataclasses.Field[Any], hint: Any, value: Any) -> None:
-    flag = field.name.replace("_", "-")
+    name = field.name
     kinds = _kinds(hint)
     if value is None:
         if type(None) not in kinds:
-            raise UsageError(f"{flag} is missing")
+            raise UsageError(f"{name} is missing")
         return
     choices = [choice for kind in kinds if typing.get_origin(kind) is Literal for choice in typing.get_args(kind)]
     if choices and value not in choices:
-        raise UsageError(f"{flag} is '{value}'; expected one of {', '.join(choices)}")
+        raise UsageError(f"{name} is '{value}'; expected one of {', '.join(choices)}")
     if not choices and not any(_is_a(value, kind) for kind in kinds):
         names = " or ".join(getattr(kind, "__name__", str(kind)) for kind in kinds if kind is not type(None))
-        raise UsageError(f"{flag} is {value!r}; expected {names}")
+        raise UsageError(f"{name} is {value!r}; expected {names}")
     if isinstance(value, float) and not math.isfinite(value):
-        raise UsageError(f"{flag} is {value}; expected a finite number")
+        raise UsageError(f"{name} is {value}; expected a finite number")
     for bound, wrong, word in (("minimum", float.__lt__, "at least"), ("maximum", float.__gt__, "at most")):
         limit = field.metadata.get(bound)
         if limit is not None and isinstance(value, int | float) and wrong(float(value), float(limit)):
-            raise UsageError(f"{flag} is {value}; expected {word} {limit:g}")
+            raise UsageError(f"{name} is {value}; expected {word} {limit:g}")
 
 
 def _is_a(value: Any, kind: Any) -> bool:

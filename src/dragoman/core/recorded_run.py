@@ -133,12 +133,12 @@ class RecordedRun:
     def damaged(self, file: Path, found: str, iteration: int, line: int | None = None) -> DataError:
         """The error that says which iteration is lost, and how to go on."""
         last = min(self.resumable(), iteration - 1)
-        way = f"--resume-from {last} goes on after iteration {last}, " if last > 0 else ""
+        way = f"`resume_from={last}` goes on after iteration {last}, " if last > 0 else ""
         return DataError(
             f"{found}, so that iteration {iteration} is lost",
             path=file,
             line=line,
-            expected=f"what the run has written; {way}--restart begins anew",
+            expected=f"what the run has written; {way}`restart=True` begins anew",
         )
 
     def verified(self, name: str, iteration: int) -> Path:

@@ -13,7 +13,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.ragged import Ragged
-from dragoman.core.shown import frame, html_table
+from dragoman.core.shown import counted, frame, html_table
 from dragoman.core.vocab import Vocab, common_vocab
 
 
@@ -78,7 +78,10 @@ class Samples:
         return np.asarray(together / np.repeat(totals, np.diff(self.sentences)))
 
     def __repr__(self) -> str:
-        return f"Samples({len(self):,} sentences, {len(self.scores):,} derivations, {int(self.counts.sum()):,} samples)"
+        return (
+            f"Samples({counted(len(self), 'sentence')}, {counted(len(self.scores), 'derivation')},"
+            f" {counted(int(self.counts.sum()), 'sample')})"
+        )
 
     def frame(self, *, features: bool = False) -> Any:
         """Return a pandas frame: a row a derivation, with its sentence, text, count, probability and score."""

@@ -33,6 +33,15 @@ def html_table(columns: Sequence[str], rows: Sequence[Sequence[object]], caption
     return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 
+def counted(number: int, one: str, several: str | None = None) -> str:
+    """Return a number with what it counts.
+
+    >>> counted(1, "sentence"), counted(1200, "hypothesis", "hypotheses")
+    ('1 sentence', '1,200 hypotheses')
+    """
+    return f"{number:,} {one if number == 1 else several or f'{one}s'}"
+
+
 def shortened(line: str) -> str:
     """Return what a message says of a sentence: all of it, or how it begins."""
     return line if len(line) <= 60 else f"{line[:57]}..."

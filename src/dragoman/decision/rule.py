@@ -18,6 +18,7 @@ from dragoman.core.options import Options
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
 from dragoman.core.samples import Samples
+from dragoman.core.shown import counted, html_table, shortened
 from dragoman.core.vocab import Vocab, common_vocab
 
 #: Lists of hypotheses, samples, or a hypergraph for each sentence.
@@ -64,6 +65,16 @@ class Decisions:
 
     def __len__(self) -> int:
         return len(self.translations)
+
+    def __repr__(self) -> str:
+        first = f", the first {shortened(self.vocab.text(self.translations[0]))!r}" if len(self) else ""
+        return f"Decisions({counted(len(self), 'sentence')}{first})"
+
+    def _repr_html_(self) -> str:
+        """Show the first translations, for notebooks."""
+        rows = [(self.vocab.text(self.translations[i]), float(self.values[i])) for i in range(min(len(self), 20))]
+        more = f" of {len(self):,}" if len(self) > len(rows) else ""
+        return html_table(["text", "value"], rows, f"{len(rows)}{more} decisions")
 
     @property
     def corpus(self) -> Corpus:

@@ -145,7 +145,7 @@ def _own(arrays: Mapping[str, NDArray[Any]], candidates: NBest, evidence: NBest,
     """What `dragoman mbr --utility-matrix` writes: distinct strings, and one matrix after the other."""
     missing = sorted(_OURS - arrays.keys())
     if missing:
-        raise DataError(f"has no '{missing[0]}'", path=path, expected="all that --utility-matrix writes")
+        raise DataError(f"has no '{missing[0]}'", path=path, expected="all that `dragoman mbr` writes")
     rows, columns = (
         _distinct(arrays, side, lists, path) for side, lists in (("hypothesis", candidates), ("evidence", evidence))
     )

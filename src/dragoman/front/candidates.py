@@ -15,17 +15,19 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.live import watcher_of
 from dragoman.core.nbest import NBest
 from dragoman.core.progress import Progress, available_cores
+from dragoman.core.shown import shortened
 from dragoman.core.weights import Weights
 from dragoman.core.work.workers import Workers
+from dragoman.decision.called_gains import Utility, called_gains
 from dragoman.decision.mbr import Mbr
+from dragoman.decision.rule import Decisions
 from dragoman.formats.nbest.format import NBEST_FORMATS, sniff
-from dragoman.front.texts import File, Text, lines_of
-from dragoman.metrics.combined import parse_metric
+from dragoman.front.texts import File, Text, file_of, lines_of
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.tuner import Tuner
 from dragoman.tuning.problems.nbest_evidence import DecodedLists
 from dragoman.tuning.problems.ranges import weight_ranges
-from dragoman.tuning.runs.rerank import first_weights, reranked, with_features
+from dragoman.tuning.runs.rerank import first_weights, metric_of_lists, reranked, with_features
 
 #: N-best lists: a file of any format that is known, lists that were read, or for each sentence its candidates: strings,
 #: or pairs of a string and its score (a log-probability, say).
@@ -35,7 +37,7 @@ Candidates = File | NBest | Sequence[Sequence[str | tuple[str, float]]]
 def mbr(
     candidates: Candidates,
     *,
-    metric: str = "bleu",
+    metric: str | Utility = "bleu",
     scale: float = 1.0,
     weights_from: str | None = None,
     format: str | None = None,  # noqa: A002 (the name that the command has)
@@ -47,14 +49,29 @@ def mbr(
     Candidates weigh exp(scale · score), or all alike if they have no scores or `weights_from` is "uniform", as samples
     should. `cluster` is who works, if not this process: "local:4", "tcp://host:8786", "slurm.toml".
 
+    `metric` is the name of a metric, or a function that says how good hypotheses are where references are true: it
+    gets two lists of strings, all pairs of a sentence's different candidates, and returns a number for each pair, the
+    higher the better. It is called once a sentence.
+
     >>> mbr([["dogs", "the cat sat", "a cat sat", "the cat sat"]], metric="chrf")
     ['the cat sat']
+    >>> def shared(hypotheses, references):
+    ...     return [len(set(a.split()) & set(b.split())) for a, b in zip(hypotheses, references)]
+    >>> mbr([["dogs", "the cat", "a cat sat", "cat"]], metric=shared)
+    ['a cat sat']
     """
     lists = _lists(candidates, format)
     if weights_from is None and lists.logprobs is None and np.isnan(lists.scores).all():
         weights_from = "uniform"
-    rule = Mbr.from_dict({"metric": metric, "scale": scale, "weights_from": weights_from})
+    named = {"metric": metric} if isinstance(metric, str) else {}
+    rule = Mbr.from_dict({**named, "scale": scale, "weights_from": weights_from})
     posterior = rule.posterior(lists)
+    if not isinstance(metric, str):
+        if cluster is not None:
+            raise UsageError("a function is called by this process; expected the name of a metric, or no cluster")
+        hypotheses = posterior.top(rule.hypotheses)
+        gains = called_gains(metric, hypotheses, posterior)
+        return Decisions.of_best(hypotheses.vocab, hypotheses.strings, gains, hypotheses.sentences).lines()
     with Workers.of(cluster, threads=threads or available_cores()) as workers:
         workers.require([])
         return rule.choose_from(posterior.top(rule.hypotheses), posterior, workers=workers).lines()
@@ -100,6 +117,8 @@ def tune_reranker(
 ) -> Weights:
     """Find weights under which the best hypotheses of the lists score best; `options` are those of the method.
 
+    BLEU of raw lists has sacreBLEU's tokeniser, as `score` has.
+
     >>> lists = [["a cat sat", "the cat sat"], ["a dog", "dogs"]]
     >>> features = {"longer": [3.0, 3.0, 2.0, 1.0], "the": [0.0, 1.0, 0.0, 0.0]}
     >>> references = ["the cat sat", "a dog"]
@@ -114,7 +133,8 @@ def tune_reranker(
     lists = with_features(_lists(candidates, format), _columns(features))
     if len(lists) != len(known[0]):
         raise DataError(f"there are {len(lists)} lists for {len(known[0])} references", expected="one for each")
-    names, chosen, workers = list(lists.features.names), parse_metric(metric), threads or available_cores()
+    chosen, _ = metric_of_lists(metric, lists, known)
+    names, workers = list(lists.features.names), threads or available_cores()
     sign = 1 if chosen.higher_is_better else -1
     problem = DecodedLists(lists).problem(names, weight_ranges(names), chosen.scorer(known), sign=sign, threads=workers)
     optimum = tuner.optimise(
@@ -135,8 +155,12 @@ def _lists(candidates: Candidates, form: str | None) -> NBest:
     if isinstance(candidates, NBest):
         return candidates
     if isinstance(candidates, str | PathLike):
-        kind = sniff(candidates) if form is None else NBEST_FORMATS.get(form)
-        return kind().read(candidates)
+        file = file_of(candidates)
+        kind = sniff(file) if form is None else NBEST_FORMATS.get(form)
+        return kind().read(file)
+    alone = next((row for row in candidates if isinstance(row, str)), None)
+    if alone is not None:
+        raise UsageError(f"found '{shortened(alone)}' for a sentence; expected a list of its candidates, or a Path")
     rows = [[(one, np.nan) if isinstance(one, str) else one for one in row] for row in candidates]
     if not all(rows):
         raise DataError(f"sentence {rows.index([])} has no candidates", expected="some for each")

@@ -11,7 +11,7 @@ from dragoman.core.errors import UsageError
 from dragoman.core.live import watcher_of
 from dragoman.core.progress import Progress, available_cores
 from dragoman.front.system import System, load
-from dragoman.front.texts import File
+from dragoman.front.texts import File, Text, TextFiles
 from dragoman.model.bundle import Model
 from dragoman.training.adapt import domain_first
 from dragoman.training.adapt_recipe import AdaptRecipe, check_systems, tuning_bitext
@@ -23,11 +23,11 @@ def mix(
     models: Mapping[str, System | File],
     *,
     out: File,
-    source: File | None = None,
-    reference: File | None = None,
+    source: Text | None = None,
+    reference: Text | None = None,
     base: System | File | None = None,
     alignment: File | None = None,
-    align_with: tuple[File, File] | None = None,
+    align_with: tuple[Text, Text] | None = None,
     aligner: str = "auto",
     prepared: bool = False,
     threads: int | None = None,
@@ -55,8 +55,14 @@ def mix(
         raise UsageError("a tuning set is a source and a reference")
     if source is not None and reference is not None and loaded:
         text = next(iter(loaded.values())).preparation(prepared=prepared)
-        beside = None if align_with is None else Bitext.read(*align_with)
-        tuning = TuningText(tuning_bitext(source, reference, text, watcher), alignment, beside)
+        with TextFiles() as files:
+            beside = None
+            if align_with is not None:
+                beside = Bitext.read(
+                    files.path(align_with[0], "align_source"), files.path(align_with[1], "align_target")
+                )
+            sides = files.path(source, "source"), files.path(reference, "reference")
+            tuning = TuningText(tuning_bitext(*sides, text, watcher), alignment, beside)
     mixed = mix_models(
         loaded,
         Mixing.from_dict(options),
@@ -71,11 +77,11 @@ def mix(
 
 
 def adapt(
-    corpora: Mapping[str, tuple[File, File]],
+    corpora: Mapping[str, tuple[Text, Text]],
     mixtures: Sequence[str],
     *,
-    source: File,
-    reference: File,
+    source: Text,
+    reference: Text,
     out: File,
     domain: str | None = None,
     aligner: str = "auto",
@@ -87,14 +93,21 @@ def adapt(
 ) -> dict[str, System]:
     """Train models of a domain from parallel texts with names, (source, target) each; that of the domain comes first.
 
-    `mixtures` are the names of systems, see `dragoman adapt --help`; each gets a folder in `out`. `source` and
+    Texts are files or lists of lines. `mixtures` are the names of systems, see the reference of `dragoman adapt`; each
+    gets a folder in `out`. `source` and
     `reference` are a tuning set of the domain. `options` are those of text preparation, cleaning and the phrase table,
     and `align` ("together" or "apart"); `lm` are those of the language model.
     """
     watcher, workers = watcher_of(progress), threads or available_cores()
     check_systems(mixtures)
     recipe = AdaptRecipe.from_dict(options, aligner=aligner, aligner_options=aligner_options, lm=lm)
-    systems = recipe.read(domain_first(corpora, domain), source, reference, threads=workers, progress=watcher)
+    with TextFiles() as files:
+        sides = {
+            name: (files.path(pair[0], f"{name}.source"), files.path(pair[1], f"{name}.target"))
+            for name, pair in corpora.items()
+        }
+        tuning = files.path(source, "tuning.source"), files.path(reference, "tuning.reference")
+        systems = recipe.read(domain_first(sides, domain), *tuning, threads=workers, progress=watcher)
     for name in mixtures:
         systems.model(name).save(Path(out) / name)
     return {name: load(Path(out) / name, threads=threads) for name in mixtures}

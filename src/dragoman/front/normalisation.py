@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from os import PathLike
-from typing import Any, get_args
+from typing import Any, get_args, overload
 
 from dragoman.core.errors import UsageError
 from dragoman.core.live import watcher_of
 from dragoman.core.options import routed
 from dragoman.core.progress import Progress, available_cores
 from dragoman.decision.settings import Decision
-from dragoman.front.texts import File, files_of
+from dragoman.front.texts import File, Sentences, file_of, files_of, sentences_of, words_of
 from dragoman.normalisation.characters import CharacterModel
 from dragoman.normalisation.evaluate import Accuracy, evaluate
-from dragoman.normalisation.examples import Examples, Spelling, read_examples, sentences_of
+from dragoman.normalisation.examples import Examples, Spelling, read_examples, sentences_of as tokens_of
 from dragoman.normalisation.lexicon import Lexicon
 from dragoman.normalisation.normalised import Normalised
 from dragoman.normalisation.normaliser import Normaliser as Engine
@@ -37,13 +37,27 @@ class Normaliser:
         known = len(self.engine.memory.counts)
         return f"Normaliser({known:,} memorised forms, {len(self.engine.lexicon):,} modern words)"
 
-    def normalise(
+    @overload
+    def normalise(  # type: ignore[overload-overlap]
         self, text: str, *, tokens: bool = False, markup: MarkupMode = "auto", decision: str | None = None
-    ) -> str:
+    ) -> str: ...
+    @overload
+    def normalise(
+        self,
+        text: PathLike[str] | Iterable[str],
+        *,
+        tokens: bool = False,
+        markup: MarkupMode = "auto",
+        decision: str | None = None,
+    ) -> list[str]: ...
+    def normalise(
+        self, text: Sentences, *, tokens: bool = False, markup: MarkupMode = "auto", decision: str | None = None
+    ) -> str | list[str]:
         """Write running text in modern spelling, line by line; spacing and punctuation stay as they are.
 
-        With `tokens`, each line is one form, and empty lines end sentences. Tags and entities stay as they are if
-        `markup` is "xml", or by default if the text looks like it; if it is "none", all is text.
+        The text is a string, lines, or a file (a `Path`). With `tokens`, each line is one form, and empty lines end
+        sentences. Tags and entities stay as they are if `markup` is "xml", or by default if the text looks like it; if
+        it is "none", all is text.
         """
         if markup not in get_args(MarkupMode):
             raise UsageError(f"markup is '{markup}'; expected one of {', '.join(get_args(MarkupMode))}")
@@ -53,22 +67,25 @@ class Normaliser:
             found = self.engine.explain_sentences(sentences, rule=rule, threads=self.threads)
             return [[one.modern for one in words] for words in found]
 
-        if not tokens:
-            return changed_text(text, RunningText(self.engine.words, markup), modern)
-        lines = [line for words in modern(sentences_of(text.split("\n"))) for line in (*words, "")]
-        return "\n".join(lines[:-1])
+        whole = text if isinstance(text, str) else "\n".join(sentences_of(text))
+        if tokens:
+            lines = [line for words in modern(tokens_of(whole.split("\n"))) for line in (*words, "")]
+            found = "\n".join(lines[:-1])
+        else:
+            found = changed_text(whole, RunningText(self.engine.words, markup), modern)
+        return found if isinstance(text, str) else found.split("\n")
 
     def words(self, words: Sequence[str]) -> list[str]:
         """Return the modern spelling of each word of a sentence."""
-        return self.engine.normalise(words, threads=self.threads)
+        return self.engine.normalise(words_of(words), threads=self.threads)
 
     def explain(self, words: Sequence[str]) -> list[Normalised]:
         """Return the modern spelling of each word, with its probability and alternatives."""
-        return self.engine.explain(words, threads=self.threads)
+        return self.engine.explain(words_of(words), threads=self.threads)
 
     def suggest(self, words: Iterable[str], most: int | None = 100) -> list[Suggestion]:
         """Rank the forms of a text by what there is to learn from annotating them."""
-        return suggestions(self.engine, words, most=most, threads=self.threads)
+        return suggestions(self.engine, words_of(words), most=most, threads=self.threads)
 
     def evaluate(self, examples: Pairs) -> Accuracy:
         """Measure on examples that it has not seen."""
@@ -130,8 +147,8 @@ def normaliser(
 
 def _examples(given: Pairs, spelling: Spelling, progress: Progress) -> Examples:
     if isinstance(given, str | PathLike):
-        return read_examples([given], spelling, progress)
+        return read_examples([file_of(given)], spelling, progress)
     rows = list(given)
     if all(isinstance(row, str | PathLike) for row in rows):
-        return read_examples(rows, spelling, progress)  # type: ignore[arg-type]
+        return read_examples([file_of(row) for row in rows], spelling, progress)  # type: ignore[arg-type]
     return Examples.spelt(rows, spelling)  # type: ignore[arg-type]

@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dragoman.core.errors import DataError
-from dragoman.core.shown import frame, html_table
+from dragoman.core.shown import counted, frame, html_table
+from dragoman.evaluation.statistics.measured import full_signature
 from dragoman.metrics.combined import parse_metric
+from dragoman.metrics.references import reference_files
 from dragoman.tuning.runs.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+#: What a person looks at; the rest of a run is for those who write it.
+_SHOWN = ("best_score", "events", "folder", "frame", "metric", "options", "plot", "signature", "weights")
+
+
 class TuningRun(Run):
     """A run in its folder, also one that is still at work: its events, the best weights so far, and a picture."""
+
+    def __dir__(self) -> list[str]:
+        return [*_SHOWN, *(name for name in super().__dir__() if name.startswith("_"))]
 
     @property
     def metric(self) -> str:
         """What the run is tuned to."""
         return str(self.options["metric"])
+
+    @property
+    def signature(self) -> str:
+        """How its scores are made: on text in the words of the model."""
+        references = reference_files([Path(file) for file in self.options.get("reference", [])])
+        return full_signature(parse_metric(self.metric), len(references) or None, prepared=True)
 
     @property
     def best_score(self) -> float:
@@ -39,13 +55,15 @@ class TuningRun(Run):
         from dragoman.evaluation.figures.run_plot import draw_runs
 
         sign = 1 if parse_metric(self.metric).higher_is_better else -1
-        return draw_runs({self.folder.name: self._some_events()}, self.metric, sign=sign)
+        return draw_runs({self.folder.name: self._some_events()}, self.metric, sign=sign, signature=self.signature)
 
     def __repr__(self) -> str:
         events = self.events()
         if not events:
             return f"TuningRun({self.folder}: nothing yet)"
-        return f"TuningRun({self.folder}: {len(events)} iterations, best {self.metric} {self.best_score:.2f})"
+        done = f"{self.options.get('method', '')}, {counted(len(events), 'iteration')}".removeprefix(", ")
+        how = events[-1]["stop"] or "not ended"
+        return f"TuningRun({self.folder}: {done}, {how}, best {self.metric} {self.best_score:.2f}; {self.signature})"
 
     def _repr_html_(self) -> str:
         rows = [(event["iteration"], float(event["score"]), event["stop"] or "") for event in self.events()]

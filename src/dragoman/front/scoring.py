@@ -18,7 +18,7 @@ from dragoman.core.shown import frame, html_table
 from dragoman.evaluation.statistics.comparison import Resampling, compare_systems
 from dragoman.evaluation.statistics.measured import Measured, full_signature, measure
 from dragoman.front.texts import Text, lines_of
-from dragoman.metrics.combined import parse_metric
+from dragoman.metrics.looks import ChosenMetrics, metrics_for
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 class Score:
     """What a metric says of translations; counts as the number.
 
-    `interval` is where 95 % of the scores of resampled test sets lie, `sentences` are the scores of single sentences.
+    `interval` is where 95 % of the scores of resampled test sets lie, `sentences` are the scores of single sentences;
+    `note` says which tokeniser was chosen, and why, if nobody named one.
     """
 
     metric: str
@@ -36,6 +37,7 @@ class Score:
     interval: tuple[float, float] | None
     signature: str
     sentences: NDArray[np.float64]
+    note: str | None = None
 
     def __float__(self) -> float:
         return self.value
@@ -45,10 +47,11 @@ class Score:
         return f"{self.metric} {self.value:.2f}{shown}"
 
     def __repr__(self) -> str:
-        return f"Score({self}, {self.signature})"
+        return f"Score({self}, {self.signature}{'' if self.note is None else f'; {self.note}'})"
 
     def _repr_html_(self) -> str:
-        return html_table(["metric", "score", "signature"], [(self.metric, str(self), self.signature)])
+        table = html_table(["metric", "score", "signature"], [(self.metric, str(self), self.signature)])
+        return table + ("" if self.note is None else f"<small>{escape(self.note)}</small>")
 
 
 def score(
@@ -56,17 +59,25 @@ def score(
     references: Text | Sequence[Text],
     metric: str = "bleu",
     *,
+    language: str | None = None,
     resamples: int = 1000,
     seed: int = 0,
     threads: int | None = None,
 ) -> Score:
-    """Score translations against references: files by name, or lists of lines; several references are a list of these.
+    """Score translations against references: files, or lists of lines; several references are a list of these.
+
+    BLEU is sacreBLEU's of the same text. Raw text gets sacreBLEU's tokeniser for its `language`, which the script tells
+    if it is not given (13a for most), tokenised text none; `metric="bleu:tokenise=intl"` names another.
 
     >>> print(score(["the cat sat down", "a dog"], ["the cat sat down", "the dog"], resamples=0))
     bleu 88.91
+    >>> score(["A cat sat."], ["The cat sat."]).note
+    'tok:13a because the text looks raw'
     """
     known = _references(references)
-    measured = _measured(metric, outputs, known, "outputs", threads)
+    translations = _translations(outputs, known, "outputs")
+    chosen = metrics_for([metric], known, [translations], language=language)
+    measured = _measured(chosen, translations, known, "outputs", threads)
     summary = measured.summary(len(known), resamples, seed)
     interval = summary.get("interval")
     return Score(
@@ -75,6 +86,7 @@ def score(
         (float(interval[0]), float(interval[1])) if isinstance(interval, list) else None,
         str(summary["signature"]),
         measured.scorer.sentence_scores(measured.statistics),
+        measured.note,
     )
 
 
@@ -90,6 +102,7 @@ class Comparison:
     pairs: list[dict[str, Any]]
     order: str
     signature: str
+    note: str | None = None
 
     def frame(self) -> Any:
         """Return a pandas frame: a row a pair of systems, with difference and p-values."""
@@ -105,7 +118,8 @@ class Comparison:
         )
 
     def __repr__(self) -> str:
-        return f"Comparison({self.metric}: {self.order})"
+        scores = ", ".join(f"{row['system']} {row['score']:.2f}" for row in self.systems)
+        return f"Comparison({self.metric}: {self.order}; {scores}; {self.signature})"
 
     def _repr_html_(self) -> str:
         systems = [(row["system"], len(row["runs"]), float(row["score"])) for row in self.systems]
@@ -116,7 +130,7 @@ class Comparison:
         return (
             html_table(["system", "runs", self.metric], systems, self.order)
             + html_table(["better", "worse", "difference", "p"], pairs)
-            + f"<small>{escape(self.signature)}</small>"
+            + f"<small>{escape(self.signature if self.note is None else f'{self.signature}; {self.note}')}</small>"
         )
 
 
@@ -125,14 +139,16 @@ def compare(
     references: Text | Sequence[Text],
     metric: str = "bleu",
     *,
+    language: str | None = None,
     resamples: int = 1000,
     trials: int = 10_000,
     seed: int = 0,
     threads: int | None = None,
 ) -> Comparison:
-    """Compare systems by their translations: files by name, or lists of lines; several runs are a list of these.
+    """Compare systems by their translations: files, or lists of lines; several runs are a list of these.
 
-    Paired bootstrap resampling and approximate randomisation, over test sentences and over runs.
+    Paired bootstrap resampling and approximate randomisation, over test sentences and over runs. Text is tokenised
+    as `score` does, all of it alike.
 
     >>> references = ["a man sleeps here", "a dog runs on the beach"]
     >>> compare({"good": references, "bad": ["man", "the dog"]}, references).order
@@ -141,15 +157,15 @@ def compare(
     if len(systems) < 2:
         raise UsageError(f"found {len(systems)} system; expected two or more to compare")
     known = _references(references)
-    measured = {
-        name: [_measured(metric, run, known, name, threads) for run in _several(runs)] for name, runs in systems.items()
-    }
+    texts = {name: [_translations(run, known, name) for run in _several(runs)] for name, runs in systems.items()}
+    chosen = metrics_for([metric], known, [text for runs in texts.values() for text in runs], language=language)
+    measured = {name: [_measured(chosen, text, known, name, threads) for text in runs] for name, runs in texts.items()}
     how = Resampling(resamples, trials, samples=0, seed=seed)
     statistics = [np.stack([run.statistics for run in runs]) for runs in measured.values()]
     first = next(iter(measured.values()))[0]
     found = compare_systems(first.metric, first.scorer, list(measured), statistics, how)
     signature = full_signature(first.metric, len(known), resamples, seed)
-    return Comparison(metric, found["systems"], found["pairs"], found["order"], signature)
+    return Comparison(metric, found["systems"], found["pairs"], found["order"], signature, first.note)
 
 
 def _several(texts: Text | Sequence[Text]) -> Sequence[Text]:
@@ -167,7 +183,7 @@ def _references(references: Text | Sequence[Text]) -> list[Corpus]:
     return known
 
 
-def _measured(metric: str, outputs: Text, references: Sequence[Corpus], name: str, threads: int | None) -> Measured:
+def _translations(outputs: Text, references: Sequence[Corpus], name: str) -> Corpus:
     translations = Corpus.from_lines(lines_of(outputs))
     if len(translations) != len(references[0]):
         raise DataError(
@@ -175,5 +191,12 @@ def _measured(metric: str, outputs: Text, references: Sequence[Corpus], name: st
             path=outputs if isinstance(outputs, str | PathLike) else name,
             expected="as many",
         )
-    workers = threads or available_cores()
-    return measure(parse_metric(metric), metric, references, name, translations, threads=workers)
+    return translations
+
+
+def _measured(
+    chosen: ChosenMetrics, translations: Corpus, references: Sequence[Corpus], name: str, threads: int | None
+) -> Measured:
+    ((label, metric),) = chosen.metrics.items()
+    workers, note = threads or available_cores(), chosen.notes.get(label)
+    return measure(metric, label, references, name, translations, threads=workers, note=note)

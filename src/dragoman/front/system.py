@@ -10,30 +10,26 @@ from pathlib import Path
 from typing import Any, overload
 
 from dragoman.core.errors import UsageError
-from dragoman.core.files import read_lines
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.live import watcher_of
 from dragoman.core.nbest import NBest
 from dragoman.core.options import routed
 from dragoman.core.progress import Progress, available_cores
 from dragoman.core.samples import Samples
-from dragoman.core.shown import html_table
+from dragoman.core.shown import counted, html_table
 from dragoman.core.weights import Weights
 from dragoman.core.work.handshake import Needed
 from dragoman.core.work.workers import ThreadWorkers, Workers
 from dragoman.core.workspace import Workspace, free_memory, memory_size
 from dragoman.decision.settings import Decision
-from dragoman.decision.spread import Decide, decided
 from dragoman.formats.penn_trees import with_trees
+from dragoman.front.deciding import decided_lines, decision_of
 from dragoman.front.run import TuningRun
-from dragoman.front.texts import File, files_of
+from dragoman.front.texts import File, Sentences, Text, TextFiles, file_of, files_of, sentences_of
 from dragoman.model.bundle import Model, model_digest
-from dragoman.model.moses import import_moses
-from dragoman.model.scfg import import_cdec, import_joshua
 from dragoman.model.source_trees import trees_for
 from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling
-from dragoman.sampling.spread import Draw
 from dragoman.search.kept import Keep, kept
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.spread import Spread
@@ -92,7 +88,12 @@ class System:
         self.threads = threads or available_cores()
 
     def __repr__(self) -> str:
-        return f"System({self.folder or 'not saved'}: {self.model!r})"
+        settings = self.model.settings
+        kind = "hierarchical" if self.model.kind == "chart" else "phrase-based"
+        pair = "-".join(filter(None, (settings.source_language, settings.target_language)))
+        parts = repr(self.model).removeprefix("Model(").removesuffix(")")
+        weights = counted(len(self.model.weight_names), "weight")
+        return f"System({self.folder or 'not saved'}: {' '.join(filter(None, (kind, pair)))}; {parts}; {weights})"
 
     def _repr_html_(self) -> str:
         rows = [(name, self.weights.get(name, 0.0)) for name in self.model.weight_names]
@@ -148,13 +149,13 @@ class System:
     def translate(self, text: PathLike[str] | Iterable[str], **options: Any) -> list[str]: ...
     def translate(
         self,
-        text: str | PathLike[str] | Iterable[str],
+        text: Sentences,
         *,
         decision: str | Decision | None = None,
         evidence: str | None = None,
         samples: int = 1000,
         seed: int = 1,
-        trees: str | PathLike[str] | Iterable[str] | None = None,
+        trees: Sentences | None = None,
         prepared: bool = False,
         cluster: str | None = None,
         **options: Any,
@@ -170,14 +171,14 @@ class System:
         if decision is None and (evidence or options):
             raise UsageError("evidence and options go with a decision")
         preparation = self.model.preparation(prepared=prepared)
-        lines = list(_lines(text))
+        lines = sentences_of(text)
         words = self._parsed(preparation.source(lines), trees)
         with self._workers(cluster) as workers:
             spread = Spread(self.translator, workers, self.folder)
             if decision is None:
                 found = [one.text for part in kept(spread, Keep(), words) for one in part.found]
             else:
-                found = _decided(spread, _decision(decision, evidence, options), words, samples, seed)
+                found = decided_lines(spread, decision_of(decision, evidence, options), words, samples, seed)
         restored = preparation.restore(found, lines)
         return "\n".join(restored) if isinstance(text, str) else restored
 
@@ -195,33 +196,74 @@ class System:
             raise
         return workers
 
-    def explain(self, line: str, *, tree: str | None = None, prepared: bool = False) -> Translation:
-        """Translate one sentence and say how: phrases, word links, score and features; shows itself in notebooks."""
-        (translation,) = self.translator.translate([self._words(line, tree, prepared)], features=True)
-        return translation
+    @overload
+    def explain(self, line: str, *, tree: str | None = None, prepared: bool = False) -> Translation: ...  # type: ignore[overload-overlap]
+    @overload
+    def explain(
+        self, line: PathLike[str] | Iterable[str], *, tree: Sentences | None = None, prepared: bool = False
+    ) -> list[Translation]: ...
+    def explain(
+        self, line: Sentences, *, tree: Sentences | None = None, prepared: bool = False
+    ) -> Translation | list[Translation]:
+        """Translate one sentence and say how: printed, phrases or rules, word links, score and features.
+
+        In notebooks it shows itself as a table. Of lines, or of a file (a `Path`), a list of these.
+
+        >>> import dragoman as dm
+        >>> print(dm.example().explain("Un chat dort.")) # doctest: +ELLIPSIS
+        a cat sleeps .
+        score ...
+        un   → a       0-0
+        chat → cat     1-1
+        dort → sleeps  2-2
+        .    → .       3-3
+        word_penalty -4, ...
+        """
+        found = list(self.translator.translate(self._words(line, tree, prepared), features=True))
+        return found[0] if isinstance(line, str) else found
 
     def nbest(
-        self, line: str, size: int = 100, *, distinct: bool = True, tree: str | None = None, prepared: bool = False
+        self,
+        line: Sentences,
+        size: int = 100,
+        *,
+        distinct: bool = True,
+        tree: Sentences | None = None,
+        prepared: bool = False,
     ) -> NBest:
-        """Return the best hypotheses of a sentence, with features; of different strings unless `distinct` is False."""
-        (found,) = self.translator.nbest([self._words(line, tree, prepared)], size, distinct=distinct)
-        return found
+        """Return the best hypotheses of a sentence, with features; of different strings unless `distinct` is False.
 
-    def hypergraph(self, line: str, *, tree: str | None = None, prepared: bool = False) -> Hypergraph:
-        """Return all that the search kept of a sentence."""
-        return self.translator.search(self._words(line, tree, prepared))
+        Of lines, or of a file (a `Path`), a list for each sentence.
+        """
+        parts = list(self.translator.nbest(self._words(line, tree, prepared), size, distinct=distinct))
+        return parts[0] if len(parts) == 1 else NBest.concatenate(parts)
+
+    @overload
+    def hypergraph(self, line: str, *, tree: str | None = None, prepared: bool = False) -> Hypergraph: ...  # type: ignore[overload-overlap]
+    @overload
+    def hypergraph(
+        self, line: PathLike[str] | Iterable[str], *, tree: Sentences | None = None, prepared: bool = False
+    ) -> list[Hypergraph]: ...
+    def hypergraph(
+        self, line: Sentences, *, tree: Sentences | None = None, prepared: bool = False
+    ) -> Hypergraph | list[Hypergraph]:
+        """Return all that the search kept of a sentence; of lines, or of a file (a `Path`), a list of these."""
+        found = [self.translator.search(words) for words in self._words(line, tree, prepared)]
+        return found[0] if isinstance(line, str) else found
 
     def sample(
         self,
-        line: str,
+        line: Sentences,
         samples: int = 1000,
         *,
         seed: int = 1,
-        tree: str | None = None,
+        tree: Sentences | None = None,
         prepared: bool = False,
         **options: Any,
     ) -> Samples:
         """Draw derivations of a sentence from the model's distribution; `options` are those of `Sampling`.
+
+        Lines, or a file (a `Path`), are several sentences.
 
         >>> import dragoman as dm
         >>> samples = dm.example().sample("Un chat dort.", 100)
@@ -229,23 +271,19 @@ class System:
         200
         """
         sampler = Sampler.of(self.translator, Sampling.from_dict({"samples": samples, **options}))
-        (found,) = sampler.sample([self._words(line, tree, prepared)], seed=seed)
-        return found
+        return Samples.concatenate(list(sampler.sample(self._words(line, tree, prepared), seed=seed)))
 
-    def _parsed(
-        self, words: Iterable[str], trees: str | PathLike[str] | Iterable[str] | None, name: str = "trees="
-    ) -> Iterable[str]:
+    def _parsed(self, words: Iterable[str], trees: Sentences | None, name: str = "trees") -> Iterable[str]:
         """Prepared lines, with their trees if the model looks at these."""
-        given = trees if trees is None or isinstance(trees, PathLike) else _lines(trees)
-        found = trees_for(self.model, given, flag=name)
+        given = trees if trees is None or isinstance(trees, PathLike) else sentences_of(trees)
+        found = trees_for(self.model, given, name=name)
         return words if found is None else with_trees(words, found)
 
-    def _words(self, line: str, tree: str | None, prepared: bool) -> str:
-        if not isinstance(line, str):
-            raise TypeError(f"expected one sentence as a string, found {type(line).__name__}")
-        words = self.model.preparation(prepared=prepared).source([line.replace("\n", " ")])
-        (found,) = self._parsed(words, None if tree is None else [tree], "tree=")
-        return found
+    def _words(self, text: Sentences, tree: Sentences | None, prepared: bool) -> list[str]:
+        """Sentences in the words of the model; a string is one of them, whatever its line ends."""
+        lines = [text.replace("\n", " ")] if isinstance(text, str) else sentences_of(text)
+        given = [tree.replace("\n", " ")] if isinstance(tree, str) else tree
+        return list(self._parsed(self.model.preparation(prepared=prepared).source(lines), given, "tree"))
 
     def tune(
         self,
@@ -261,6 +299,7 @@ class System:
         held_out_trees: File | None = None,
         seed: int = 1,
         prepared: bool = False,
+        restart: bool = False,
         resume_from: int | None = None,
         cluster: str | None = None,
         progress: Progress | bool = True,
@@ -268,6 +307,7 @@ class System:
     ) -> TuningRun:
         """Tune the weights on a text with references, in the folder `out`; a run that was begun there goes on.
 
+        Texts are files, which the run remembers. `restart` begins anew what was begun with other options or texts.
         `options` are those of the method; `settings` say how long and on what (`iterations`, `nbest`, `evidence`,
         `max_minutes`, ...), see the reference of `dragoman tune`. Learners are judged on the `held_out` source and
         references. `trees` and `held_out_trees` are files of the sources' trees, if the model looks at them. It must
@@ -288,7 +328,7 @@ class System:
         start = self.weights if dict(self.weights) != dict(self.model.weights) else None
         job = Job(
             model=self.folder,
-            source=Path(source),
+            source=file_of(source),
             references=files_of(reference),
             tuner=TUNERS.get(method).from_dict(options or {}),
             metric=metric,
@@ -305,7 +345,14 @@ class System:
         )
         with self._workers(cluster) as workers:
             watch = watcher_of(progress)
-            job.run(Path(out), resume_from=resume_from, threads=self.threads, workers=workers, progress=watch)
+            job.run(
+                Path(out),
+                restart=restart,
+                resume_from=resume_from,
+                threads=self.threads,
+                workers=workers,
+                progress=watch,
+            )
         return TuningRun(out)
 
     def save(self, folder: File) -> System:
@@ -328,40 +375,9 @@ def load(folder: File, *, threads: int | None = None) -> System:
     return System(Model.load(folder), folder=folder, threads=threads)
 
 
-def load_moses(ini: File, *, threads: int | None = None, progress: Progress | bool = True) -> System:
-    """Read a model of Moses, with its tables, language models and weights, from its `moses.ini`; save it to tune it."""
-    return System(import_moses(ini, progress=watcher_of(progress)), threads=threads)
-
-
-def load_cdec(
-    grammar: File,
-    *,
-    lm: File | Sequence[File] = (),
-    weights: File | None = None,
-    threads: int | None = None,
-    progress: Progress | bool = True,
-) -> System:
-    """Read a grammar of cdec, language models from ARPA files, and cdec's weights; save it to tune it."""
-    model = import_cdec(grammar, language_models=files_of(lm), weights=weights, progress=watcher_of(progress))
-    return System(model, threads=threads)
-
-
-def load_joshua(
-    grammar: File,
-    *,
-    lm: File | Sequence[File] = (),
-    scores: Sequence[str] | None = None,
-    threads: int | None = None,
-    progress: Progress | bool = True,
-) -> System:
-    """Read a grammar of Joshua and language models from ARPA files; save it to tune it. `scores` names its features."""
-    model = import_joshua(grammar, language_models=files_of(lm), score_names=scores, progress=watcher_of(progress))
-    return System(model, threads=threads)
-
-
 def train(
-    source: File,
-    target: File,
+    source: Text,
+    target: Text,
     *,
     out: File,
     aligner: str = "auto",
@@ -378,7 +394,7 @@ def train(
     progress: Progress | bool = True,
     **options: Any,
 ) -> System:
-    """Train a model from a parallel text, write it to the folder `out`, and return it, ready to use.
+    """Train a model from a parallel text, files or lists of lines, write it to the folder `out`, and return it.
 
     Languages come from the files' endings, or as `source_language` and `target_language`. `lm` are options of the
     language model (`order`, ...); `options` are those of text preparation, cleaning and the phrase table, see the
@@ -397,12 +413,14 @@ def train(
     limit = free_memory() // 2 if memory is None else memory_size(memory)
     with (
         Workers.of(cluster, threads=cores, progress=watcher) as workers,
+        TextFiles() as files,
         Workspace(limit, temporary) as workspace,
         Checkpoint(out) as checkpoint,
     ):
         workers.require([])
         how = Preparation.from_dict(text)
-        prepared = prepare(source, target, how, workspace=workspace, threads=cores, progress=watcher)
+        sides = files.path(source, "source"), files.path(target, "target")
+        prepared = prepare(*sides, how, workspace=workspace, threads=cores, progress=watcher)
         train_model(
             prepared.bitext,
             cleaning=Cleaning.from_dict(cleaning),
@@ -423,25 +441,7 @@ def train(
     return load(out, threads=threads)
 
 
-def _decided(spread: Spread, chosen: Decision, words: Iterable[str], samples: int, seed: int) -> list[str]:
-    draw = None
-    if chosen.evidence == "samples":
-        draw = Draw(replace(chosen.sampling or Sampling(), samples=samples), seed, features=False)
-    return [line for lines in decided(spread, Decide(chosen, draw), words) for line in lines]
-
-
 def _held_out(files: tuple[File, File | Sequence[File]] | None, trees: File | None) -> HeldOut | None:
     if files is None:
         return None
     return HeldOut(Path(files[0]), files_of(files[1]), trees=None if trees is None else Path(trees))
-
-
-def _lines(text: str | PathLike[str] | Iterable[str]) -> Iterable[str]:
-    """The lines of a string, of a file, or those that are given."""
-    return text.split("\n") if isinstance(text, str) else read_lines(text) if isinstance(text, PathLike) else text
-
-
-def _decision(decision: str | Decision, evidence: str | None, options: Mapping[str, Any]) -> Decision:
-    if isinstance(decision, Decision):
-        return decision
-    return Decision.of(decision, [f"{name}={value}" for name, value in options.items()], evidence)  # type: ignore[arg-type]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import ClassVar, Self
 
 import numpy as np
@@ -15,6 +15,7 @@ from dragoman.core.errors import UsageError
 from dragoman.core.options import option, options_from
 from dragoman.metrics import METRICS
 from dragoman.metrics.metric import Metric, Scorer
+from dragoman.metrics.preparation import Tokenisation
 from dragoman.metrics.signature import signature
 
 _TERM = re.compile(r"\s*([+-])?\s*(?:(\d+(?:\.\d*)?|\.\d+)\s*\*)?\s*([A-Za-z]\w*)(?:\(([^()]*)\))?\s*")
@@ -32,6 +33,7 @@ class Combined(Metric):
 
     expression: str = option("0.5*bleu-0.5*ter", "the weighted sum")
     system: str | None = option(None, "the name of the system, for metrics that read a file for each")
+    tokenise: Tokenisation | None = option(None, "tokeniser of sacreBLEU for terms that have one and do not name it")
 
     def terms(self) -> list[tuple[float, Metric]]:
         """Return the weights and metrics of the sum."""
@@ -42,7 +44,7 @@ class Combined(Metric):
             if found is None or (terms and not found[1]):
                 raise UsageError(f"cannot read '{self.expression}'; expected a weighted sum such as 0.5*bleu-0.5*ter")
             weight = float(found[2] or 1) * (-1 if found[1] == "-" else 1)
-            metric = options_from(_called(found[3]), _assignments(found[4] or ""))
+            metric = _made(found[3], found[4] or "", self.tokenise)
             terms.append((weight, metric if self.system is None else metric.for_system(self.system)))
             at = found.end()
         return terms
@@ -95,20 +97,36 @@ class CombinedScorer(Scorer):
         return np.split(statistics, np.cumsum(self._widths)[:-1], axis=-1)
 
 
-def parse_metric(text: str) -> Metric:
+def parse_metric(text: str, *, tokenise: Tokenisation | None = None) -> Metric:
     """Read a metric as people write it: a name, `name:option=value,…`, or a weighted sum of metrics.
 
-    Names may have capitals, as in `BLEU` or `chrF`.
+    Names may have capitals, as in `BLEU` or `chrF`. `tokenise` is for metrics that tokenise, unless they say how.
 
     >>> parse_metric("bleu:reference_length=shortest,lowercase=true").signature().split("|")[1:3]
     ['case:lc', 'eff:no']
     """
     name, colon, options = text.strip().partition(":")
     if not colon and re.search(r"[*()+]|\w-\w", name) and name.lower() not in METRICS.names():
-        combined = Combined(expression=name)
+        combined = Combined(expression=name, tokenise=tokenise)
         combined.terms()  # refuses what it cannot read now, not when it is first used
         return combined
-    return options_from(_called(name), _assignments(options))
+    return _made(name, options, tokenise)
+
+
+def tokenises(text: str) -> bool:
+    """Whether a metric, as people write it, tokenises and does not say how.
+
+    >>> [tokenises(text) for text in ("bleu", "bleu:tokenise=13a", "chrf", "bleu-ter")]
+    [True, False, False, True]
+    """
+    one, other = (parse_metric(text, tokenise=choice).signature() for choice in ("none", "char"))
+    return one != other
+
+
+def _made(name: str, options: str, tokenise: Tokenisation | None) -> Metric:
+    kind = _called(name)
+    tokenises = tokenise is not None and any(field.name == "tokenise" for field in fields(kind))
+    return options_from(kind, [f"tokenise={tokenise}"] * tokenises + _assignments(options))
 
 
 def _called(name: str) -> type[Metric]:

@@ -6,6 +6,7 @@ separates words there. Where a preparation is used, the words are sacreBLEU's.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from typing import Literal
@@ -13,10 +14,11 @@ from typing import Literal
 import numpy as np
 
 from dragoman.core.corpus import Corpus
+from dragoman.core.errors import UsageError
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 
-Tokenisation = Literal["none", "13a", "intl", "char", "zh"]
+Tokenisation = Literal["none", "13a", "intl", "char", "zh", "ja-mecab", "ko-mecab"]
 
 _OTHER_SPACE = re.compile(r"[^\S\n ]")
 
@@ -59,7 +61,27 @@ def tokenise(corpus: Corpus, tokenisation: Tokenisation, *, lowercase: bool = Fa
     """Prepare text as sacreBLEU's BLEU does with one of its tokenisers; `none` leaves words as they are."""
     if tokenisation == "none":
         return words_as_in_sacrebleu(corpus, lowercase=lowercase)
+    tokeniser = _sacrebleu_tokeniser(tokenisation)
+    return change_lines(corpus, lambda line: tokeniser((line.lower() if lowercase else line).rstrip()))
+
+
+def is_installed(tokenisation: Tokenisation) -> bool:
+    """Whether a tokeniser can be used here: those of MeCab need packages of their own."""
+    try:
+        _sacrebleu_tokeniser(tokenisation)
+    except UsageError:
+        return False
+    return True
+
+
+@functools.cache
+def _sacrebleu_tokeniser(tokenisation: Tokenisation) -> Callable[[str], str]:
     from sacrebleu.metrics.bleu import BLEU  # takes long to import, and few need it
 
-    tokeniser = BLEU(tokenize=tokenisation, force=True).tokenizer
-    return change_lines(corpus, lambda line: tokeniser((line.lower() if lowercase else line).rstrip()))
+    try:
+        found: Callable[[str], str] = BLEU(tokenize=tokenisation, force=True).tokenizer
+    except (ImportError, RuntimeError):
+        extra = tokenisation.partition("-")[0]
+        wanted = f"pip install 'sacrebleu[{extra}]', or another tokeniser"
+        raise UsageError(f"the tokeniser {tokenisation} is not installed; expected {wanted}") from None
+    return found

@@ -17,11 +17,11 @@ def features_of_trees(model: Model) -> list[str]:
     return [feature.name for feature in model.extra_features if feature.of_trees]
 
 
-def no_trees(model: Model, flag: str = "--trees") -> UsageError:
-    """What to say if such a model is to translate sentences without trees."""
+def no_trees(model: Model, name: str = "trees") -> UsageError:
+    """What to say if such a model is to translate sentences without trees, which are given under a name."""
     names = " and ".join(features_of_trees(model))
     return UsageError(
-        f"the model has the feature {names}, which looks at trees of the source sentences: give them with {flag}"
+        f"the model has the feature {names}, which looks at trees of the source sentences: give them with `{name}=`"
     )
 
 
@@ -30,13 +30,13 @@ def trees_for(
     trees: PathLike | Iterable[str] | None,
     progress: Progress = SILENT,
     *,
-    flag: str = "--trees",
+    name: str = "trees",
 ) -> TreeFile | None:
     """Open trees, a file or lines, if the model looks at them; says so if it does not, and refuses to go without."""
     if not features_of_trees(model):
         if trees is not None:
-            progress.warn(f"trees are not used: the model has no feature that looks at them ({flag})")
+            progress.warn("trees are not used: the model has no feature that looks at them")
         return None
     if trees is None:
-        raise no_trees(model, flag)
+        raise no_trees(model, name)
     return TreeFile.read(trees) if isinstance(trees, str | os.PathLike) else TreeFile(trees)

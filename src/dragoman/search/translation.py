@@ -8,12 +8,13 @@ from html import escape
 from json import dumps
 from typing import Literal
 
-from dragoman.core.shown import html_table
+from dragoman.core.shown import html_table, shortened
 
 #: The colours of phrases and rules, one after the other, in pictures and notebooks.
 COLOURS = ("#dbe9f1", "#f6e3cf", "#dff0d8", "#eadff0", "#f7f0c8", "#f3d9dc")
 
 Side = Literal["source", "target"]
+Links = Sequence[tuple[int, int]]
 
 #: Boxes in boxes that a notebook shows; browsers stop at some hundred.
 _MOST_BOXES = 100
@@ -128,9 +129,9 @@ class Subtree:
         return " ".join(words[symbol] if symbol >= 0 else f"[X{-symbol}]" for symbol in self.symbols(side))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Translation:
-    """The best derivation of a sentence. Shows as its text.
+    """The best derivation of a sentence. Prints how it was made: phrases or rules, word links, score and features.
 
     The phrases of a hierarchical model are what glue joined; `tree` has what is inside them.
     """
@@ -142,8 +143,26 @@ class Translation:
     features: dict[str, float]
     tree: Subtree | None = None
 
+    def __repr__(self) -> str:
+        parts = f"{len(self.phrases)} phrases" if self.tree is None else f"{sum(1 for _ in self.tree.rules())} rules"
+        return f"Translation({shortened(self.text)!r}, score {self.score:.4f}, {parts})"
+
     def __str__(self) -> str:
-        return self.text
+        source, target = self.source.split(), self.text.split()
+        steps: list[tuple[str, str, Links]]
+        if self.tree is None:
+            steps = [
+                (" ".join(source[slice(*p.source)]), " ".join(target[slice(*p.target)]), p.links) for p in self.phrases
+            ]
+        else:
+            rules = self.tree.rules()
+            steps = [
+                ("  " * depth + r.spelt("source", source), r.spelt("target", target), r.links) for depth, r in rules
+            ]
+        wide = [max((len(step[side]) for step in steps), default=0) for side in (0, 1)]
+        rows = [f"{f.ljust(wide[0])} → {e.ljust(wide[1])}  {_shown(links)}".rstrip() for f, e, links in steps]
+        told = ", ".join(f"{name} {value:.4g}" for name, value in self.features.items() if value)
+        return "\n".join([self.text, f"score {self.score:.4f}", *rows, *([told] if told else [])])
 
     def json(self, number: int) -> str:
         """All of it as a JSON object, with the number of the sentence before it."""
@@ -152,17 +171,26 @@ class Translation:
         return row if self.tree is None else f"{row.removesuffix('null}')}{self.tree.json()}}}"
 
     def _repr_html_(self) -> str:
-        """Show source and translation phrase by phrase, or rule in rule, for notebooks."""
+        """Show source and translation phrase by phrase, or rule in rule, with links and features, for notebooks."""
         source, target = self.source.split(), self.text.split()
-        score = f"<small>score {self.score:.4f}</small>"
         if self.tree is not None:
+            score = f"<small>score {self.score:.4f}</small>"
             return _boxes(self.tree, source, target) + score + _rules_table(self.tree, source, target)
         cells = [
             (" ".join(source[slice(*phrase.source)]), " ".join(target[slice(*phrase.target)]))
             for phrase in self.phrases
         ]
         rows = ("".join(f"<td>{escape(cell[side])}</td>" for cell in cells) for side in (0, 1))
-        return f"<table><tr>{'</tr><tr>'.join(rows)}</tr></table>{score}"
+        links = _shown([link for phrase in self.phrases for link in phrase.links])
+        said = f"<small>score {self.score:.4f}{f'; word links {links}' if links else ''}</small>"
+        features = [(name, value) for name, value in self.features.items() if value]
+        table = html_table(["feature", "value"], features) if features else ""
+        return f"<table><tr>{'</tr><tr>'.join(rows)}</tr></table>{said}{table}"
+
+
+def _shown(links: Links) -> str:
+    """Word links as in files of alignments."""
+    return " ".join(f"{i}-{j}" for i, j in links)
 
 
 def _boxes(tree: Subtree, source: Sequence[str], target: Sequence[str]) -> str:

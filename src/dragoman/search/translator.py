@@ -128,7 +128,7 @@ class Translator(ABC):
             if self.weights.get(name, 0.0) != 0:
                 raise UsageError(
                     f"the global feature {name} has the weight {self.weights[name]:g}, and only sampling can score it: "
-                    "translate with --anneal or --decision mbr --evidence samples, or set the weight to 0"
+                    'translate by annealing, or by `decision="mbr"` with `evidence="samples"`, or set the weight to 0'
                 )
 
     def translate(self, lines: Iterable[str], *, features: bool = False) -> Iterator[Translation]:

@@ -110,13 +110,22 @@ def _scored(asked: schemas.ScoreRequest) -> dict[str, Any]:
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in systems}
     for name, lines in systems.items():
         for metric in asked.metrics:
-            one = score(lines, asked.references, metric, resamples=asked.resamples, seed=asked.seed, threads=1)
+            one = score(
+                lines,
+                asked.references,
+                metric,
+                language=asked.language,
+                resamples=asked.resamples,
+                seed=asked.seed,
+                threads=1,
+            )
             found[name].append(
                 {
                     "metric": metric,
                     "score": one.value,
                     "interval": one.interval,
                     "signature": one.signature,
+                    "note": one.note,
                     "sentences": one.sentences.tolist(),
                 }
             )
@@ -131,9 +140,16 @@ def _compared(asked: schemas.ScoreRequest, systems: dict[str, list[str]]) -> lis
     for metric in asked.metrics:
         resamples = max(asked.resamples, 1)
         found = compare(
-            systems, asked.references, metric, resamples=resamples, trials=resamples, seed=asked.seed, threads=1
+            systems,
+            asked.references,
+            metric,
+            language=asked.language,
+            resamples=resamples,
+            trials=resamples,
+            seed=asked.seed,
+            threads=1,
         )
         (pair,) = found.pairs
         names = ("better", "difference", "p_bootstrap", "p_randomisation")
-        rows.append({"metric": metric, **{name: pair[name] for name in names}})
+        rows.append({"metric": metric, "signature": found.signature, **{name: pair[name] for name in names}})
     return rows

@@ -12,6 +12,7 @@ from dragoman.core.errors import DataError, DragomanError
 from dragoman.core.recorded_run import parse_events
 from dragoman.core.toml import parse_toml
 from dragoman.core.weights import Weights
+from dragoman.evaluation.statistics.measured import full_signature
 from dragoman.metrics.combined import parse_metric
 from dragoman.serve import schemas
 from dragoman.serve.failures import RequestError
@@ -179,10 +180,12 @@ def _facts(entry: _Entry) -> dict[str, Any]:
     metric, method = options.get("metric"), options.get("method")
     if not isinstance(metric, str) or not isinstance(method, str) or len(metric) > _LONGEST_METRIC:
         raise DataError("names no metric, or no method", path=_RUN, expected="what the run has written")
-    higher = parse_metric(metric).higher_is_better
+    known = parse_metric(metric)
+    higher = known.higher_is_better
     return {
         "method": method,
         "metric": metric,
+        "signature": full_signature(known, None, prepared=True),
         "higher_is_better": higher,
         "iterations": len(events),
         "best": (max if higher else min)((float(event["score"]) for event in events), default=None),

@@ -229,6 +229,7 @@ class ScoreRequest(Asked):
     references: list[str] | list[list[str]] = Field(min_length=1, description="Lines, or several references' lines.")
     metrics: list[str] = Field(default=["bleu", "chrf"], min_length=1)
     others: list[str] | None = None
+    language: str | None = Field(default=None, description="Of the translations; by default their script tells.")
     resamples: int = Field(default=1000, ge=0)
     seed: int = Field(default=0, ge=0, lt=2**63)
 
@@ -240,6 +241,7 @@ class MetricScore(BaseModel):
     score: float | None
     interval: tuple[float, float] | None
     signature: str
+    note: str | None = Field(default=None, description="Which tokeniser was chosen, and why, if none was named.")
     sentences: list[float | None]
 
 
@@ -247,6 +249,7 @@ class Compared(BaseModel):
     """Which is better, by how much, and with which probability of seeing that by chance."""
 
     metric: str
+    signature: str
     better: Literal["outputs", "others"]
     difference: float
     p_bootstrap: float
@@ -371,6 +374,7 @@ class RunInfo(BaseModel):
     kind: Literal["run", "experiment"]
     method: str | None = None
     metric: str | None = None
+    signature: str | None = Field(default=None, description="How its scores are made.")
     higher_is_better: bool | None = None
     iterations: int | None = None
     best: float | None = None

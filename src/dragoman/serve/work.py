@@ -43,7 +43,7 @@ def prepared_lines(system: System, sources: Sequence[Source], *, prepared: bool)
     """Sentences in the model's words, with their trees if it looks at them."""
     lines = system.model.preparation(prepared=prepared).source([source.line for source in sources])
     given = [source.tree for source in sources if source.tree is not None]
-    trees = trees_for(system.model, given if len(given) == len(sources) else None, Quiet(), flag="trees")
+    trees = trees_for(system.model, given if len(given) == len(sources) else None, Quiet(), name="trees")
     return list(lines if trees is None else with_trees(lines, trees))
 
 

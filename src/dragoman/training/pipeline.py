@@ -125,7 +125,7 @@ def train(
     if rule_model is None:
         settings = with_reordering_limit(settings, links, phrase_model, progress)
         if alignment is None and aligner.name == Diagonal.name and share_of_long_jumps(links) > TOO_MANY:
-            progress.note("the diagonal aligner is made for languages of similar word order: try --aligner hmm")
+            progress.note("the diagonal aligner is made for languages of similar word order: try the aligner hmm")
     if rule_model is None or with_phrases:
         used["phrase_model"] = phrase_model
         if rule_model is None:
@@ -315,7 +315,7 @@ def with_reordering_limit(
         return settings
     progress.note(
         f"{share:.0%} of the jumps between words are longer than {USUAL}: the model's reordering limit is {FAR}"
-        " (--reordering-limit; a longer one takes longer to translate with)"
+        " (a longer one takes longer to translate with)"
     )
     return replace(settings, reordering_limit=FAR)
 

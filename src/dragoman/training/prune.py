@@ -72,7 +72,7 @@ def significance_threshold(text: str) -> str | float:
     except ValueError:
         threshold = math.nan
     if math.isnan(threshold):
-        raise UsageError(f"prune-significance is '{text}'; expected a+e, a-e or a number")
+        raise UsageError(f"prune_significance is '{text}'; expected a+e, a-e or a number")
     return threshold
 
 

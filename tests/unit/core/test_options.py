@@ -62,7 +62,7 @@ def test_defaults_and_values_that_are_set():
         ({"quick": 1}, "quick is 1; expected bool"),
         ({"how": "three"}, "how is 'three'; expected one of one, two"),
         ({"how": None}, "how is missing"),
-        ({"maybe_how": "three"}, "maybe-how is 'three'; expected one of one, two"),
+        ({"maybe_how": "three"}, "maybe_how is 'three'; expected one of one, two"),
         ({"limit": -1}, "limit is -1; expected at least 0"),
         ({"limit": "many"}, "limit is 'many'; expected int"),
         ({"name": 3}, "name is 3; expected str"),

@@ -11,6 +11,7 @@ import dragoman as dm
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import Progress
 from dragoman.core.weights import Weights
+from dragoman.decision.mbr import Mbr
 from dragoman.model.extra_features import EXTRA_FEATURES
 
 
@@ -36,7 +37,7 @@ def test_everything_is_there_and_nothing_is_imported_before_it_is_used():
     code = (
         "import sys, dragoman; before = set(sys.modules); assert 'numpy' not in before, 'numpy'; "
         "names = [getattr(dragoman, name) for name in dragoman.__all__]; "
-        "assert set(dragoman.__all__) <= set(dir(dragoman)); "
+        "assert [name for name in dir(dragoman) if name[0] != '_'] == sorted(dragoman.__all__); "
         "assert dragoman.__version__[0].isdigit()"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -64,8 +65,21 @@ def test_what_a_model_says_of_a_sentence(model):
     samples = model.sample(line, 50, chains=3)
     assert samples.counts.sum() == 150
     assert (model.sample(line, 50, chains=3).counts == samples.counts).all()
-    with pytest.raises(TypeError, match="one sentence"):
-        model.nbest([line])
+    assert model.nbest([line, line], 5).texts() == model.nbest(line, 5).texts() * 2
+
+
+def test_explain_prints_how_a_translation_was_made(model):
+    found = model.explain("Un chien noir dort.")
+    text, score, *steps, features = str(found).splitlines()
+    assert (text, score) == (found.text, f"score {found.score:.4f}")
+    assert len(steps) == len(found.phrases)
+    assert [step.split()[-1] for step in steps][-1] == "4-4"
+    assert all(" → " in step for step in steps)
+    assert f"lm {found.features['lm']:.4g}" in features
+    shown = found._repr_html_()
+    assert "word links 0-0 " in shown
+    assert "<td>lm</td>" in shown
+    assert repr(found) == f"Translation('a black dog sleeps .', score {found.score:.4f}, {len(found.phrases)} phrases)"
 
 
 @pytest.mark.parametrize(
@@ -92,7 +106,10 @@ def test_limits(model):
 def test_runs_show_what_they_did(model, run, folder):
     assert dm.TuningRun(folder / "run").best_score == run.best_score == max(run.frame()["score"])
     assert list(run.frame()["iteration"]) == [event["iteration"] for event in run.events()]
-    assert "best bleu" in repr(run)
+    assert f"run: mert, {len(run.events())} iteration" in repr(run)
+    assert f"best bleu {run.best_score:.2f}; bleu|nrefs:1|text:prepared|" in repr(run)
+    assert {"plot", "frame", "weights", "best_score"} <= set(dir(run))
+    assert not {"record", "write_weights", "claimed", "drop_state"} & set(dir(run))
     assert "<td>1</td>" in run._repr_html_()
     assert run.plot().axes[0].get_ylabel() == "bleu"
     with pytest.raises(DataError, match="has no events"):
@@ -141,7 +158,7 @@ def test_scores_and_comparisons(folder, tmp_path):
     assert [label.get_text() for label in comparison.plot().axes[0].get_yticklabels()] == ["worse <b>", "same"]
     with pytest.raises(DataError, match="has 1 lines, but the reference has"):
         dm.score(["one"], references)
-    with pytest.raises(DataError, match="does not exist"):
+    with pytest.raises(UsageError, match="'a sentence', which is no file"):
         dm.score("a sentence", references)
     with pytest.raises(UsageError, match="found 1 system"):
         dm.compare({"a": references}, references)
@@ -186,8 +203,43 @@ def test_candidates_of_anybody(model, tmp_path):
         dm.tune_reranker(lists, ["a", "b"], method="samplerank")
 
 
+def test_a_function_may_be_the_gain():
+    calls = []
+
+    def shared(hypotheses, references):
+        calls.append((hypotheses, references))
+        return np.array([len(set(a.split()) & set(b.split())) for a, b in zip(hypotheses, references, strict=True)])
+
+    lists = [["dogs", "the cat", "a cat sat", "the cat"], ["b"]]
+    assert dm.mbr(lists, metric=shared) == ["the cat", "b"]
+    strings = ["dogs", "the cat", "a cat sat"]
+    assert [sorted(zip(*pairs, strict=True)) for pairs in calls] == [
+        sorted((a, b) for a in strings for b in strings),
+        [("b", "b")],
+    ]
+    scored = [[(text, float(-i)) for i, text in enumerate(row)] for row in lists]
+    by_name = dm.mbr(scored, metric="chrf", scale=0.5)
+    gains = lambda a, b: dm.score(a, b, "chrf", resamples=0).sentences  # noqa: E731
+    assert dm.mbr(scored, metric=gains, scale=0.5) == by_name
+    for wrong, said in ((lambda a, b: [1.0], "gave 1 numbers for 9 pairs of sentence 1"), (nothing, "gave nan for")):
+        with pytest.raises(UsageError, match=said):
+            dm.mbr(lists, metric=wrong)
+    with pytest.raises(UsageError, match="no cluster"):
+        dm.mbr(lists, metric=shared, cluster="local:2")
+
+
+def nothing(hypotheses, references):
+    return [float("nan")] * len(hypotheses)
+
+
 def test_models_show_themselves(model):
-    assert "phrase pairs" in repr(model)
+    assert repr(model).startswith(f"System({model.folder}: phrase-based fr-en; tm: ")
+    assert len(repr(model)) < 200
+    decided = Mbr().decide(model.nbest("un homme dort", 3))
+    assert repr(decided) == "Decisions(1 sentence, the first 'a man sleeps')"
+    assert "<td>a man sleeps</td>" in decided._repr_html_()
+    assert repr(model.nbest("un homme", 1)) == "NBest(1 sentence, 1 hypothesis, 15 features)"
+    assert repr(model.sample("un homme", 1, chains=1)) == "Samples(1 sentence, 1 derivation, 1 sample)"
     assert "<td>lm</td>" in model._repr_html_()
     assert isinstance(model.weights, Weights)
 
@@ -238,9 +290,9 @@ def test_trees_come_with_the_text(model, folder):
     assert rich.translate([line, line], trees=file, decision="mbr") == ["A man sleeps."] * 2
     for found in (rich.nbest(line, 2, tree=tree), rich.sample(line, 20, tree=tree), rich.hypergraph(line, tree=tree)):
         assert "syntax.NP.equal" in found.features.names
-    with pytest.raises(UsageError, match="give them with trees="):
+    with pytest.raises(UsageError, match="give them with `trees=`"):
         rich.translate(line)
-    with pytest.raises(UsageError, match="give them with tree="):
+    with pytest.raises(UsageError, match="give them with `tree=`"):
         rich.explain(line)
     with pytest.raises(DataError, match=r"trees: there are more trees than sentences"):
         rich.translate([line], trees=file)
@@ -254,5 +306,5 @@ def test_tuning_takes_trees(model, folder):
     settings = {"iterations": 1, "progress": Progress(), "trees": folder / "none"}
     run = rich.tune(*texts, out=folder / "with-trees", options={"restarts": 1}, **settings)
     assert run.options["trees"] == str(folder / "none")
-    with pytest.raises(UsageError, match="give them with --held-out-trees"):
+    with pytest.raises(UsageError, match="give them with `held_out_trees=`"):
         rich.tune(*texts, out=folder / "other", method="risk-sentence", held_out=texts, **settings)

@@ -141,8 +141,8 @@ def test_several_tables(model, tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("reordering_limit = -1", 'reordering_limit = "far"', "reordering-limit is 'far'; expected int"),
-        ("reordering_limit = -1", "reordering_limit = -2", "reordering-limit is -2; expected at least -1"),
+        ("reordering_limit = -1", 'reordering_limit = "far"', "reordering_limit is 'far'; expected int"),
+        ("reordering_limit = -1", "reordering_limit = -2", "reordering_limit is -2; expected at least -1"),
         ("reordering_limit = -1", "colour = 1", "unknown option 'colour'"),
         ("[settings]", "[other]", "lacks 'settings'; expected a complete model"),
         ('name = "tm"\n', "", "lacks 'name'; expected a complete model"),

@@ -18,9 +18,9 @@ def test_trees_are_opened_where_a_feature_looks_at_them(tmp_path):
     for given in (file, str(file), ["(NP (NN f0))"]):
         assert trees_for(model, given).attached("f0").tree.labels == ("NP",)
     with pytest.raises(
-        UsageError, match=r"the feature syntax, which looks at trees .*: give them with --held-out-trees"
+        UsageError, match=r"the feature syntax, which looks at trees .*: give them with `held_out_trees=`"
     ):
-        trees_for(model, None, flag="--held-out-trees")
+        trees_for(model, None, name="held_out_trees")
     assert trees_for(plain, None) is None
     with pytest.warns(DragomanWarning, match="trees are not used: the model has no feature that looks at them"):
         assert trees_for(plain, file) is None

@@ -112,9 +112,9 @@ def test_samplers_score_as_searches_do(kind):
 def test_a_line_without_its_tree_is_refused(kind):
     case = Case(kind, 1)
     for lines in ([str(case.line)], [case.line, case.line.upper()]):
-        with pytest.raises(UsageError, match="looks at trees of the source sentences: give them with --trees"):
+        with pytest.raises(UsageError, match="looks at trees of the source sentences: give them with `trees=`"):
             list(case.translator().translate(lines))
-    with pytest.raises(UsageError, match="give them with --trees"):
+    with pytest.raises(UsageError, match="give them with `trees=`"):
         list(Sampler.of(case.translator()).sample([str(case.line)]))
     with pytest.raises(DataError, match=r"the tree of 'f0 f0' is over 3 words; expected 2, as the sentence has"):
         list(case.translator().translate([ParsedLine("f0 f0", SourceTree.nothing(3))]))

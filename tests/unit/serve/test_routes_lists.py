@@ -3,6 +3,7 @@
 import pytest
 
 import dragoman as dm
+from oracles.scored_text import OUTPUTS, REFERENCES, TOKENISERS, sacrebleu_of
 
 MOSES = (
     "0 ||| a cat ||| lm= -2 tm= -1 ||| -3\n0 ||| the cat ||| lm= -1 tm= -3 ||| -4\n1 ||| dogs ||| lm= -1 tm= 0 ||| -1\n"
@@ -76,3 +77,12 @@ def test_outputs_are_scored_and_compared(ask):
     assert found["comparisons"][0]["p_bootstrap"] == pair["p_bootstrap"]
     several = ask("score", outputs=outputs, references=[references, outputs], metrics=["bleu"], resamples=0)["scores"]
     assert (several[0]["score"], several[0]["interval"]) == (pytest.approx(100), None)
+
+
+@pytest.mark.parametrize("kind", ["raw", "prepared"])
+def test_bleu_is_sacrebleus_of_the_same_text(ask, kind):
+    found = ask("score", outputs=OUTPUTS[kind], others=REFERENCES[kind], references=REFERENCES[kind], metrics=["bleu"])
+    assert found["scores"][0]["score"] == pytest.approx(sacrebleu_of(kind))
+    for part in (found["scores"], found["others"], found["comparisons"]):
+        assert f"|tok:{TOKENISERS[kind]}|" in part[0]["signature"]
+    assert found["scores"][0]["note"].startswith(f"tok:{TOKENISERS[kind]} because")

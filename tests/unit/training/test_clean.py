@@ -76,5 +76,5 @@ def test_agrees_with_a_plain_loop_on_random_lengths():
 
 
 def test_options_are_checked():
-    with pytest.raises(UsageError, match="max-length is 0; expected at least 1"):
+    with pytest.raises(UsageError, match="max_length is 0; expected at least 1"):
         Cleaning(max_length=0)

@@ -91,4 +91,4 @@ def test_the_diagonal_aligner_is_said_to_be_made_for_others():
         listening = Listening()
         train(bitext, aligner=aligner, progress=listening)
         assert any("reordering limit is 12" in text for text in listening.said)
-        assert any("try --aligner hmm" in text for text in listening.said) == isinstance(aligner, Diagonal)
+        assert any("try the aligner hmm" in text for text in listening.said) == isinstance(aligner, Diagonal)

@@ -72,7 +72,7 @@ def test_prunings_work_one_after_the_other(toy):
 
 @pytest.mark.parametrize("text", ["", "a", "a+", "nan", "1e"])
 def test_thresholds_that_are_none(text):
-    with pytest.raises(UsageError, match=f"prune-significance is '{text}'; expected a".replace("+", r"\+")):
+    with pytest.raises(UsageError, match=f"prune_significance is '{text}'; expected a".replace("+", r"\+")):
         PhraseModel(prune_significance=text)
 
 

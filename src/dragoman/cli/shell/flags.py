@@ -146,7 +146,8 @@ def _expanded(function: Callable[..., None], panels: Mapping[str, Sequence[str]]
             try:
                 values[name] = options(**{field: values.pop(flag) for flag, field in fields.items()})
             except UsageError as error:  # which begins with the name of the option
-                raise UsageError(f"--{prefix}{error}") from None
+                name, space, rest = str(error).partition(" ")
+                raise UsageError(f"--{prefix}{name.replace('_', '-')}{space}{rest}") from None
         function(**values)
 
     signature = inspect.Signature(sorted(parameters, key=lambda p: p.default is not inspect.Parameter.empty))

@@ -85,7 +85,9 @@ class Experiment:
             shutil.rmtree(out)
         if kept.exists() and kept.read_bytes() != text:
             raise DataError(
-                "was begun with another plan", path=out, expected="the same to go on, --restart, or a new folder"
+                "was begun with another plan",
+                path=out,
+                expected="the same to go on, `restart=True` to begin anew, or a new folder",
             )
         content = plan.content()
         if not kept.exists():

@@ -17,6 +17,7 @@ from dragoman.evaluation.experiments.scale_choice import ChosenScale
 from dragoman.evaluation.experiments.systems import System, systems_of
 from dragoman.evaluation.experiments.translations import FINAL, translations_folder
 from dragoman.evaluation.experiments.tuned import Tuned, aligned
+from dragoman.evaluation.statistics.measured import full_signature
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.metric import Metric, Scorer
 from dragoman.metrics.references import read_references
@@ -32,6 +33,12 @@ class Measured:
     metric: Metric
     scorer: Scorer
     systems: dict[System, NDArray[np.float64]]
+    references: int = 1
+
+    @property
+    def signature(self) -> str:
+        """How its scores were made, in the words of the model."""
+        return full_signature(self.metric, self.references, prepared=True)
 
     def scores(self, system: System) -> Vector:
         """The score of each run of a system."""
@@ -49,7 +56,8 @@ class Translated:
     def measured(self, test: TestSet, metric: str) -> Measured:
         """All systems on a test set, the untuned one first."""
         chosen = parse_metric(metric)
-        scorer = chosen.scorer(self._references(test))
+        references = self._references(test)
+        scorer = chosen.scorer(references)
         return Measured(
             chosen,
             scorer,
@@ -59,6 +67,7 @@ class Translated:
                 )
                 for system in systems_of(self._plan)
             },
+            len(references),
         )
 
     def _references(self, test: TestSet) -> list[Corpus]:

@@ -91,7 +91,7 @@ class Translations:
         texts: dict[PlannedDecision, list[str]] = {decision: [] for decision in decisions}
         for group in groups.values():
             if group[0].by_decoder:
-                decoded = [str(translation) for translation in translator.translate(lines)]
+                decoded = [translation.text for translation in translator.translate(lines)]
                 texts |= dict.fromkeys(group, decoded)
                 continue
             for part in group[0].gather(translator, lines, seed=job.seed):

@@ -19,10 +19,10 @@ Events = Sequence[Mapping[str, Any]]
 _NO_CURVES = {"iteration", "score", "updates"}
 
 
-def draw_runs(runs: Mapping[str, Events], metric: str, *, sign: int = 1) -> Figure:
+def draw_runs(runs: Mapping[str, Events], metric: str, *, sign: int = 1, signature: str = "") -> Figure:
     """Draw the score of each run over its iterations, or its updates, and below it a panel for each other number.
 
-    The best score is the highest, or if the sign is -1, the lowest.
+    The best score is the highest, or if the sign is -1, the lowest; the signature says how scores were made.
     """
     from matplotlib.figure import Figure
 
@@ -48,6 +48,7 @@ def draw_runs(runs: Mapping[str, Events], metric: str, *, sign: int = 1) -> Figu
             ax.plot(*(zip(*told, strict=True) if told else ((), ())), marker=".", linewidth=1, color=line.get_color())
     axes[0].set_ylim(limits_of_scores(scores, sign))
     axes[0].set_ylabel(metric)
+    axes[0].set_title(signature, fontsize="x-small", color="dimgrey")
     axes[0].legend(fontsize="small")
     for ax, other in zip(axes[1:], others, strict=False):
         ax.set_ylabel(other)

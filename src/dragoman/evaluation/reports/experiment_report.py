@@ -23,13 +23,15 @@ from dragoman.evaluation.reports.experiment.weights import add_weights
 class ExperimentReport:
     """Writes `report.html` and CSV files into an experiment's folder.
 
-    `summary` is the first table, `orders` the order of systems on each test set.
+    `summary` is the first table, `signatures` say how its scores were made, `orders` is the order of systems on each
+    test set.
     """
 
     def __init__(self, experiment: Experiment, *, threads: int = 1):
         self._experiment = experiment
         self._threads = threads
         self.summary: Table = ([], [])
+        self.signatures: list[str] = []
         self.orders: dict[str, str] = {}
 
     def write(self) -> Path:
@@ -43,6 +45,7 @@ class ExperimentReport:
             (test.name, metric): translated.measured(test, metric) for test in plan.tests for metric in plan.metrics
         }
         self.summary = summary(sheets, tuned, translated, tests)
+        self.signatures = list(dict.fromkeys(found.signature for found in tests.values()))
         add_scores(sheets, self.summary, tests)
         write_runs(sheets, tuned, tests)
         add_spread(sheets, tuned, tests)

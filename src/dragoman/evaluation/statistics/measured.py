@@ -15,13 +15,17 @@ from dragoman.metrics.metric import Metric, Scorer
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """One system's statistics under one metric; `label` is the metric as the user wrote it."""
+    """One system's statistics under one metric.
+
+    `label` is the metric as the user wrote it, `note` says what was chosen for it.
+    """
 
     system: str
     label: str
     metric: Metric
     scorer: Scorer
     statistics: NDArray[np.float64]
+    note: str | None = None
 
     @property
     def score(self) -> float:
@@ -40,24 +44,33 @@ class Measured:
             resampled = bootstrap_scores(self.scorer, [self.statistics], resamples=resamples, seed=seed)
             result["interval"] = list(confidence_interval(resampled[0]))
         signature = full_signature(self.metric, references, resamples, seed, prepared=prepared)
-        return {**result, "signature": signature}
+        return {**result, "signature": signature} | ({} if self.note is None else {"note": self.note})
 
 
-def full_signature(metric: Metric, references: int, resamples: int, seed: int, *, prepared: bool = False) -> str:
+def full_signature(
+    metric: Metric, references: int | None, resamples: int = 0, seed: int = 0, *, prepared: bool = False
+) -> str:
     """Return a metric's signature with the number of references, the kind of text and the resampling in it.
 
     Text is `prepared` if both sides are in the words of a model; otherwise it is as it was given, which goes unsaid.
     """
     name, _, rest = metric.signature().partition("|")
-    return f"{name}|nrefs:{references}{'|text:prepared' if prepared else ''}|{rest}" + (
-        f"|bs:{resamples}|seed:{seed}" if resamples else ""
-    )
+    known = "" if references is None else f"|nrefs:{references}"
+    resampled = f"|bs:{resamples}|seed:{seed}" if resamples else ""
+    return f"{name}{known}{'|text:prepared' if prepared else ''}|{rest}{resampled}"
 
 
 def measure(
-    metric: Metric, label: str, references: Sequence[Corpus], system: str, hypotheses: Corpus, *, threads: int
+    metric: Metric,
+    label: str,
+    references: Sequence[Corpus],
+    system: str,
+    hypotheses: Corpus,
+    *,
+    threads: int,
+    note: str | None = None,
 ) -> Measured:
     """Compute the statistics of one system's translations."""
     chosen = metric.for_system(system)
     scorer = chosen.scorer(references)
-    return Measured(system, label, chosen, scorer, scorer.statistics(hypotheses, threads=threads))
+    return Measured(system, label, chosen, scorer, scorer.statistics(hypotheses, threads=threads), note)

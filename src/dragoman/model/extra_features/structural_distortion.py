@@ -85,7 +85,7 @@ class StructuralDistortion(ExtraFeature):
         if not found.any():
             raise UsageError(
                 f"a coarse {self.name} needs to know how often nonterminals are reordered in training, and this model "
-                "does not; expected a parallel text with links: --source, --target and --alignment"
+                "does not; expected a parallel text with links: `source=`, `target=` and `alignment=`"
             )
         return found
 

@@ -76,7 +76,7 @@ class KneserNey(Options):
         fallback = self.fallback_discounts
         if len(fallback) != 3 or not all(0 < d <= k for k, d in enumerate(fallback, 1)):
             raise UsageError(
-                f"discount-fallback is '{self.discount_fallback}'; expected three numbers above 0, at most 1, 2 and 3"
+                f"discount_fallback is '{self.discount_fallback}'; expected three numbers above 0, at most 1, 2 and 3"
             )
 
     @property

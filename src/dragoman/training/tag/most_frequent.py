@@ -29,7 +29,7 @@ class MostFrequent(Tagger):
     def tags(self, sentences: Iterable[list[str]]) -> Iterator[Sequence[str]]:
         """Look up each word."""
         if self.model is None:
-            raise UsageError("the tagger most-frequent needs a tagged text to learn from: --tagger-option model=FILE")
+            raise UsageError("the tagger most-frequent needs a tagged text to learn from; expected its option model")
         text = read_factored(self.model)
         if not text.words.words:
             raise DataError("has no words", path=self.model, expected="a tagged text")

@@ -232,7 +232,7 @@ class Job:
         if self.held_out is None:
             progress.note("without held-out text, weights are judged on the tuning set itself")
         else:
-            judged = self._text(model, self.held_out, progress, "--held-out-trees")
+            judged = self._text(model, self.held_out, progress, "held_out_trees")
             file = self.held_out.documents
             labels = None if file is None else read_documents(file, len(judged))
             both = len(set(judged.lines) & set(text.lines))
@@ -280,11 +280,11 @@ class Job:
 
     def text(self, model: Model, progress: Progress | None = None) -> ReferencedText:
         """The tuning set as the model wants it, with its references."""
-        return self._text(model, self, progress, "--trees")
+        return self._text(model, self, progress, "trees")
 
-    def _text(self, model: Model, files: Job | HeldOut, progress: Progress | None, flag: str) -> ReferencedText:
+    def _text(self, model: Model, files: Job | HeldOut, progress: Progress | None, name: str) -> ReferencedText:
         preparation = model.preparation(prepared=self.prepared)
-        trees = trees_for(model, files.trees, progress or SILENT, flag=flag)
+        trees = trees_for(model, files.trees, progress or SILENT, name=name)
         return ReferencedText.read(files.source, files.references, preparation, progress, trees=trees)
 
     def _scorer(self, text: ReferencedText) -> Scorer:
@@ -319,8 +319,8 @@ class Job:
             if not (isinstance(self.tuner, Tuner) and self.tuner.needs_shares):
                 return []
             raise UsageError(
-                f"the model has no mixed tables, whose shares {self.tuner.name} tunes; expected one that `dragoman"
-                " adapt --mixture pro-mix` or `dragoman model mix --keep-components` made, or another method"
+                f"the model has no mixed tables, whose shares {self.tuner.name} tunes; expected one that was adapted by"
+                " the mixture pro-mix, or mixed with its components kept, or another method"
             )
         fixed = {name for name in model.share_names if any(fnmatchcase(name, pattern) for pattern in self.fixed)}
         free = [name for name in model.share_names if name not in fixed]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.nbest import NBest
 from dragoman.core.weights import Weights
+from dragoman.metrics.looks import metrics_for
+from dragoman.metrics.metric import Metric
 from dragoman.tuning.problems.problem import MOST_DENSE, Problem, best_rows
 
 #: The names under which a list's own numbers become features.
@@ -40,6 +43,14 @@ def with_features(nbest: NBest, extra: Mapping[str, NDArray[np.float64]]) -> NBe
         return nbest
     added = FeatureRows.from_dense(list(columns), np.stack(list(columns.values()), axis=1))
     return replace(nbest, features=FeatureRows.join([nbest.features, added]))
+
+
+def metric_of_lists(text: str, lists: NBest, references: Sequence[Corpus]) -> tuple[Metric, str | None]:
+    """Read a metric for lists as people hand them in, and say which tokeniser their text made it choose, if it did."""
+    filled = np.flatnonzero(np.diff(lists.sentences))
+    firsts = Corpus(lists.vocab, lists.hypotheses.take(lists.sentences[:-1][filled]))
+    chosen = metrics_for([text], references, [firsts])
+    return chosen.metrics[text], chosen.notes.get(text)
 
 
 def first_weights(nbest: NBest) -> Weights:

@@ -95,7 +95,7 @@ class Run(RecordedRun):
         """Forget all that was done after an iteration, so that the run goes on from there."""
         last = self.resumable()
         if iteration > last:
-            way = f"at most --resume-from {last}, or --restart" if last else "--restart, which begins anew"
+            way = f"at most `resume_from={last}`, or `restart=True`" if last else "`restart=True`, which begins anew"
             raise DataError(f"cannot go on after iteration {iteration}", path=self.folder, expected=way)
         if (
             iteration
@@ -103,7 +103,7 @@ class Run(RecordedRun):
             and not (self.folder / state_name(iteration)).exists()
         ):
             raise DataError(
-                f"has no state of iteration {iteration} any more", path=state, expected=f"--resume-from {last}"
+                f"has no state of iteration {iteration} any more", path=state, expected=f"`resume_from={last}`"
             )
         (self.folder / _LAST_LOOK).unlink(missing_ok=True)
         self._journal.cut(iteration)
@@ -178,7 +178,7 @@ class _State(dict[str, NDArray[Any]]):
 
     def __missing__(self, name: str) -> NDArray[Any]:
         raise DataError(
-            f"has no array '{name}'", path=self._file, expected="what the run has written; --restart begins anew"
+            f"has no array '{name}'", path=self._file, expected="what the run has written; `restart=True` begins anew"
         )
 
 
@@ -194,7 +194,7 @@ def check_unchanged(folder: PathLike, begun: Mapping[str, Any], wanted: Mapping[
             found = f"was begun when {', '.join(changed).replace('_', ' ')} had another content"
         else:
             found = f"was begun with {key} = {before!r}, not {now!r}"
-        raise DataError(found, path=folder, expected="the same to go on, --restart to begin anew, or a new folder")
+        raise DataError(found, path=folder, expected="the same to go on, `restart=True` to begin anew, or a new folder")
 
 
 def _write(path: Path, text: str) -> None:

@@ -21,7 +21,7 @@ def test_the_best_derivation_is_found(seed):
 def test_temperatures_fall_by_the_same_factor():
     temperatures = Annealing(scans=3, start_temperature=4.0, end_temperature=1.0).temperatures
     assert temperatures.tolist() == pytest.approx([4.0, 2.0, 1.0])
-    with pytest.raises(UsageError, match="end-temperature is 0"):
+    with pytest.raises(UsageError, match="end_temperature is 0"):
         Annealing(end_temperature=0.0)
 
 

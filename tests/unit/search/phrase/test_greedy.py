@@ -190,7 +190,7 @@ def test_starts_that_are_no_derivations_are_refused():
             hill_climb(batch, Ragged.of([row], np.int32), HillClimbing(), reordering_limit=limit)
     with pytest.raises(ValueError, match="2 derivations to start from for 1 sentences"):
         hill_climb(batch, Ragged.of([[], []], np.int32), HillClimbing(), reordering_limit=0)
-    with pytest.raises(UsageError, match="max-steps is -1"):
+    with pytest.raises(UsageError, match="max_steps is -1"):
         HillClimbing(max_steps=-1)
 
 

@@ -176,7 +176,7 @@ def test_options_are_checked():
         Diagonal(tension=20.0)
     with pytest.raises(UsageError, match="alpha is 0"):
         Diagonal(alpha=0.0)
-    with pytest.raises(UsageError, match="uniform-share is 0"):
+    with pytest.raises(UsageError, match="uniform_share is 0"):
         Hmm(uniform_share=0.0)
 
 

@@ -42,14 +42,14 @@ def make_lesson(seed=1, lines=9, metric=None, longest=7, **settings):
     given = dict(settings)
     translator = PhraseTranslator(model, space=given.pop("space", SpaceLimits(reordering_limit=3, table_limit=3)))
     other = Weights({name: float(rng.normal()) for name in model.feature_names})
-    references = [str(one) for one in translator.reweighted(other).translate(texts)]
+    references = [one.text for one in translator.reweighted(other).translate(texts)]
     scorer = (metric or Bleu()).scorer([Corpus.from_lines(references)])
     names = [name for name in model.feature_names if name not in ("unknown_word", "tm.bwd")]
     return Lesson(translator, texts, scorer, names, **given)
 
 
 def bleu(lesson, weights):
-    found = [str(one) for one in lesson.translator.reweighted(weights).translate(lesson.lines)]
+    found = [one.text for one in lesson.translator.reweighted(weights).translate(lesson.lines)]
     return float(lesson.scorer.score(lesson.scorer.statistics(Corpus.from_lines(found)).sum(axis=0)))
 
 
@@ -190,7 +190,7 @@ def test_pools_from_forests_have_what_is_hoped_for_besides_the_best(made):
         rows = range(forests.sentences[sentence], forests.sentences[sentence + 1])
         best = max(rows, key=lambda row: sum(v * weights[names.index(n)] for n, v in forests.features.row(row).items()))
         (text,) = lesson.translator.translate([line])
-        expected = lesson.scorer.statistics(Corpus.from_lines([str(text)]), np.array([sentence]))[0]
+        expected = lesson.scorer.statistics(Corpus.from_lines([text.text]), np.array([sentence]))[0]
         assert forests.statistics[best].tolist() == expected.tolist()
 
 

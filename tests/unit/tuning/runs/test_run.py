@@ -58,10 +58,10 @@ def test_users_see_no_checksums_in_events(run):
 @pytest.mark.parametrize(
     ("file", "read", "lost", "way"),
     [
-        ("weights/003.txt", lambda run: run.weights(3), 3, "--resume-from 2 goes on after iteration 2, "),
+        ("weights/003.txt", lambda run: run.weights(3), 3, "`resume_from=2` goes on after iteration 2, "),
         ("weights/000.txt", lambda run: run.weights(0), 1, ""),
         ("run.toml", lambda run: run.options, 1, ""),
-        ("state/003.npz", lambda run: run.state(3), 3, "--resume-from 2 goes on after iteration 2, "),
+        ("state/003.npz", lambda run: run.state(3), 3, "`resume_from=2` goes on after iteration 2, "),
         ("evidence/002/words/blob.npy", lambda run: run.verified("evidence/002", 2), 2, ""),  # no state of 1 any more
     ],
 )
@@ -73,7 +73,7 @@ def test_damage_names_the_file_the_iteration_and_the_way_on(run, file, read, los
         read(run)
     said = "is damaged" if damage == "flipped" else "is missing"
     assert str(error.value) == (
-        f"{path}: {said}, so that iteration {lost} is lost; expected what the run has written; {way}--restart begins"
+        f"{path}: {said}, so that iteration {lost} is lost; expected what the run has written; {way}`restart=True` begins"
         " anew"
     )
 
@@ -177,15 +177,15 @@ def test_a_run_is_cut_back(run):
 
 
 def test_a_run_is_not_cut_back_to_what_is_lost_or_not_there(run):
-    with pytest.raises(DataError, match="has no state of iteration 1 any more; expected --resume-from 3"):
+    with pytest.raises(DataError, match="has no state of iteration 1 any more; expected `resume_from=3`"):
         run.cut_back(1)
     flip(run.folder / "state" / "003.npz")
     with pytest.raises(
-        DataError, match="cannot go on after iteration 3; expected at most --resume-from 2, or --restart"
+        DataError, match="cannot go on after iteration 3; expected at most `resume_from=2`, or `restart=True`"
     ):
         run.cut_back(3)
     flip(run.folder / "weights" / "001.txt")
-    with pytest.raises(DataError, match="cannot go on after iteration 2; expected --restart, which begins anew"):
+    with pytest.raises(DataError, match="cannot go on after iteration 2; expected `restart=True`, which begins anew"):
         run.cut_back(2)
     assert len(run.events()) == 3
     run.cut_back(0)
@@ -250,7 +250,7 @@ def test_an_event_that_is_none_is_refused_with_its_line(run, form, line):
     with (form(run).folder / "events.jsonl").open("ab") as stream:
         stream.write(line + b"\n")
     with pytest.raises(
-        DataError, match=r"events\.jsonl:4: found '.*', so that iteration 4 is lost; .* --resume-from 3"
+        DataError, match=r"events\.jsonl:4: found '.*', so that iteration 4 is lost; .* `resume_from=3`"
     ):
         run.events()
 

@@ -80,6 +80,7 @@ def add_scores(sheets: Sheets, table: Table, tests: Tests) -> None:
             " far from the others.",
         )
     page.table(*table)
+    page.paragraph("; ".join(dict.fromkeys(found.signature for found in tests.values())))
     if any(_UNCHANGED in str(cell) for row in table[1] for cell in row):
         page.paragraph(
             f"Runs “{_UNCHANGED}” found nothing that scores better on the tuning set: they ended with the weights that"

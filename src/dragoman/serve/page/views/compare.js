@@ -88,7 +88,7 @@ export function compareView(panel, { models, metrics }) {
     const differing = outputs.filter((text, i) => text !== others[i]).length;
     const head = `${differing} of ${texts.length} ${texts.length === 1 ? "line differs" : "lines differ"}`;
     result.replaceChildren(
-      el("div", { class: "card scroll" }, el("p", {}, head), scores ? summary(scores, texts.length) : null),
+      el("div", { class: "card scroll" }, el("p", {}, head), ...(scores ? summary(scores, texts.length) : [])),
       ...texts.map((text, i) =>
         el(
           "article",
@@ -141,22 +141,24 @@ export function compareView(panel, { models, metrics }) {
       );
     });
     const head = ["whole text", sides[0].title, sides[1].title, "paired bootstrap"];
-    const signatures = scores.map((score) => el("p", { class: "note signature" }, score.signature));
-    const table = el(
-      "table",
-      { class: "numbers" },
+    const how = scores.flatMap((score) => [score.signature, score.note]).filter(Boolean);
+    return [
       el(
-        "thead",
-        {},
+        "table",
+        { class: "numbers" },
         el(
-          "tr",
+          "thead",
           {},
-          head.map((title) => el("th", { scope: "col" }, title)),
+          el(
+            "tr",
+            {},
+            head.map((title) => el("th", { scope: "col" }, title)),
+          ),
         ),
+        el("tbody", {}, rows),
       ),
-      el("tbody", {}, rows),
-    );
-    return [table, signatures];
+      ...how.map((line) => el("p", { class: "note signature" }, line)),
+    ];
   }
 
   return {

@@ -78,6 +78,7 @@ export function runsView(panel) {
           "div",
           { class: "card" },
           el("h2", {}, `Learning curves, ${metric ?? "score"}`),
+          el("p", { class: "note" }, some[0].signature ?? ""),
           lineChart(
             some.map((run) => ({
               name: run.name,
