@@ -26,9 +26,6 @@ _USUAL = 0.5
 #: How often a word must have been seen behind another with a form of its own.
 _PAIR_SEEN = 2
 
-#: Pairs of words that are counted at once; the rare ones are forgotten when there are more.
-_MOST_PAIRS = 1 << 18
-
 _EXPECTED = "how words are written"
 
 Seen = TypeVar("Seen", str, tuple[str, str])
@@ -119,9 +116,13 @@ class Casing:
 
 
 class CasingLearner:
-    """Learns how words are written from text that comes block by block."""
+    """Learns how words are written from text that comes block by block.
 
-    def __init__(self) -> None:
+    Of more than `most_pairs` pairs of words, the rare ones are forgotten.
+    """
+
+    def __init__(self, most_pairs: int = 1 << 18) -> None:
+        self._most_pairs = most_pairs
         self._forms: Counter[str] = Counter()
         self._pairs: Counter[tuple[str, str]] = Counter()
         self._first: set[str] = set()
@@ -137,7 +138,7 @@ class CasingLearner:
                 self._forms.update(words[first + 1 :])
                 self._pairs.update(zip(lower[first:], words[first + 1 :], strict=False))
                 self._first.add(lower[first])
-            if len(self._pairs) > _MOST_PAIRS:
+            if len(self._pairs) > self._most_pairs:
                 self._forget()
         firsts = [letter for line in lines if (letter := next(filter(str.isalpha, line), None))]
         self._starts += len(firsts)
@@ -161,7 +162,7 @@ class CasingLearner:
     def _forget(self) -> None:
         """Forget the rarest pairs, until half of what may be counted is left."""
         rare = 1
-        while len(self._pairs) > _MOST_PAIRS // 2:
+        while len(self._pairs) > self._most_pairs // 2:
             self._pairs = Counter({pair: count for pair, count in self._pairs.items() if count > rare})
             rare += 1
 

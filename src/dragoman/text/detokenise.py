@@ -117,7 +117,7 @@ class _State:
         if "'" in self.open or not before[-1:].isalpha():
             return False
         if self.language in _ENGLISH:
-            return before[-1] in "sS"
+            return before[-1] in "sS" and before[0].isalnum()
         return after[:1].isalpha()
 
     def _quote(self, token: str, after: str, space: bool) -> None:

@@ -26,7 +26,7 @@ _MOST_LINES_AHEAD = 4 * _LINES_TO_PAY_FOR_A_PROCESS
 #: Control characters, which the tokeniser would drop.
 _CONTROLS = {code: " " if chr(code).isspace() else None for code in (*range(32), 127)}
 #: What words of a model have and few raw texts: signs with spaces around them, clitics and marks.
-_PERHAPS_WORDS = re.compile(rf"(?<!\S)(?:[.,;:!?()\"]+|'\w+|\w+')(?!\S)|[{MARKS}]")
+_PERHAPS_WORDS = re.compile(rf"(?<!\S)(?:[.,;:!?()\"]|'\w+|\w+')(?!\S)|[{MARKS}]")
 
 
 @dataclass(frozen=True)
