@@ -162,3 +162,39 @@ def test_a_pipe_that_stays_open_is_answered(command, model):
             assert process.stdout.readline().strip()
         process.stdin.close()
         assert process.wait(20) == 0
+
+
+def test_addresses_pass_through_as_they_are(dragoman, model):
+    text = "http://Example.org/X?y=1 Anne@Example.org 3,000.50 #Tag\n"
+    assert dragoman("translate", "--model", model, stdin=text.encode()).out == text
+
+
+def test_typographic_signs_are_the_same_words(dragoman, model):
+    typed = "L\u2019homme \u2014 \u201cAnne\u201d \u2026\n".encode()
+    plain = 'L\'homme \u2013 "Anne" ...\n'.encode()
+    prepared = [dragoman("prepare", "--model", model, stdin=text).out for text in (typed, plain)]
+    assert prepared[0] == prepared[1] == 'l\' homme \u2013 " anne " ...\n'
+
+
+def test_raw_text_without_spaces(dragoman, tmp_path):
+    """It is recognised, segmented, which is said, and written without spaces again."""
+    pairs = [
+        ("a small dog", "小さな犬"),
+        ("a big cat", "大きな猫"),
+        ("a small cat", "小さな猫"),
+        ("a big dog", "大きな犬"),
+    ]
+    sentences = [(f"He sees {en} .", f"彼は{ja}を見ます。") for en, ja in pairs] * 5
+    for name, side in (("train.en", 0), ("train.x", 1)):
+        (tmp_path / name).write_text("".join(f"{pair[side]}\n" for pair in sentences), encoding="utf-8")
+    files = ["--source", tmp_path / "train.en", "--target", tmp_path / "train.x"]
+    trained = dragoman("train", *files, "--target-segmenter", "characters", "--out", tmp_path / "model")
+    assert trained.code == 0, trained.err
+    found = dragoman("translate", "--model", tmp_path / "model", stdin=b"He sees a small cat .\n")
+    assert found.out == "彼は小さな猫を見ます。\n"
+    words = dragoman("prepare", "--model", tmp_path / "model", "--side", "target", stdin="猫を見ます。\n".encode())
+    assert words.out == "猫 を 見 ま す 。\n"
+    note = dragoman("train", *files, "--out", tmp_path / "auto").err
+    assert "train.x: there are no spaces between words, so the text is segmented by" in note
+    assert "the option target-segmenter says otherwise" in note
+    assert Model.load(tmp_path / "auto").settings.target_segmenter != "none"

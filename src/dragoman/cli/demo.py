@@ -30,7 +30,7 @@ from dragoman.metrics.bleu import Bleu
 from dragoman.model.bundle import Model
 from dragoman.search.translation import Translation
 from dragoman.search.translator import Translator
-from dragoman.text.tokenise import Tokeniser, tokenise_lines
+from dragoman.text.preparation import TextPreparation
 from dragoman.training.pipeline import train
 from dragoman.training.prepare import Preparation, prepare
 
@@ -110,7 +110,7 @@ def register(app: typer.Typer) -> None:
         trained = train(bitext, settings=settings, casing=text.casing, threads=workers, progress=progress)
         with progress.stage("writing the model"):
             trained.model.save(out / "model")
-        texts = _held_out(out, corpus, Tokeniser(lowercase=settings.lowercase), min(1.0, len(bitext) / _ENOUGH))
+        texts = _held_out(out, corpus, settings.preparation(), min(1.0, len(bitext) / _ENOUGH))
         compared, untuned, translator = _tune(out, workers, progress)
         translations = _translate(translator, texts["test.kjv"], progress)
         _write(out / "test.translated", translations)
@@ -123,12 +123,12 @@ def register(app: typer.Typer) -> None:
         show(Story(out, manifest, trained, translator, test, raw, untuned, translations, compared, rules, tree))
 
 
-def _held_out(out: Path, corpus: Path, tokenise: Tokeniser, share: float) -> dict[str, list[str]]:
+def _held_out(out: Path, corpus: Path, text: TextPreparation, share: float) -> dict[str, list[str]]:
     """Prepare a share of the verses to tune and to test on."""
     texts = {}
     for name, verses in _HELD_OUT.items():
-        lines = list(itertools.islice(read_lines(corpus / name), max(20, int(share * verses))))
-        texts[name] = tokenise_lines(lines, "en", tokenise)
+        lines = itertools.islice(read_lines(corpus / name), max(20, int(share * verses)))
+        texts[name] = list(text.source(lines) if name.endswith(".kjv") else text.target(lines))
         _write(out / "prepared" / name, texts[name])
     return texts
 

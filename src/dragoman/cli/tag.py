@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -14,8 +15,6 @@ from dragoman.core.files import open_output, read_lines
 from dragoman.core.live import live_progress
 from dragoman.core.options import options_from
 from dragoman.model.bundle import Model
-from dragoman.text.preparation import DEFAULT_LANGUAGE
-from dragoman.text.tokenise import tokenise_lines
 from dragoman.training.tag import TAGGERS
 
 
@@ -51,9 +50,8 @@ def register(app: typer.Typer) -> None:
         """
         chosen = options_from(TAGGERS.get(tagger), tagger_option or [])
         lines: Iterable[str] = read_lines(text)
-        settings = None if for_model is None else Model.load(for_model).settings
-        if settings is not None and settings.tokenise:
-            lines = tokenise_lines(list(lines), settings.target_language or DEFAULT_LANGUAGE, progress=live_progress())
+        if for_model is not None:
+            lines = replace(Model.load(for_model).preparation(), lowercase=False).target(lines, live_progress())
         try:
             with open_output(out) as stream:
                 for pairs in chosen.tag_lines(lines):

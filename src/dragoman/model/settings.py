@@ -8,6 +8,7 @@ from typing import Literal
 from dragoman.core.options import Options, option
 from dragoman.text.casing import Casing
 from dragoman.text.preparation import TextPreparation
+from dragoman.text.segment import Segmentation
 from dragoman.text.units import Units
 
 
@@ -20,6 +21,10 @@ class Settings(Options):
     tokenise: bool = option(False, "whether text must be tokenised before the model sees it")
     lowercase: bool = option(False, "whether text must be lower-cased before the model sees it")
     unicode: Literal["NFC", "as-is"] = option("as-is", "whether letters must be composed before the model sees text")
+    normalise_punctuation: bool = option(False, "whether quotation marks, dashes and spaces must be made uniform first")
+    protect: bool = option(False, "whether URLs, numbers and the like are single tokens, and unusual joins marked")
+    source_segmenter: Segmentation = option("none", "what cuts source text without spaces into words")
+    target_segmenter: Segmentation = option("none", "what cuts target text without spaces into words")
     units: Units = option("words", "what the model's words are: words of the text, or its characters")
     boundaries: bool = option(False, "whether lines of characters have marks of their beginning and end")
     reordering_limit: int = option(6, "longest jump between phrases; -1 is no limit", minimum=-1, maximum=2**31 - 1)
@@ -42,4 +47,8 @@ class Settings(Options):
             casing=casing,
             units=self.units,
             boundaries=self.boundaries,
+            normalise_punctuation=self.normalise_punctuation,
+            protect=self.protect,
+            source_segmenter=self.source_segmenter,
+            target_segmenter=self.target_segmenter,
         )

@@ -1,54 +1,23 @@
-"""sacremoses, made fast: the same tokens and punctuation, by remembering what becomes of each word."""
+"""sacremoses, made fast: the same tokens, by remembering what becomes of each word."""
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
 
-from sacremoses import MosesPunctNormalizer, MosesTokenizer
+from sacremoses import MosesTokenizer
+
+from dragoman.text.protect import protected_spans
 
 _REMEMBERED_PIECES = 1 << 18
 # Control characters that sacremoses removes from within words, and the literal that it writes multiple dots with.
 _UNUSUAL = re.compile("[\x00-\x08\x0e-\x1b]|DOTMULTI")
-
-#: A substitution of sacremoses that puts a quote before dots.
-_DOTS_AND_QUOTE = r'(\.+)"(\s*[^<])'
-
-
-@functools.cache
-def normaliser(language: str) -> Normaliser:
-    """The normaliser of a language."""
-    return Normaliser(language)
 
 
 @functools.cache
 def line_tokeniser(language: str, split_dashes: bool) -> LineTokeniser:
     """The tokeniser of a language; it keeps what it remembers for the next text."""
     return LineTokeniser(language, split_dashes)
-
-
-class Normaliser:
-    """Gives what `MosesPunctNormalizer.normalize` gives, without trying to replace what an ASCII line cannot have."""
-
-    def __init__(self, language: str):
-        substitutions = MosesPunctNormalizer(lang=language).substitutions
-        self._all = [_linear(pattern, text) for pattern, text in substitutions]
-        self._ascii = [_linear(pattern, text) for pattern, text in substitutions if pattern.isascii()]
-
-    def normalise(self, line: str) -> str:
-        """Return the line with uniform punctuation."""
-        for substitute, text in self._ascii if line.isascii() else self._all:
-            line = substitute(text, line)
-        return line.strip()
-
-
-def _linear(pattern: str, text: str) -> tuple[Callable[..., str], str | Callable[[re.Match[str]], str]]:
-    """What substitutes a text for a pattern, in time that does not grow with the square of a line's length."""
-    if pattern == _DOTS_AND_QUOTE:
-        # As it stands it looks at a run of dots from every dot in it: take each run, and change it if a quote follows.
-        return re.compile(r'(\.+)(?:"(\s*[^<]))?').sub, lambda m: m[0] if m[2] is None else f'"{m[1]}{m[2]}'
-    return re.compile(pattern).sub, text
 
 
 class LineTokeniser:
@@ -87,6 +56,17 @@ class LineTokeniser:
         if piece:
             done.append(self._remembered("A" if done else "", piece, ""))
         return " ".join(done)
+
+    def tokenise_around(self, line: str) -> str:
+        """Do the same, but leave URLs, addresses, numbers and the like whole."""
+        spans = protected_spans(line)
+        if not spans:
+            return self.tokenise(line)
+        parts, at = [], 0
+        for begin, end in spans:
+            parts += [self.tokenise(line[at:begin]), line[begin:end]]
+            at = end
+        return " ".join(part for part in [*parts, self.tokenise(line[at:])] if part)
 
     def _stand_in(self, word: str) -> str:
         return "a" if self.moses.islower(word[0]) else "1" if word[0] in "0123456789" else "A"

@@ -1,23 +1,32 @@
-"""Raw text to tokens and back, as Moses does it (through sacremoses), fast enough for whole corpora."""
+"""Raw text to tokens, as Moses does it (through sacremoses), and back, fast enough for whole corpora."""
 
 from __future__ import annotations
 
 import functools
 import itertools
 import multiprocessing
+import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
 
 from dragoman.core.options import Options, option
 from dragoman.core.progress import SILENT, Progress
+from dragoman.text.detokenise import MARKS, WITHOUT_MARKS, joined, marked
+from dragoman.text.punctuation import normalise_punctuation
+from dragoman.text.segment import Segmentation, segment
 
 CHUNK_LINES = 10_000
 # Starting a process takes as long as tokenising some tens of thousands of lines. So many are read before it is known
 # whether there are enough.
 _LINES_TO_PAY_FOR_A_PROCESS = 100_000
 _MOST_LINES_AHEAD = 4 * _LINES_TO_PAY_FOR_A_PROCESS
+
+#: Control characters, which the tokeniser would drop.
+_CONTROLS = {code: " " if chr(code).isspace() else None for code in (*range(32), 127)}
+#: What words of a model have and few raw texts: signs with spaces around them, clitics and marks.
+_PERHAPS_WORDS = re.compile(rf"(?<!\S)(?:[.,;:!?()\"]|'\w+|\w+')(?!\S)|[{MARKS}]")
 
 
 @dataclass(frozen=True)
@@ -26,7 +35,10 @@ class Tokeniser(Options):
 
     lowercase: bool = option(False, "turn all letters into lower case")
     normalise_punctuation: bool = option(False, "make quotes, dashes and spaces uniform first")
+    protect: bool = option(False, "keep URLs, addresses, numbers, names of files, tags and names of users whole")
+    marks: bool = option(False, "mark where text is joined otherwise than its language's rules say; see detokenise.py")
     split_dashes: bool = option(False, "split words at hyphens, marked by @-@")
+    segmenter: Segmentation = option("none", "what cuts text without spaces between words; see segment.py")
     escape: bool = option(False, "write &, |, <, >, quotes and square brackets as Moses escapes them")
 
 
@@ -82,29 +94,53 @@ def tokenised_blocks(
             yield waiting.popleft().result()
 
 
-def detokenise_lines(lines: Sequence[str], language: str) -> list[str]:
-    """Join tokens to text that a person would write.
+def detokenise_lines(lines: Sequence[str], language: str, *, marks: bool = True, unspaced: bool = False) -> list[str]:
+    """Join tokens to text that a person would write, of which `marks` may say where to join them.
+
+    `unspaced` says that the language writes no spaces between words.
 
     >>> detokenise_lines(["Hello , Mr. World ! It 's 5,300 ."], "en")
     ["Hello, Mr. World! It's 5,300."]
     """
-    from sacremoses import MosesDetokenizer
-
-    detokeniser = MosesDetokenizer(lang=language)
-    return [detokeniser.detokenize(line.split(), unescape=False) for line in lines]
+    return [joined(line.split(), language, marks=marks, unspaced=unspaced) for line in lines]
 
 
 def _tokenise_chunk(lines: Sequence[str], language: str, options: Tokeniser) -> list[str]:
+    if options.normalise_punctuation:
+        lines = [normalise_punctuation(line, language) for line in lines]
+    if options.protect or options.marks:
+        lines = [" ".join(line.translate(_CONTROLS).split()) for line in lines]
+    if options.protect and not options.marks:
+        lines = [line.translate(WITHOUT_MARKS) for line in lines]
+    if options.segmenter != "none":
+        tokenised = [segment(line, options.segmenter) for line in lines]
+    else:
+        tokenised = _tokenise_words(lines, language, options)
+    if options.lowercase:
+        tokenised = [line.lower() for line in tokenised]
+    return tokenised
+
+
+def _tokenise_words(lines: Sequence[str], language: str, options: Tokeniser) -> list[str]:
     # Imported when needed: sacremoses takes nearly half a second, which `dragoman --help` should not.
     from dragoman.text import moses_tokeniser
 
-    if options.normalise_punctuation:
-        normaliser = moses_tokeniser.normaliser(language)
-        lines = [normaliser.normalise(line) for line in lines]
-    line_tokeniser = moses_tokeniser.line_tokeniser(language, options.split_dashes)
-    lines = [line_tokeniser.tokenise(line) for line in lines]
-    if options.lowercase:
-        lines = [line.lower() for line in lines]
-    if options.escape:
-        lines = [line_tokeniser.moses.escape_xml(line) for line in lines]
-    return list(lines)
+    tokeniser = moses_tokeniser.line_tokeniser(language, options.split_dashes)
+    tokenise: Callable[[str], str] = tokeniser.tokenise_around if options.protect else tokeniser.tokenise
+    if options.marks:
+        tokenise = functools.partial(_tokenise_with_marks, language=language, tokenise=tokenise)
+    tokenised = [tokenise(line) for line in lines]
+    return [tokeniser.moses.escape_xml(line) for line in tokenised] if options.escape else tokenised
+
+
+def _tokenise_with_marks(line: str, language: str, tokenise: Callable[[str], str]) -> str:
+    if _PERHAPS_WORDS.search(line):
+        words = line.split()
+        if _marked_tokens(joined(words, language), language, tokenise) == words:
+            return line  # which is in the model's words already
+        line = line.translate(WITHOUT_MARKS)
+    return " ".join(_marked_tokens(line, language, tokenise))
+
+
+def _marked_tokens(text: str, language: str, tokenise: Callable[[str], str]) -> list[str]:
+    return marked(tokenise(text).split(), text, language)

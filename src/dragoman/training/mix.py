@@ -134,6 +134,10 @@ def _check_alike(models: Mapping[str, Model]) -> None:
             "tokenise",
             "lowercase",
             "unicode",
+            "normalise_punctuation",
+            "protect",
+            "source_segmenter",
+            "target_segmenter",
             "units",
             "boundaries",
         ):

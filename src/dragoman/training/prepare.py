@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -15,16 +15,27 @@ from dragoman.core.corpus import Bitext, Corpus, CorpusBuilder
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import PathLike, read_chunks, read_lines
 from dragoman.core.options import Options, option
-from dragoman.core.progress import SILENT, Progress, ShareDone
+from dragoman.core.progress import SILENT, Progress
 from dragoman.core.workspace import Workspace
 from dragoman.model.settings import Settings
 from dragoman.text.casing import Casing, CasingLearner
 from dragoman.text.preparation import DEFAULT_LANGUAGE
-from dragoman.text.tokenise import CHUNK_LINES, tokenised_blocks
+from dragoman.text.scripts import unspaced_language
+from dragoman.text.segment import SEGMENTERS, Segmentation, is_installed, tool_for
+from dragoman.text.tokenise import CHUNK_LINES, Tokeniser, tokenised_blocks
 from dragoman.text.units import Units
 
 #: Words of a tokenised text that are spelt together.
 _WORDS_AT_ONCE = 1 << 20
+
+#: Lines that are looked at to find out whether there are spaces between words.
+_SAMPLE = 500
+
+ChosenSegmenter = Literal["auto", "none", "characters", "mecab", "jieba", "pythainlp"]
+_SEGMENTER_HELP = (
+    "what cuts raw {} text without spaces between words; by default the tool for its language if it is installed, or"
+    " characters"
+)
 
 
 @dataclass(frozen=True)
@@ -34,6 +45,11 @@ class Preparation(Options):
     tokenised: bool = option(False, "the text is tokenised already: take its words as they are")
     lowercase: bool = option(True, "lower-case the text (tokenised text is left as it is)")
     recase: bool = option(True, "learn how words are written, so that translations of a lower-cased model can be")
+    normalise_punctuation: bool = option(
+        True, "of raw text, make apostrophes, quotation marks, dashes and spaces uniform, so that each is one word"
+    )
+    source_segmenter: ChosenSegmenter = option("auto", _SEGMENTER_HELP.format("source"))
+    target_segmenter: ChosenSegmenter = option("auto", _SEGMENTER_HELP.format("target"))
     unicode: Literal["NFC", "as-is"] = option("NFC", "compose letters with their accents, or leave text as it is")
     units: Units = option(
         "words", "what the model's words are: words, or the characters of the text as it is (▁ stands for a space)"
@@ -46,6 +62,13 @@ class Preparation(Options):
         super().__post_init__()
         if self.boundaries and self.units != "characters":
             raise UsageError("boundaries are marked in text in characters only; expected units of characters too")
+        if (self.tokenised or self.units == "characters") and {self.source_segmenter, self.target_segmenter} - {
+            "auto",
+            "none",
+        }:
+            raise UsageError(
+                "text that is tokenised already, or in characters, is not segmented; expected raw text for a segmenter"
+            )
 
 
 class Prepared(NamedTuple):
@@ -77,6 +100,8 @@ def prepare(
     if options.tokenised:
         with progress.stage("reading") as share:
             bitext = Bitext.read(source, target, workspace=workspace, share=share)
+        for corpus, path in ((bitext.source, source), (bitext.target, target)):
+            _warn_of_long_words(corpus, path, progress)
         if options.unicode == "NFC":
             sides = [
                 _composed(corpus, path, workspace, progress)
@@ -84,22 +109,24 @@ def prepare(
             ]
             bitext = Bitext(*sides)
         return Prepared(bitext, Settings(unicode=options.unicode))
-    languages = [
-        language or _language_of(path, progress)
-        for path, language in ((source, options.source_language), (target, options.target_language))
-    ]
+    learner = CasingLearner() if options.lowercase and options.recase else None
     settings = Settings(
-        source_language=languages[0],
-        target_language=languages[1],
         tokenise=True,
         lowercase=options.lowercase,
         unicode=options.unicode,
+        normalise_punctuation=options.normalise_punctuation,
+        protect=True,
     )
-    learner = CasingLearner() if options.lowercase and options.recase else None
     sides = []
-    for path, language, watcher in ((source, languages[0], None), (target, languages[1], learner)):
-        text = _Reading(path, language, settings, first=first, workspace=workspace, threads=threads, progress=progress)
-        sides.append(text.corpus(watcher))
+    for side, path in (("source", source), ("target", target)):
+        text = _Reading(path, settings, first=first, workspace=workspace, threads=threads, progress=progress)
+        language, segmenter = _language_and_segmenter(text.sample, path, side, options, progress)
+        if side == "source":
+            settings = replace(settings, source_language=language, source_segmenter=segmenter)
+            sides.append(text.corpus(language, settings.preparation().source_tokeniser()))
+        else:
+            settings = replace(settings, target_language=language, target_segmenter=segmenter)
+            sides.append(text.corpus(language, settings.preparation().target_tokeniser(), learner))
     _check_lengths(sides, source, target)
     return Prepared(Bitext(*sides), settings, None if learner is None else learner.learnt())
 
@@ -118,8 +145,8 @@ def read_target(
     if not settings.tokenise:
         with progress.stage(f"reading {path}") as share:
             return Corpus.read(path, workspace=workspace, share=share)
-    language = settings.target_language or DEFAULT_LANGUAGE
-    return _Reading(path, language, settings, workspace=workspace, threads=threads, progress=progress).corpus()
+    text = _Reading(path, settings, workspace=workspace, threads=threads, progress=progress)
+    return text.corpus(settings.target_language or DEFAULT_LANGUAGE, settings.preparation().target_tokeniser())
 
 
 class _Reading:
@@ -128,7 +155,6 @@ class _Reading:
     def __init__(
         self,
         path: PathLike,
-        language: str,
         settings: Settings,
         *,
         first: int | None = None,
@@ -136,22 +162,32 @@ class _Reading:
         threads: int,
         progress: Progress,
     ):
-        self._path, self._language, self._settings, self._first = path, language, settings, first
+        self._path, self._settings, self._first = path, settings, first
         self._workspace, self._threads, self._progress = workspace, threads, progress
-        self._composed = 0
+        self._composed, self._share = 0, 0.0
+        # A text may come through a pipe: what was read to look at is kept, and nothing is read twice.
+        self._blocks = self._read()
+        self._ahead = list(itertools.islice(self._blocks, 1))
 
-    def corpus(self, learner: CasingLearner | None = None) -> Corpus:
-        """Read it; `learner` looks at the words before they are lower-cased."""
+    @property
+    def sample(self) -> list[str]:
+        """The first lines."""
+        return self._ahead[0][:_SAMPLE] if self._ahead else []
+
+    def corpus(self, language: str, tokeniser: Tokeniser, learner: CasingLearner | None = None) -> Corpus:
+        """Tokenise it; `learner` looks at the words before they are lower-cased."""
         builder = CorpusBuilder(workspace=self._workspace)
+        cased, blocks = replace(tokeniser, lowercase=False), itertools.chain(self._ahead, self._blocks)
         with self._progress.stage(f"tokenising {self._path}") as share:
-            for lines in tokenised_blocks(self._blocks(share), self._language, threads=self._threads):
+            for lines in tokenised_blocks(blocks, language, cased, threads=self._threads):
                 if learner is not None:
                     learner.add(lines)
                 builder.add_lines([line.lower() for line in lines] if self._settings.lowercase else lines)
+                share(self._share)
             _note_composed(self._composed, self._path, self._progress)
             return builder.corpus()
 
-    def _blocks(self, share: ShareDone) -> Iterator[list[str]]:
+    def _read(self) -> Iterator[list[str]]:
         left = self._first
         for chunk in read_chunks(self._path):
             lines = [line.removesuffix("\r") for line in chunk.data.decode().split("\n")[:-1]]
@@ -161,7 +197,7 @@ class _Reading:
                 block = lines[start : start + CHUNK_LINES]
                 self._composed += _compose(block) if self._settings.unicode == "NFC" else 0
                 yield block
-            share(chunk.share)
+            self._share = chunk.share
             if left == 0:
                 return
 
@@ -238,12 +274,40 @@ def _composed(corpus: Corpus, path: PathLike, workspace: Workspace | None, progr
     return builder.corpus()
 
 
-def _language_of(path: PathLike, progress: Progress) -> str:
+def _language_and_segmenter(
+    sample: Sequence[str], path: PathLike, side: str, options: Preparation, progress: Progress
+) -> tuple[str, Segmentation]:
+    """The language of one side of a raw text, and what cuts it into words if there are no spaces between them."""
+    script = unspaced_language(sample)
+    chosen: ChosenSegmenter = getattr(options, f"{side}_segmenter")
+    language: str | None = getattr(options, f"{side}_language") or _ending(path) or script
+    if script is not None and chosen == "none":
+        progress.warn(f"{path}: has no spaces between words, and no segmenter is used: its lines are very long words")
+    if script is not None and chosen == "auto":
+        tool = tool_for(language or script) or tool_for(script)
+        chosen = "characters" if tool is None or not is_installed(tool) else tool
+        other = "" if tool in (None, chosen) else f" (by {tool} after pip install 'dragoman[{SEGMENTERS[tool].extra}]')"
+        progress.note(
+            f"{path}: there are no spaces between words, so the text is segmented by {chosen}{other}; the option"
+            f" {side}-segmenter says otherwise"
+        )
+    if language is None and chosen not in ("auto", "none"):
+        language = DEFAULT_LANGUAGE
+    if language is None:
+        progress.warn(
+            f"{path}: the name does not end in a language code such as .fr, so the text is tokenised as English; the"
+            " options source-language and target-language say otherwise"
+        )
+    return language or DEFAULT_LANGUAGE, "none" if chosen == "auto" else chosen
+
+
+def _ending(path: PathLike) -> str | None:
+    """The language code that a file's name ends in."""
     endings = [ending.lstrip(".") for ending in Path(path).suffixes if ending not in (".gz", ".bz2", ".xz", ".zst")]
-    if endings and len(endings[-1]) == 2 and endings[-1].isalpha():
-        return endings[-1]
-    progress.warn(
-        f"{path}: the name does not end in a language code such as .fr, so the text is tokenised as English; the"
-        " options source-language and target-language say otherwise"
-    )
-    return DEFAULT_LANGUAGE
+    return endings[-1] if endings and len(endings[-1]) == 2 and endings[-1].isalpha() else None
+
+
+def _warn_of_long_words(corpus: Corpus, path: PathLike, progress: Progress) -> None:
+    sample = Corpus(corpus.vocab, corpus.sentences.part(slice(0, min(_SAMPLE, len(corpus))))).lines()
+    if unspaced_language(sample) is not None:
+        progress.warn(f"{path}: has no spaces between words; expected raw text, which is segmented, or words")

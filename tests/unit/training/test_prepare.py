@@ -1,3 +1,6 @@
+import os
+import threading
+
 import numpy as np
 import pytest
 
@@ -5,13 +8,17 @@ from dragoman.core import corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import Progress
 from dragoman.core.workspace import Workspace
+from dragoman.text.segment import is_installed
 from dragoman.training import prepare as preparing
-from dragoman.training.prepare import Preparation, prepare
+from dragoman.training.prepare import Preparation, prepare, read_target
 
 
 class Listener(Progress):
     def __init__(self):
-        self.warnings = []
+        self.warnings, self.notes = [], []
+
+    def note(self, text):
+        self.notes.append(text)
 
     def warn(self, text):
         self.warnings.append(text)
@@ -131,3 +138,75 @@ def test_blocks_of_lines_are_seen_as_one_text(tmp_path, monkeypatch):
     assert found.casing.words.tobytes() == expected.casing.words.tobytes()
     assert found.casing.starts == expected.casing.starts
     assert prepare(*files, Preparation(), first=10).bitext.source.lines() == expected.bitext.source.lines()[:10]
+
+
+JAPANESE = ["これは小さな本です。", "猫が二匹いました。", "私はUnixの本を読んだ。"]
+
+
+def write_pair(folder, source, target, names=("a.src", "a.en")):
+    paths = [folder / name for name in names]
+    for path, lines in zip(paths, (source, target), strict=True):
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return paths
+
+
+def test_text_without_spaces_is_segmented_and_that_is_said(tmp_path):
+    texts = write_pair(tmp_path, JAPANESE, ["A small book.", "Two cats.", "I read the Unix book."])
+    listener = Listener()
+    options = Preparation(source_segmenter="characters")
+    assert prepare(*texts, options, progress=listener).bitext.source.lines()[1] == "猫 が 二 匹 い ま し た 。"
+    assert listener.notes == []
+    found = prepare(*texts, Preparation(), progress=listener)
+    segmenter = found.settings.source_segmenter
+    assert segmenter == ("mecab" if is_installed("mecab") else "characters")
+    assert (found.settings.source_language, found.settings.target_segmenter) == ("ja", "none")
+    (note,) = listener.notes
+    assert f"{texts[0]}: there are no spaces between words, so the text is segmented by {segmenter}" in note
+    assert "the option source-segmenter says otherwise" in note
+    assert ("pip install 'dragoman[japanese]'" in note) == (segmenter == "characters")
+    assert found.bitext.source.lines() == list(found.settings.preparation().source(JAPANESE))
+    assert listener.warnings == []
+
+
+def test_segmented_text_is_left_alone_and_no_segmenter_is_a_warning(tmp_path):
+    listener = Listener()
+    words = ["これ は 小さな 本 です 。", "猫 が 二 匹 い まし た 。", "私 は 本 を 読んだ 。"]
+    texts = write_pair(tmp_path, words, words, ("a.ja", "b.ja"))
+    assert prepare(*texts, Preparation(), progress=listener).bitext.source.lines() == words
+    assert (listener.notes, listener.warnings) == ([], [])
+    raw = write_pair(tmp_path, JAPANESE, words, ("raw.ja", "b.ja"))
+    prepare(*raw, Preparation(source_segmenter="none"), progress=listener)
+    prepare(*raw, Preparation(tokenised=True), progress=listener)
+    assert ["has no spaces between words" in warning for warning in listener.warnings] == [True, True]
+    with pytest.raises(UsageError, match="expected raw text for a segmenter"):
+        Preparation(tokenised=True, source_segmenter="characters")
+
+
+def test_more_target_text_is_segmented_like_the_parallel_text(tmp_path):
+    texts = write_pair(tmp_path, ["A book.", "Two cats.", "Unix."], JAPANESE, ("a.en", "a.ja"))
+    settings = prepare(*texts, Preparation(target_segmenter="characters")).settings
+    (tmp_path / "more").write_text("犬。\n", encoding="utf-8")
+    assert read_target(tmp_path / "more", settings).lines() == ["犬 。"]
+
+
+def test_punctuation_is_uniform_unless_told_otherwise(tmp_path):
+    texts = write_pair(tmp_path, ["l\u2019homme", "l'homme"], ["It\u2019s \u201cso\u201d", "x"], ("a.fr", "a.en"))
+    found = prepare(*texts, Preparation())
+    assert found.bitext.source.lines() == ["l' homme"] * 2
+    assert found.bitext.target.lines()[0] == 'it \'s " so "'
+    assert found.settings.normalise_punctuation
+    left = prepare(*texts, Preparation(normalise_punctuation=False))
+    assert len(set(left.bitext.source.lines())) == 2
+    assert not left.settings.normalise_punctuation
+
+
+def test_a_text_that_comes_through_a_pipe_is_read_once(tmp_path):
+    lines = ["A dog sleeps."] * 3000
+    _, target = write_pair(tmp_path, lines, lines)
+    os.mkfifo(tmp_path / "pipe.en")
+    writer = threading.Thread(target=lambda: (tmp_path / "pipe.en").write_text("".join(f"{line}\n" for line in lines)))
+    writer.start()
+    try:
+        assert len(prepare(tmp_path / "pipe.en", target, Preparation()).bitext.source) == 3000
+    finally:
+        writer.join()

@@ -73,8 +73,8 @@ def test_damage_names_the_file_the_iteration_and_the_way_on(run, file, read, los
         read(run)
     said = "is damaged" if damage == "flipped" else "is missing"
     assert str(error.value) == (
-        f"{path}: {said}, so that iteration {lost} is lost; expected what the run has written; {way}`restart=True` begins"
-        " anew"
+        f"{path}: {said}, so that iteration {lost} is lost; expected what the run has written; {way}`restart=True`"
+        " begins anew"
     )
 
 
