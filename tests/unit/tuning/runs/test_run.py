@@ -220,7 +220,7 @@ def test_runs_of_older_versions_are_read_as_they_are_and_go_on(run):
 def test_an_older_state_that_is_none_is_refused(run, damage):
     (older(run).folder / "state" / "003.npz").write_bytes(damage)
     with pytest.raises(
-        DataError, match=r"003\.npz: is no saved state .*, so that iteration 3 is lost; expected .*from 2"
+        DataError, match=r"003\.npz: is no saved state .*, so that iteration 3 is lost; expected .*from=2`"
     ):
         run.state(3)
 
