@@ -169,7 +169,7 @@ def _texts_by_id(references: Any) -> Mapping[str, str] | None:
     """References that have ids; None if they have places."""
     if isinstance(references, Mapping):
         return {str(name): text for name, text in references.items()}
-    return read_texts(references) if isinstance(references, PathLike) and Path(references).is_file() else None
+    return read_texts(references) if isinstance(references, str | PathLike) and Path(references).is_file() else None
 
 
 def _arranged(lists: NBest, order: Order | None) -> NBest:
