@@ -76,7 +76,8 @@ class Failures:
     def add(self, called: str, reason: str, path: PathLike, line: int) -> None:
         """Note a sentence without hypotheses, or refuse it."""
         if self._failed == "refuse":
-            raise DataError(f"{called} has no hypotheses ({reason})", path=path, line=line, expected="some for each")
+            expected = "some for each, or failed sentences to be empty or skipped"
+            raise DataError(f"{called} has no hypotheses ({reason})", path=path, line=line, expected=expected)
         self._count += 1
         self._first += [f"{called} ({reason})"] if len(self._first) < 3 else []
 

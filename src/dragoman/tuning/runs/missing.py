@@ -66,8 +66,8 @@ def filled(
             counts = f"{int(gaps.sum()):,} of {len(gaps):,} hypotheses have no '{name}'"
             place = f"the first of them is {nbest.place_of(int(gaps.argmax()))}"
             if missing == "refuse":
-                ways = "drop (leaves these hypotheses out) or a value (with a feature that marks them)"
-                raise DataError(f"{counts}, {place}", expected=f"a number for each, or for --missing (missing=) {ways}")
+                ways = "--missing drop (leaves them out) or --missing VALUE (fills it in); in Python, missing="
+                raise DataError(f"{counts}, {place}", expected=f"a number for each, {ways}")
             if missing == "drop":
                 kept &= ~gaps
                 progress.warn(f"{counts}, {place}; they are left out")
