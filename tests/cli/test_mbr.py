@@ -118,7 +118,7 @@ def test_bad_input_is_one_sentence(dragoman, jsonl, flat, tmp_path):
     assert "weights:7: found nan; expected a weight" in error(*flat, "--weights", tmp_path / "weights")
     assert "give one or the other" in error(*flat, "--weights", tmp_path / "weights", "--scale", "2")
     (tmp_path / "weights").write_text("1\n" * 4 + "0\n" * 3, encoding="utf-8")
-    assert "all hypotheses of sentence 1 have probability 0" in error(*flat, "--weights", tmp_path / "weights")
+    assert "all hypotheses of sentence 2 have probability 0" in error(*flat, "--weights", tmp_path / "weights")
 
 
 def test_utilities_that_were_made_elsewhere_take_the_place_of_a_metric(dragoman, jsonl, tmp_path):
@@ -211,8 +211,8 @@ def test_a_pipe_that_stays_open_gets_what_is_whole(command):
         (b"lm= 25", b"lm= x", "found 'x' among the features; expected a number"),
         (b"||| -0.", b"||| nan -0.", "found 'nan -0."),
         (b"||| -0.", b"||| -inf0.", "as the score"),
-        (b"50 |||", b"20 |||", "sentence 20 comes again after sentence 48"),
-        (b"50 |||", b"21 |||", "sentence 21 comes after sentence 48"),
+        (b"50 |||", b"20 |||", "the id 20 comes again after the id 48"),
+        (b"50 |||", b"21 |||", "the id 21 comes after the id 48"),
         (b"50 |||", b"\xff", "byte 0xff is not UTF-8"),
     ],
 )

@@ -99,8 +99,8 @@ def test_odd_lists_are_refused_or_said(dragoman, files):
     tune = ["rerank", "tune", "--candidates", path, "--out", files / "weights", "--reference"]
     for odd, reference, found in [
         (without_one, "ref", "1 of 3 sentences have no hypotheses"),
-        (text + lines[0], "ref", "odd:7: sentence 0 comes again"),
-        (text + "7 ||| x ||| bad= 1 good= 1 ||| 1\n", "ref", "odd:7: found sentence 7"),
+        (text + lines[0], "ref", "odd:7: the id 0 comes again"),
+        (text + "7 ||| x ||| bad= 1 good= 1 ||| 1\n", "ref", "odd:7: found the id 7"),
         (text.replace("good= 1", "good= nan", 1), "ref", "odd:2: found 'nan'"),
         (text.replace("good= 1", "good= -inf", 1), "ref", "odd:2: found '-inf'"),
         (text, "short", "expected 1 sentences"),
@@ -151,7 +151,7 @@ def test_weights_that_overflow_are_an_error_with_a_name(dragoman, files):
     (files / "weights").write_text("bad 1e308\ngood 1\n", encoding="utf-8")
     result = dragoman("rerank", "apply", "--candidates", files / "list.gz", "--weights", files / "weights")
     assert result.code == 1
-    assert "hypothesis 1 has no finite score: bad weighs 1e+308" in result.error
+    assert "hypothesis 1 of sentence 1 has no finite score: bad weighs 1e+308" in result.error
 
 
 def test_features_without_a_weight_are_counted(dragoman, files):
@@ -176,7 +176,8 @@ def test_sentences_without_a_list_keep_their_lines(dragoman, files):
     assert result.code == 0
     assert result.out == f"\n\n{REFERENCES[2]}\n"
     assert any(
-        "2 of 3 sentences have no list, the first of them is 0; their lines are empty" in w for w in result.warnings
+        "2 of 3 sentences have no list, the first of them has the id 0; their lines are empty" in w
+        for w in result.warnings
     )
 
 

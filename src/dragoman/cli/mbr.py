@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,10 +16,21 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from dragoman.cli.rerank import Format, FormatOptions, chosen_format, read_numbers
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.cluster import Cluster, ClusterWait, opened_workers
 from dragoman.cli.shell.flags import Threads, command
+from dragoman.cli.shell.lists import (
+    FailedLines,
+    Format,
+    FormatOptions,
+    Ids,
+    Order,
+    Source,
+    chosen_format,
+    read_numbers,
+    wanted_order,
+    with_id,
+)
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
@@ -27,9 +38,11 @@ from dragoman.core.files import open_output
 from dragoman.core.live import live_progress
 from dragoman.core.nbest import NBest
 from dragoman.core.progress import SILENT, PartProgress, Progress, ShareDone
-from dragoman.decision.list_blocks import in_step, settled_weights
+from dragoman.decision.list_blocks import in_step, joined, settled_weights
 from dragoman.decision.mbr import Mbr
 from dragoman.decision.mbr_blocks import Block, Decided, decided_by_metric, decided_by_utilities
+from dragoman.formats.nbest.format import NBestFormat
+from dragoman.formats.nbest.order import Id, IdsInTurn, Wanted
 from dragoman.metrics.combined import parse_metric
 
 
@@ -45,6 +58,7 @@ def register(app: typer.Typer) -> None:
             "--evidence-format-option size=100 --weights-from uniform --metric chrf",
             "dragoman mbr --candidates test.nbest.gz --scale 5 --out test.out --picture first.svg",
             "dragoman mbr --candidates large.nbest.gz --metric chrf --cluster tcp://10.0.0.1:8786 --out large.out",
+            "dragoman mbr --candidates batch.jsonl --order requests.jsonl --weights-from uniform > test.out",
         ],
     )
     def mbr(
@@ -72,6 +86,10 @@ def register(app: typer.Typer) -> None:
             Path | None, typer.Option(help="Weights of the evidence, a number a line, in place of these.")
         ] = None,
         out: Annotated[Path, typer.Option(help="Where the chosen candidates go, one a line.")] = Path("-"),
+        order: Order = None,
+        source: Source = None,
+        failed: FailedLines = None,
+        ids: Ids = False,
         utility_matrix: Annotated[
             Path | None, typer.Option(help="Write all gains to this file (.npz); see the tutorial.")
         ] = None,
@@ -87,7 +105,8 @@ def register(app: typer.Typer) -> None:
 
         Candidates that are equal count as one with their weights added. The gain of a candidate is the metric's
         sentence score, with each string of the evidence as reference in turn, weighted by its probability.
-        Choices are written as sentences are read, unless a format or an option needs all of them.
+        Choices are written as sentences are read, unless a format or an option needs all of them. They are in the order
+        of the file; OpenAI's batches and tables, whose lines come in any order, in the natural order of their ids.
         """
         if utility_matrix_in is not None and utility_matrix is not None:
             raise UsageError(
@@ -97,7 +116,7 @@ def register(app: typer.Typer) -> None:
             raise UsageError("--utility-matrix-in leaves nothing to do for a --cluster; give one of them")
         if weights is not None and (weights_from is not None or scale != 1.0):
             raise UsageError("--weights replaces --weights-from and --scale; give one or the other")
-        progress = live_progress()
+        progress, wanted, seen = live_progress(), wanted_order(order, source), IdsInTurn()
         rule = Mbr(metric=metric, scale=scale, weights_from=weights_from)
         # Weights and gains in files are those of all sentences, which are then one block.
         whole = weights is not None or utility_matrix is not None or utility_matrix_in is not None
@@ -106,11 +125,12 @@ def register(app: typer.Typer) -> None:
             done = None
             if not (whole or (_is_standard(out) and sys.stdout.isatty())):
                 done = stack.enter_context(progress.stage(f"choosing among {candidates}"))
-            lists = others = _read(candidates, format_name, format_option, progress, done, whole=whole)
+            form = chosen_format(candidates, format_name, format_option, failed)
+            lists = others = seen.watched(_read(candidates, form, progress, done, whole=whole))
             if evidence is not None:
                 same = evidence_format is None and evidence_format_option is None
-                form = (format_name, format_option) if same else (evidence_format, evidence_format_option)
-                others = _read(evidence, *form, progress, whole=whole)
+                named = (format_name, format_option) if same else (evidence_format, evidence_format_option)
+                others = _read(evidence, chosen_format(evidence, *named), progress, whole=whole)
             if weights is not None:
                 others = _weighted(others, weights, evidence or candidates)
             settled, others = settled_weights(others, weights_from)
@@ -135,7 +155,9 @@ def register(app: typer.Typer) -> None:
                     progress=progress if whole else SILENT,
                 )
                 gained = itertools.chain.from_iterable(map(by_metric, groups))
-            report = _write(out, gained)
+            report = _write(out, gained, _Arranged(candidates, wanted, ids, progress))
+        if wanted is None and not ids:
+            seen.warn(candidates, progress)
         if utility_matrix is not None:
             _write_matrix(utility_matrix, report.first)
         if picture is not None:
@@ -202,20 +224,13 @@ def _is_standard(out: Path) -> bool:
 
 
 def _read(
-    path: Path,
-    name: str | None,
-    options: Sequence[str] | None,
-    progress: Progress,
-    done: ShareDone | None = None,
-    *,
-    whole: bool,
+    path: Path, form: NBestFormat, progress: Progress, done: ShareDone | None = None, *, whole: bool
 ) -> Iterator[NBest]:
     """Lists in blocks, or as one; as many are read at once as show that there are candidates."""
-    form = chosen_format(path, name, options)
+    blocks = form.read_blocks(path, progress=PartProgress(progress), done=done)
     if whole:
-        blocks: Iterator[NBest] = iter([form.read(path, progress=progress)])
-    else:
-        blocks = form.read_blocks(path, progress=PartProgress(progress), done=done)
+        all_blocks = [*map(_without_features, blocks)]
+        blocks = iter([joined(all_blocks)] if all_blocks else [])
     begun: list[NBest] = []
     for block in blocks:
         begun.append(block)
@@ -246,15 +261,54 @@ def _weighted(blocks: Iterator[NBest], weights: Path, owner: Path) -> Iterator[N
     yield replace(lists, logprobs=_log_weights(weights, lists, owner))
 
 
-def _write(out: Path, decided: Iterable[Decided]) -> _Report:
+class _Arranged:
+    """What is chosen as lines of the output: as it comes, or in the order that somebody wants, when all is known."""
+
+    def __init__(self, path: Path, wanted: Wanted | None, show_ids: bool, progress: Progress):
+        self._path, self._wanted, self._show_ids, self._progress = path, wanted, show_ids, progress
+        self._ids: list[Id] = []
+        self._sources: list[str] = []
+        self._lines: list[str] = []
+
+    def add(self, one: Decided) -> bytes:
+        """Take what was chosen of a block; returns what can be written now."""
+        if self._wanted is None and not self._show_ids:
+            return one.chosen.corpus.text()
+        lists, lines = one.block.lists, one.chosen.lines()
+        if self._wanted is None:
+            return _text(map(with_id, lists.sentence_ids, lines))
+        self._ids += lists.sentence_ids
+        self._sources += lists.sources or ()
+        self._lines += lines
+        return b""
+
+    def rest(self) -> bytes:
+        """What is left to write."""
+        if self._wanted is None:
+            return b""
+        sources = self._sources if len(self._sources) == len(self._ids) else None
+        places = self._wanted.places(self._ids, sources, self._path, self._progress).tolist()
+        lines = [self._lines[place] if place >= 0 else "" for place in places]
+        if self._show_ids:
+            ids = self._wanted.ids or [self._ids[place] if place >= 0 else "" for place in places]
+            lines = [*map(with_id, ids, lines)]
+        return _text(lines)
+
+
+def _text(lines: Iterable[str]) -> bytes:
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def _write(out: Path, decided: Iterable[Decided], arranged: _Arranged) -> _Report:
     """Write what is chosen as it becomes known; of a file, nothing is seen before all of it is there."""
     report = _Report()
     with open_output(out) as stream:
         for one in decided:
-            stream.write(one.chosen.corpus.text())
+            stream.write(arranged.add(one))
             if _is_standard(out):
                 stream.flush()
             report.add(one)
+        stream.write(arranged.rest())
     return report
 
 

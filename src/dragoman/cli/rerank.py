@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import typer
@@ -14,33 +15,55 @@ from rich.console import Group
 from dragoman.cli.score import ReferenceFiles, Seed, print_signature
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import Threads, command, command_group
+from dragoman.cli.shell.lists import (
+    FailedLines,
+    Format,
+    FormatOptions,
+    Ids,
+    MissingNumbers,
+    Order,
+    Source,
+    chosen_format,
+    read_numbers,
+    wanted_order,
+    with_id,
+)
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.files import PathLike, open_output, read_lines
+from dragoman.core.files import open_output
 from dragoman.core.live import live_progress
 from dragoman.core.nbest import NBest
 from dragoman.core.options import options_from
 from dragoman.core.progress import Progress, available_cores
 from dragoman.core.weights import Weights
 from dragoman.evaluation.statistics.significance import bootstrap_scores, confidence_interval
-from dragoman.formats.nbest.format import NBEST_FORMATS, NBestFormat, sniff
+from dragoman.formats.nbest.format import NBestFormat
+from dragoman.formats.nbest.order import IdsInTurn, read_texts
 from dragoman.metrics.combined import parse_metric
-from dragoman.metrics.references import read_references
+from dragoman.metrics.references import read_references, reference_files
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.tuner import Tuner
 from dragoman.tuning.problems.nbest_evidence import DecodedLists
 from dragoman.tuning.problems.problem import Problem
 from dragoman.tuning.problems.ranges import weight_ranges
-from dragoman.tuning.runs.rerank import choices, first_weights, metric_of_lists, reranked, with_features
+from dragoman.tuning.runs.missing import MARK, missing_from
+from dragoman.tuning.runs.rerank import (
+    choices,
+    first_weights,
+    metric_of_lists,
+    of_file,
+    references_of,
+    reranked,
+    with_features,
+    without_empty,
+)
 
 Candidates = Annotated[Path, typer.Option(help="N-best lists of any system.")]
-Format = Annotated[
-    str | None, typer.Option("--format", help=f"One of {', '.join(NBEST_FORMATS.names())}; guessed by default.")
-]
-FormatOptions = Annotated[list[str] | None, typer.Option(help="NAME=VALUE of one of the format's options; repeatable.")]
 Features = Annotated[
     list[str] | None,
-    typer.Option("--feature", help="NAME=FILE: one more feature, a number a line for each hypothesis; repeatable."),
+    typer.Option(
+        "--feature", help="NAME=FILE: one more feature, a number a line for each hypothesis of the file; repeatable."
+    ),
 ]
 
 #: Numbers with more gaps than this, and than there are lists, do not count lines.
@@ -62,6 +85,7 @@ def register(app: typer.Typer) -> None:
         examples=[
             "dragoman rerank tune --candidates dev.nbest.gz --reference dev.en --method mert --out weights.txt",
             "dragoman rerank tune --candidates dev.jsonl --reference dev.en --feature comet=dev.comet --out w.txt",
+            "dragoman rerank tune --candidates batch.jsonl --order requests.jsonl --reference dev.en --out w.txt",
         ],
     )
     def tune(
@@ -71,6 +95,10 @@ def register(app: typer.Typer) -> None:
         format_name: Format = None,
         format_option: FormatOptions = None,
         feature: Features = None,
+        order: Order = None,
+        source: Source = None,
+        failed: FailedLines = None,
+        missing: MissingNumbers = "refuse",
         method: Annotated[str, typer.Option(help=f"One of {', '.join(_methods())}.")] = "mert",
         method_option: Annotated[list[str] | None, typer.Option(help="NAME=VALUE for the method; repeatable.")] = None,
         metric: Annotated[str, typer.Option(help="What is optimised; see `dragoman score --help`.")] = "bleu",
@@ -88,8 +116,23 @@ def register(app: typer.Typer) -> None:
         if not isinstance(tuner, Tuner):
             raise UsageError(f"{method} samples derivations of a model; lists need one of {', '.join(_methods())}")
         parse_metric(metric)  # refuses what it cannot read before anything else is read
-        references = read_references(reference, progress)
-        lists, _ = _read(candidates, format_name, format_option, feature, len(references[0]), progress)
+        by_id, wanted = _references_by_id(reference), wanted_order(order, source)
+        references = read_references(reference, progress) if by_id is None else []
+        asked = _Asked(candidates, format_name, format_option, feature, missing)
+        # A sentence without hypotheses is left out, whoever calls it failed.
+        failed = "refuse" if failed == "refuse" else None
+        count = len(references[0]) if by_id is None and wanted is None else None
+        lists = asked.read(progress, failed=failed, sentences=count).lists
+        if wanted is not None:
+            lists = wanted.arranged(lists, candidates, progress)
+        elif by_id is None:
+            _warn_of_order(lists, candidates, progress)
+        if by_id is not None:
+            references = references_of(lists, by_id, candidates, progress)
+        elif len(lists) != len(references[0]):
+            found = f"has {len(references[0])} lines, but {wanted.path if wanted else candidates} has {len(lists)}"
+            raise DataError(found, path=reference[0], expected="as many")
+        lists, references = without_empty(lists, references, progress)
         chosen, note = metric_of_lists(metric, lists, references)
         begin = first_weights(lists) if start is None else _fitting(start, lists)
         names = list(lists.features.names)
@@ -110,6 +153,7 @@ def register(app: typer.Typer) -> None:
         examples=[
             "dragoman rerank apply --candidates test.nbest.gz --weights weights.txt > test.out",
             "dragoman rerank apply --candidates test.nbest.gz --weights weights.txt --out test.reranked.gz > test.out",
+            "dragoman rerank apply --candidates batch.jsonl --weights weights.txt --order requests.jsonl > test.out",
         ],
     )
     def apply(
@@ -119,14 +163,23 @@ def register(app: typer.Typer) -> None:
         format_name: Format = None,
         format_option: FormatOptions = None,
         feature: Features = None,
+        order: Order = None,
+        source: Source = None,
+        failed: FailedLines = None,
+        missing: MissingNumbers = "refuse",
+        ids: Ids = False,
     ) -> None:
         """Print the best hypothesis of each list under some weights.
 
         Lists with numbers give the lines of these numbers, counted from 0, and a sentence without a list an empty line;
-        lists with names give their lines in the order of the file.
+        lists with names give their lines in the natural order of these (req-2 before req-17), or, if they have none, in
+        that of the file. Give --missing the value that the weights were tuned with.
         """
         progress = live_progress()
-        lists, form = _read(candidates, format_name, format_option, feature, None, progress)
+        wanted = wanted_order(order, source)
+        marks = [name for name in Weights.read(weights) if name.endswith(MARK)]
+        asked = _Asked(candidates, format_name, format_option, feature, missing)
+        lists, form, own = asked.read(progress, failed=failed, marks=marks)
         chosen = _fitting(weights, lists)
         idle = [name for name in lists.features.names if name not in chosen]
         if idle:
@@ -135,12 +188,36 @@ def register(app: typer.Typer) -> None:
                 f" for nothing: {', '.join(idle[:3])}{', ...' if len(idle) > 3 else ''}"
             )
         sorted_lists = reranked(lists, chosen)
-        firsts = first_hypotheses(sorted_lists)
+        if wanted is not None:
+            sorted_lists = wanted.arranged(sorted_lists, candidates, progress)
+        elif not ids:
+            _warn_of_order(lists, candidates, progress)
+        firsts, names = first_hypotheses(sorted_lists), sorted_lists.sentence_ids
+        as_they_are = wanted is not None or failed == "skip"
+        lines = [*range(len(names))] if as_they_are else _lists_of_lines(names, candidates, progress)
         with open_output("-") as stream:
-            for i in _lists_of_lines(lists.sentence_ids, candidates, progress):
-                stream.write(f"{firsts.get(i, '')}\n".encode())
+            for line, i in enumerate(lines):
+                text = firsts.get(i, "")
+                stream.write(f"{with_id(names[i] if i >= 0 else line, text) if ids else text}\n".encode())
         if out is not None:
-            form.write(out, sorted_lists)
+            # What the lists' own numbers became is no feature of the file.
+            form.write(out, replace(sorted_lists, features=sorted_lists.features.restricted(own)), progress=progress)
+
+
+def _warn_of_order(lists: NBest, path: Path, progress: Progress) -> None:
+    seen = IdsInTurn()
+    seen.add(lists)
+    seen.warn(path, progress)
+
+
+def _references_by_id(paths: Sequence[Path]) -> list[dict[str, str]] | None:
+    """References that have ids; None if they are lines."""
+    files = reference_files(paths)
+    found = [read_texts(file) for file in files if str(file) != "-"]
+    texts = [one for one in found if one is not None]
+    if texts and len(texts) < len(files):
+        raise UsageError("some references have ids and some have none; expected all or none of them")
+    return texts or None
 
 
 def _lists_of_lines(ids: Sequence[int | str], path: Path, progress: Progress) -> list[int]:
@@ -159,8 +236,8 @@ def _lists_of_lines(ids: Sequence[int | str], path: Path, progress: Progress) ->
     found = [places.get(line, -1) for line in range(max(numbers) + 1)]
     if missing := found.count(-1):
         progress.warn(
-            f"{path}: {missing:,} of {len(found):,} sentences have no list, the first of them is {found.index(-1)};"
-            " their lines are empty"
+            f"{path}: {missing:,} of {len(found):,} sentences have no list, the first of them has the id"
+            f" {found.index(-1)}; their lines are empty"
         )
     return found
 
@@ -176,28 +253,51 @@ def _choice_table(title: str, problem: Problem, weights: NDArray[np.float64], se
     return terminal.table(title, ["choice", "score", "from", "to"], rows)
 
 
-def _read(
-    path: Path,
-    name: str | None,
-    options: Sequence[str] | None,
-    features: Sequence[str] | None,
-    sentences: int | None,
-    progress: Progress,
-) -> tuple[NBest, NBestFormat]:
-    form = chosen_format(path, name, options)
-    lists = form.read(path, sentences=sentences, progress=progress)
-    extra = {}
-    for text in features or []:
-        label, equals, file = text.partition("=")
-        if not (label and equals and file):
-            raise UsageError(f"--feature is '{text}'; expected NAME=FILE")
-        extra[label] = read_numbers(file)
-    return with_features(lists, extra), form
+class _Read(NamedTuple):
+    """Lists with their features, the format that they have, and the features for which it has to have a place."""
+
+    lists: NBest
+    form: NBestFormat
+    names: Sequence[str]
 
 
-def chosen_format(path: Path, name: str | None, options: Sequence[str] | None) -> NBestFormat:
-    """The format that was named, or that the file looks like, with its options."""
-    return options_from(sniff(path) if name is None else NBEST_FORMATS.get(name), options or [])
+@dataclass(frozen=True)
+class _Asked:
+    """Which lists are asked for: a file, its format, features from other files, and what is done without a number."""
+
+    path: Path
+    format: str | None
+    options: Sequence[str] | None
+    features: Sequence[str] | None
+    missing: str
+
+    def read(
+        self,
+        progress: Progress,
+        *,
+        failed: str | None = None,
+        sentences: int | None = None,
+        marks: Sequence[str] = (),
+    ) -> _Read:
+        """Read the lists with all features."""
+        form = chosen_format(self.path, self.format, self.options, failed)
+        missing = missing_from(self.missing)
+        lists = form.read(self.path, sentences=sentences, progress=progress)
+        extra = {label: of_file(lists, read_numbers(file)) for label, file in self._files().items()}
+        try:
+            featured = with_features(lists, extra, missing=missing, marks=marks, progress=progress)
+        except DataError as error:
+            raise DataError(str(error), path=self.path) from None
+        return _Read(featured, form, [*lists.features.names, *extra])
+
+    def _files(self) -> dict[str, str]:
+        found = {}
+        for text in self.features or []:
+            label, equals, file = text.partition("=")
+            if not (label and equals and file):
+                raise UsageError(f"--feature is '{text}'; expected NAME=FILE")
+            found[label] = file
+        return found
 
 
 def first_hypotheses(lists: NBest) -> dict[int, str]:
@@ -205,17 +305,6 @@ def first_hypotheses(lists: NBest) -> dict[int, str]:
     filled = np.flatnonzero(np.diff(lists.sentences))
     texts = Corpus(lists.vocab, lists.hypotheses.take(lists.sentences[:-1][filled])).lines()
     return dict(zip(filled.tolist(), texts, strict=True))
-
-
-def read_numbers(path: PathLike) -> NDArray[np.float64]:
-    """Read a file with a number a line."""
-    values = []
-    for line, text in enumerate(read_lines(path), 1):
-        try:
-            values.append(float(text))
-        except ValueError:
-            raise DataError(f"found '{text}'", path=path, line=line, expected="a number") from None
-    return np.array(values)
 
 
 def _fitting(path: Path, lists: NBest) -> Weights:

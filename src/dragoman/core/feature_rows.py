@@ -43,6 +43,13 @@ class FeatureRows:
         return cls(tuple(names), offsets, columns.astype(np.int32), matrix[rows, columns].astype(np.float64))
 
     @classmethod
+    def of_columns(cls, columns: Mapping[str, NDArray[np.float64]], rows: int) -> FeatureRows:
+        """Build from a column for each name; all that they have is there, zeros too."""
+        width = len(columns)
+        values = np.stack([*columns.values()], axis=1).reshape(-1) if columns else np.empty(0)
+        return cls(tuple(columns), np.arange(rows + 1) * width, np.tile(np.arange(width, dtype=np.int32), rows), values)
+
+    @classmethod
     def zeros(cls, rows: int) -> FeatureRows:
         """Build rows without any feature."""
         return cls((), np.zeros(rows + 1, np.int64), np.empty(0, np.int32), np.empty(0))

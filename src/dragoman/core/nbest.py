@@ -44,7 +44,8 @@ class NBest:
     end, target begin and end. `logprobs[h]`, if known, is the logarithm of its probability (NaN where it is not known).
 
     Sentences have the numbers or names `ids` (None: they count from 0), and may come with their source text and
-    references.
+    references. `rows[h]`, if known, is which of the hypotheses of its file hypothesis `h` was: files of numbers beside
+    that one go by it.
     """
 
     vocab: Vocab
@@ -58,6 +59,7 @@ class NBest:
     sources: tuple[str, ...] | None = None
     references: tuple[tuple[str, ...], ...] | None = None
     extras: Extras | None = None
+    rows: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.sentences) - 1
@@ -118,6 +120,32 @@ class NBest:
             references=None if self.references is None else tuple(self.references[i] for i in chosen),
         )
 
+    def placed(self, places: NDArray[np.int64], ids: Sequence[int | str]) -> NBest:
+        """Return a list for each of `places`, an empty one for -1, under these ids."""
+        extras = self.extras
+        if extras is not None and extras.sentences is not None:
+            empty = Ragged(np.empty(0, np.uint8), np.zeros(2, np.int64))
+            extras = replace(extras, sentences=Ragged.concatenate([extras.sentences, empty]))
+        with_an_empty_one = replace(
+            self,
+            sentences=np.append(self.sentences, self.sentences[-1]),
+            ids=(*self.sentence_ids, ""),
+            sources=None if self.sources is None else (*self.sources, ""),
+            references=None if self.references is None else (*self.references, ()),
+            extras=extras,
+        )
+        found = with_an_empty_one.take(np.where(places < 0, len(self), places))
+        return replace(found, ids=tuple(ids))
+
+    def place_of(self, h: int) -> str:
+        """Say which hypothesis this is, for messages, counted from 1 as its sentence is."""
+        i = int(np.searchsorted(self.sentences, h, side="right")) - 1
+        return f"hypothesis {h - int(self.sentences[i]) + 1} of {self.called(i)}"
+
+    def called(self, i: int) -> str:
+        """Say which sentence this is, for messages: by its id if it has one, or else by its place, counted from 1."""
+        return f"sentence {i + 1}" if self.ids is None else f"the sentence with the id {self.ids[i]!r}"
+
     def line(self, h: int) -> str:
         """Return one hypothesis as text."""
         return self.vocab.text(self.hypotheses[h])
@@ -132,7 +160,7 @@ class NBest:
         rows = np.sort(np.unique(numbers, return_index=True)[1])
         if len(rows) == len(numbers):
             return self
-        return replace(self._take_hypotheses(rows), sentences=np.searchsorted(rows, self.sentences))
+        return self.kept(rows)
 
     @classmethod
     def concatenate(cls, lists: Sequence[NBest]) -> NBest:
@@ -194,6 +222,10 @@ class NBest:
             extras=extras,
         ).distinct()
 
+    def kept(self, rows: NDArray[np.integer]) -> NBest:
+        """Return the given hypotheses only, in the order they have; a sentence may be left with none."""
+        return replace(self._take_hypotheses(rows), sentences=np.searchsorted(rows, self.sentences))
+
     def reordered(self, rows: NDArray[np.integer]) -> NBest:
         """Return the hypotheses in another order; each sentence must keep its own."""
         return self._take_hypotheses(rows)
@@ -211,6 +243,7 @@ class NBest:
             segmentations=None if self.segmentations is None else self.segmentations.take(rows),
             logprobs=None if self.logprobs is None else self.logprobs[rows],
             extras=extras,
+            rows=None if self.rows is None else self.rows[rows],
         )
 
 

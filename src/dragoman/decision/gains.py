@@ -48,7 +48,7 @@ def check_sides(metric: Metric, hypotheses: Posterior, evidence: Posterior, befo
     check_gain(metric)
     alone = np.flatnonzero((np.diff(hypotheses.sentences) > 0) & (np.diff(evidence.sentences) == 0))
     if len(alone):
-        raise DataError(f"sentence {before + alone[0]} has hypotheses but no evidence")
+        raise DataError(f"sentence {before + alone[0] + 1} has hypotheses but no evidence")
 
 
 def expected_gains(

@@ -20,13 +20,15 @@ def settled_weights(
     """What the weights of all lists are, as `hypothesis_scores` has it for all of them together; and all blocks.
 
     At least one block is read, and as many as it takes to know: log-probabilities are the weights if all hypotheses
-    have one, so that the first that lacks either number decides. Lists that have both are read to the end.
+    have one, so that the first that lacks either number decides. Lists that have both are read to the end; where some
+    hypotheses have a log-probability and none a score, these are missing and not those.
     """
     read: list[NBest] = []
     for block in blocks:
         read.append(block)
         if weights_from is None and len(block.scores):
-            if block.logprobs is None or np.isnan(block.logprobs).any():
+            partly = block.logprobs is not None and np.isnan(block.scores).all()
+            if not partly and (block.logprobs is None or np.isnan(block.logprobs).any()):
                 weights_from = "score"
             elif np.isnan(block.scores).any():
                 weights_from = "logprob"
@@ -45,13 +47,13 @@ def in_step(
     count, at, theirs = 0, 0, next(others)
     for ours in lists:
         if (missing := at + len(ours) - len(theirs)) > 0:
-            theirs, at = _joined([_part(theirs, at, len(theirs)), *_at_least(others, missing)]), 0
-        if theirs.sentence_ids[at : at + len(ours)] != ours.sentence_ids:
+            theirs, at = joined([_part(theirs, at, len(theirs)), *_at_least(others, missing)]), 0
+        if _names(theirs)[at : at + len(ours)] != _names(ours):
             lists = chain([ours], lists)
             break
         yield ours, _part(theirs, at, at + len(ours))
         count, at = count + len(ours), at + len(ours)
-    rest, left = [*lists], _joined([_part(theirs, at, len(theirs)), *others])
+    rest, left = [*lists], joined([_part(theirs, at, len(theirs)), *others])
     sentences = sum(map(len, rest))
     if sentences != len(left):
         raise DataError(
@@ -60,12 +62,17 @@ def in_step(
             expected="as many",
         )
     if rest:
-        ours = _joined(rest)
-        place = {name: i for i, name in enumerate(left.sentence_ids)}
-        missing_names = [name for name in ours.sentence_ids if name not in place]
+        ours = joined(rest)
+        place = {name: i for i, name in enumerate(_names(left))}
+        missing_names = [name for name in _names(ours) if name not in place]
         if missing_names:
-            raise DataError(f"has nothing for sentence {missing_names[0]}, which {candidates} has", path=evidence)
-        yield ours, left.take(np.array([place[name] for name in ours.sentence_ids], np.int64))
+            raise DataError(f"has nothing for the id '{missing_names[0]}', which {candidates} has", path=evidence)
+        yield ours, left.take(np.array([place[name] for name in _names(ours)], np.int64))
+
+
+def _names(lists: NBest) -> list[str]:
+    """The ids of sentences as text, which some formats have as numbers and some as strings."""
+    return [*map(str, lists.sentence_ids)]
 
 
 def _at_least(blocks: Iterator[NBest], sentences: int) -> Iterator[NBest]:
@@ -79,7 +86,7 @@ def _part(lists: NBest, first: int, end: int) -> NBest:
     return lists if end - first == len(lists) else lists.take(np.arange(first, end))
 
 
-def _joined(parts: Sequence[NBest]) -> NBest:
+def joined(parts: Sequence[NBest]) -> NBest:
     """Several blocks as one, with the ids and the sources that they have."""
     if len(parts) == 1:
         return parts[0]

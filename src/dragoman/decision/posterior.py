@@ -46,7 +46,7 @@ class Posterior:
         np.maximum.at(best, sentence, scores)
         hopeless = np.flatnonzero((best == -np.inf) & (np.diff(nbest.sentences) > 0))
         if len(hopeless):
-            raise DataError(f"all hypotheses of sentence {nbest.sentence_ids[hopeless[0]]} have probability 0")
+            raise DataError(f"all hypotheses of {nbest.called(int(hopeless[0]))} have probability 0")
         return cls._of_weights(nbest.vocab, nbest.sentences, nbest.hypotheses, np.exp(scores - best[sentence]))
 
     @classmethod
@@ -123,18 +123,17 @@ def hypothesis_scores(nbest: NBest, weights_from: WeightsFrom | None = None) -> 
     if weights_from == "uniform":
         return np.zeros(len(nbest.scores))
     known = nbest.logprobs is not None and not bool(np.isnan(nbest.logprobs).any())
-    use_logprobs = weights_from == "logprob" or (weights_from is None and known)
+    # Where some have a log-probability and none a score, what is missing is the former.
+    partly = nbest.logprobs is not None and bool(np.isnan(nbest.scores).all())
+    use_logprobs = weights_from == "logprob" or (weights_from is None and (known or partly))
     values = nbest.logprobs if use_logprobs else nbest.scores
     if values is None:
         raise DataError("the hypotheses have no log-probabilities", expected="lists with logprob, or other weights")
     wrong = np.flatnonzero(np.isnan(values) | (values == np.inf))
     if len(wrong):
-        sentence = int(np.searchsorted(nbest.sentences, wrong[0], side="right")) - 1
-        number = f"hypothesis {wrong[0] - nbest.sentences[sentence] + 1} of sentence {nbest.sentence_ids[sentence]}"
-        raise DataError(
-            f"{number} has the {'log-probability' if use_logprobs else 'score'} {values[wrong[0]]:g}",
-            expected="a number for each hypothesis, or uniform weights",
-        )
+        called, place = "log-probability" if use_logprobs else "score", nbest.place_of(int(wrong[0]))
+        missing = f"{len(wrong):,} of {len(values):,} hypotheses have no finite {called}, the first of them is {place}"
+        raise DataError(missing, expected="a number for each hypothesis, or uniform weights")
     return values
 
 

@@ -63,7 +63,7 @@ class Utilities:
             for part in (candidates, evidence)
         )
         for s, matrix in enumerate(matrices):
-            _check(matrix, (len(rows[s]), len(columns[s])), candidates.sentence_ids[s], path)
+            _check(matrix, (len(rows[s]), len(columns[s])), candidates.called(s), path)
         return cls(matrices, rows, columns)
 
     def expected(self, hypotheses: Posterior, evidence: Posterior) -> NDArray[np.float64]:
@@ -125,19 +125,19 @@ def _named(arrays: Mapping[str, NDArray[Any]], lists: NBest, path: PathLike) -> 
     return [arrays[name] for name in names]
 
 
-def _check(matrix: NDArray[Any], shape: tuple[int, int], name: int | str, path: PathLike) -> None:
+def _check(matrix: NDArray[Any], shape: tuple[int, int], sentence: str, path: PathLike) -> None:
     if matrix.dtype.kind not in "fiu":
-        raise DataError(f"the matrix of sentence {name} is of the type {matrix.dtype}", path=path, expected="numbers")
+        raise DataError(f"the matrix of {sentence} is of the type {matrix.dtype}", path=path, expected="numbers")
     if matrix.shape != shape:
         raise DataError(
-            f"the matrix of sentence {name} has the shape {matrix.shape}",
+            f"the matrix of {sentence} has the shape {matrix.shape}",
             path=path,
             expected=f"{shape}, its candidates and its evidence in the lists",
         )
     wrong = np.argwhere(~np.isfinite(matrix))
     if len(wrong):
         row, column = wrong[0].tolist()
-        found = f"the matrix of sentence {name} has {matrix[row, column]} in row {row}, column {column}"
+        found = f"the matrix of {sentence} has {matrix[row, column]} in row {row + 1}, column {column + 1}"
         raise DataError(found, path=path, expected="a finite number")
 
 
@@ -157,7 +157,7 @@ def _own(arrays: Mapping[str, NDArray[Any]], candidates: NBest, evidence: NBest,
     matrices: list[NDArray[Any]] = []
     for s, (r, c, end) in enumerate(zip(rows, columns, np.cumsum(sizes).tolist(), strict=True)):
         matrices.append(gains[end - len(r) * len(c) : end].reshape(len(r), len(c)))
-        _check(matrices[-1], (len(r), len(c)), candidates.sentence_ids[s], path)
+        _check(matrices[-1], (len(r), len(c)), candidates.called(s), path)
     whole = expected.shape == (sum(map(len, rows)),) and expected.dtype == probabilities.dtype == np.float64
     if not whole or not np.isfinite(expected).all():
         raise DataError("'expected' has not a number for each candidate", path=path)

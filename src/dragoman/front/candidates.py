@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.live import watcher_of
 from dragoman.core.nbest import NBest
-from dragoman.core.progress import Progress, available_cores
+from dragoman.core.progress import SILENT, Progress, available_cores
 from dragoman.core.shown import shortened
 from dragoman.core.weights import Weights
 from dragoman.core.work.workers import Workers
@@ -22,16 +23,30 @@ from dragoman.decision.called_gains import Utility, called_gains
 from dragoman.decision.mbr import Mbr
 from dragoman.decision.rule import Decisions
 from dragoman.formats.nbest.format import NBEST_FORMATS, sniff
+from dragoman.formats.nbest.json_rows import Failed
+from dragoman.formats.nbest.order import IdsInTurn, Wanted, read_ids, read_texts
 from dragoman.front.texts import File, Text, file_of, lines_of
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.tuner import Tuner
 from dragoman.tuning.problems.nbest_evidence import DecodedLists
 from dragoman.tuning.problems.ranges import weight_ranges
-from dragoman.tuning.runs.rerank import first_weights, metric_of_lists, reranked, with_features
+from dragoman.tuning.runs.missing import MARK, Missing, missing_from
+from dragoman.tuning.runs.rerank import (
+    first_weights,
+    metric_of_lists,
+    of_file,
+    references_of,
+    reranked,
+    with_features,
+    without_empty,
+)
 
 #: N-best lists: a file of any format that is known, lists that were read, or for each sentence its candidates: strings,
 #: or pairs of a string and its score (a log-probability, say).
 Candidates = File | NBest | Sequence[Sequence[str | tuple[str, float]]]
+
+#: The ids of sentences in the order wanted, or a file of these: one a line, or JSON lines with `id` or `custom_id`.
+Order = File | Sequence[str | int]
 
 
 def mbr(
@@ -41,13 +56,17 @@ def mbr(
     scale: float = 1.0,
     weights_from: str | None = None,
     format: str | None = None,  # noqa: A002 (the name that the command has)
+    order: Order | None = None,
+    failed: Failed | None = None,
     threads: int | None = None,
     cluster: str | None = None,
 ) -> list[str]:
     """Choose for each sentence the candidate that agrees most with all others: minimum Bayes risk.
 
     Candidates weigh exp(scale · score), or all alike if they have no scores or `weights_from` is "uniform", as samples
-    should. `cluster` is who works, if not this process: "local:4", "tcp://host:8786", "slurm.toml".
+    should. `order` are the sentences' ids in the order wanted, or a file of these; `failed` says what becomes of
+    sentences of a JSON file that have no candidates: they are "empty" (the default), or it is to "skip" or "refuse"
+    them. `cluster` is who works, if not this process: "local:4", "tcp://host:8786", "slurm.toml".
 
     `metric` is the name of a metric, or a function that says how good hypotheses are where references are true: it
     gets two lists of strings, all pairs of a sentence's different candidates, and returns a number for each pair, the
@@ -60,7 +79,7 @@ def mbr(
     >>> mbr([["dogs", "the cat", "a cat sat", "cat"]], metric=shared)
     ['a cat sat']
     """
-    lists = _lists(candidates, format)
+    lists = _lists(candidates, format, order, failed)
     if weights_from is None and lists.logprobs is None and np.isnan(lists.scores).all():
         weights_from = "uniform"
     named = {"metric": metric} if isinstance(metric, str) else {}
@@ -83,41 +102,57 @@ def rerank(
     *,
     features: Mapping[str, Sequence[float] | NDArray[np.float64]] | None = None,
     format: str | None = None,  # noqa: A002
+    order: Order | None = None,
+    failed: Failed | None = None,
+    missing: Missing = "refuse",
 ) -> list[str]:
     """Return the best hypothesis of each list under some weights: a mapping, or a file of `rerank tune`.
 
-    `features` are more columns, a number for each hypothesis, such as the scores of a neural metric.
+    `features` are more columns, a number for each hypothesis in the order in which the lists are read, such as the
+    scores of a neural metric. `missing` says what is done where some hypotheses lack a number (NaN): "refuse", "drop"
+    (these hypotheses), or a number in its place, as the weights were tuned with. A sentence without hypotheses gives
+    an empty string. `order` and `failed` are those of `mbr`.
 
     >>> rerank([["a cat", "the cat"], ["dogs"]], {"comet": 1.0}, features={"comet": [0.2, 0.9, 0.5]})
     ['the cat', 'dogs']
     """
-    lists = with_features(_lists(candidates, format), _columns(features))
     chosen = weights if isinstance(weights, Mapping) else Weights.read(weights)
+    marks = [name for name in chosen if name.endswith(MARK)]
+    read = _lists(candidates, format, None, failed, quiet=order is not None)
+    lists = _arranged(
+        with_features(read, _columns(features, candidates, read), missing=missing_from(missing), marks=marks), order
+    )
     unknown = [name for name in chosen if name not in lists.features.names]
     if unknown:
         raise UsageError(f"there is a weight for '{unknown[0]}', which no hypothesis has")
     best = reranked(lists, chosen if isinstance(chosen, Weights) else Weights(chosen))
-    if not np.diff(best.sentences).all():
-        raise DataError("a sentence has no candidates", expected="some for each")
-    return Corpus(best.vocab, best.hypotheses.take(best.sentences[:-1])).lines()
+    there = np.flatnonzero(np.diff(best.sentences))
+    texts = Corpus(best.vocab, best.hypotheses.take(best.sentences[:-1][there])).lines()
+    found = dict(zip(there.tolist(), texts, strict=True))
+    return [found.get(i, "") for i in range(len(best))]
 
 
 def tune_reranker(
     candidates: Candidates,
-    references: Text | Sequence[Text],
+    references: Text | Sequence[Text] | Mapping[str, str],
     *,
     method: str = "mert",
     metric: str = "bleu",
     options: Mapping[str, Any] | None = None,
     features: Mapping[str, Sequence[float] | NDArray[np.float64]] | None = None,
     format: str | None = None,  # noqa: A002
+    order: Order | None = None,
+    failed: Failed | None = None,
+    missing: Missing = "refuse",
     seed: int = 1,
     threads: int | None = None,
     progress: Progress | bool = True,
 ) -> Weights:
     """Find weights under which the best hypotheses of the lists score best; `options` are those of the method.
 
-    BLEU of raw lists has sacreBLEU's tokeniser, as `score` has.
+    References belong to lists by their places, or, as a mapping or a file of JSON lines with `id` and `text`, by ids.
+    With a number as `missing`, a feature `NAME.missing` says where it was filled in. Sentences without hypotheses are
+    left out. BLEU of raw lists has sacreBLEU's tokeniser, as `score` has. All else is as in `rerank`.
 
     >>> lists = [["a cat sat", "the cat sat"], ["a dog", "dogs"]]
     >>> features = {"longer": [3.0, 3.0, 2.0, 1.0], "the": [0.0, 1.0, 0.0, 0.0]}
@@ -129,10 +164,19 @@ def tune_reranker(
     tuner = TUNERS.get(method).from_dict(options or {})
     if not isinstance(tuner, Tuner) or not tuner.takes_lists:
         raise UsageError(f"{method} does not work on lists; expected a method that does, like mert")
-    known = [Corpus.from_lines(lines_of(references))]  # type: ignore[arg-type]
-    lists = with_features(_lists(candidates, format), _columns(features))
+    watcher, by_id = watcher_of(progress), _texts_by_id(references)
+    read = _lists(candidates, format, None, failed, quiet=order is not None or by_id is not None)
+    featured = with_features(
+        read, _columns(features, candidates, read), missing=missing_from(missing), progress=watcher
+    )
+    lists = _arranged(featured, order)
+    if by_id is not None:
+        known = references_of(lists, [by_id], "the lists", watcher)
+    else:
+        known = [Corpus.from_lines(lines_of(references))]  # type: ignore[arg-type]
     if len(lists) != len(known[0]):
         raise DataError(f"there are {len(lists)} lists for {len(known[0])} references", expected="one for each")
+    lists, known = without_empty(lists, known, watcher)
     chosen, _ = metric_of_lists(metric, lists, known)
     names, workers = list(lists.features.names), threads or available_cores()
     sign = 1 if chosen.higher_is_better else -1
@@ -142,33 +186,64 @@ def tune_reranker(
         first_weights(lists).vector(names),
         rng=np.random.default_rng(seed),
         threads=workers,
-        progress=watcher_of(progress),
+        progress=watcher,
     )
     return Weights(dict(zip(names, optimum.weights.tolist(), strict=True)))
 
 
-def _columns(features: Mapping[str, Sequence[float] | NDArray[np.float64]] | None) -> dict[str, NDArray[np.float64]]:
-    return {name: np.asarray(values, np.float64) for name, values in (features or {}).items()}
-
-
-def _lists(candidates: Candidates, form: str | None) -> NBest:
+def _columns(
+    features: Mapping[str, Sequence[float] | NDArray[np.float64]] | None, candidates: Candidates, lists: NBest
+) -> dict[str, NDArray[np.float64]]:
+    """Numbers by name, which stand as the hypotheses do in the file, or in what else was given."""
+    found = {name: np.asarray(values, np.float64) for name, values in (features or {}).items()}
     if isinstance(candidates, NBest):
-        return candidates
+        return found
+    return {name: of_file(lists, values) for name, values in found.items()}
+
+
+def _texts_by_id(references: Any) -> Mapping[str, str] | None:
+    """References that have ids; None if they have places."""
+    if isinstance(references, Mapping):
+        return {str(name): text for name, text in references.items()}
+    return read_texts(references) if isinstance(references, str | PathLike) and Path(references).is_file() else None
+
+
+def _arranged(lists: NBest, order: Order | None) -> NBest:
+    """The lists in the order wanted, if there is one."""
+    if order is None:
+        return lists
+    from_file = isinstance(order, str | PathLike)
+    ids = read_ids(order) if isinstance(order, str | PathLike) else [*map(str, order)]
+    return Wanted(order if from_file else "the order", ids=ids).arranged(lists, "the lists")  # type: ignore[arg-type]
+
+
+def _lists(
+    candidates: Candidates, form: str | None, order: Order | None, failed: Failed | None, *, quiet: bool = False
+) -> NBest:
+    """Candidates as lists; of a file whose ids have no order this is said, unless an order is wanted."""
+    if isinstance(candidates, NBest):
+        return _arranged(candidates, order)
     if isinstance(candidates, str | PathLike):
         file = file_of(candidates)
         kind = sniff(file) if form is None else NBEST_FORMATS.get(form)
-        return kind().read(file)
+        lists = kind.from_dict({} if failed is None else {"failed": failed}).read(file)
+        if order is None and not quiet:
+            seen = IdsInTurn()
+            seen.add(lists)
+            seen.warn(file, SILENT)
+        return _arranged(lists, order)
     alone = next((row for row in candidates if isinstance(row, str)), None)
     if alone is not None:
         raise UsageError(f"found '{shortened(alone)}' for a sentence; expected a list of its candidates, or a Path")
     rows = [[(one, np.nan) if isinstance(one, str) else one for one in row] for row in candidates]
     if not all(rows):
-        raise DataError(f"sentence {rows.index([])} has no candidates", expected="some for each")
+        raise DataError(f"sentence {rows.index([]) + 1} has no candidates", expected="some for each")
     corpus = Corpus.from_lines([text for row in rows for text, _ in row])
-    return NBest(
+    lists = NBest(
         vocab=corpus.vocab,
         sentences=np.cumsum([0, *map(len, rows)]),
         hypotheses=corpus.sentences,
         scores=np.array([score for row in rows for _, score in row], np.float64),
         features=FeatureRows.zeros(len(corpus)),
     )
+    return _arranged(lists, order)

@@ -92,7 +92,7 @@ def _looked_at(asked: schemas.ListsRequest) -> dict[str, Any]:
 def _reranked(asked: schemas.RerankRequest) -> dict[str, Any]:
     lists, form = _read(asked)
     shown = with_features(lists, {})
-    chosen = rerank(shown, asked.weights)
+    chosen = rerank(lists, asked.weights)
     scores = shown.features.dot(Weights(asked.weights))
     found = reranked(shown, Weights(asked.weights))
     rows: list[dict[str, Any]] = []

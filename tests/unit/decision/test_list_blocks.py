@@ -82,7 +82,7 @@ def test_evidence_goes_with_its_sentence(blocks, order, pieces, sizes):
     [
         ([0, 1], "e: has 2 sentences, but c has 3; expected as many"),
         ([0, 1, 2, 3], "e: has 4 sentences, but c has 3; expected as many"),
-        ([0, 1, 7], "e: has nothing for sentence 2, which c has"),
+        ([0, 1, 7], "e: has nothing for the id '2', which c has"),
     ],
 )
 @pytest.mark.parametrize("size", [1, 1000])

@@ -63,5 +63,5 @@ def test_blocks_are_read_as_they_are_needed():
 def test_a_sentence_without_evidence_is_named_by_its_place_in_the_file():
     ours, theirs = posterior([1, 1, 1]), posterior([1, 1, 0])
     blocks = [(ours.part(i, i + 1), theirs.part(i, i + 1)) for i in range(3)]
-    with pytest.raises(DataError, match="sentence 2 has hypotheses but no evidence"):
+    with pytest.raises(DataError, match="sentence 3 has hypotheses but no evidence"):
         [*gains_of_blocks(METRIC, blocks)]

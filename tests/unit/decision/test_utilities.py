@@ -133,7 +133,7 @@ def test_what_does_not_fit_is_refused_with_a_sentence(tmp_path):
     good = matrices()
     np.savez(path, good[0], good[1][:, :3])
     assert refused(path) == (
-        "the matrix of sentence 1 has the shape (4, 3); expected (4, 4), its candidates and its evidence in the lists"
+        "the matrix of sentence 2 has the shape (4, 3); expected (4, 4), its candidates and its evidence in the lists"
     )
     np.savez(path, good[0])
     assert refused(path) == "has no matrix called 'arr_1'; expected one for each sentence of the lists"
@@ -146,9 +146,9 @@ def test_what_does_not_fit_is_refused_with_a_sentence(tmp_path):
     bad = good[1].copy()
     bad[2, 1] = np.nan
     np.savez(path, good[0], bad)
-    assert refused(path) == "the matrix of sentence 1 has nan in row 2, column 1; expected a finite number"
+    assert refused(path) == "the matrix of sentence 2 has nan in row 3, column 2; expected a finite number"
     np.savez(path, good[0], good[1] > 0)
-    assert refused(path) == "the matrix of sentence 1 is of the type bool; expected numbers"
+    assert refused(path) == "the matrix of sentence 2 is of the type bool; expected numbers"
     np.save(tmp_path / "u.npy", np.zeros(4))
     assert refused(tmp_path / "u.npy").startswith("has an array of the shape (4,); expected sentences, candidates")
     np.save(tmp_path / "u.npy", np.array([{}, []], object))
@@ -168,7 +168,7 @@ def test_broken_files_are_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "zip", "w") as archive:
         archive.writestr("0", "no array")
         archive.writestr("1", "nor this")
-    assert refused(tmp_path / "zip") == "the matrix of sentence 0 is of the type |S8; expected numbers"
+    assert refused(tmp_path / "zip") == "the matrix of sentence 1 is of the type |S8; expected numbers"
 
 
 def test_a_file_of_ours_for_other_lists(tmp_path):

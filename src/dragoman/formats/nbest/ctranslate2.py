@@ -17,7 +17,8 @@ from typing import Any, Literal
 from dragoman.core.errors import DataError
 from dragoman.core.options import option
 from dragoman.formats.faults import shown
-from dragoman.formats.nbest.json_lists import JsonNBest, Rows, Sentence
+from dragoman.formats.nbest.json_lists import JsonNBest, Sentence
+from dragoman.formats.nbest.json_rows import Rows
 from dragoman.formats.nbest.json_values import beside, first_object, kept
 
 _PARALLEL = ("attention", "logits")
@@ -41,7 +42,7 @@ class CTranslate2NBest(JsonNBest):
     def looks_like(cls, lines: Sequence[str]) -> bool:
         """Say whether the first object has hypotheses of tokens."""
         depth, fields = first_object(lines)
-        return depth < 2 and isinstance(fields.get("hypotheses"), list)
+        return depth < 2 and isinstance(fields.get("hypotheses", 0), list | None)
 
     def _take(self, fields: dict[str, Any], text: str, rows: Rows) -> None:
         hypotheses = self._list(fields, "hypotheses", text)
@@ -49,6 +50,9 @@ class CTranslate2NBest(JsonNBest):
         scores = beside(fields, "scores", len(hypotheses))
         parallel = {key: beside(fields, key, len(hypotheses)) for key in _PARALLEL if fields.get(key)}
         for i, tokens in enumerate(hypotheses):
+            if tokens is None:
+                rows.without_text()
+                continue
             if not (isinstance(tokens, list) and all(isinstance(token, str) for token in tokens)):
                 raise DataError(f"a hypothesis is {shown(json.dumps(tokens))}", expected="a list of tokens")
             more = {key: values[i] for key, values in parallel.items()}

@@ -159,25 +159,25 @@ class FairseqNBest(NBestFormat):
     def _check_all(self, found: dict[int, _Sentence], path: PathLike, sentences: int | None) -> None:
         late = next((n for n in found if sentences is not None and n >= sentences), None)
         if late is not None:
-            expected = f"{sentences} sentences, numbered from 0"
-            raise DataError(f"found sentence {late}", path=path, line=found[late].line, expected=expected)
+            expected = f"{sentences} sentences, with ids from 0"
+            raise DataError(f"found the id {late}", path=path, line=found[late].line, expected=expected)
         if len({one.source is None for one in found.values()}) > 1:
             odd = next(one for one in found.values() if one.source is None)
             raise DataError("a sentence has no S line", path=path, line=odd.line, expected="one for all or none")
 
     def _check(self, number: int, one: _Sentence, kind: str, path: PathLike) -> None:
         ours, others = one.hypotheses[kind], one.hypotheses["H" if kind == "D" else "D"]
-        counts = f"sentence {number} has {len(one.hypotheses['H'])} H lines and {len(one.hypotheses['D'])} D lines"
+        counts = f"the id {number} has {len(one.hypotheses['H'])} H lines and {len(one.hypotheses['D'])} D lines"
         if len(ours) != one.size or (others and [score for score, _ in ours] != [score for score, _ in others]):
             raise DataError(
-                counts if len(ours) != len(others) else f"the H and D lines of sentence {number} have different scores",
+                counts if len(ours) != len(others) else f"the H and D lines of the id {number} have different scores",
                 path=path,
                 line=one.line,
                 expected="an H and a D line for each hypothesis",
             )
         if one.positions and len(one.positions) != one.size:
             raise DataError(
-                f"sentence {number} has {len(one.positions)} P lines for {one.size} hypotheses",
+                f"the id {number} has {len(one.positions)} P lines for {one.size} hypotheses",
                 path=path,
                 line=one.line,
                 expected="one for each or none",

@@ -146,7 +146,7 @@ class FlatNBest(NBestFormat):
         lines, bounds = nbest.hypotheses, nbest.hypotheses.offsets
         if self.size is not None and (sizes != self.size).any():
             odd = int(np.flatnonzero(sizes != self.size)[0])
-            raise DataError(f"list {odd} to write has {sizes[odd]} hypotheses", path=path, expected=f"{self.size}")
+            raise DataError(f"list {odd + 1} to write has {sizes[odd]} hypotheses", path=path, expected=f"{self.size}")
         if self.size is None and self.counts is None and self.ids is None:
             if (lines.lengths == 0).any():
                 raise DataError(
@@ -267,10 +267,7 @@ def _read_scores(
         raise DataError(found, path=path, expected="as many")
     columns = dict(zip(names or ["score"], np.ascontiguousarray(numbers.T), strict=True))
     scores, logprobs = columns.pop("score", np.full(hypotheses, np.nan)), columns.pop("logprob", None)
-    width = len(columns)
-    values = np.stack([*columns.values()], axis=1).reshape(-1) if columns else np.empty(0)
-    ids = np.tile(np.arange(width, dtype=np.int32), hypotheses)
-    return scores, logprobs, FeatureRows(tuple(columns), np.arange(hypotheses + 1) * width, ids, values)
+    return scores, logprobs, FeatureRows.of_columns(columns, hypotheses)
 
 
 def _write_scores(path: PathLike, nbest: NBest) -> None:

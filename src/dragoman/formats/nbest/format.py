@@ -135,16 +135,6 @@ def read_nbest(
     return kind().read(path, sentences=sentences, vocab=vocab, progress=progress)
 
 
-def in_order(nbest: NBest) -> NBest:
-    """Bring sentences with numbers into their order; names stay as they are."""
-    names = nbest.sentence_ids
-    numbers = [name for name in names if isinstance(name, int)]
-    if len(numbers) < len(names) or numbers == sorted(numbers):
-        return nbest
-    nbest = nbest.take(np.array(sorted(range(len(numbers)), key=numbers.__getitem__), np.int64))
-    return replace(nbest, ids=None if nbest.ids == (*range(len(nbest)),) else nbest.ids)
-
-
 def counted_on(first: int, count: int) -> tuple[int, ...] | None:
     """The numbers of so many sentences without ids, of which others have come before; none for those from 0."""
     return tuple(range(first, first + count)) if first else None

@@ -21,8 +21,9 @@ from typing import Any
 from dragoman.core.errors import DataError
 from dragoman.core.options import option
 from dragoman.formats.faults import shown
-from dragoman.formats.nbest.json_lists import JsonNBest, Rows, Sentence
-from dragoman.formats.nbest.json_values import Found, beside, first_object, kept, strings
+from dragoman.formats.nbest.json_lists import JsonNBest, Sentence
+from dragoman.formats.nbest.json_rows import Rows
+from dragoman.formats.nbest.json_values import Found, beside, first_object, kept, texts_or_null
 
 _TEXT_KEYS = ("translation_text", "generated_text", "summary_text")
 _SCORE_KEYS = ("score", "sequences_scores")
@@ -44,7 +45,7 @@ class HuggingFaceNBest(JsonNBest):
     @classmethod
     def looks_like(cls, lines: Sequence[str]) -> bool:
         """Say whether the first object has a text under a key of the pipelines."""
-        return any(isinstance(first_object(lines)[1].get(key), str | list) for key in _TEXT_KEYS)
+        return any(isinstance(first_object(lines)[1].get(key, 0), str | list | None) for key in _TEXT_KEYS)
 
     def _take_all(self, found: Iterable[Found], rows: Rows) -> Iterator[Found]:
         singles, last = 0, None
@@ -81,15 +82,21 @@ class HuggingFaceNBest(JsonNBest):
 
     def _take(self, fields: dict[str, Any], text: str, rows: Rows) -> None:
         key = _text_key(fields)
-        texts = strings(fields[key], key)
+        texts = texts_or_null(fields[key], key)
         rows.sentence(fields.get("id"))
         rows.style["generated"] = _TEXT_KEYS.index(key)
         scores = beside(fields, _score_key(fields), len(texts))
         for words, score, logprob in zip(texts, scores, beside(fields, "logprob", len(texts)), strict=True):
-            rows.hypothesis(words, score=score, logprob=logprob)
+            if words is None:
+                rows.without_text()
+            else:
+                rows.hypothesis(words, score=score, logprob=logprob)
 
     def _take_hypothesis(self, fields: Any, rows: Rows) -> None:
         key = _text_key(fields) if isinstance(fields, dict) else ""
+        if key and fields[key] is None:
+            rows.without_text()
+            return
         if not key or not isinstance(fields[key], str):
             expected = f"a string under {', '.join(_TEXT_KEYS)}"
             raise DataError(f"found {shown(json.dumps(fields))}, which has no text", expected=expected)

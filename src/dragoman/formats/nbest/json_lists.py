@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import re
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,18 +18,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dragoman.core.errors import DataError
-from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import PathLike
 from dragoman.core.nbest import Extras, NBest
+from dragoman.core.options import option
 from dragoman.core.progress import SILENT, Progress, ShareDone
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import shown
-from dragoman.formats.nbest.format import NBestFormat, counted_on, in_order, with_other_look
+from dragoman.formats.nbest.format import NBestFormat, with_other_look
+from dragoman.formats.nbest.json_rows import Failed, Rows, RowsOf
 from dragoman.formats.nbest.json_values import Found, Reader
 from dragoman.formats.nbest.lines import Wordless
-
-_ODD_SPACE = ("  ", "\n", "\t", "\r", "\v", "\f")
+from dragoman.formats.nbest.order import in_order
 
 #: A hypothesis to write: its text, score, logprob and features as far as it has them, and the keys that were kept.
 Written = tuple[dict[str, Any], dict[str, Any]]
@@ -64,25 +63,32 @@ class JsonNBest(NBestFormat):
     sorted_keys: ClassVar[bool] = False
     #: Whether ids are written even if they count from 0 and were not there when it was read.
     always_numbered: ClassVar[bool] = False
-    #: Whether sentences come in any order, and are brought into that of their numbers if they have some.
-    by_number: ClassVar[bool] = False
+    #: Whether sentences come in any order, so that all are read before the first is known.
+    any_order: ClassVar[bool] = False
+
+    failed: Failed = option(
+        "empty", "sentences without hypotheses: empty (they keep their places), skip (left out) or refuse"
+    )
 
     def read(
         self, path: PathLike, *, sentences: int | None = None, vocab: Vocab | None = None, progress: Progress = SILENT
     ) -> NBest:
         """Read all values."""
         with progress.stage(f"reading {path}"):
-            (nbest,) = self._read(path, Rows(self, vocab), sentences, progress)
+            (nbest,) = self._read(path, self._rows(vocab), sentences, progress)
         return nbest
 
     def read_blocks(
         self, path: PathLike, *, progress: Progress = SILENT, done: ShareDone | None = None
     ) -> Iterator[NBest]:
         """Read as many sentences at a time as have come, where values are sentences and their order is the file's."""
-        if self.by_number:
+        if self.any_order:
             yield self.read(path, progress=progress)
         else:
-            yield from self._read(path, Rows(self), None, progress, done, in_blocks=True)
+            yield from self._read(path, self._rows(), None, progress, done, in_blocks=True)
+
+    def _rows(self, vocab: Vocab | None = None) -> Rows:
+        return Rows(RowsOf(self.name, self.id_key, self.source_key, self.text_key, self.failed), vocab)
 
     def _read(
         self,
@@ -95,7 +101,7 @@ class JsonNBest(NBestFormat):
         in_blocks: bool = False,
     ) -> Iterator[NBest]:
         """The lists of a file: all at once, or in blocks that end where nothing more has come yet."""
-        wordless, count, empty = Wordless(path), 0, 0
+        wordless, count = Wordless(path), 0
         found = self._take_all(self._values(path, rows, done), rows)
         more = True
         while more:
@@ -106,17 +112,16 @@ class JsonNBest(NBestFormat):
                 if error.path is None:
                     error = DataError(str(error), path=path, line=rows.line)
                 raise with_other_look(error, path, self.name) from None
+            rows.ids = self._ids(rows.ids)
             rows.check_ids(sentences, path)
-            nbest = rows.taken()
-            if self.by_number:
-                nbest = in_order(nbest)
+            nbest = rows.taken(path)
+            if not in_blocks:
+                nbest = in_order(nbest, path, progress)
             wordless.count(nbest.hypotheses)
             count += len(nbest)
-            empty += int(np.sum(np.diff(nbest.sentences) == 0))
             if len(nbest) or not in_blocks:
                 yield nbest
-        if empty:
-            progress.warn(f"{path}: {empty} sentences have no hypotheses")
+        rows.failures.warn(path, progress)
         if not count:
             progress.warn(f"{path}: the n-best list is empty")
         wordless.warn(progress)
@@ -151,7 +156,7 @@ class JsonNBest(NBestFormat):
                 for value in self._give(sentence):
                     yield f"{encoder.encode(value)}\n".encode()
             except DataError as error:
-                raise DataError(f"list {i} to write {error}", path=path) from None
+                raise DataError(f"list {i + 1} to write {error}", path=path) from None
             except ValueError:
                 raise DataError(
                     "a feature or score to write is not finite", path=path, line=i + 1, expected="finite numbers"
@@ -167,6 +172,10 @@ class JsonNBest(NBestFormat):
             self._take(one.value, one.text, rows)
             yield one
 
+    def _ids(self, ids: list[int | str | None]) -> list[int | str | None]:
+        """The ids as they are meant."""
+        return ids
+
     @abstractmethod
     def _take(self, fields: dict[str, Any], text: str, rows: Rows) -> None:
         """Read one value, whose text is for messages."""
@@ -181,16 +190,16 @@ class JsonNBest(NBestFormat):
         return {key: value for key, value in named.items() if key and value is not None}
 
     def _list(self, fields: Any, key: str, text: str) -> list[Any]:
-        """The list that an object must have under a key; `text` is the object's, for messages."""
-        found = fields.get(key) if isinstance(fields, dict) else None
-        if not isinstance(found, list):
+        """The list that an object must have under a key, empty for null; `text` is the object's, for messages."""
+        found = fields.get(key, 0) if isinstance(fields, dict) else 0
+        if not isinstance(found, list | None):
             raise DataError(f"found {shown(text)}, without a list '{key}'", expected=self.example)
-        return found
+        return found or []
 
-    def _string(self, fields: Any, called: str) -> str:
-        """The text that an object must have, which is called so in messages."""
-        found = fields.get(self.text_key) if isinstance(fields, dict) else None
-        if not isinstance(found, str):
+    def _string(self, fields: Any, called: str) -> str | None:
+        """The text that an object, which is called so in messages, must have; None if it is null."""
+        found = fields.get(self.text_key, 0) if isinstance(fields, dict) else 0
+        if not isinstance(found, str | None):
             wrong = f"found the {called} {shown(json.dumps(fields))}, without a string '{self.text_key}'"
             raise DataError(wrong, expected=self.example)
         return found
@@ -199,202 +208,6 @@ class JsonNBest(NBestFormat):
         for one in Reader(self.example, self.lists, self.constants).values(path, done):
             rows.begin(one)
             yield one
-
-
-class _Places:
-    """The lines of sentences by their ids; ids that count up line by line from the first take no memory."""
-
-    def __init__(self) -> None:
-        self._counted, self._first_line = range(0), 1
-        self._others: dict[int | str, int] = {}
-
-    def line(self, name: int | str) -> int | None:
-        """The line of a sentence that has been seen."""
-        if isinstance(name, int) and name in self._counted:
-            return self._first_line + name - self._counted.start
-        return self._others.get(name)
-
-    def add(self, name: int | str, line: int) -> None:
-        """Note a sentence that has not been seen."""
-        if isinstance(name, int) and not self._counted:
-            self._counted, self._first_line = range(name, name + 1), line
-        elif name == self._counted.stop and line == self._first_line + len(self._counted):
-            self._counted = range(self._counted.start, self._counted.stop + 1)
-        else:
-            self._others[name] = line
-
-
-class Rows:
-    """What has been read, value by value, and not been taken yet; one list for each column of the result."""
-
-    def __init__(self, form: JsonNBest, vocab: Vocab | None = None) -> None:
-        self._form = form
-        self.line = 1
-        self.style: dict[str, int] = {}
-        self._count = 0
-        self._named = self._sourced = False
-        self._places = _Places()
-        self._begin(vocab or Vocab.of())
-
-    def _begin(self, vocab: Vocab) -> None:
-        self._vocab = vocab
-        self.ids: list[int | str | None] = []
-        self._lines: list[int] = []
-        self._sources: list[str | None] = []
-        self._references: list[tuple[str, ...]] = []
-        self._more: list[bytes] = []
-        self._bounds: list[int] = []
-        self._texts: list[str] = []
-        self._numbers: dict[str, list[float]] = {"score": [], "logprob": []}
-        self._hypothesis_more: list[bytes] = []
-        self._features: dict[str, int] = {}
-        self._feature_ids: list[int] = []
-        self._feature_values: list[float] = []
-        self._feature_bounds = [0]
-
-    def begin(self, found: Found) -> None:
-        """Note what the next value says of the file's style."""
-        self.line = found.line
-        if not self.style:
-            self.style = {"spaced": int(re.search(r'"[^"]*": ', found.text[:200]) is not None)}
-        self.style["ascii"] = int(self.style.get("ascii", True) and found.text.isascii())
-        if "\\u" in found.text:
-            self.style["escapes"] = 1
-            _check_surrogates(found.value)
-
-    def sentence(
-        self,
-        name: Any = None,
-        source: Any = None,
-        references: Sequence[str] = (),
-        more: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Begin a sentence; `more` are keys to be written back."""
-        id_key, source_key = self._form.id_key, self._form.source_key
-        if not (name is None or isinstance(name, str) or type(name) is int):
-            raise DataError(f"the {id_key} is {shown(json.dumps(name))}", expected="a number or a string")
-        if not (source is None or isinstance(source, str)):
-            raise DataError(f"'{source_key}' is {shown(json.dumps(source))}", expected="a string")
-        if not self._count and not self.ids:
-            self._named, self._sourced = name is not None, source is not None
-        if (name is not None) != self._named:
-            raise DataError(f"some sentences have an '{id_key}' and some have none", expected="all or none of them")
-        if (source is not None) != self._sourced:
-            raise DataError(f"some sentences have a '{source_key}' and some have none", expected="all or none of them")
-        self.style["unnumbered"] = int(name is None)
-        self.ids.append(name)
-        self._lines.append(self.line)
-        self._sources.append(source)
-        self._references.append(tuple(references))
-        self._more.append(_json(more))
-        self._bounds.append(len(self._texts))
-
-    def hypothesis(
-        self,
-        text: str,
-        *,
-        score: Any = None,
-        logprob: Any = None,
-        features: Mapping[str, Any] | None = None,
-        more: Mapping[str, Any] | None = None,
-        keep_text: bool = True,
-    ) -> None:
-        """Add a hypothesis to the sentence; with `keep_text`, odd white space can be written back."""
-        if text[:1] == " " or text[-1:] == " " or any(map(text.__contains__, _ODD_SPACE)):
-            more = {**(more or {}), self._form.text_key: text} if keep_text else more
-            text = text.replace("\n", " ")
-        self._texts.append(text)
-        self._hypothesis_more.append(_json(more))
-        self._numbers["score"].append(math.nan if score is None else self.number(score, "score"))
-        self._numbers["logprob"].append(math.nan if logprob is None else self.number(logprob, "logprob"))
-        for name, value in (features or {}).items():
-            self._feature_ids.append(self._features.setdefault(name, len(self._features)))
-            self._feature_values.append(self.number(value, name))
-        self._feature_bounds.append(len(self._feature_ids))
-
-    def number(self, value: Any, name: str) -> float:
-        """Take a finite number, noting where they are integers."""
-        if type(value) is int:
-            self.style[f"integer {name}"] = 1
-        elif type(value) is not float:
-            raise DataError(f"{shown(name)} is {shown(json.dumps(value))}", expected="a number")
-        try:
-            number = float(value)
-        except OverflowError:
-            number = math.inf
-        if not math.isfinite(number):
-            raise DataError(f"{shown(name)} is {shown(str(value))}", expected="a finite number")
-        return number
-
-    def check_ids(self, sentences: int | None, path: PathLike) -> None:
-        """Refuse ids that are there twice, and another number of sentences than expected."""
-        names = [name for name in self.ids if name is not None]
-        for line, name in zip(self._lines, names, strict=bool(names)):
-            if (before := self._places.line(name)) is not None:
-                raise DataError(
-                    f"the sentence with the {self._form.id_key} {name!r} comes again, after line {before}",
-                    path=path,
-                    line=line,
-                    expected="all of a sentence in one place",
-                )
-            self._places.add(name, line)
-        if sentences is not None:
-            numbered = all(type(name) is int for name in names)
-            missing = sorted({*range(sentences)} - {*names}) if names and numbered else []
-            if missing:
-                raise DataError(
-                    f"{len(missing)} of {sentences} sentences are missing, the first of them is {missing[0]}", path=path
-                )
-            if len(self.ids) != sentences:
-                raise DataError(f"has {len(self.ids)} sentences", path=path, expected=f"{sentences}")
-
-    def taken(self) -> NBest:
-        """The lists of all sentences since the last time; the next ones have other words."""
-        nbest = self._lists()
-        self._count += len(self.ids)
-        self._begin(Vocab.of())
-        return nbest
-
-    def _lists(self) -> NBest:
-        vocab, words, bounds = self._vocab.extend("".join(f"{text}\n" for text in self._texts).encode())
-        style = {**self.style, "ascii": int(self.style.get("ascii", 0) and self.style.get("escapes", 0))}
-        logprobs = np.array(self._numbers["logprob"], np.float64)
-        ids = tuple(name for name in self.ids if name is not None)
-        return NBest(
-            vocab=vocab,
-            sentences=np.array([*self._bounds, len(self._texts)], np.int64),
-            hypotheses=Ragged(words, bounds),
-            scores=np.array(self._numbers["score"], np.float64),
-            features=FeatureRows(
-                tuple(self._features),
-                np.array(self._feature_bounds, np.int64),
-                np.array(self._feature_ids, np.int32),
-                np.array(self._feature_values, np.float64),
-            ),
-            logprobs=None if np.isnan(logprobs).all() else logprobs,
-            ids=counted_on(self._count, len(self.ids)) if not ids else None if ids == (*range(len(ids)),) else ids,
-            sources=tuple(text for text in self._sources if text is not None) or None,
-            references=tuple(self._references) if any(self._references) else None,
-            extras=Extras(self._form.name, style, _rows(self._hypothesis_more), _rows(self._more)),
-        )
-
-
-def _check_surrogates(fields: Any) -> None:
-    try:
-        json.dumps(fields, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise DataError("a string has half of a surrogate pair", expected="text that UTF-8 can hold") from None
-
-
-def _json(fields: Mapping[str, Any] | None) -> bytes:
-    return json.dumps(fields).encode() if fields else b""
-
-
-def _rows(texts: Sequence[bytes]) -> Ragged[np.uint8] | None:
-    if not any(texts):
-        return None
-    offsets = np.cumsum([0, *map(len, texts)], dtype=np.int64)
-    return Ragged(np.frombuffer(b"".join(texts), np.uint8), offsets)
 
 
 def _objects(rows: Ragged[np.uint8] | None, count: int) -> list[dict[str, Any]]:

@@ -144,6 +144,15 @@ def strings(value: Any, key: str) -> list[str]:
     return value
 
 
+def texts_or_null(value: Any, key: str) -> list[str | None]:
+    """Take a list of strings, some of which may be null; null itself is an empty one."""
+    if value is None:
+        return []
+    if not (isinstance(value, list) and all(isinstance(text, str | None) for text in value)):
+        raise DataError(f"'{key}' is {shown(json.dumps(value))}", expected="a list of strings")
+    return value
+
+
 def beside(fields: Mapping[str, Any], key: str, size: int) -> Sequence[Any]:
     """Take a list with an element for each hypothesis, or nothing for each if there is no or an empty list."""
     value = fields.get(key) or []

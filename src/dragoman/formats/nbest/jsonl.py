@@ -16,7 +16,8 @@ from typing import Any
 
 from dragoman.core.errors import DataError
 from dragoman.formats.faults import shown
-from dragoman.formats.nbest.json_lists import JsonNBest, Rows, Sentence
+from dragoman.formats.nbest.json_lists import JsonNBest, Sentence
+from dragoman.formats.nbest.json_rows import Rows
 from dragoman.formats.nbest.json_values import first_object, kept, strings
 
 _SENTENCE_KEYS = ("id", "src", "hyps", "refs")
@@ -33,7 +34,7 @@ class JsonlNBest(JsonNBest):
     @classmethod
     def looks_like(cls, lines: Sequence[str]) -> bool:
         """Say whether the first line is an object with hypotheses."""
-        return isinstance(first_object(lines)[1].get("hyps"), list)
+        return isinstance(first_object(lines)[1].get("hyps", 0), list | None)
 
     def _take(self, fields: dict[str, Any], text: str, rows: Rows) -> None:
         hyps = self._list(fields, "hyps", text)
@@ -44,6 +45,9 @@ class JsonlNBest(JsonNBest):
 
     def _take_hypothesis(self, fields: Any, rows: Rows) -> None:
         text = self._string(fields, "hypothesis")
+        if text is None:
+            rows.without_text()
+            return
         features = fields.get("features", {})
         if not isinstance(features, dict):
             raise DataError(f"'features' is {shown(json.dumps(features))}", expected="an object of names and numbers")

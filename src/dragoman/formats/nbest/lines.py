@@ -274,7 +274,7 @@ class Numbering:
             number = numbers[back[0]]
             again = any(number in part for part in (*self._seen, numbers[: back[0]]))
             raise DataError(
-                f"sentence {number} comes {'again ' if again else ''}after sentence {before[back[0]]}",
+                f"the id {number} comes {'again ' if again else ''}after the id {before[back[0]]}",
                 path=self._path,
                 line=int(starts[back[0]]) + first_line,
                 expected="all hypotheses of a sentence together, and numbers that count up",
@@ -282,10 +282,10 @@ class Numbering:
         if self._sentences is not None and len(numbers) and numbers[-1] >= self._sentences:
             late = np.searchsorted(numbers, self._sentences)
             raise DataError(
-                f"found sentence {numbers[late]}",
+                f"found the id {numbers[late]}",
                 path=self._path,
                 line=int(starts[late]) + first_line,
-                expected=f"{self._sentences} sentences, numbered from 0",
+                expected=f"{self._sentences} sentences, with ids from 0",
             )
         self._seen.append(numbers)
         self._last = int(before[-1])
@@ -299,14 +299,16 @@ class Numbering:
             missing = int(np.setdiff1d(counted, numbers, assume_unique=True)[0])
             without = f"{sentences - len(numbers)} of {sentences} sentences have no hypotheses"
             raise DataError(
-                f"{without}, the first of them is {missing}", path=self._path, expected="hypotheses for every sentence"
+                f"{without}, the first of them has the id {missing}",
+                path=self._path,
+                expected="hypotheses for every sentence",
             )
         if sentences is None and not len(numbers):
             progress.warn(f"{self._path}: the n-best list is empty")
         elif sentences is None and numbers[-1] >= len(numbers):
             missing = int(np.flatnonzero(numbers != counted)[0])
             gap = int(numbers[-1]) + 1 - len(numbers)
-            progress.warn(f"{self._path}: {gap} sentences have no hypotheses, the first of them is {missing}")
+            progress.warn(f"{self._path}: {gap} sentences have no hypotheses, the first of them has the id {missing}")
 
 
 def group_by_number(

@@ -4,9 +4,11 @@
     {"choices": [{"index": 0, "message": {"content": "the house"}, "logprobs": {"content": [{"logprob": -1.5}]}}]}
     {"custom_id": "7", "response": {"body": {"choices": […]}}}
 
-The third is a line of a batch: `custom_id` is the sentence's id, and if all ids are numbers, sentences are in their
-order, because batches come in any. A log-probability is the sum of those of the tokens. A "prompt", if there is one, is
-the source. Other keys are kept and written back; a batch is written as plain responses with their `custom_id`.
+The third is a line of a batch: `custom_id` is the sentence's id, and sentences are in the natural order of their ids,
+because batches come in any. A log-probability is the sum of those of the tokens. A "prompt", if there is one, is the
+source. Requests that failed (an error, a status other than 200, no response, no text in any choice) have no hypotheses;
+a choice without a text is left out. Other keys are kept and written back; a batch is written as plain responses with
+their `custom_id`.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from typing import Any
 
 from dragoman.core.errors import DataError
 from dragoman.formats.faults import shown
-from dragoman.formats.nbest.json_lists import JsonNBest, Rows, Sentence
+from dragoman.formats.nbest.json_lists import JsonNBest, Sentence
+from dragoman.formats.nbest.json_rows import Rows
 from dragoman.formats.nbest.json_values import first_object, kept
 
 _KEYS = ("custom_id", "prompt", "choices")
@@ -33,7 +36,7 @@ class OpenAiNBest(JsonNBest):
     places = frozenset({"logprobs", "ids"})
     id_key = "custom_id"
     source_key = "prompt"
-    by_number = True
+    any_order = True
 
     @classmethod
     def looks_like(cls, lines: Sequence[str]) -> bool:
@@ -41,24 +44,33 @@ class OpenAiNBest(JsonNBest):
         depth, fields = first_object(lines)
         return depth < 2 and (
             isinstance(fields.get("choices"), list)
-            or ("custom_id" in fields and isinstance(fields.get("response"), dict))
+            or ("custom_id" in fields and isinstance(fields.get("response", 0), dict | None))
         )
 
+    def _ids(self, ids: list[int | str | None]) -> list[int | str | None]:
+        """Numbers, if all of them are such as count."""
+        numbered = all(isinstance(x, str) and x.isascii() and x.isdigit() and str(int(x[:18])) == x for x in ids)
+        return [int(name) for name in ids if name is not None] if numbered else ids
+
     def _take(self, fields: dict[str, Any], text: str, rows: Rows) -> None:
-        name = fields.get("custom_id")
-        if isinstance(fields.get("response"), dict):
-            fields = fields["response"].get("body")
-        choices = self._list(fields, "choices", text)
-        if isinstance(name, str) and name.isascii() and name.isdigit() and str(int(name)) == name:
-            name = int(name)
-        rows.sentence(name, fields.get("prompt"), more=kept(fields, _KEYS))
+        name, batch = fields.get("custom_id"), "response" in fields
+        if batch:
+            failure, fields = _failure(fields), _body(fields)
+        else:
+            failure = _reason(fields["error"]) if isinstance(fields.get("error"), dict) else None
+        choices = self._list(fields, "choices", text) if failure is None else []
+        more = kept(fields, _KEYS)
+        rows.sentence(name, fields.get("prompt"), more=more, failure=failure)
         for choice in choices:
             self._take_choice(choice, rows)
 
     def _take_choice(self, choice: Any, rows: Rows) -> None:
         fields = choice if isinstance(choice, dict) else {}
         chat = isinstance(fields.get("message"), dict)
-        text = fields["message"].get("content") if chat else fields.get("text")
+        text = fields["message"].get("content") if chat else fields.get("text", 0)
+        if text is None:
+            rows.without_text()
+            return
         if not isinstance(text, str):
             raise DataError(f"found the choice {shown(json.dumps(choice))}, without a text", expected=self.example)
         rows.style["chat"] = int(chat)
@@ -90,6 +102,34 @@ def _choice(index: int, own: Mapping[str, Any], others: Mapping[str, Any], chat:
             else {"tokens": [own["text"]], "token_logprobs": [own["logprob"]]}
         )
     return choice | {key: value for key, value in others.items() if key != "message"}
+
+
+def _body(line: Mapping[str, Any]) -> dict[str, Any]:
+    """The response of a line of a batch; where it failed, what is known of the error."""
+    response = line["response"]
+    body = response.get("body") if isinstance(response, dict) else None
+    if isinstance(body, dict):
+        return body
+    return {"error": line["error"]} if isinstance(line.get("error"), dict) else {}
+
+
+def _failure(line: Mapping[str, Any]) -> str | None:
+    """Why a line of a batch has no choices, if it failed."""
+    response = line["response"]
+    status = response.get("status_code") if isinstance(response, dict) else None
+    errors = (line.get("error"), _body(line).get("error"))
+    found = next((_reason(error) for error in errors if isinstance(error, dict)), None)
+    if found is None and response is None:
+        found = "no response"
+    elif found is None and type(status) is int and status != 200:
+        found = f"status {status}"
+    return found
+
+
+def _reason(error: Mapping[str, Any]) -> str:
+    """What an error is called."""
+    known = (error.get(key) for key in ("code", "type", "message"))
+    return next((shown(name)[1:-1] for name in known if isinstance(name, str) and name), "error")
 
 
 def _total(logprobs: Any, rows: Rows) -> float | None:

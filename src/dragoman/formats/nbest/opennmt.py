@@ -94,7 +94,7 @@ class OpenNmtNBest(NBestFormat):
         if (sizes != size).any():
             odd = int(np.flatnonzero(sizes != size)[0])
             raise DataError(
-                f"list {odd} to write has {sizes[odd]} hypotheses", path=path, expected=f"{size}, as others"
+                f"list {odd + 1} to write has {sizes[odd]} hypotheses", path=path, expected=f"{size}, as others"
             )
         if not np.isfinite(nbest.scores).all():
             raise DataError("a hypothesis to write has no score, or one that is not finite", path=path)

@@ -17,7 +17,8 @@ from typing import Any
 
 from dragoman.core.errors import DataError
 from dragoman.formats.faults import shown
-from dragoman.formats.nbest.json_lists import JsonNBest, Rows, Sentence
+from dragoman.formats.nbest.json_lists import JsonNBest, Sentence
+from dragoman.formats.nbest.json_rows import Rows
 from dragoman.formats.nbest.json_values import Found, first_object, kept
 
 _KEYS = ("src", "tgt", "n_best", "pred_score")
@@ -47,7 +48,7 @@ class OpenNmtJsonNBest(JsonNBest):
                 raise DataError(f"found {shown(one.text)}, which is no list of lists", expected=self.example)
             for row in value:
                 for fields in row:
-                    if not (isinstance(fields, dict) and isinstance(fields.get("tgt"), str)):
+                    if not (isinstance(fields, dict) and isinstance(fields.get("tgt", 0), str | None)):
                         wrong = f"found {shown(json.dumps(fields))}, without a string 'tgt'"
                         raise DataError(wrong, expected=self.example)
             for sentence in _sentences(value):
@@ -57,6 +58,9 @@ class OpenNmtJsonNBest(JsonNBest):
             yield one
 
     def _take(self, fields: dict[str, Any], text: str, rows: Rows) -> None:
+        if fields["tgt"] is None:
+            rows.without_text()
+            return
         rows.hypothesis(fields["tgt"], score=fields.get("pred_score"), more=kept(fields, _KEYS))
 
     def _give(self, sentence: Sentence) -> Iterator[Any]:

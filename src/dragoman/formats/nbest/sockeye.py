@@ -18,8 +18,9 @@ from typing import Any, Literal
 from dragoman.core.errors import DataError
 from dragoman.core.options import option
 from dragoman.formats.faults import shown
-from dragoman.formats.nbest.json_lists import JsonNBest, Rows, Sentence
-from dragoman.formats.nbest.json_values import beside, first_object, kept, strings
+from dragoman.formats.nbest.json_lists import JsonNBest, Sentence
+from dragoman.formats.nbest.json_rows import Rows
+from dragoman.formats.nbest.json_values import beside, first_object, kept, texts_or_null
 
 _KEYS = ("sentence_id", "translation", "translations", "score", "scores", "translations_factors")
 
@@ -45,20 +46,23 @@ class SockeyeNBest(JsonNBest):
         """Say whether the first object has translations."""
         depth, fields = first_object(lines)
         return depth < 2 and (
-            isinstance(fields.get("translation"), str) or isinstance(fields.get("translations"), list)
+            isinstance(fields.get("translation", 0), str | None) or isinstance(fields.get("translations"), list)
         )
 
     def _take(self, fields: dict[str, Any], text: str, rows: Rows) -> None:
         if "translations" in fields:
-            texts = strings(fields["translations"], "translations")
+            texts = texts_or_null(fields["translations"], "translations")
             scores = beside(fields, "scores", len(texts))
-        elif isinstance(fields.get("translation"), str):
+        elif isinstance(fields.get("translation", 0), str | None):
             texts, scores = [fields["translation"]], [fields.get("score")]
         else:
             raise DataError(f"found {shown(text)}, without a 'translation'", expected=self.example)
         rows.sentence(fields.get("sentence_id"), more=kept(fields, _KEYS))
         factors = beside(fields, "translations_factors", len(texts))
         for translation, score, factor in zip(texts, scores, factors, strict=True):
+            if translation is None:
+                rows.without_text()
+                continue
             more = None if factor is None else {"translations_factors": factor}
             rows.hypothesis(translation, score=self._score(score, translation), more=more, keep_text=False)
 

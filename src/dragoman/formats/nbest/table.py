@@ -7,7 +7,7 @@ There must be a column of sentences (`id`, `sentence`, `sentence_id`, `segment`,
 and one of texts (`text`, `hypothesis`, `translation`, `mt`, `candidate` or `output`). `score` and `logprob` are what
 they are called, `source` (`src`) and `reference` (`ref`) belong to the sentence, `rank` and `index` are read over, all
 other columns of numbers are features, and other columns of text are left out with a warning. Quoting is as in RFC 4180.
-Rows may be in any order; sentences with numbers are in the order of these.
+Rows may be in any order; sentences are in that of their ids, if these have one (`s2` before `s17`).
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ from dragoman.core.progress import SILENT, Progress, ShareDone
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import shown
-from dragoman.formats.nbest.format import NBestFormat, in_order, with_other_look
+from dragoman.formats.nbest.format import NBestFormat, with_other_look
 from dragoman.formats.nbest.lines import warn_of_empty
+from dragoman.formats.nbest.order import in_order
 from dragoman.formats.nbest.tabbed import finite
 
 _NAMES = {
@@ -77,13 +78,12 @@ class TableNBest(NBestFormat):
                 table = _Table(header, lines[1:], rows[1:], path)
             except DataError as error:
                 raise with_other_look(error, path, self.name) from None
-            nbest = table.lists(vocab or Vocab.of(), {"tab": int(name == "tab"), "semicolon": int(name == "semicolon")})
+            style = {"tab": int(name == "tab"), "semicolon": int(name == "semicolon")}
+            nbest = in_order(table.lists(vocab or Vocab.of(), style), path, progress)
         if table.unread:
             progress.warn(f"{path}: the columns {', '.join(map(shown, table.unread))} have text and are left out")
-        if sentences is not None and nbest.sentence_ids != (*range(sentences),):
-            raise DataError(
-                f"has {len(nbest)} sentences, which are not 0 to {sentences - 1}", path=path, expected=f"{sentences}"
-            )
+        if sentences is not None:
+            _check_number(nbest, sentences, path)
         warn_of_empty(nbest.hypotheses, path, progress)
         return nbest
 
@@ -214,7 +214,7 @@ class _Table:
         vocab, words, offsets = vocab.extend(lines.encode())
         firsts = np.unique(homes, return_index=True)[1].tolist()
         logprobs = self._role("logprob")
-        nbest = NBest(
+        return NBest(
             vocab=vocab,
             sentences=np.concatenate([[0], np.cumsum(np.bincount(homes, minlength=len(place)))]).astype(np.int64),
             hypotheses=Ragged(words, offsets).take(order),
@@ -226,13 +226,22 @@ class _Table:
             references=None
             if "reference" not in self._roles
             else tuple((text,) if text else () for text in self._of_sentences("reference", firsts)),
-            extras=Extras("csv", style),
+            rows=None if np.array_equal(order, np.arange(len(order))) else order,
+            # A hypothesis that lacks a feature has an empty cell there.
+            extras=Extras("csv", {**style, "columns": 1}),
         )
-        return in_order(nbest)
 
     def _of_sentences(self, role: str, firsts: Sequence[int]) -> list[str]:
         cells = self._cells[self._roles[role]]
         return [cells[row] for row in firsts]
+
+
+def _check_number(nbest: NBest, sentences: int, path: PathLike) -> None:
+    """Refuse another number of sentences; numbers must be those from 0."""
+    named = not any(isinstance(name, int) for name in nbest.sentence_ids)
+    if len(nbest) != sentences or (not named and nbest.sentence_ids != (*range(sentences),)):
+        which = "" if named else f", which are not 0 to {sentences - 1}"
+        raise DataError(f"has {len(nbest)} sentences{which}", path=path, expected=f"{sentences}")
 
 
 def _delimiter(header: str) -> Literal["tab", "comma", "semicolon"]:

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dragoman.formats.nbest.json_lists import JsonNBest, Rows, Sentence
+from dragoman.formats.nbest.json_lists import JsonNBest, Sentence
+from dragoman.formats.nbest.json_rows import Rows
 from dragoman.formats.nbest.json_values import first_object, kept
 
 _KEYS = ("id", "prompt", "outputs")
@@ -32,13 +33,16 @@ class VllmNBest(JsonNBest):
     def looks_like(cls, lines: Sequence[str]) -> bool:
         """Say whether the first object has outputs."""
         depth, fields = first_object(lines)
-        return depth < 2 and isinstance(fields.get("outputs"), list)
+        return depth < 2 and isinstance(fields.get("outputs", 0), list | None)
 
     def _take(self, fields: dict[str, Any], text: str, rows: Rows) -> None:
         outputs = self._list(fields, "outputs", text)
         rows.sentence(fields.get("id"), fields.get("prompt"), more=kept(fields, _KEYS))
         for output in outputs:
             words = self._string(output, "output")
+            if words is None:
+                rows.without_text()
+                continue
             rows.hypothesis(words, logprob=output.get("cumulative_logprob"), more=kept(output, _HYPOTHESIS_KEYS))
 
     def _give(self, sentence: Sentence) -> Iterator[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,38 +11,97 @@ from numpy.typing import NDArray
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.files import PathLike
 from dragoman.core.nbest import NBest
+from dragoman.core.progress import SILENT, Progress
 from dragoman.core.weights import Weights
 from dragoman.metrics.looks import metrics_for
 from dragoman.metrics.metric import Metric
 from dragoman.tuning.problems.problem import MOST_DENSE, Problem, best_rows
+from dragoman.tuning.runs.missing import Missing, filled
 
 #: The names under which a list's own numbers become features.
 SCORE, LOGPROB = "score", "logprob"
 
 
-def with_features(nbest: NBest, extra: Mapping[str, NDArray[np.float64]]) -> NBest:
+def with_features(
+    nbest: NBest,
+    extra: Mapping[str, NDArray[np.float64]],
+    *,
+    missing: Missing = "refuse",
+    marks: Collection[str] = (),
+    progress: Progress = SILENT,
+) -> NBest:
     """Add features, one number for each hypothesis, under the given names.
 
     Log-probabilities always become one, and where a list has neither these nor features, its score does, whatever is
-    added: what the system itself thought of its hypotheses is not lost.
+    added: what the system itself thought of its hypotheses is not lost. Where some hypotheses lack a number (NaN, or an
+    empty cell of a table), `missing` says what is done, and `marks` which features that say so are needed: see
+    `filled`. Features that a hypothesis of another format does not name are 0, and not missing.
     """
     columns = dict(extra)
-    if nbest.logprobs is not None and not np.isnan(nbest.logprobs).any():
+    if nbest.logprobs is not None and not np.isnan(nbest.logprobs).all():
         columns.setdefault(LOGPROB, nbest.logprobs)
-    elif not nbest.features.names and not np.isnan(nbest.scores).any():
+    elif not nbest.features.names and not np.isnan(nbest.scores).all():
         columns.setdefault(SCORE, nbest.scores)
     for name, values in columns.items():
         if name in nbest.features.names:
             raise DataError(f"the lists have a feature '{name}' already", expected="another name for the extra one")
         if len(values) != len(nbest.scores):
             raise DataError(f"'{name}' has {len(values)} numbers", expected=f"{len(nbest.scores)}, one a hypothesis")
-        if not np.isfinite(values).all():
+        if np.isinf(values).any():
             raise DataError(f"'{name}' has a value that is not a finite number")
-    if not columns:
+    own = _columns_of_tables(nbest)
+    found = filled(nbest, own | columns, missing, marks, progress)
+    if len(found.kept) < len(nbest.scores):
+        nbest = nbest.kept(found.kept)
+    if not found.columns:
         return nbest
-    added = FeatureRows.from_dense(list(columns), np.stack(list(columns.values()), axis=1))
-    return replace(nbest, features=FeatureRows.join([nbest.features, added]))
+    added = FeatureRows.of_columns(found.columns, len(nbest.scores))
+    return replace(nbest, features=added if own else FeatureRows.join([nbest.features, added]))
+
+
+def of_file(nbest: NBest, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Bring numbers that stand as the hypotheses do in their file into the order in which these were put since."""
+    # As many as there should be, or `with_features` refuses them.
+    return values if nbest.rows is None or len(values) != len(nbest.rows) else values[nbest.rows]
+
+
+def _columns_of_tables(nbest: NBest) -> dict[str, NDArray[np.float64]]:
+    """The features of a table as columns, in which what is not there is missing; none for other formats."""
+    if nbest.extras is None or not nbest.extras.style.get("columns"):
+        return {}
+    features = nbest.features
+    columns = np.full((len(features.names), len(features)), np.nan)
+    columns[features.ids, np.repeat(np.arange(len(features)), np.diff(features.offsets))] = features.values
+    return dict(zip(features.names, columns, strict=True))
+
+
+def references_of(
+    nbest: NBest, references: Sequence[Mapping[str, str]], path: PathLike, progress: Progress = SILENT
+) -> list[Corpus]:
+    """The references that have the ids of lists; those of other ids are counted, lists of other ids refused."""
+    names = [*map(str, nbest.sentence_ids)]
+    for texts in references:
+        unknown = [name for name in names if name not in texts]
+        if unknown:
+            found = f"{len(unknown):,} of {len(names):,} lists have an id without a reference, the first of them is"
+            raise DataError(f"{found} '{unknown[0]}'", path=path, expected="references of all lists")
+        if len(texts) > len(names):
+            progress.warn(f"{path}: {len(texts) - len(names):,} of {len(texts):,} references have no list")
+    return [Corpus.from_lines([texts[name] for name in names]) for texts in references]
+
+
+def without_empty(
+    nbest: NBest, references: Sequence[Corpus], progress: Progress = SILENT
+) -> tuple[NBest, list[Corpus]]:
+    """Leave out sentences without hypotheses, and their references; says how many."""
+    there = np.flatnonzero(np.diff(nbest.sentences))
+    if len(there) == len(nbest):
+        return nbest, [*references]
+    empty = len(nbest) - len(there)
+    progress.warn(f"{empty:,} of {len(nbest):,} sentences have no hypotheses, and are left out with their references")
+    return nbest.take(there), [corpus.take(there) for corpus in references]
 
 
 def metric_of_lists(text: str, lists: NBest, references: Sequence[Corpus]) -> tuple[Metric, str | None]:
@@ -76,7 +135,7 @@ def reranked(nbest: NBest, weights: Weights) -> NBest:
         sums = {name: value * weights.get(name, 0.0) for name, value in nbest.features.row(row).items()}
         name = max(sums, key=lambda name: abs(sums[name]))
         raise DataError(
-            f"hypothesis {row + 1} has no finite score: {name} weighs {weights[name]:g}", expected="smaller weights"
+            f"{nbest.place_of(row)} has no finite score: {name} weighs {weights[name]:g}", expected="smaller weights"
         )
     sentence = np.repeat(np.arange(len(nbest)), np.diff(nbest.sentences))
     return replace(nbest, scores=scores).reordered(np.lexsort((-scores, sentence)))

@@ -47,9 +47,9 @@ def test_tokens_and_positions_are_written_back(tmp_path):
         ("H-0\t-1\ta\nP-0\t-1 x\n", "2: found 'x' as the score of a position; expected a finite number"),
         ("P-0\t-1\nH-0\t-1\ta\n", "1: found scores of positions that belong to no hypothesis before them"),
         ("H-0\t-1\ta\nH-0\t-1\tb\nP-0\t-1\nP-0\t-2\n", "4: found scores of positions that belong to no hypothesis"),
-        ("H-0\t-1\ta\nP-0\t-1\nH-0\t-1\tb\n", "1: sentence 0 has 1 P lines for 2 hypotheses"),
-        ("H-0\t-1\ta\nH-0\t-2\tb\nD-0\t-1\ta\n", "1: sentence 0 has 2 H lines and 1 D lines"),
-        ("D-0\t-2\tb\nD-0\t-1\ta\nH-0\t-1\ta\nH-0\t-2\tb\n", "1: the H and D lines of sentence 0 have different"),
+        ("H-0\t-1\ta\nP-0\t-1\nH-0\t-1\tb\n", "1: the id 0 has 1 P lines for 2 hypotheses"),
+        ("H-0\t-1\ta\nH-0\t-2\tb\nD-0\t-1\ta\n", "1: the id 0 has 2 H lines and 1 D lines"),
+        ("D-0\t-2\tb\nD-0\t-1\ta\nH-0\t-1\ta\nH-0\t-2\tb\n", "1: the H and D lines of the id 0 have different"),
         ("S-0\ta\nS-0\tb\n", "2: found a second S line of one sentence"),
         ("S-0\ta\nH-0\t-1\ta\nH-1\t-1\ta\n", "3: a sentence has no S line; expected one for all or none"),
     ],
@@ -63,5 +63,5 @@ def test_what_is_wrong_is_said(text, sentence, tmp_path):
 
 def test_numbers_beyond_the_sentences(tmp_path):
     (tmp_path / "in").write_text("H-5\t-1\ta\nH-0\t-1\ta\n", encoding="utf-8")
-    with pytest.raises(DataError, match="in:1: found sentence 5; expected 2 sentences, numbered from 0"):
+    with pytest.raises(DataError, match="in:1: found the id 5; expected 2 sentences, with ids from 0"):
         FairseqNBest().read(tmp_path / "in", sentences=2)

@@ -71,7 +71,7 @@ def test_files_beside_are_written(files, tmp_path):
         (None, {"counts": "1\n1.5\n"}, "counts:2: found 1.5; expected an integer that is not negative"),
         (None, {"counts": "a\n1.5\n"}, "counts:1: found 'a'; expected a number"),
         (None, {"ids": "0\n0\n"}, "ids: has 2 lines, but"),
-        (None, {"ids": "0\n1\n0\n"}, "ids:3: sentence 0 comes again after sentence 1"),
+        (None, {"ids": "0\n1\n0\n"}, "ids:3: the id 0 comes again after the id 1"),
         (3, {"scores": "1\n2\n"}, "scores: has the scores of 2 hypotheses, but"),
         (3, {"scores": "1\nx\n2\n"}, "scores:2: found 'x'; expected a number in each column"),
         (3, {"scores": "a\tb\n1\t2\n2\t3\n1\n"}, "scores:4: found '1'; expected as many columns as on the first line"),
@@ -93,7 +93,7 @@ def test_lists_that_do_not_fit(files, tmp_path):
         nbest = FlatNBest().read(files.path)
     with pytest.raises(DataError, match="has the hypotheses of 1 sentences; expected 3"), pytest.warns(DragomanWarning):
         FlatNBest().read(files.path, sentences=3)
-    with pytest.raises(DataError, match="list 0 to write has 3 hypotheses; expected 2"):
+    with pytest.raises(DataError, match="list 1 to write has 3 hypotheses; expected 2"):
         FlatNBest(size=2).write(tmp_path / "out", nbest)
     with pytest.raises(DataError, match="neither scores nor features"):
         FlatNBest(scores=tmp_path / "scores").write(tmp_path / "out", nbest)

@@ -39,7 +39,7 @@ def test_sockeyes_scores_change_their_sign(tmp_path):
         assert np.isnan(SockeyeNBest().read(SAMPLES / "sockeye.single.jsonl").scores).tolist() == [False, True]
     positive = read(SockeyeNBest(scores="logprob"), line, tmp_path)
     positive.scores[:] = 2.0
-    with pytest.raises(DataError, match="list 0 to write has the score 2, which is no log-probability"):
+    with pytest.raises(DataError, match="list 1 to write has the score 2, which is no log-probability"):
         SockeyeNBest().write(tmp_path / "out", positive)
 
 
@@ -115,7 +115,7 @@ def test_batches_are_brought_into_order(tmp_path):
     assert nbest.ids is None
     named = (SAMPLES / "openai.batch.jsonl").read_text(encoding="utf-8").replace('"custom_id": "', '"custom_id": "r-')
     nbest = read(OpenAiNBest(), named, tmp_path)
-    assert (nbest.ids, nbest.texts()) == (("r-1", "r-0"), ["yes", "a house"])
+    assert (nbest.ids, nbest.texts()) == (("r-0", "r-1"), ["a house", "yes"])
 
 
 def test_a_prompt_is_the_source_and_texts_keep_their_space(tmp_path):
@@ -152,7 +152,7 @@ def test_a_prompt_is_the_source_and_texts_keep_their_space(tmp_path):
             '{"outputs": [{"text": "a", "cumulative_logprob": NaN}]}',
             "1: found NaN; expected a finite number",
         ),
-        (OpenAiNBest, '{"choices": [{"message": {"content": null}}]}', "1: found the choice"),
+        (OpenAiNBest, '{"choices": [{"message": {"content": 1}}]}', "1: found the choice"),
         (OpenAiNBest, '{"custom_id": "1", "response": {"error": 1}}', '1: found \'{"custom_id"'),
         (OpenAiNBest, '{"choices": [{"text": "a", "logprobs": [1]}]}', "1: 'logprobs' is '[1]'; expected 'token_lo"),
         (OpenNmtJsonNBest, '{"error": "x"}', '1: found \'{"error": "x"}\', which is no list of lists'),

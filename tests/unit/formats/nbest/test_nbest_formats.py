@@ -267,11 +267,11 @@ def test_hypotheses_without_scores(tmp_path):
         (MosesNBest, "0 ||| a |1-0| ||| LM0= 1 ||| 1", "1: the segmentation mark '|1-0|' ends before it begins"),
         (MosesNBest, "0 ||| a |0-0| b ||| LM0= 1 ||| 1", "1: the last words of 'a |0-0| b' have no segmentation mark"),
         (MosesNBest, "0 ||| a ||| T= 1 2 T.1= 3 ||| 1", " 'T.1' is a feature, and also a value of the feature 'T'"),
-        (MosesNBest, "1 ||| a ||| ||| 1\n0 ||| a ||| ||| 1", "2: sentence 0 comes after sentence 1; expected all"),
+        (MosesNBest, "1 ||| a ||| ||| 1\n0 ||| a ||| ||| 1", "2: the id 0 comes after the id 1; expected all"),
         (
             JoshuaNBest,
             "0 ||| a ||| ||| 1\n1 ||| a ||| ||| 1\n0 ||| a ||| ||| 1",
-            "3: sentence 0 comes again after sentence 1",
+            "3: the id 0 comes again after the id 1",
         ),
         (
             JoshuaNBest,
@@ -322,11 +322,11 @@ def test_bytes_that_are_no_text(name, tmp_path):
 def test_missing_sentences(tmp_path):
     path = tmp_path / "in"
     path.write_text("1 ||| a ||| x=1 ||| 1\n4 ||| a ||| x=1 ||| 1\n")
-    with pytest.warns(DragomanWarning, match="in: 3 sentences have no hypotheses, the first of them is 0"):
+    with pytest.warns(DragomanWarning, match="in: 3 sentences have no hypotheses, the first of them has the id 0"):
         assert read_nbest(path).ids == (1, 4)
-    with pytest.raises(DataError, match="in: 3 of 5 sentences have no hypotheses, the first of them is 0;"):
+    with pytest.raises(DataError, match="in: 3 of 5 sentences have no hypotheses, the first of them has the id 0;"):
         read_nbest(path, sentences=5)
-    with pytest.raises(DataError, match="in:2: found sentence 4; expected 4 sentences, numbered from 0"):
+    with pytest.raises(DataError, match="in:2: found the id 4; expected 4 sentences, with ids from 0"):
         read_nbest(path, sentences=4)
 
 

@@ -17,7 +17,7 @@ def test_lines_with_scores(tmp_path):
         OpenNmtNBest().read(tmp_path / "in")
     with pytest.raises(DataError, match="in: has 2 sentences; expected 5"):
         OpenNmtNBest(size=1).read(tmp_path / "in", sentences=5)
-    with pytest.raises(DataError, match="list 0 to write has 2 hypotheses; expected 3"):
+    with pytest.raises(DataError, match="list 1 to write has 2 hypotheses; expected 3"):
         OpenNmtNBest(size=3).write(tmp_path / "out", nbest)
 
 
@@ -30,7 +30,7 @@ def test_lines_with_scores(tmp_path):
         (TsvNBest, "0\ta\nx\tb\n", "2: found 'x"),
         (TsvNBest, "0\ta\n0\n", "2: found '0'; expected 'id<TAB>text' or 'id<TAB>text<TAB>score'"),
         (TsvNBest, "0\ta\tb\n", "1: found 'b' as the score; expected a finite number"),
-        (TsvNBest, "1\ta\n0\tb\n", "2: sentence 0 comes after sentence 1; expected all"),
+        (TsvNBest, "1\ta\n0\tb\n", "2: the id 0 comes after the id 1; expected all"),
     ],
 )
 def test_what_is_wrong_is_said(kind, text, sentence, tmp_path):

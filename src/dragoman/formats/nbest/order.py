@@ -1,0 +1,238 @@
+"""The order of sentences: the one that their ids have, and one that somebody wants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.errors import DataError
+from dragoman.core.files import PathLike, read_lines
+from dragoman.core.nbest import NBest
+from dragoman.core.progress import SILENT, Progress
+from dragoman.formats.faults import shown
+from dragoman.formats.nbest.json_values import Reader
+
+Id = int | str
+
+#: The keys under which files beside lists have ids and texts; the first that is there counts.
+ID_KEYS = ("custom_id", "id")
+TEXT_KEYS = ("text", "reference")
+
+_DIGITS = "0123456789"
+_WAYS_OUT = "--order (order= in Python) gives another, --ids writes them out"
+_EXAMPLE = "'{\"id\": …}' or '{\"custom_id\": …}' a line"
+
+
+def sort_keys(ids: Sequence[Id]) -> list[Any] | None:
+    """What ids are sorted by: numbers, or the one number that strings which are alike have; None if there is none.
+
+    >>> ids = ["req-17", "req-2", "req-010"]
+    >>> [name for _, name in sorted(zip(sort_keys(ids), ids))], sort_keys(["a", "b"])
+    (['req-2', 'req-010', 'req-17'], None)
+    """
+    if all(isinstance(name, int) for name in ids):
+        return [*ids]
+    texts = [*map(str, ids)]
+    if len(texts) == 1:
+        return [0]
+    before, after = _alike(texts), _alike([text[::-1] for text in texts])
+    numbers = [text[before : len(text) - after] for text in texts]
+    if not all(number.isascii() and number.isdigit() for number in numbers):
+        return None
+    # By length and digits: numbers may have more of them than Python reads.
+    return [(len(number), number) for number in (number.lstrip("0") for number in numbers)]
+
+
+def _alike(texts: Sequence[str]) -> int:
+    """How many characters all texts begin with, without digits at their end."""
+    first, last = min(texts), max(texts)
+    same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
+    return len(first[:same].rstrip(_DIGITS))
+
+
+def in_order(nbest: NBest, path: PathLike, progress: Progress = SILENT) -> NBest:
+    """Bring sentences into the natural order of their ids, if these have one, and say so if that changes anything."""
+    keys = sort_keys(nbest.sentence_ids)
+    order = [*range(len(nbest))] if keys is None else sorted(range(len(nbest)), key=keys.__getitem__)
+    if order == [*range(len(nbest))]:
+        return nbest
+    rows = np.arange(len(nbest.scores)) if nbest.rows is None else nbest.rows
+    nbest = replace(nbest, rows=rows).take(np.array(order, np.int64))
+    names = nbest.sentence_ids
+    progress.note(f"{path}: the lists were brought into the order of their ids, from {_said(names[:1])} on")
+    return replace(nbest, ids=None if names == (*range(len(nbest)),) else nbest.ids)
+
+
+class IdsInTurn:
+    """Watches ids as sentences come: whether they are in an order of their own; numbers that rise take no memory."""
+
+    def __init__(self) -> None:
+        self._last: int | None = None
+        self._fall: tuple[Id, Id] | None = None
+        self._names: list[Id] = []
+
+    def watched(self, blocks: Iterable[NBest]) -> Iterator[NBest]:
+        """The same blocks, looked at as they go by."""
+        for block in blocks:
+            self.add(block)
+            yield block
+
+    def add(self, nbest: NBest) -> None:
+        """Look at some more sentences."""
+        if nbest.ids is None:
+            return
+        if self._names or not all(isinstance(name, int) for name in nbest.ids):
+            self._names += nbest.ids
+            return
+        for name in map(int, nbest.ids):
+            if self._last is not None and name < self._last and self._fall is None:
+                self._fall = self._last, name
+            self._last = name
+
+    def warn(self, path: PathLike, progress: Progress) -> None:
+        """Say that ids have no order, or another one than the sentences."""
+        keys = sort_keys(self._names) if self._names else []
+        if keys is None:
+            ids = _said(self._names[:2])
+            progress.warn(f"{path}: the ids ({ids}, ...) have no order of their own, the file's is kept; {_WAYS_OUT}")
+            return
+        falls = (i for i in range(len(keys) - 1) if keys[i] > keys[i + 1])
+        at = next(falls, None)
+        fall = self._fall if at is None else (self._names[at], self._names[at + 1])
+        if fall is not None:
+            found = f"the sentences are not in the order of their ids ({' before '.join(map(_quoted, fall))})"
+            progress.warn(f"{path}: {found}, and the output follows the file; {_WAYS_OUT}")
+
+
+def read_ids(path: PathLike) -> list[str]:
+    """Read ids in the order wanted: one a line, or JSON objects that have one, like the requests of a batch."""
+    return _unique([name for name, _ in _entries(path)], path)
+
+
+def read_texts(path: PathLike) -> dict[str, str] | None:
+    """Read texts by their ids, if the file has JSON objects with both a line; None if it has something else."""
+    first = next((line for line in read_lines(path) if line.strip()), "")
+    if not first.lstrip().startswith("{"):
+        return None
+    texts: list[str] = []
+    ids: list[str] = []
+    for name, fields in _entries(path):
+        text = next((fields[key] for key in TEXT_KEYS if key in fields), None)
+        if not isinstance(text, str):
+            expected = f"a string under {' or '.join(TEXT_KEYS)}"
+            raise DataError(f"the reference with the id {shown(name)} has no text", path=path, expected=expected)
+        ids.append(name)
+        texts.append(text)
+    return dict(zip(_unique(ids, path), texts, strict=True))
+
+
+def _entries(path: PathLike) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The ids of a file with what comes with them: nothing where they stand by themselves."""
+    first = next((line for line in read_lines(path) if line.strip()), "")
+    if not first.lstrip().startswith("{"):
+        yield from ((line.strip(), {}) for line in read_lines(path) if line.strip())
+        return
+    for found in Reader(_EXAMPLE, lists=False).values(path):
+        fields = found.value if isinstance(found.value, dict) else {}
+        name = next((fields[key] for key in ID_KEYS if key in fields), None)
+        if type(name) not in (int, str):
+            raise DataError(f"found {shown(found.text)}, without an id", path=path, line=found.line, expected=_EXAMPLE)
+        yield str(name), fields
+
+
+def _unique(names: list[str], path: PathLike) -> list[str]:
+    if len(set(names)) < len(names):
+        seen: set[str] = set()
+        twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise DataError(f"the id {shown(twice)} is there twice", path=path, expected="each id once")
+    return names
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An order that somebody wants: the ids of lines, or their source texts."""
+
+    path: PathLike
+    ids: Sequence[str] | None = None
+    sources: Sequence[str] | None = None
+
+    def __len__(self) -> int:
+        return len(self.ids or self.sources or ())
+
+    def places(
+        self, ids: Sequence[Id], sources: Sequence[str] | None, path: PathLike, progress: Progress = SILENT
+    ) -> NDArray[np.int64]:
+        """For each line the place of its list among those of a file; -1 if it has none, which is said."""
+        if self.ids is not None:
+            found = self._by_id([*map(str, ids)], self.ids, path)
+        else:
+            found = self._by_source(ids, sources, self.sources or (), path)
+        missing = np.flatnonzero(found < 0)
+        if len(missing):
+            first = _quoted((self.ids or self.sources or ())[missing[0]])
+            counts = f"{len(missing):,} of {len(found):,} lines of {self.path} have no list"
+            progress.warn(f"{path}: {counts}, the first of them is line {missing[0] + 1}, {first}; they are left empty")
+        return found
+
+    def arranged(self, nbest: NBest, path: PathLike, progress: Progress = SILENT) -> NBest:
+        """Bring lists into this order; lines without a list get an empty one."""
+        names = nbest.sentence_ids
+        places = self.places(names, nbest.sources, path, progress)
+        return nbest.placed(places, self.ids or [names[place] if place >= 0 else "" for place in places.tolist()])
+
+    def _by_id(self, ids: Sequence[str], wanted: Sequence[str], path: PathLike) -> NDArray[np.int64]:
+        place = {name: i for i, name in enumerate(ids)}
+        found = np.array([place.get(name, -1) for name in wanted], np.int64)
+        strangers = np.setdiff1d(np.arange(len(ids)), found)
+        if len(strangers):
+            what = f"{len(strangers):,} lists have an id that {self.path} has not, the first of them is"
+            raise DataError(f"{what} {_quoted(ids[strangers[0]])}", path=path, expected="an order of all lists")
+        return found
+
+    def _by_source(
+        self, ids: Sequence[Id], sources: Sequence[str] | None, wanted: Sequence[str], path: PathLike
+    ) -> NDArray[np.int64]:
+        if sources is None:
+            raise DataError(
+                "the lists do not say what they translate", path=path, expected="sources, or an order of ids"
+            )
+        keys = sort_keys(ids)
+        of_text: dict[str, list[int]] = {}
+        for i in range(len(ids)) if keys is None else sorted(range(len(ids)), key=keys.__getitem__):
+            of_text.setdefault(sources[i].strip(), []).append(i)
+        lines_of: dict[str, list[int]] = {}
+        for line, text in enumerate(wanted):
+            lines_of.setdefault(text.strip(), []).append(line)
+        found = np.full(len(wanted), -1, np.int64)
+        for text, lines in lines_of.items():
+            own = of_text.pop(text, [])
+            if own and (len(own) != len(lines) or (len(own) > 1 and keys is None)):
+                what = (
+                    f"{len(own)} lists are of the source {shown(text)}, which is on {len(lines)} lines of {self.path}"
+                )
+                raise DataError(what, path=path, expected="as many, with ids that have an order")
+            found[lines[: len(own)]] = own
+        failed = len(of_text.pop("", ()))  # which have no source, and belong to lines that no other list is of
+        if of_text:
+            first = next(iter(of_text))
+            raise DataError(
+                f"there is a list of the source {shown(first)}", path=path, expected=f"a line of {self.path}"
+            )
+        if (found < 0).sum() > failed:
+            line = int(np.flatnonzero(found < 0)[0])
+            raise DataError(
+                f"no list is of line {line + 1} of {self.path}, {shown(wanted[line])}", path=path, expected="one"
+            )
+        return found
+
+
+def _quoted(name: Id) -> str:
+    return shown(str(name))
+
+
+def _said(names: Sequence[Id]) -> str:
+    return ", ".join(map(_quoted, names))
