@@ -26,7 +26,7 @@ from dragoman.serve import (
     routes_service,
     routes_translate,
 )
-from dragoman.serve.direct import Direct
+from dragoman.serve.direct import MOST_MISTAKES, Direct, too_many_mistakes
 from dragoman.serve.failures import RequestError, error_body, refusal_of
 from dragoman.serve.guard import LIBRE, Access, Guard
 from dragoman.serve.service import Service
@@ -128,6 +128,8 @@ def _add_errors(app: FastAPI) -> None:
 
     async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError | ValidationError)
+        if isinstance(error, ValidationError) and error.error_count() > MOST_MISTAKES:
+            return _shaped(request.url.path, too_many_mistakes(error))
         first: dict[str, Any] = dict(error.errors()[0])
         if first["type"] == "json_invalid":
             return _shaped(request.url.path, RequestError(400, _SENTENCES[400]))
