@@ -11,8 +11,9 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
 
 from dragoman.core.errors import DragomanError
+from dragoman.serve.bodies import Receive
 from dragoman.serve.failures import RequestError
-from dragoman.serve.guard import App, Receive, Scope, Send
+from dragoman.serve.guard import App, Scope, Send
 
 #: Of a body with more mistakes only their number is told: to describe each takes longer than to find them.
 MOST_MISTAKES = 100

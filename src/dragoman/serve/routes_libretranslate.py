@@ -13,9 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dragoman.core.errors import UsageError
 from dragoman.serve import schemas
+from dragoman.serve.access import Access
 from dragoman.serve.answers import answer
 from dragoman.serve.failures import RequestError
-from dragoman.serve.guard import Access
+from dragoman.serve.guard import Place
 from dragoman.serve.html_text import html_text
 from dragoman.serve.models import NamedModel
 from dragoman.serve.routes_translate import found_together, split_texts
@@ -69,14 +70,13 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 def routes(service: Service, access: Access) -> APIRouter:
     """The routes of this group."""
     router = APIRouter(tags=["LibreTranslate"], responses=_REFUSALS)
+    most = service.limits.sentences + len(LibreRequest.model_fields)  # fields of a form
 
     @router.post("/translate", response_model=LibreAnswer, openapi_extra=_body(LibreRequest))
     async def translate(request: Request) -> Response:
         """Translate like LibreTranslate: `q` from `source` to `target`, in JSON or as a form."""
-        asked = LibreRequest.model_validate(
-            await _fields(request, service.limits.sentences + len(LibreRequest.model_fields))
-        )
-        access.check_key(_key(request, asked.api_key))
+        asked = LibreRequest.model_validate(await _fields(request, most))
+        _check_key(request, access, asked.api_key)
         model = _model_for(service, asked.source, asked.target)
         texts = [asked.q] if isinstance(asked.q, str) else asked.q
         done = await _translated(service, model, texts, html=asked.format == "html")
@@ -105,10 +105,8 @@ def routes(service: Service, access: Access) -> APIRouter:
     @router.post("/detect", openapi_extra=_body(LibreRequest))
     async def detect(request: Request) -> list[dict[str, Any]]:
         """Say which languages a text may be in: those that models translate from; nothing looks at the text."""
-        asked = LibreRequest.model_validate(
-            await _fields(request, service.limits.sentences + len(LibreRequest.model_fields))
-        )
-        access.check_key(_key(request, asked.api_key))
+        asked = LibreRequest.model_validate(await _fields(request, most))
+        _check_key(request, access, asked.api_key)
         codes = _sources(service)
         return [{"confidence": round(100 / len(codes)), "language": code} for code in codes]
 
@@ -148,9 +146,12 @@ def _model_for(service: Service, source: str, target: str) -> NamedModel:
     raise UsageError(f"no model translates from {source} to {target}; there are {known}")
 
 
-def _key(request: Request, in_body: str | None) -> str | None:
-    bearer = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
-    return in_body or request.headers.get("x-api-key") or bearer
+def _check_key(request: Request, access: Access, in_body: str | None) -> None:
+    """Refuse a request that has the key neither in its headers nor in its body."""
+    place: Place = request.scope["place"]
+    if not place.known:
+        access.check_key(in_body)
+        place.become_known()
 
 
 async def _fields(request: Request, most: int) -> Any:

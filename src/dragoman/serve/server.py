@@ -11,8 +11,8 @@ import uvicorn
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import SILENT, Progress
+from dragoman.serve.access import Access, is_loopback
 from dragoman.serve.app import make_app
-from dragoman.serve.guard import Access, is_loopback
 from dragoman.serve.models import Shelf
 from dragoman.serve.protocol import LONGEST_HEAD, timed_protocol
 from dragoman.serve.service import Service

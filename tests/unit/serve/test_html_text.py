@@ -26,12 +26,12 @@ def test_only_text_between_tags_is_changed(html, shouted):
 
 
 def test_who_waits_no_more_ends_it():
-    class Over(Exception):
+    class OverError(Exception):
         pass
 
     def over():
-        raise Over
+        raise OverError
 
     for html in ("<" * 5000, "<b>" * 5000, "a" * 5000):
-        with pytest.raises(Over):
+        with pytest.raises(OverError):
             html_text(html, over)
