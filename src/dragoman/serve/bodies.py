@@ -28,9 +28,7 @@ class Bodies:
     def __init__(self, limits: Limits):
         self._limits = limits
         self._under_way: dict[asyncio.Timeout, None] = {}
-
-    def __len__(self) -> int:
-        return len(self._under_way)
+        self._unwanted: dict[asyncio.Timeout, None] = {}
 
     def check_length(self, length: bytes | None) -> None:
         """Refuse a body whose head says that it is too large, or says nothing that makes sense."""
@@ -48,7 +46,7 @@ class Bodies:
         limit = asyncio.timeout_at(begin + seconds / 2)
         try:
             async with limit:
-                self._add(limit)
+                self._add(limit, self._under_way)
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
@@ -72,7 +70,7 @@ class Bodies:
         limit = asyncio.timeout(self._limits.client_seconds)
         try:
             async with limit:
-                self._add(limit)
+                self._add(limit, self._unwanted)
                 while left >= 0:
                     message = await receive()
                     left -= len(message.get("body", b""))
@@ -81,13 +79,14 @@ class Bodies:
         except TimeoutError:
             pass
         finally:
-            self._under_way.pop(limit, None)
+            self._unwanted.pop(limit, None)
 
-    def _add(self, limit: asyncio.Timeout) -> None:
-        self._under_way[limit] = None
-        if len(self._under_way) > self._limits.concurrency:
-            oldest = next(iter(self._under_way))
-            del self._under_way[oldest]
+    def _add(self, limit: asyncio.Timeout, others: dict[asyncio.Timeout, None]) -> None:
+        """Add one to those under way; if they are too many, the first has no more time."""
+        others[limit] = None
+        if len(others) > self._limits.concurrency:
+            oldest = next(iter(others))
+            del others[oldest]
             oldest.reschedule(0)
 
     def _too_large(self) -> RequestError:

@@ -146,7 +146,7 @@ class Guard:
             if refusal.status == 500:
                 _log.error("a request to %s failed", scope["path"], exc_info=error)
             if not answer.status:
-                await answer.refuse(refusal, bare=scope["path"] in LIBRE, rest=self._rest(request))
+                await answer.refuse(refusal, bare=scope["path"] in LIBRE, rest=self._rest(request, refusal))
         finally:
             self._metrics.request(_route(scope), answer.status or 499, time.monotonic() - begin)
 
@@ -183,12 +183,14 @@ class Guard:
         if is_form or not may_have_more_values(body, most):
             return
         if await asyncio.to_thread(has_more_values, body, most):
-            raise RequestError(413, f"the body has more than {most:,} values; expected a smaller one")
+            raise RequestError(413, f"the body has more than {most:,} values; expected fewer")
 
-    def _rest(self, request: _Request) -> Callable[[], Awaitable[None]] | None:
-        """What lets the rest of a body come that was not read, if there may be one."""
+    def _rest(self, request: _Request, refusal: RequestError) -> Callable[[], Awaitable[None]] | None:
+        """What lets the rest of a body come that was not read; who was too slow is not waited for."""
         if request.is_whole or not request.headers.keys() & {b"content-length", b"transfer-encoding"}:
             return None
+        if refusal.status == 408:
+            return partial(asyncio.sleep, 0)
         return partial(self._bodies[request.known].drain, request.receive)
 
 
