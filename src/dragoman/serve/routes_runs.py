@@ -77,7 +77,7 @@ def routes(service: Service) -> APIRouter:
 async def _followed(service: Service, name: str, first: int) -> AsyncIterator[str]:
     """A run's events from one on, as server-sent events, until it has stopped."""
     quiet = 0
-    while True:
+    while not service.closing:
         events = await asyncio.to_thread(service.runs.events, name)
         for number, event in enumerate(events[first:], first):
             yield f"id: {number}\nevent: iteration\ndata: {written(event)}\n\n"

@@ -108,7 +108,13 @@ async def found_together(
     weights = tuple(sorted(asked.weights.items())) if isinstance(asked.weights, dict) else asked.weights
     how = {"prepared": asked.prepared, "features": features, "nbest": nbest, "distinct": distinct}
     key = (model.name, weights, *how.values())
-    return await service.batcher.run(key, sources, partial(translated, model.weighted(asked.weights), **how))  # type: ignore[arg-type]
+    system = model.weighted(asked.weights)
+
+    def work(batch: list[Source]) -> list[Done]:
+        model.check()  # files may have changed while this waited
+        return translated(system, batch, **how)  # type: ignore[arg-type]
+
+    return await service.batcher.run(key, sources, work)
 
 
 async def decided(

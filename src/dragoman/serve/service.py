@@ -38,12 +38,17 @@ class Service:
         self.limits = limits
         self.runs = Runs(runs)
         self.metrics = Metrics()
+        self.closing = False
         self.kept = KeptGraphs(limits.kept_bytes)
+        for model in shelf:
+            model.files.when_changed.append(self.kept.clear)
         self.batcher = Batcher(workers=threads or available_cores(), most=BATCH, queue=limits.queue)
         self.slow = SlowPool(workers=limits.slow_workers, queue=limits.slow_queue, seconds=limits.slow_seconds)
 
     def close(self) -> None:
         """End the threads."""
+        for model in self.shelf:
+            model.files.when_changed.remove(self.kept.clear)
         self.batcher.close()
         self.slow.close()
 
