@@ -17,6 +17,9 @@ _TAG = re.compile(r"<[^<>]*+>")
 #: Characters by number, whose numbers are beyond all characters: Python reads no number of some thousand digits.
 _NO_CHARACTER = re.compile(r"&#[0-9]{100,}+;?")
 
+#: So many characters are read in one go, or a few more.
+_STRETCH = 65_536
+
 #: So many pieces are looked at before somebody is asked whether to go on.
 _PIECES = 1000
 
@@ -59,11 +62,23 @@ def html_text(source: str, check: Callable[[], None] = go_on) -> HtmlText:
         tag, end = place
         text = source[begin:tag]
         if text and not text.isspace():
-            texts.append(unescape(_NO_CHARACTER.sub("\ufffd", text)))
+            texts.append(_unescaped(text))
             between.append(source[at:begin])
             at = tag
         begin = end
     return HtmlText(tuple(texts), (*between, source[at:]))
+
+
+def _unescaped(text: str) -> str:
+    """A text with characters in place of their names, piece by piece: while one is read, no other thread gets on."""
+    pieces: list[str] = []
+    at = 0
+    while at < len(text):
+        end = text.find("&", at + _STRETCH)  # names begin with it, and have no other
+        end = len(text) if end < 0 else end
+        pieces.append(unescape(_NO_CHARACTER.sub("\ufffd", text[at:end])))
+        at = end
+    return "".join(pieces)
 
 
 def _markup(source: str) -> Iterator[tuple[int, int] | None]:

@@ -18,6 +18,7 @@ from dragoman.text.preparation import DEFAULT_LANGUAGE
 _END = re.compile(
     "([.!?…؟।]++[\"'»”’)\\]]*+)([^\\S\\n]++)?|([。！？]++[」』”’）]*+)([^\\S\\n]*+)"  # noqa: RUF001
 )
+_MARK = re.compile("[.!?…؟।。！？]")  # noqa: RUF001
 #: What a sentence begins with, quotes and brackets before it.
 _BEGIN = re.compile("[¿¡\"'«„“‘(\\[\\-–—]*+[^\\W_]")  # noqa: RUF001
 _SPACE = re.compile("\\s*+")
@@ -25,6 +26,9 @@ _SPACE = re.compile("\\s*+")
 _NUMERIC = "#NUMERIC_ONLY#"
 #: What stands before a word, besides white space.
 _BEFORE_WORDS = frozenset("\"'«„“‘([")  # noqa: RUF001
+
+#: So many characters are searched in one go.
+_STRETCH = 65_536
 
 #: So many pieces are looked at before somebody is asked whether to go on.
 _PIECES = 1000
@@ -106,7 +110,10 @@ def _lines(text: str) -> Iterator[tuple[int, int]]:
 def _sentences(text: str, language: str | None) -> Iterator[tuple[int, int] | None]:
     """Where the sentences are; None for marks that end none."""
     for begin, end in _lines(text):
-        for found in _END.finditer(text, begin, end):
+        for found in _marks(text, begin, end):
+            if found is None:
+                yield None
+                continue
             free = found[3] is not None
             if not free and not _ends(text, begin, end, found, language):
                 yield None
@@ -115,6 +122,20 @@ def _sentences(text: str, language: str | None) -> Iterator[tuple[int, int] | No
             begin = found.end()
         if begin < end:
             yield begin, end
+
+
+def _marks(text: str, begin: int, end: int) -> Iterator[re.Match[str] | None]:
+    """What may end sentences of a line; None now and then: while a stretch is searched, no other thread gets on."""
+    while begin < end:
+        mark = _MARK.search(text, begin, min(end, begin + _STRETCH))
+        if mark is None:
+            begin += _STRETCH
+            yield None
+        else:
+            found = _END.match(text, mark.start(), end)
+            assert found is not None
+            yield found
+            begin = found.end()
 
 
 def _ends(text: str, begin: int, end: int, found: re.Match[str], language: str | None) -> bool:
