@@ -1,12 +1,15 @@
 """`dragoman serve` as a user starts it: what it refuses to begin with, and that it answers what the command answers."""
 
+import contextlib
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import urllib.error
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -82,6 +85,72 @@ def test_after_a_kill_it_can_be_started_again_and_a_model_that_vanishes_goes_on(
     assert post(f"{url}/api/v1/reweight", text="Une femme court.")["text"] == "A woman runs."
     process.kill()
     assert "Traceback" not in process.communicate()[1]
+
+
+def test_when_it_is_told_to_end_it_answers_what_is_under_way(served):
+    process, url = served("--slow-workers", "1")
+    asked = {"text": "Un petit chat dort devant la maison.", "samples": 9000, "chains": 2, "burn_in": 0}
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(post, f"{url}/api/v1/sample", **asked)
+        while not json.load(urllib.request.urlopen(f"{url}/api/v1/health"))["slow"]:
+            assert not answer.done()
+        process.send_signal(signal.SIGTERM)
+        assert sum(one["count"] for one in answer.result()["derivations"]) == 18_000
+    assert process.wait(20) == 0
+    assert "Traceback" not in process.stderr.read()
+
+
+def test_a_model_that_is_written_into_is_refused_until_it_is_whole_again(served, folder, tmp_path):
+    model = tmp_path / "changed"
+    dm.load(folder / "model").save(model)
+    whole = {path: path.read_bytes() for path in model.rglob("*.npy")}
+    process, url = served("--model", model)
+    asked = {"text": "Un homme dort.", "model": "changed"}
+
+    def translated():
+        return post(f"{url}/api/v1/translate", **asked)["translations"][0]["text"]
+
+    # With one thread, a batch that has begun means that the one before is done: nothing uses the files any more.
+    asked_for, batches = 0, 0
+    while batches < asked_for + 2:  # those that warm the models
+        assert translated() == "A man sleeps."
+        asked_for += 1
+        with urllib.request.urlopen(f"{url}/metrics") as response:
+            batches = int(re.search(r"^dragoman_batches (\d+)", response.read().decode(), re.MULTILINE)[1])
+    assert translated() == "A man sleeps."
+    for path in whole:
+        os.truncate(path, 64)
+    sentences = set()
+    while True:
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            translated()
+        assert refused.value.code == 503
+        sentences.add(json.load(refused.value)["error"]["message"])
+        if any("is not whole" in sentence for sentence in sentences):
+            break
+    assert all(text.startswith("the model changed (in the folder changed) was changed while") for text in sentences)
+    assert str(tmp_path) not in "".join(sentences)
+    # Another model is not concerned, and what there is can be asked.
+    assert post(f"{url}/api/v1/translate", text="Un homme dort.")["translations"][0]["text"] == "A man sleeps."
+    assert len(json.load(urllib.request.urlopen(f"{url}/api/v1/models"))["models"]) == 2
+    for path, content in whole.items():
+        path.write_bytes(content)
+    found = None
+    while found is None:
+        with contextlib.suppress(urllib.error.HTTPError):
+            found = translated()
+    assert found == "A man sleeps."
+    assert process.poll() is None
+
+
+def test_a_model_that_was_copied_into_memory_may_be_written_into(served, folder, tmp_path):
+    model = tmp_path / "changed"
+    dm.load(folder / "model").save(model)
+    _, url = served("--model", model, "--copy")
+    for path in model.rglob("*.npy"):
+        os.truncate(path, 64)
+    found = post(f"{url}/api/v1/translate", text="Un homme dort.", model="changed")
+    assert found["translations"][0]["text"] == "A man sleeps."
 
 
 @pytest.mark.parametrize(

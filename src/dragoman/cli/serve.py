@@ -64,6 +64,9 @@ def register(app: typer.Typer) -> None:
         cors: Annotated[
             list[str] | None, typer.Option(help="An origin whose pages may use the service, as in https://example.org.")
         ] = None,
+        copy: Annotated[
+            bool, typer.Option("--copy", help="Read models into memory, so that writing into their files does no harm.")
+        ] = False,
         log_requests: Annotated[
             bool, typer.Option("--log-requests", help="Log addresses and statuses of requests; never their content.")
         ] = False,
@@ -91,5 +94,6 @@ def register(app: typer.Typer) -> None:
             cors=cors or [],
             log_requests=log_requests,
             threads=threads,
+            copied=copy,
             progress=live_progress(),
         )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import math
 import mmap
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,12 @@ from numpy.typing import NDArray
 from dragoman.core.errors import DataError
 
 Arrays = dict[str, NDArray[np.generic]]
+
+#: What a file was when somebody looked: its device, number, size and time of change.
+Origin = tuple[int, ...]
+
+#: Whether arrays are read into memory in place of being mapped.
+_COPIED: ContextVar[bool] = ContextVar("copied", default=False)
 
 
 def save_arrays(folder: Path, arrays: Mapping[str, NDArray[np.generic]]) -> None:
@@ -50,9 +58,39 @@ def _mapped_file(array: NDArray[np.generic]) -> Path | None:
         return None
 
 
-def _origin(status: os.stat_result) -> tuple[int, ...]:
+def _origin(status: os.stat_result) -> Origin:
     """What tells a file from one that took its name later."""
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def array_origins(folder: Path) -> dict[str, Origin]:
+    """All files of arrays below a folder, as they are now."""
+    return {str(path): _origin(path.stat()) for path in sorted(folder.rglob("*.npy"))}
+
+
+def changed_in_place(origins: Mapping[str, Origin]) -> str | None:
+    """A file that was written into since, if there is one: who has it mapped may crash when it is used.
+
+    A file that was replaced or removed is whole for those who have it mapped.
+    """
+    for path, origin in origins.items():
+        try:
+            now = _origin(os.stat(path))  # noqa: PTH116 - a path object for each takes longer than the look
+        except OSError:
+            continue
+        if now != origin and now[:2] == origin[:2]:
+            return path
+    return None
+
+
+@contextlib.contextmanager
+def copied_arrays() -> Iterator[None]:
+    """Have arrays read into memory while this lasts, so that nobody can change them; otherwise they are mapped."""
+    before = _COPIED.set(True)
+    try:
+        yield
+    finally:
+        _COPIED.reset(before)
 
 
 class ArrayWriter:
@@ -122,7 +160,7 @@ def let_go(*arrays: NDArray[Any]) -> None:
 
 
 def load_array(path: Path) -> NDArray[np.generic]:
-    """Memory-map one array, read-only."""
+    """Memory-map one array, read-only; or read it, within `copied_arrays`."""
     try:
         with path.open("rb") as stream:
             version = np.lib.format.read_magic(stream)
@@ -139,6 +177,8 @@ def load_array(path: Path) -> NDArray[np.generic]:
                 raise DataError(f"has {found} bytes", path=path, expected=f"{offset + size}, as its header says")
             if size == 0:
                 return np.empty(shape, dtype)
+            if _COPIED.get():
+                return _read_only(np.fromfile(stream, dtype, math.prod(shape)).reshape(shape))
             mapped = np.memmap(stream, dtype, "r", offset, shape)
             mapped.origin = _origin(os.fstat(stream.fileno()))  # type: ignore[attr-defined]
             # A plain view: every slice of a memmap object costs microseconds.
@@ -149,6 +189,11 @@ def load_array(path: Path) -> NDArray[np.generic]:
         raise DataError(f"cannot be read ({error.strerror})", path=path) from None
     except Exception:  # the header is a Python literal, and NumPy's parser fails on a bad one in many ways
         raise DataError("is damaged", path=path, expected="an array in NumPy's .npy format") from None
+
+
+def _read_only(array: NDArray[np.generic]) -> NDArray[np.generic]:
+    array.flags.writeable = False
+    return array
 
 
 def load_arrays(folder: Path) -> Arrays:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from fastapi import Response
 from pydantic import BaseModel
+from starlette.types import Receive, Scope, Send
 
-from dragoman.serve.json_text import written
+from dragoman.serve.json_text import is_short, written
 from dragoman.serve.schemas import ErrorAnswer
 
 #: Statuses of refusals, for the schema.
@@ -27,7 +29,31 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
 }
 
 
+#: Answers of more parts and characters than this are written in a thread of their own.
+_SHORT = 10_000
+
+
+class Answer(Response):
+    """An answer that is written when it is sent: where it is long, while others are answered."""
+
+    def __init__(self, value: BaseModel | dict[str, Any], media_type: str):
+        super().__init__(media_type=media_type)
+        self._value = value
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Write and send it."""
+        if isinstance(self._value, dict) and is_short(self._value, _SHORT):
+            self.body = self._body()
+        else:
+            self.body = await asyncio.to_thread(self._body)
+        self.headers["content-length"] = str(len(self.body))
+        await super().__call__(scope, receive, send)
+
+    def _body(self) -> bytes:
+        plain = self._value.model_dump() if isinstance(self._value, BaseModel) else self._value
+        return written(plain).encode()
+
+
 def answer(value: BaseModel | dict[str, Any], media_type: str = "application/json") -> Response:
     """Write an answer as it is, without a look at the schema, which tests compare it with."""
-    plain = value.model_dump() if isinstance(value, BaseModel) else value
-    return Response(written(plain), media_type=media_type)
+    return Answer(value, media_type)

@@ -26,9 +26,10 @@ from dragoman.serve import (
     routes_service,
     routes_translate,
 )
-from dragoman.serve.direct import Direct
+from dragoman.serve.access import Access
+from dragoman.serve.direct import MOST_MISTAKES, Direct, too_many_mistakes
 from dragoman.serve.failures import RequestError, error_body, refusal_of
-from dragoman.serve.guard import LIBRE, Access, Guard
+from dragoman.serve.guard import LIBRE, Guard
 from dragoman.serve.service import Service
 
 PAGE = Path(__file__).parent / "page"
@@ -87,7 +88,7 @@ def make_app(service: Service, access: Access = Access(), *, cors: Sequence[str]
     app.add_middleware(Direct, prefixes=("/api/v1", "/api"), routers=routers, refused=_refused)
     if cors:
         app.add_middleware(CORSMiddleware, allow_origins=list(cors), allow_methods=["GET", "POST"], allow_headers=["*"])
-    app.add_middleware(Guard, limits=service.limits, access=access, metrics=service.metrics)
+    app.add_middleware(Guard, limits=service.limits, access=access, metrics=service.metrics, origins=cors)
     return app
 
 
@@ -128,6 +129,8 @@ def _add_errors(app: FastAPI) -> None:
 
     async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError | ValidationError)
+        if isinstance(error, ValidationError) and error.error_count() > MOST_MISTAKES:
+            return _shaped(request.url.path, too_many_mistakes(error))
         first: dict[str, Any] = dict(error.errors()[0])
         if first["type"] == "json_invalid":
             return _shaped(request.url.path, RequestError(400, _SENTENCES[400]))

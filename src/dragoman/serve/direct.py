@@ -11,8 +11,12 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
 
 from dragoman.core.errors import DragomanError
+from dragoman.serve.bodies import Receive
 from dragoman.serve.failures import RequestError
-from dragoman.serve.guard import App, Receive, Scope, Send
+from dragoman.serve.guard import App, Scope, Send
+
+#: Of a body with more mistakes only their number is told: to describe each takes longer than to find them.
+MOST_MISTAKES = 100
 
 
 class _Short(NamedTuple):
@@ -51,7 +55,10 @@ class Direct:
         message = await receive()
         try:
             asked = short.asked.model_validate_json(message["body"])
-        except ValidationError:
+        except ValidationError as error:
+            if error.error_count() > MOST_MISTAKES:
+                await self._refused(scope["path"], too_many_mistakes(error))(scope, receive, send)
+                return
             await self._app(scope, _again(message, receive), send)
             return
         scope["route"] = short.route
@@ -60,6 +67,11 @@ class Direct:
         except (RequestError, DragomanError) as error:
             response = self._refused(scope["path"], error)
         await response(scope, receive, send)
+
+
+def too_many_mistakes(error: ValidationError) -> RequestError:
+    """What to say of a body that is wrong all over."""
+    return RequestError(422, f"found {error.error_count():,} mistakes in the body; expected none")
 
 
 def _short(route: APIRoute) -> _Short | None:
@@ -72,7 +84,7 @@ def _short(route: APIRoute) -> _Short | None:
 
 
 def _is_json(scope: Scope) -> bool:
-    return any(name == b"content-type" and value.startswith(b"application/json") for name, value in scope["headers"])
+    return any(name == b"content-type" and b"json" in value.lower() for name, value in scope["headers"])
 
 
 def _again(message: Mapping[str, Any], receive: Receive) -> Receive:

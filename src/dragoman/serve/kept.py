@@ -54,6 +54,12 @@ class KeptGraphs:
     def __len__(self) -> int:
         return len(self._kept)
 
+    def clear(self) -> None:
+        """Forget all of them."""
+        with self._lock:
+            self._kept.clear()
+            self.bytes = 0
+
     def get(self, key: Hashable) -> KeptGraph | None:
         """What is kept under a key, from now on the last that was used."""
         with self._lock:

@@ -2,30 +2,58 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from dragoman.core.errors import DragomanError, UsageError
+from dragoman.core.store import array_origins, copied_arrays
+from dragoman.core.weights import Weights
 from dragoman.front.system import System, load
 from dragoman.model.source_trees import features_of_trees
 from dragoman.normalisation.normaliser import MODEL, NAME, Normaliser
 from dragoman.serve import schemas
 from dragoman.serve.failures import RequestError
+from dragoman.serve.watched import Watched
 
 
 @dataclass(frozen=True, eq=False)
-class NamedModel:
-    """A model, what it translates from and to, and its sets of weights, each as a system of its own.
+class Loaded:
+    """A model, its sets of weights, each as a system of its own, and its normaliser if it is the model of one."""
 
-    If it is the model of characters of a normaliser, this is there too.
-    """
-
-    name: str
     system: System
-    languages: tuple[str | None, str | None]
     weight_sets: Mapping[str, System] = field(default_factory=dict)
     normaliser: Normaliser | None = None
+
+
+class NamedModel:
+    """A model by name, and what it translates from and to; whoever asks for it gets it only if its files are whole."""
+
+    def __init__(self, name: str, languages: tuple[str | None, str | None], files: Watched[Loaded]):
+        self.name, self.languages = name, languages
+        self.files = files
+        self._info = self._described(files.current())
+
+    @property
+    def system(self) -> System:
+        """The model with its own weights."""
+        return self.files.current().system
+
+    @property
+    def weight_sets(self) -> Mapping[str, System]:
+        """Systems by the names of their weights."""
+        return self.files.current().weight_sets
+
+    @property
+    def normaliser(self) -> Normaliser | None:
+        """The normaliser, if it is the model of characters of one."""
+        return self.files.current().normaliser
+
+    def check(self) -> None:
+        """Refuse work if files have changed, by a look at them now."""
+        self.files.current(look=True)
 
     def weighted(self, weights: Mapping[str, float] | str | None) -> System:
         """The system under the weights of a request: some by name, or a set of them."""
@@ -40,8 +68,13 @@ class NamedModel:
 
     @property
     def info(self) -> schemas.ModelInfo:
-        """What clients are told of it."""
-        model, weights = self.system.model, self.system.weights
+        """What clients are told of it; if it cannot be used now, how it was."""
+        with contextlib.suppress(RequestError):
+            self._info = self._described(self.files.current())
+        return self._info
+
+    def _described(self, loaded: Loaded) -> schemas.ModelInfo:
+        model, weights = loaded.system.model, loaded.system.weights
         dense = [*model.weight_names]
         others = [name for name in weights if name not in set(dense)]
         return schemas.ModelInfo(
@@ -54,11 +87,11 @@ class NamedModel:
                 for name in [*dense, *others]
             ],
             needs_trees=bool(features_of_trees(model)),
-            normalises=self.normaliser is not None,
-            weight_sets=list(self.weight_sets),
+            normalises=loaded.normaliser is not None,
+            weight_sets=list(loaded.weight_sets),
             set_weights={
                 name: {feature: system.weights.get(feature, 0.0) for feature in [*dense, *others]}
-                for name, system in self.weight_sets.items()
+                for name, system in loaded.weight_sets.items()
             },
         )
 
@@ -75,28 +108,47 @@ class Shelf:
         self._models = {model.name: model for model in models}
 
     @classmethod
-    def of(cls, folders: Sequence[str], *, weights: Sequence[str] = (), languages: Sequence[str] = ()) -> Shelf:
+    def of(
+        cls,
+        folders: Sequence[str],
+        *,
+        weights: Sequence[str] = (),
+        languages: Sequence[str] = (),
+        copied: bool = False,
+    ) -> Shelf:
         """Load models given as FOLDER or NAME=FOLDER, weights as NAME=FILE or MODEL:NAME=FILE, languages as NAME=fr-en.
 
         Weights without a model's name are for all models that have their features, at least one. Each system works in
-        the thread that calls it: the service has several.
+        the thread that calls it: the service has several. Arrays are mapped, or `copied` into memory.
         """
-        systems: dict[str, System] = {}
-        normalisers = dict(_normalisers(folders))
+        places: dict[str, Path] = {}
         for text in folders:
             name, folder = _named(text, Path(text).resolve().name)
-            folder = str(Path(folder) / MODEL) if name in normalisers else folder
-            if name in systems:
+            if name in places:
                 raise UsageError(f"two models are called '{name}'; give one of them another name, as in NAME={folder}")
-            systems[name] = load(folder, threads=1)
-        if not systems:
+            places[name] = Path(folder)
+        if not places:
             raise UsageError("there is no model; expected --model FOLDER")
+        # Nobody can change what is copied.
+        origins = {name: {} if copied else array_origins(folder) for name, folder in places.items()}
+        first = {name: _loaded(folder, copied=copied) for name, folder in places.items()}
+        systems = {name: loaded.system for name, loaded in first.items()}
         sets = {name: _weight_sets(name, system, weights, systems) for name, system in systems.items()}
         pairs = dict(_languages(text, systems) for text in languages)
         return cls(
             [
-                NamedModel(name, system, pairs.get(name) or _own_languages(system), sets[name], normalisers.get(name))
-                for name, system in systems.items()
+                NamedModel(
+                    name,
+                    pairs.get(name) or _own_languages(systems[name]),
+                    Watched(
+                        name,
+                        folder,
+                        origins[name],
+                        replace(first[name], weight_sets=sets[name]),
+                        partial(_read_again, folder, {label: one.weights for label, one in sets[name].items()}),
+                    ),
+                )
+                for name, folder in places.items()
             ]
         )
 
@@ -117,12 +169,17 @@ class Shelf:
         return self._models[name]
 
 
-def _normalisers(folders: Sequence[str]) -> Iterator[tuple[str, Normaliser]]:
-    """Those of the folders that are of normalisers; the models in them are models like others."""
-    for text in folders:
-        name, folder = _named(text, Path(text).resolve().name)
-        if (Path(folder) / NAME).is_file():
-            yield name, Normaliser.load(folder)
+def _loaded(folder: Path, *, copied: bool) -> Loaded:
+    """A model from its folder, or a normaliser from its own; the model in that is a model like others."""
+    with copied_arrays() if copied else contextlib.nullcontext():
+        normaliser = Normaliser.load(folder) if (folder / NAME).is_file() else None
+        return Loaded(load(folder if normaliser is None else folder / MODEL, threads=1), normaliser=normaliser)
+
+
+def _read_again(folder: Path, weights: Mapping[str, Weights]) -> Loaded:
+    """Load a model that was changed, with the same sets of weights."""
+    loaded = _loaded(folder, copied=False)
+    return replace(loaded, weight_sets={name: loaded.system.with_weights(one) for name, one in weights.items()})
 
 
 def _named(text: str, default: str | None = None) -> tuple[str, str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -10,13 +13,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dragoman.core.errors import UsageError
 from dragoman.serve import schemas
+from dragoman.serve.access import Access
 from dragoman.serve.answers import answer
 from dragoman.serve.failures import RequestError
-from dragoman.serve.guard import Access
-from dragoman.serve.html_text import translated_html
+from dragoman.serve.guard import Place
+from dragoman.serve.html_text import html_text
 from dragoman.serve.models import NamedModel
-from dragoman.serve.routes_translate import found_together
-from dragoman.serve.sentences import split
+from dragoman.serve.routes_translate import found_together, split_texts
 from dragoman.serve.service import Service
 from dragoman.serve.work import Source
 
@@ -67,15 +70,16 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 def routes(service: Service, access: Access) -> APIRouter:
     """The routes of this group."""
     router = APIRouter(tags=["LibreTranslate"], responses=_REFUSALS)
+    most = service.limits.sentences + len(LibreRequest.model_fields)  # fields of a form
 
     @router.post("/translate", response_model=LibreAnswer, openapi_extra=_body(LibreRequest))
     async def translate(request: Request) -> Response:
         """Translate like LibreTranslate: `q` from `source` to `target`, in JSON or as a form."""
-        asked = LibreRequest.model_validate(await _fields(request))
-        access.check_key(_key(request, asked.api_key))
+        asked = LibreRequest.model_validate(await _fields(request, most))
+        _check_key(request, access, asked.api_key)
         model = _model_for(service, asked.source, asked.target)
         texts = [asked.q] if isinstance(asked.q, str) else asked.q
-        done = [await _translated(service, model, text, html=asked.format == "html") for text in texts]
+        done = await _translated(service, model, texts, html=asked.format == "html")
         found: dict[str, Any] = {"translatedText": done[0] if isinstance(asked.q, str) else done}
         if asked.source == "auto":
             detected = {
@@ -101,26 +105,31 @@ def routes(service: Service, access: Access) -> APIRouter:
     @router.post("/detect", openapi_extra=_body(LibreRequest))
     async def detect(request: Request) -> list[dict[str, Any]]:
         """Say which languages a text may be in: those that models translate from; nothing looks at the text."""
-        asked = LibreRequest.model_validate(await _fields(request))
-        access.check_key(_key(request, asked.api_key))
+        asked = LibreRequest.model_validate(await _fields(request, most))
+        _check_key(request, access, asked.api_key)
         codes = _sources(service)
         return [{"confidence": round(100 / len(codes)), "language": code} for code in codes]
 
     return router
 
 
-async def _translated(service: Service, model: NamedModel, text: str, *, html: bool) -> str:
-    """Translate a text, sentence by sentence."""
+async def _translated(service: Service, model: NamedModel, texts: Sequence[str], *, html: bool) -> list[str]:
+    """Translate texts, all their sentences together."""
+    if not html:
+        return await _of_plain(service, model, texts)
+    pages = await service.cut(texts, lambda check: [html_text(text, check) for text in texts])
+    found = iter(await _of_plain(service, model, [text for page in pages for text in page.texts]))
+    return [page.joined(list(itertools.islice(found, len(page.texts)))) for page in pages]
 
-    async def plain(some: str) -> str:
-        parts = split(some, model.languages[0])
-        service.check_lines(parts.sentences)
-        sources = [Source(line) for line in parts.sentences]
-        found = await found_together(service, model, schemas.OfModel(), sources, features=False, nbest=0, distinct=True)
-        service.metrics.sentences(len(found))
-        return parts.joined([one.text for one in found])
 
-    return await translated_html(text, plain) if html else await plain(text)
+async def _of_plain(service: Service, model: NamedModel, texts: Sequence[str]) -> list[str]:
+    """Translate plain texts."""
+    splits = await split_texts(service, texts, model)
+    sources = [Source(line) for split in splits for line in split.sentences]
+    done = await found_together(service, model, schemas.OfModel(), sources, features=False, nbest=0, distinct=True)
+    service.metrics.sentences(len(done))
+    found = iter(done)
+    return [split.joined([one.text for one in itertools.islice(found, len(split.sentences))]) for split in splits]
 
 
 def _sources(service: Service) -> list[str]:
@@ -137,13 +146,16 @@ def _model_for(service: Service, source: str, target: str) -> NamedModel:
     raise UsageError(f"no model translates from {source} to {target}; there are {known}")
 
 
-def _key(request: Request, in_body: str | None) -> str | None:
-    bearer = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
-    return in_body or request.headers.get("x-api-key") or bearer
+def _check_key(request: Request, access: Access, in_body: str | None) -> None:
+    """Refuse a request that has the key neither in its headers nor in its body."""
+    place: Place = request.scope["place"]
+    if not place.known:
+        access.check_key(in_body)
+        place.become_known()
 
 
-async def _fields(request: Request) -> Any:
-    """The fields of a request, in JSON or as a form."""
+async def _fields(request: Request, most: int) -> Any:
+    """The fields of a request, in JSON or as a form of at most so many."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "application/json":
         try:
@@ -152,9 +164,13 @@ async def _fields(request: Request) -> Any:
             raise RequestError(400, "the body is not JSON in UTF-8") from None
     if kind == "application/x-www-form-urlencoded":
         try:
-            found = parse_qs((await request.body()).decode(), keep_blank_values=True, errors="strict")
+            found = await asyncio.to_thread(
+                parse_qs, (await request.body()).decode(), True, errors="strict", max_num_fields=most
+            )
         except UnicodeError:
             raise RequestError(400, "the form is not UTF-8") from None
+        except ValueError:
+            raise RequestError(413, f"the form has too many fields; expected at most {most:,}") from None
         return {name: values if name == "q" and len(values) > 1 else values[-1] for name, values in found.items()}
     raise RequestError(400, "the body is neither JSON nor a form; expected application/json")
 

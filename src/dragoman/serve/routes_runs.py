@@ -77,7 +77,7 @@ def routes(service: Service) -> APIRouter:
 async def _followed(service: Service, name: str, first: int) -> AsyncIterator[str]:
     """A run's events from one on, as server-sent events, until it has stopped."""
     quiet = 0
-    while True:
+    while not service.closing:
         try:
             events = await asyncio.to_thread(service.runs.events, name)
         except RequestError as error:  # it was there when the answer began

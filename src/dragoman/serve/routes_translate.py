@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import APIRouter, Response
 
@@ -20,6 +20,11 @@ from dragoman.serve.sentences import Split
 from dragoman.serve.service import Service
 from dragoman.serve.work import Done, Source, derivation_json, hypotheses_of, translated
 
+T = TypeVar("T")
+
+#: Of so many hypotheses rows are made at once.
+_FEW = 100
+
 
 def routes(service: Service) -> APIRouter:
     """The routes of this group."""
@@ -31,9 +36,8 @@ def routes(service: Service) -> APIRouter:
         model = service.shelf.get(asked.model)
         texts = _texts(asked)
         by_lines = not asked.split or asked.prepared or asked.trees is not None
-        splits = [sentences.lines(text) if by_lines else sentences.split(text, model.languages[0]) for text in texts]
+        splits = await split_texts(service, texts, None if by_lines else model)
         sources = _with_trees([line for split in splits for line in split.sentences], asked.trees)
-        service.check_lines([source.line for source in sources])
         service.check_size("nbest", asked.nbest, service.limits.nbest)
         if asked.decision is not None:
             done = await decided(service, model, asked, sources)
@@ -43,9 +47,7 @@ def routes(service: Service) -> APIRouter:
             found = await found_together(
                 service, model, asked, sources, features=asked.details, nbest=asked.nbest, distinct=True
             )
-            rows = [_row(source.line, one, asked) for source, one in zip(sources, found, strict=True)]
-            wanted = asked.details or asked.nbest
-            answers = _in_texts(texts, splits, [one.text for one in found], rows if wanted else [None] * len(rows))
+            answers = _in_texts(texts, splits, [one.text for one in found], await _rows(service, sources, found, asked))
         service.metrics.sentences(len(sources))
         return answer({"model": model.name, "translations": answers})
 
@@ -59,7 +61,7 @@ def routes(service: Service) -> APIRouter:
             service, model, asked, [source], features=False, nbest=asked.size, distinct=asked.distinct
         )
         assert found.nbest is not None
-        listed = hypotheses_of(found.nbest)
+        listed = await _made(service, asked.size, partial(hypotheses_of, found.nbest))
         return answer({"model": model.name, "source": asked.text, "text": found.text, "nbest": listed})
 
     return router
@@ -78,6 +80,20 @@ async def warmed(service: Service) -> None:
             await service.batcher.alone(partial(work, model))
 
 
+async def split_texts(service: Service, texts: Sequence[str], model: NamedModel | None) -> list[Split]:
+    """Split texts into sentences of a model's language, or into lines without one; refuse more than there may be."""
+
+    def work(check: Callable[[], None]) -> list[Split]:
+        if model is None:
+            found = [sentences.lines(text, check) for text in texts]
+        else:
+            found = [sentences.split(text, model.languages[0], check) for text in texts]
+        service.check_lines([line for split in found for line in split.sentences])
+        return found
+
+    return await service.cut(texts, work)
+
+
 async def found_together(
     service: Service,
     model: NamedModel,
@@ -92,7 +108,13 @@ async def found_together(
     weights = tuple(sorted(asked.weights.items())) if isinstance(asked.weights, dict) else asked.weights
     how = {"prepared": asked.prepared, "features": features, "nbest": nbest, "distinct": distinct}
     key = (model.name, weights, *how.values())
-    return await service.batcher.run(key, sources, partial(translated, model.weighted(asked.weights), **how))  # type: ignore[arg-type]
+    system = model.weighted(asked.weights)
+
+    def work(batch: list[Source]) -> list[Done]:
+        model.check()  # files may have changed while this waited
+        return translated(system, batch, **how)  # type: ignore[arg-type]
+
+    return await service.batcher.run(key, sources, work)
 
 
 async def decided(
@@ -123,6 +145,24 @@ async def decided(
         )
 
     return await service.slow.run(work)
+
+
+async def _rows(
+    service: Service, sources: Sequence[Source], found: Sequence[Done], asked: schemas.TranslateRequest
+) -> Sequence[dict[str, Any] | None]:
+    """What is told of each sentence, if anything."""
+    if not (asked.details or asked.nbest):
+        return [None] * len(found)
+
+    def make() -> list[dict[str, Any]]:
+        return [_row(source.line, one, asked) for source, one in zip(sources, found, strict=True)]
+
+    return await _made(service, len(found) * (1 + asked.nbest), make)
+
+
+async def _made(service: Service, size: int, make: Callable[[], T]) -> T:
+    """Make something of what was found: at once if that is little, and otherwise in the turn of a search."""
+    return make() if size <= _FEW else await service.batcher.alone(make)
 
 
 def _texts(asked: schemas.TranslateRequest) -> list[str]:

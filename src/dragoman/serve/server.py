@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
+import signal
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 import uvicorn
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import SILENT, Progress
+from dragoman.serve.access import Access, is_loopback
 from dragoman.serve.app import make_app
-from dragoman.serve.guard import Access, is_loopback
 from dragoman.serve.models import Shelf
 from dragoman.serve.protocol import LONGEST_HEAD, timed_protocol
 from dragoman.serve.service import Service
@@ -24,6 +27,10 @@ _BACKLOG = 256
 #: A connection between two requests is kept so long: longer than clients and proxies usually do, so that it is they who
 #: close it, and none sends a request into one that is being closed.
 _IDLE_SECONDS = 75
+
+
+#: When it is to end, what is under way has as long as slow work and clients may take, and so many seconds more.
+_LAST_SECONDS = 5
 
 
 @dataclass(frozen=True)
@@ -69,6 +76,19 @@ class Address:
         return listener
 
 
+class _Server(uvicorn.Server):
+    """A server that says when it is to end, so that streams do."""
+
+    def __init__(self, config: uvicorn.Config, service: Service):
+        super().__init__(config)
+        self._service = service
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Answer what is under way, and end."""
+        self._service.closing = True
+        super().handle_exit(sig, frame)
+
+
 def configured(app: object, limits: Limits, *, log_requests: bool = False) -> uvicorn.Config:
     """How uvicorn is to serve: clients that are slow or idle are left."""
     return uvicorn.Config(
@@ -85,7 +105,7 @@ def configured(app: object, limits: Limits, *, log_requests: bool = False) -> uv
         loop="asyncio",
         backlog=_BACKLOG,
         timeout_keep_alive=_IDLE_SECONDS,
-        timeout_graceful_shutdown=5,
+        timeout_graceful_shutdown=math.ceil(max(limits.slow_seconds, limits.client_seconds)) + _LAST_SECONDS,
         h11_max_incomplete_event_size=LONGEST_HEAD,
     )
 
@@ -101,6 +121,7 @@ def serve_until_stopped(
     cors: Sequence[str] = (),
     log_requests: bool = False,
     threads: int | None = None,
+    copied: bool = False,
     progress: Progress = SILENT,
 ) -> None:
     """Load models and answer requests until interrupted."""
@@ -108,9 +129,15 @@ def serve_until_stopped(
         raise DataError("is not a folder", path=runs, expected="a folder with runs")
     listener = address.bound()
     with listener:
-        shelf = Shelf.of(models, weights=weights, languages=languages)
-        app = make_app(Service(shelf, limits, runs=runs, threads=threads), address.access, cors=cors)
+        shelf = Shelf.of(models, weights=weights, languages=languages, copied=copied)
+        service = Service(shelf, limits, runs=runs, threads=threads)
+        app = make_app(service, address.access, cors=cors)
         host, port = listener.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
         progress.note(f"{', '.join(shelf.names)} at http://{shown}:{port} (Ctrl-C ends it)")
-        uvicorn.Server(configured(app, limits, log_requests=log_requests)).run(sockets=[listener])
+        # When it was told to end, uvicorn tells it once more after all was answered.
+        before = signal.signal(signal.SIGTERM, lambda *_: None)
+        try:
+            _Server(configured(app, limits, log_requests=log_requests), service).run(sockets=[listener])
+        finally:
+            signal.signal(signal.SIGTERM, before)

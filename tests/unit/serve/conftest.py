@@ -9,8 +9,8 @@ import pytest
 import uvicorn
 
 import dragoman as dm
+from dragoman.serve.access import Access
 from dragoman.serve.app import make_app
-from dragoman.serve.guard import Access
 from dragoman.serve.models import Shelf
 from dragoman.serve.server import Address, configured
 from dragoman.serve.service import Service

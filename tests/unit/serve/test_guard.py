@@ -8,8 +8,9 @@ import time
 import pytest
 
 from dragoman.core.errors import UsageError
+from dragoman.serve.access import Access
 from dragoman.serve.failures import RequestError
-from dragoman.serve.guard import Access, Rate
+from dragoman.serve.guard import Rate
 from dragoman.serve.server import Address
 
 JSON = {"Content-Type": "application/json"}

@@ -1,11 +1,7 @@
 """LibreTranslate's clients: its own library, and what others send."""
 
-import asyncio
-
 import pytest
 from libretranslatepy import LibreTranslateAPI
-
-from dragoman.serve.html_text import translated_html
 
 
 @pytest.fixture(scope="module")
@@ -69,23 +65,3 @@ def test_errors_have_its_shape(client, body, headers, status, sentence):
     found = client.post("/translate", content=body, headers=headers)
     assert found.status_code == status
     assert found.json()["error"].startswith(sentence)
-
-
-async def _shouted(text):
-    return text.upper()
-
-
-@pytest.mark.parametrize(
-    ("html", "shouted"),
-    [
-        ("a<b>c</b> d", "A<b>C</b> D"),
-        ("<style>a {}</style> ", "<style>a {}</style> "),
-        ("1 &lt; 2 a", "1 &lt; 2 A"),
-        ("a < b", "A &lt; B"),
-        ("<" * 2000, "&lt;" * 2000),
-        ("<script>" * 500 + "a", None),
-    ],
-)
-def test_only_text_between_tags_is_changed(html, shouted):
-    found = asyncio.run(translated_html(html, _shouted))
-    assert shouted is None or found == shouted
