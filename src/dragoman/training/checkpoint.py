@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from dragoman.core.corpus import Bitext
 from dragoman.core.files import PathLike, write_error
+from dragoman.core.locks import output_locked
+from dragoman.core.own_files import CHECKPOINT
 from dragoman.core.store import Arrays, load_arrays
 from dragoman.core.version import version
 
@@ -32,6 +34,7 @@ class Checkpoint:
     def __init__(self, out: PathLike):
         self._out = Path(os.path.abspath(out))  # noqa: PTH100 - a name for `.` and `..`, and links stay links
         self.folder = self._out.with_name(f".{self._out.name}.checkpoint")
+        self._lock = contextlib.ExitStack()
 
     def found(self, stage: str, key: str) -> Arrays | None:
         """The arrays of a stage, mapped, if it was whole and of this key."""
@@ -55,12 +58,17 @@ class Checkpoint:
         return load_arrays(self.folder / stage)
 
     def __enter__(self) -> Self:
+        """Keep all others from making the same folder."""
+        self._lock.enter_context(output_locked(self._out))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: types.TracebackType | None
     ) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            CHECKPOINT.remove(self.folder)
+            self.folder.rmdir()
+        self._lock.close()
 
 
 def stage_key(bitext: Bitext, options: Mapping[str, Any], arrays: Iterable[NDArray[np.generic]] = ()) -> str:

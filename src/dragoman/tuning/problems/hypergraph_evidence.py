@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dragoman.core.corpus import Corpus
 from dragoman.core.files import output_folder
 from dragoman.core.hypergraph import Hypergraph
+from dragoman.core.own_files import EVIDENCE
 from dragoman.core.ragged import Ragged
 from dragoman.core.store import Arrays
 from dragoman.forest.batch import Batch
@@ -82,7 +83,7 @@ class DecodedGraphs(Decoded):
 
     def save(self, folder: Path) -> None:
         """Write the hypergraphs; whole or not at all."""
-        with output_folder(folder) as partial:
+        with output_folder(folder, EVIDENCE) as partial:
             _save(self.graphs, partial)
             for i, row in enumerate(self.forced):
                 _save(row, partial / f"{_FORCED}{i}")

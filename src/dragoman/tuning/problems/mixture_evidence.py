@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dragoman.core.files import output_folder
 from dragoman.core.nbest import NBest
+from dragoman.core.own_files import EVIDENCE
 from dragoman.core.phrases import Components
 from dragoman.core.store import load_arrays, save_arrays
 from dragoman.core.toml import format_toml, read_toml
@@ -126,7 +127,7 @@ class DecodedMixtures(DecodedLists):
 
     def save(self, folder: Path) -> None:
         """Write the lists, the pairs and the shares; whole or not at all."""
-        with output_folder(folder) as partial:
+        with output_folder(folder, EVIDENCE) as partial:
             super().save(partial / _LISTS)
             self.shares.write(partial / _SHARES)
             about = []

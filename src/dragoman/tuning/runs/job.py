@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
@@ -154,7 +155,21 @@ class Job:
         workers: Workers = ThreadWorkers(),
         progress: Progress = SILENT,
     ) -> Run:
-        """Do the job in a folder, or go on with it; nothing is written before the input has been looked at.
+        """Do the job in a folder, or go on with it; nothing is written before the input has been looked at."""
+        with self.running(out, restart=restart, threads=threads, workers=workers, progress=progress) as run:
+            return run
+
+    @contextlib.contextmanager
+    def running(
+        self,
+        out: Path,
+        *,
+        restart: bool = False,
+        threads: int = 1,
+        workers: Workers = ThreadWorkers(),
+        progress: Progress = SILENT,
+    ) -> Iterator[Run]:
+        """Do the job, and keep all others off the folder until the end of this.
 
         A folder that was begun with other options or texts is refused, or if `restart`, begun anew. Workers of a
         cluster decode, sample and climb, if they have the model; what is learnt of it is put together here.
@@ -171,10 +186,9 @@ class Job:
         else:
             assert isinstance(tuner, Tuner)
             work = partial(tune, task=self._task(tuner, model, threads, workers, progress), tuner=tuner, loop=self.loop)
-        run = Run.begin(out, {**self.description(), "content": self.content()}, restart=restart)
-        with run.claimed():
+        with Run.claimed(out, {**self.description(), "content": self.content()}, restart=restart) as run:
             work(run, start=start, seed=self.seed, threads=threads, progress=progress)
-        return run
+            yield run
 
     def _task(self, tuner: Tuner, model: Model, threads: int, workers: Workers, progress: Progress) -> Task:
         """What the loop of an optimiser needs."""
