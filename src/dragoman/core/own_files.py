@@ -54,12 +54,13 @@ class OwnFiles:
 
         Links are removed as links.
         """
-        for name in [name for name in _names(folder) if name in self and name not in (LOCK, *keep)]:
-            path = folder / name
-            path.unlink(missing_ok=True)
-            for parent in path.parents[: name.count("/")]:
-                with contextlib.suppress(OSError):  # there is something else in it
-                    parent.rmdir()
+        ours = [name for name in _names(folder) if name in self and name not in (LOCK, *keep)]
+        for name in ours:
+            (folder / name).unlink(missing_ok=True)
+        above = {parent for name in ours for parent in Path(name).parents if parent != Path()}
+        for parent in sorted(above, key=lambda one: len(one.parts), reverse=True):
+            with contextlib.suppress(OSError):  # there is something else in it
+                (folder / parent).rmdir()
 
 
 def _names(folder: Path) -> Iterator[str]:
@@ -116,7 +117,7 @@ EVIDENCE = OwnFiles(
     )
 )
 
-_TRANSLATIONS = (r"tests/[^/]+/(?:[^/]+/)?(?:final|[0-9]{3,})\.txt", r"decisions/[^/]+\.toml", r"\.lock")
+_TRANSLATIONS = (r"files\.json", r"tests/[^/]+/(?:[^/]+/)?(?:final|[0-9]{3,})\.txt", r"decisions/[^/]+\.toml", r"\.lock")
 
 #: A tuning run, and in an experiment its translations.
 RUN = OwnFiles(

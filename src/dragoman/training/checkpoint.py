@@ -47,6 +47,7 @@ class Checkpoint:
         """Let arrays be written to a folder, and keep it as that of a stage; returns them, mapped."""
         partial = self.folder / f"{stage}.partial"
         try:
+            (self.folder / stage / _KEY).unlink(missing_ok=True)  # what has no key counts for nothing, whole or not
             for old in (partial, self.folder / stage):
                 shutil.rmtree(old, ignore_errors=True)
             partial.mkdir(parents=True)
@@ -66,6 +67,8 @@ class Checkpoint:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: types.TracebackType | None
     ) -> None:
         with contextlib.suppress(OSError):
+            for key in self.folder.glob(f"*/{_KEY}"):
+                key.unlink()
             CHECKPOINT.remove(self.folder)
             self.folder.rmdir()
         self._lock.close()
