@@ -1,4 +1,4 @@
-"""Killed at every kind of moment, and given again: the same bytes as if nothing had happened, and nothing left behind."""
+"""Killed at every kind of moment, and given again: the same bytes as without, and nothing is left behind."""
 
 import shutil
 import signal
@@ -107,25 +107,25 @@ def test_training_that_goes_on_with_what_was_done(ends_the_same, training):
 
 
 def test_a_normaliser_in_place_of_an_older_one(ends_the_same, commands, tmp_path):
-    for name, rows in {"train": pairs(60), "dev": pairs(30, seed=2)}.items():
+    for name, rows in {"train": pairs(40), "dev": pairs(20, seed=2)}.items():
         (tmp_path / f"{name}.tsv").write_text(table(rows), encoding="utf-8")
     (tmp_path / "words").write_text("\n".join(MODERN) + "\n", encoding="utf-8")
     files = ["--examples", tmp_path / "train.tsv", "--dev", tmp_path / "dev.tsv", "--modern", tmp_path / "words"]
-    command = ["normalise", "train", *files, "--threads", 1, "--force"]
-    assert commands.run(tmp_path, *command, "--candidates", 5, "--out", tmp_path / "older").code == 0
-    ends_the_same(lambda out: [*command, "--out", out], most=2, older=tmp_path / "older")
+    command = ["normalise", "train", *files, "--iterations", 1, "--candidates", 10, "--threads", 1, "--force"]
+    assert commands.run(tmp_path, *command, "--seed", 2, "--out", tmp_path / "older").code == 0
+    ends_the_same(lambda out: [*command, "--out", out], most=1, older=tmp_path / "older")
 
 
 @pytest.fixture
 def texts(toy, tmp_path):
-    toy.write(tmp_path, dev=slice(20), test=slice(20, 35))
+    toy.write(tmp_path, dev=slice(10), test=slice(20, 25))
     return tmp_path
 
 
 def test_an_experiment_with_its_runs(ends_the_same, texts, model):
     plan = texts / "plan.toml"
     plan.write_text(PLAN.format(model=model), encoding="utf-8")
-    ends_the_same(lambda out: ["experiment", plan, out], most=4)
+    ends_the_same(lambda out: ["experiment", plan, out])
 
 
 def test_tuning_anew(ends_the_same, commands, texts, model):

@@ -14,8 +14,19 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-#: What a process does to files, and which argument of the event is the path.
+from dragoman.core.work.processes import ONE_THREAD
+
+#: What a process does to files.
 KINDS = ("open", "fcntl.flock", "os.rename", "os.mkdir", "os.remove", "os.rmdir")
+#: What is loaded once, before the first fork.
+_LOADED = (
+    "cli.main",
+    "cli.train",
+    "cli.tune",
+    "cli.normalise",
+    "evaluation.experiments.experiment",
+    *(f"tuning.methods.{name}" for name in ("mert", "risk_corpus")),
+)
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
@@ -33,7 +44,11 @@ class Commands:
 
     def __enter__(self):
         self._process = subprocess.Popen(
-            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, __file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | ONE_THREAD,  # a process with threads is not to be forked
         )
         return self
 
@@ -67,7 +82,7 @@ def _watch(folder: str, kill_at: int | None, out: int) -> None:
         nonlocal count
         if event not in KINDS:
             return
-        path = "" if event == "fcntl.flock" else arguments[0]
+        path = Path(f"/proc/self/fd/{arguments[0]}").readlink() if event == "fcntl.flock" else arguments[0]
         if event == "open" and (isinstance(path, int) or not arguments[2] & _WRITING):
             return
         path = os.fsdecode(path)
@@ -126,9 +141,11 @@ def _experiment(plan: Path, out: Path) -> None:
 
 
 def _serve() -> None:
+    import importlib
     import tempfile
 
-    import dragoman.cli.main  # noqa: F401 - loaded before the first fork
+    for name in _LOADED:
+        importlib.import_module(f"dragoman.{name}")
 
     for line in sys.stdin:
         asked = json.loads(line)

@@ -117,7 +117,12 @@ EVIDENCE = OwnFiles(
     )
 )
 
-_TRANSLATIONS = (r"files\.json", r"tests/[^/]+/(?:[^/]+/)?(?:final|[0-9]{3,})\.txt", r"decisions/[^/]+\.toml", r"\.lock")
+_TRANSLATIONS = (
+    r"tests/[^/]+/(?:[^/]+/)?(?:final|[0-9]{3,})\.txt",
+    r"decisions/[^/]+\.toml",
+    r"files\.json",
+    r"\.lock",
+)
 
 #: A tuning run, and in an experiment its translations.
 RUN = OwnFiles(

@@ -91,8 +91,7 @@ class Experiment:
             _check_trees(plan, path)
         text, content = path.read_text(encoding="utf-8"), plan.content()
         kept = out / _PLAN
-        if not kept.exists():
-            _refuse_used(out)
+        _refuse_used(out)
         with locked(out):
             if not kept.exists():
                 _refuse_used(out)
@@ -178,8 +177,10 @@ def _translate_untuned(translations: Translations) -> None:
 
 
 def _refuse_used(out: Path) -> None:
-    """Refuse a folder without a plan that has something else in it."""
-    if out.exists() and any(not is_leftover(entry) and entry.name not in (_CONTENT, LOCK) for entry in out.iterdir()):
+    """Refuse a folder that has something in it, but no plan: an experiment may just be beginning."""
+    ours = (_CONTENT, LOCK)
+    used = out.exists() and any(not is_leftover(entry) and entry.name not in ours for entry in out.iterdir())
+    if used and not (out / _PLAN).exists():
         raise DataError("is not empty and not an experiment's", path=out, expected="a new folder")
 
 

@@ -46,8 +46,7 @@ class Run:
         file = run.folder / _OPTIONS
         if run.folder.exists() and not run.folder.is_dir():
             raise DataError("exists and is not a folder", path=folder, expected="a folder for the run, or a new name")
-        if not file.exists():
-            _refuse_used(run.folder)
+        _refuse_used(run.folder)
         with locked(run.folder):
             wanted = {"dragoman": version(), **options}
             if not file.exists():
@@ -143,8 +142,9 @@ class _State(dict[str, NDArray[Any]]):
 
 
 def _refuse_used(folder: Path) -> None:
-    """Refuse a folder without a run that has something else in it."""
-    if folder.exists() and any(not is_leftover(entry) and entry.name != LOCK for entry in folder.iterdir()):
+    """Refuse a folder that has something in it, but no run: one may just be beginning."""
+    used = folder.exists() and any(not is_leftover(entry) and entry.name != LOCK for entry in folder.iterdir())
+    if used and not (folder / _OPTIONS).exists():
         raise DataError("is not empty and not a tuning run's", path=folder, expected="a new folder")
 
 
