@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from dragoman.core.errors import BusyError
+from dragoman.core.errors import BusyError, DataError
 from dragoman.evaluation.experiments.experiment import Experiment
 from dragoman.tuning.runs.run import Run
 
@@ -73,7 +73,7 @@ def test_a_model_is_not_saved_over_them_from_python(model, tmp_path):
     dm.example().save(out)
     add_strangers(out)
     before = files(out)
-    with pytest.raises(dm.DragomanError, match=r"holds thesis\.pdf, photos/ that Dragoman did not write"):
+    with pytest.raises(DataError, match=r"holds thesis\.pdf, photos/ that Dragoman did not write"):
         dm.example().save(out)
     assert files(out) == before
 
