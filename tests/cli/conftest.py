@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -162,17 +161,21 @@ def without_clocks():
 
 @pytest.fixture(scope="session")
 def killed_experiment(command):
-    """Carry out a plan until there are files of some pattern, then kill the command."""
+    """Carry out a plan until a file of some pattern is about to get its name, then kill the command and its workers."""
+    killing = Path(__file__).parent.with_name("oracles") / "killing"
 
     def run(plan, out, pattern):
         arguments = [command, "experiment", plan, "--out", out, "--threads", "1"]
-        process = subprocess.Popen([*map(str, arguments)], stderr=subprocess.DEVNULL, start_new_session=True)
-        while process.poll() is None and not list(out.glob(pattern)):
-            time.sleep(0.005)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        path = os.pathsep.join([str(killing), *filter(None, [os.environ.get("PYTHONPATH")])])
+        done = subprocess.run(
+            [*map(str, arguments)],
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            env={**os.environ, "PYTHONPATH": path, "KILL_BEFORE": f"{out}/{pattern}"},
+        )
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        assert list(out.rglob(".*.partial-*"))
         assert not (out / "report.html").exists()
-        time.sleep(1)  # a worker that is left ends when it is done with what it does
 
     return run
 

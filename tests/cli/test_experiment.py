@@ -89,7 +89,8 @@ def test_a_plan_is_carried_out_and_reported(dragoman, plan, tmp_path, csv_rows):
 def test_a_killed_experiment_goes_on_to_the_same_end(dragoman, plan, tmp_path, killed_experiment, without_clocks):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     assert dragoman("experiment", plan, "--out", whole, "--threads", 2).code == 0
-    killed_experiment(plan, killed, "runs/*/*/events.jsonl")
+    for pattern in ("runs/mira/3/events.jsonl", "runs/*/8/tests/in-domain/*001.txt"):
+        killed_experiment(plan, killed, pattern)
     assert dragoman("experiment", plan, "--out", killed, "--threads", 2).code == 0
     assert without_clocks(killed) == without_clocks(whole)
 

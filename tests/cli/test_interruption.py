@@ -12,8 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dragoman.model.bundle import Model
-
 #: Enough to keep any machine busy until it is interrupted.
 FOR_EVER = ["--aligner-option", "iterations=100000000"]
 #: A disk without room.
@@ -36,25 +34,6 @@ def in_the_middle_of_writing(action, arguments):
     return subprocess.run([sys.executable, "-c", script, *map(str, arguments)], capture_output=True, timeout=60)
 
 
-def test_killed_while_writing_and_run_again(dragoman, toy, tmp_path):
-    arguments = [*toy.train, "--alignment", toy.links, "--out", tmp_path / "m"]
-    done = in_the_middle_of_writing("os.kill(os.getpid(), signal.SIGKILL)", arguments)
-    assert done.returncode == -signal.SIGKILL
-    (leftover,) = names(tmp_path)
-    assert leftover.startswith(".m.partial-")
-    assert dragoman(*arguments).code == 0
-    assert names(tmp_path) == ["m"]
-    assert dragoman("model", "check", tmp_path / "m").code == 0
-
-
-def test_killed_while_replacing_keeps_the_old_model(dragoman, toy, tmp_path):
-    arguments = [*toy.train, "--alignment", toy.links, "--out", tmp_path / "m", "--force"]
-    assert dragoman(*arguments, "--lm-order", "1").code == 0
-    in_the_middle_of_writing("os.kill(os.getpid(), signal.SIGKILL)", arguments)
-    assert Model.load(tmp_path / "m").language_models["lm"].order == 1
-    assert dragoman("model", "check", tmp_path / "m").code == 0
-
-
 def test_killed_while_working_leaves_no_model(command, toy, tmp_path):
     with subprocess.Popen(
         [command, *map(str, toy.train), *FOR_EVER, "--out", tmp_path / "m"], stderr=subprocess.PIPE, text=True
@@ -62,7 +41,15 @@ def test_killed_while_working_leaves_no_model(command, toy, tmp_path):
         assert "memory" in process.stderr.readline()
         assert "reading" in process.stderr.readline()
         process.kill()
-    assert names(tmp_path) == []
+    assert names(tmp_path) == [".m.lock"]
+
+
+def test_two_trainings_of_one_model_do_not_go_on_together(command, dragoman, toy, tmp_path):
+    arguments = [*toy.train, *FOR_EVER, "--out", tmp_path / "m"]
+    with subprocess.Popen([command, *map(str, arguments)], stderr=subprocess.PIPE, text=True) as process:
+        assert "memory" in process.stderr.readline()
+        assert dragoman(*arguments).error == f"{tmp_path}/m: is being worked on by another process"
+        process.kill()
 
 
 def test_ctrl_c_while_a_kernel_works(command, toy, tmp_path):

@@ -226,7 +226,7 @@ def test_an_existing_folder_is_replaced_only_by_force(dragoman, toy, tmp_path):
     # What somebody else put there is not ours to delete.
     refused = dragoman(*toy.train, "--out", out, "--force")
     assert (refused.code, refused.err.count("\n")) == (1, 1)
-    assert refused.error == f"{out}: is no folder that dragoman wrote; it has precious; expected a new name"
+    assert refused.error == f"{out}: holds precious that Dragoman did not write; expected a folder of its own"
     assert (out / "precious").read_text() == "mine"
     (out / "precious").rename(out / "model.toml")
     assert dragoman(*toy.train, "--out", out, "--force").code == 0

@@ -52,19 +52,6 @@ def test_the_same_command_goes_on_and_another_is_refused(dragoman, model, dev, t
     assert "begun with seed = 1, not 2" in result.error
 
 
-def test_a_run_that_was_killed_ends_like_one_that_was_not(command, dragoman, model, dev, tmp_path):
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    assert dragoman(*arguments(model, dev, whole)).code == 0
-    process = subprocess.Popen([command, *map(str, arguments(model, dev, killed))], stderr=subprocess.DEVNULL)
-    while process.poll() is None and not (killed / "events.jsonl").exists():
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert (killed / "weights.txt").exists()
-    assert dragoman(*arguments(model, dev, killed)).code == 0
-    assert (killed / "weights.txt").read_bytes() == (whole / "weights.txt").read_bytes()
-
-
 @pytest.mark.parametrize("method", ["risk-forest", "likelihood"])
 def test_methods_on_hypergraphs_ask_for_them_and_go_on(dragoman, model, dev, tmp_path, method):
     out, again = tmp_path / "run", tmp_path / "again"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,7 @@ from dragoman.cli.mixing import named, print_shares, two_files
 from dragoman.cli.model import print_model
 from dragoman.cli.shell.flags import Flags, Force, Threads, command, refuse_existing
 from dragoman.core.live import live_progress
+from dragoman.core.locks import output_locked
 from dragoman.core.options import options_from
 from dragoman.core.progress import available_cores
 from dragoman.training.adapt import SYSTEMS, Adaptation, domain_first
@@ -76,11 +78,14 @@ def register(app: typer.Typer) -> None:
         workers, progress = threads or available_cores(), live_progress()
         chosen = options_from(ALIGNERS.get(aligner), aligner_option or [])
         recipe = AdaptRecipe(adaptation, preparation, cleaning, chosen, phrase_model, kneser_ney)
-        systems = recipe.read(files, source, reference, threads=workers, progress=progress)
-        for name, folder in folders.items():
-            model = systems.model(name)
-            with progress.stage(f"writing {folder}"):
-                model.save(folder)
-            print_model(model, title=str(folder))
-            if "mixture" in model.history:
-                print_shares(model, title=f"{folder}: shares of the corpora")
+        with contextlib.ExitStack() as locks:
+            for folder in folders.values():
+                locks.enter_context(output_locked(folder))
+            systems = recipe.read(files, source, reference, threads=workers, progress=progress)
+            for name, folder in folders.items():
+                model = systems.model(name)
+                with progress.stage(f"writing {folder}"):
+                    model.save(folder)
+                print_model(model, title=str(folder))
+                if "mixture" in model.history:
+                    print_shares(model, title=f"{folder}: shares of the corpora")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -139,11 +138,11 @@ def _tune(out: Path, threads: int, progress: Progress) -> tuple[ExperimentReport
     That has the weights of the first method's best run.
     """
     _write(out / "plan.toml", [_PLAN])
-    experiment = Experiment.begin(out / "plan.toml", out / "experiment")
-    experiment.run(workers=ThreadWorkers(threads), progress=progress)
-    report = ExperimentReport(experiment, threads=threads)
-    with progress.stage("comparing the methods"):
-        report.write()
+    with Experiment.claimed(out / "plan.toml", out / "experiment", restart=True) as experiment:
+        experiment.run(workers=ThreadWorkers(threads), progress=progress)
+        report = ExperimentReport(experiment, threads=threads)
+        with progress.stage("comparing the methods"):
+            report.write()
     plan = experiment.plan
     untuned = translations_folder(experiment.untuned, plan.tests[0], plan.decisions[0]) / FINAL
     best = Tuned(experiment).best_run(plan.methods[0])
@@ -181,8 +180,6 @@ def _claim(out: Path) -> None:
         if out.exists() and any(out.iterdir()) and not (out / _MARKER).exists():
             raise DataError("is not empty and not a demo's", path=out, expected="a new folder")
         out.mkdir(parents=True, exist_ok=True)
-        if (out / "experiment").exists():
-            shutil.rmtree(out / "experiment")
         (out / _MARKER).touch()
     except OSError as error:
         raise write_error(out, error) from None

@@ -62,12 +62,12 @@ def register(app: typer.Typer) -> None:
         and weights as CSV.
         """
         progress = live_progress()
-        begun = Experiment.begin(plan, out, restart=restart)
-        with opened_workers(cluster, threads, cluster_wait) as workers:
-            begun.run(workers=workers, progress=progress)
-        report = ExperimentReport(begun, threads=threads or available_cores())
-        with progress.stage("writing the report"):
-            path = report.write()
+        with Experiment.claimed(plan, out, restart=restart) as begun:
+            with opened_workers(cluster, threads, cluster_wait) as workers:
+                begun.run(workers=workers, progress=progress)
+            report = ExperimentReport(begun, threads=threads or available_cores())
+            with progress.stage("writing the report"):
+                path = report.write()
         console = terminal.output()
         console.print(terminal.table(begun.plan.title, *report.summary))
         for name, order in report.orders.items():

@@ -25,6 +25,7 @@ from dragoman.cli.shell.flags import (
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import open_output, read_chunks, read_lines
 from dragoman.core.live import live_progress
+from dragoman.core.locks import output_locked
 from dragoman.core.progress import Progress, available_cores
 from dragoman.decision.rule import Rule
 from dragoman.decision.settings import Decision
@@ -94,22 +95,25 @@ def register(app: typer.Typer) -> None:
         """
         refuse_existing(out, force)
         progress = live_progress()
-        tuning = None if not dev else read_examples(dev, spelling, progress)
-        if tuning is not None and not len(tuning):
-            raise DataError("has no examples", path=(dev or [])[0], expected="some, or no --dev: parts stand in for it")
-        normaliser = train_normaliser(
-            read_examples(examples, spelling, progress),
-            tuning,
-            Lexicon.read(modern or [], spelling),
-            spelling=spelling,
-            characters=characters,
-            learning=learning,
-            seed=seed,
-            threads=threads or available_cores(),
-            progress=progress,
-        )
-        with progress.stage(f"writing {out}"):
-            normaliser.save(out)
+        with output_locked(out):
+            tuning = None if not dev else read_examples(dev, spelling, progress)
+            if tuning is not None and not len(tuning):
+                raise DataError(
+                    "has no examples", path=(dev or [])[0], expected="some, or no --dev: parts stand in for it"
+                )
+            normaliser = train_normaliser(
+                read_examples(examples, spelling, progress),
+                tuning,
+                Lexicon.read(modern or [], spelling),
+                spelling=spelling,
+                characters=characters,
+                learning=learning,
+                seed=seed,
+                threads=threads or available_cores(),
+                progress=progress,
+            )
+            with progress.stage(f"writing {out}"):
+                normaliser.save(out)
         progress.note(
             f"{out}: {len(normaliser.memory.counts):,} forms memorised, {len(normaliser.lexicon):,} modern words"
         )

@@ -13,7 +13,6 @@ import gzip
 import io
 import lzma
 import os
-import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -24,7 +23,10 @@ from typing import IO, BinaryIO, cast
 import zstandard
 
 from dragoman.core.compression import CompressionError, decompressed
-from dragoman.core.errors import DataError
+from dragoman.core.errors import BusyError, DataError
+from dragoman.core.holding import held_folder, hold, is_at, open_existing
+from dragoman.core.leftovers import clear_leftovers_of, remove_whole, temporary_name
+from dragoman.core.own_files import OwnFiles, refuse_strangers
 
 PathLike = str | os.PathLike[str]
 
@@ -156,23 +158,42 @@ def open_output(path: PathLike) -> Iterator[IO[bytes]]:
         raise DataError("is a folder", path=final, expected="a file to write, or a new name")
     if final.exists() and not final.is_file():  # a device or a pipe, which must not be replaced
         try:
-            with final.open("wb") as raw, _compressor(raw, final.suffix) as stream:
+            with final.open("wb") as device, _compressor(device, final.suffix) as stream:
                 yield stream
         except OSError as error:
             raise write_error(final, error) from None
         return
-    partial = final.with_name(f".{final.name}.partial-{os.getpid()}")
     try:
-        _make_parent(final)
-        _clear_leftovers(final)
-        with partial.open("wb") as raw, _compressor(raw, final.suffix) as stream:
-            yield stream
-        partial.replace(final)
+        final.parent.mkdir(parents=True, exist_ok=True)
+        clear_leftovers_of(final)
+        with _partial_file(final) as (partial, raw):
+            with raw, _compressor(raw, final.suffix) as stream:
+                yield stream
+            partial.replace(final)
     except OSError as error:
         raise write_error(final, error) from None
+
+
+@contextlib.contextmanager
+def _partial_file(final: Path) -> Iterator[tuple[Path, IO[bytes]]]:
+    """Open a file under a temporary name, and hold it to the end, closed or not; then the name is gone."""
+    while True:
+        partial = temporary_name(final, "partial")
+        raw = partial.open("wb")
+        known = hold(raw)
+        if known is None or (known and is_at(partial, raw.fileno())):
+            break
+        raw.close()  # somebody took it for a leftover before it was held
+    held = os.dup(raw.fileno()) if known else None
+    try:
+        yield partial, raw
     finally:
         with contextlib.suppress(OSError):
+            raw.close()
+        with contextlib.suppress(OSError):
             partial.unlink(missing_ok=True)
+        if held is not None:
+            os.close(held)
 
 
 def _compressor(raw: IO[bytes], suffix: str) -> contextlib.AbstractContextManager[IO[bytes]]:
@@ -189,39 +210,60 @@ def _compressor(raw: IO[bytes], suffix: str) -> contextlib.AbstractContextManage
 
 
 @contextlib.contextmanager
-def output_folder(path: PathLike) -> Iterator[Path]:
+def output_folder(path: PathLike, kind: OwnFiles | None = None) -> Iterator[Path]:
     """Make a folder whole or not at all: yields a temporary folder that takes the name when the block ends well.
 
-    An older folder of that name is replaced only then. What a killed process left behind is cleared away first.
+    An older folder of that name is replaced only then, and only if all that it holds was written by Dragoman: as a
+    folder of this kind, or of the kind that it says it is. What a killed process left behind is cleared away first.
     """
     final = Path(os.path.abspath(path))  # noqa: PTH100 - a name for `.` and `..`, and links stay links
-    partial = final.with_name(f".{final.name}.partial-{os.getpid()}")
-    old = final.with_name(f".{final.name}.old-{os.getpid()}")
-    if final.exists() and not final.is_dir():
-        raise DataError("exists and is not a folder", path=final, expected="a folder to write, or a new name")
+    opened: list[int] = []
+    partial = old = None
     try:
-        _make_parent(final)
-        _clear_leftovers(final)
-        partial.mkdir()
+        final.parent.mkdir(parents=True, exist_ok=True)
+        clear_leftovers_of(final)
+        refuse_strangers(final, kind)
+        partial, held = held_folder(lambda: _made(temporary_name(final, "partial")))
+        opened.append(held)
         yield partial
         if final.exists():
-            final.rename(old)
+            refuse_strangers(final, kind)
+            old = temporary_name(final, "old")
+            _put_aside(final, old, opened)
         try:
             partial.rename(final)
         except OSError:
-            if old.exists():
+            if old is not None:
                 _bring_back(old, final)
             raise
     except OSError as error:
         raise write_error(final, error) from None
     except DataError as error:  # of a file in the folder, which users know by its final name
-        if error.path is None or not Path(error.path).is_relative_to(partial):
+        if partial is None or error.path is None or not Path(error.path).is_relative_to(partial):
             raise
         raise DataError(str(error).replace(os.fspath(partial), os.fspath(final))) from None
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
-        if final.exists():  # else nothing but the old one is left
-            shutil.rmtree(old, ignore_errors=True)
+        if partial is not None:
+            shutil.rmtree(partial, ignore_errors=True)
+        if old is not None and final.exists():  # else nothing but the old one is left
+            remove_whole(old)
+        for held in opened:
+            os.close(held)
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+def _put_aside(final: Path, old: Path, opened: list[int]) -> None:
+    """Give a folder another name, and hold it, so that nobody brings it back."""
+    held = open_existing(final)
+    if held is not None:
+        opened.append(held)
+        if hold(held) is False:
+            raise BusyError("is being replaced by another process", path=final)
+    final.rename(old)
 
 
 def _bring_back(old: Path, final: Path) -> None:
@@ -229,40 +271,6 @@ def _bring_back(old: Path, final: Path) -> None:
         old.rename(final)
     except OSError as error:  # the next command that writes there tries again
         raise DataError(f"could not be written ({error.strerror}); what was there is now {old}", path=final) from None
-
-
-def is_leftover(path: Path) -> bool:
-    """Whether a name is that of a file or folder that was never finished, of a process that may have been killed."""
-    return re.fullmatch(r"\..+\.(partial|old)-[0-9]{1,9}", path.name) is not None
-
-
-def _make_parent(final: Path) -> None:
-    final.parent.mkdir(parents=True, exist_ok=True)
-
-
-def _clear_leftovers(final: Path) -> None:
-    """Remove what killed processes left behind; if one was killed while it swapped folders, bring the old one back."""
-    for leftover in [entry for entry in final.parent.iterdir() if entry.name.startswith(f".{final.name}.")]:
-        kind, _, owner = leftover.name.removeprefix(f".{final.name}.").partition("-")
-        if kind not in ("partial", "old") or not re.fullmatch("[0-9]{1,9}", owner) or is_alive(int(owner)):
-            continue
-        if kind == "old" and not final.exists():
-            leftover.rename(final)
-        elif leftover.is_dir():
-            shutil.rmtree(leftover, ignore_errors=True)
-        else:
-            leftover.unlink(missing_ok=True)
-
-
-def is_alive(pid: int) -> bool:
-    """Whether there is a process of this number."""
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def write_error(path: PathLike, error: OSError) -> DataError | BrokenPipeError:

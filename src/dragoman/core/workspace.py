@@ -21,14 +21,17 @@ from pathlib import Path
 from typing import Self
 
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.files import PathLike, is_alive, write_error
+from dragoman.core.files import PathLike, write_error
+from dragoman.core.holding import held_folder, hold, open_existing
+from dragoman.core.leftovers import is_alive
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 #: However little memory is left, work goes on in pieces of this share of what was given.
 _LEAST_SHARE = 8
 
-_PREFIX = "dragoman-"
+#: How names of temporary folders begin, and how they end if they are held by whoever works in them.
+_PREFIX, _HELD = "dragoman-", "-held"
 
 
 def memory_size(text: str | int) -> int:
@@ -107,7 +110,10 @@ class Workspace:
         """The temporary folder."""
         if self._folder is None:
             try:
-                self._folder = Path(tempfile.mkdtemp(prefix=f"{_owner()}{os.getpid()}-", dir=self._parent))
+                start = f"{_owner()}{os.getpid()}-"
+                self._folder, self._held = held_folder(
+                    lambda: Path(tempfile.mkdtemp(_HELD, prefix=start, dir=self._parent))
+                )
             except OSError as error:
                 raise write_error(self._parent, error) from None
         return self._folder
@@ -152,6 +158,7 @@ class Workspace:
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
+            os.close(self._held)
         while self._signals:
             signal.signal(self._signals.popitem()[0], signal.SIG_DFL)
 
@@ -169,5 +176,11 @@ def _clear_leftovers(parent: Path, owner: str) -> None:
     """Remove the folders of processes on this machine that are no more."""
     for entry in [entry for entry in parent.iterdir() if entry.name.startswith(owner)]:
         pid, _, rest = entry.name.removeprefix(owner).partition("-")
-        if rest and re.fullmatch("[0-9]{1,9}", pid) and not is_alive(int(pid)):
-            shutil.rmtree(entry, ignore_errors=True)
+        if not rest or not re.fullmatch("[0-9]{1,9}", pid) or (opened := open_existing(entry)) is None:
+            continue
+        try:
+            known = hold(opened)
+            if known is not False and ((known and rest.endswith(_HELD)) or not is_alive(int(pid))):
+                shutil.rmtree(entry, ignore_errors=True)
+        finally:
+            os.close(opened)

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from dragoman.core.corpus import Bitext
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, write_error
+from dragoman.core.locks import output_locked
+from dragoman.core.own_files import CHECKPOINT
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.store import Arrays, load_arrays
 from dragoman.core.version import version
@@ -35,6 +37,7 @@ class Checkpoint:
     def __init__(self, out: PathLike):
         self._out = Path(os.path.abspath(out))  # noqa: PTH100 - a name for `.` and `..`, and links stay links
         self.folder = self._out.with_name(f".{self._out.name}.checkpoint")
+        self._lock = contextlib.ExitStack()
 
     def found(self, stage: str, key: str, progress: Progress = SILENT) -> Arrays | None:
         """The arrays of a stage, mapped, if it is of this key and as it was written; one that is not is dropped."""
@@ -58,6 +61,7 @@ class Checkpoint:
         """Let arrays be written to a folder, and keep it as that of a stage; returns them, mapped."""
         partial = self.folder / f"{stage}.partial"
         try:
+            (self.folder / stage / _KEY).unlink(missing_ok=True)  # what has no key counts for nothing, whole or not
             for old in (partial, self.folder / stage):
                 shutil.rmtree(old, ignore_errors=True)
             partial.mkdir(parents=True)
@@ -70,12 +74,19 @@ class Checkpoint:
         return load_arrays(self.folder / stage)
 
     def __enter__(self) -> Self:
+        """Keep all others from making the same folder."""
+        self._lock.enter_context(output_locked(self._out))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: types.TracebackType | None
     ) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            for key in self.folder.glob(f"*/{_KEY}"):
+                key.unlink()
+            CHECKPOINT.remove(self.folder)
+            self.folder.rmdir()
+        self._lock.close()
 
 
 def stage_key(bitext: Bitext, options: Mapping[str, Any], arrays: Iterable[NDArray[np.generic]] = ()) -> str:

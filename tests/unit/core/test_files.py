@@ -21,6 +21,8 @@ COMPRESSORS = {
     "xz": lzma.compress,
     "zst": zstandard.ZstdCompressor(write_checksum=True).compress,
 }
+#: The file by which a model's folder is known.
+MARK = "model.toml"
 LINES = b"".join(b"line %d of the file\n" % n for n in range(20000))
 
 
@@ -218,28 +220,69 @@ def test_a_reader_that_went_away_stays_a_broken_pipe(tmp_path):
         raise BrokenPipeError
 
 
-def test_leftovers_of_dead_processes_are_cleared_and_those_of_living_ones_stay(tmp_path):
+def test_what_killed_writers_left_of_a_file_is_cleared_by_the_next(tmp_path):
     dead, alive = dead_pid(), os.getppid()
     (tmp_path / f".x.partial-{dead}").write_text("left")
+    (tmp_path / f".x.partial-{alive}-0123abcd").write_text("its number is another's now")
     (tmp_path / f".model.partial-{dead}").mkdir()
     (tmp_path / f".model.old-{dead}").mkdir()
-    for name in (f".model.partial-{alive}", ".model.partial-²", ".model.partial-99999999999999999999", ".model.other"):
+    kept = [f".model.partial-{alive}", ".model.partial-²", ".model.partial-99999999999999999999", ".model.other"]
+    for name in kept:
         (tmp_path / name).mkdir()
     (tmp_path / "model").mkdir()
     with open_output(tmp_path / "x") as stream:
         stream.write(b"x")
     with output_folder(tmp_path / "model") as folder:
         (folder / "part").write_text("new")
-    assert names(tmp_path) == sorted(
-        [
-            f".model.partial-{alive}",
-            ".model.partial-²",
-            ".model.partial-99999999999999999999",
-            ".model.other",
-            "model",
-            "x",
-        ]
-    )
+    assert names(tmp_path) == sorted([*kept, "model", "x"])
+
+
+def test_two_writers_of_one_file_do_not_disturb_each_other(tmp_path):
+    with open_output(tmp_path / "x") as first:
+        first.write(b"first")
+        with open_output(tmp_path / "x") as second:
+            second.write(b"second")
+        assert (tmp_path / "x").read_bytes() == b"second"
+    assert (tmp_path / "x").read_bytes() == b"first"
+    assert names(tmp_path) == ["x"]
+
+
+def test_two_writers_of_one_folder_do_not_disturb_each_other(tmp_path):
+    with output_folder(tmp_path / "model") as first:
+        (first / MARK).write_text("first")
+        with output_folder(tmp_path / "model") as second:
+            (second / MARK).write_text("second")
+        assert (tmp_path / "model" / MARK).read_text() == "second"
+    assert (tmp_path / "model" / MARK).read_text() == "first"
+    assert names(tmp_path) == ["model"]
+
+
+def test_a_folder_with_something_that_is_not_ours_is_not_replaced(tmp_path):
+    final = tmp_path / "model"
+    (final / "photos").mkdir(parents=True)
+    for name in ("photos/me.jpg", "photos/you.jpg", "thesis.pdf", MARK):
+        (final / name).write_text("precious")
+    found = f"^{final}: holds thesis.pdf, photos/ that Dragoman did not write; expected a folder of its own$"
+    for _ in range(2):
+        with pytest.raises(DataError, match=found), output_folder(final):
+            raise AssertionError("not reached")
+    (final / "photos").rename(tmp_path / "photos")
+    (final / "thesis.pdf").unlink()
+    with pytest.raises(DataError, match="holds notes that"), output_folder(final):
+        (final / "notes").write_text("written since")
+    assert names(final) == [MARK, "notes"]
+    assert names(tmp_path) == ["model", "photos"]
+
+
+def test_a_link_in_the_place_of_a_folder_is_replaced_and_what_it_leads_to_stays(tmp_path):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "thesis.pdf").write_text("precious")
+    (tmp_path / "model").symlink_to("home")
+    with output_folder(tmp_path / "model") as folder:
+        (folder / MARK).write_text("new")
+    assert names(tmp_path) == ["home", "model"]
+    assert names(tmp_path / "home") == ["thesis.pdf"]
+    assert names(tmp_path / "model") == [MARK]
 
 
 def test_a_folder_name_with_glob_characters(tmp_path):
@@ -254,35 +297,26 @@ def test_a_folder_name_with_glob_characters(tmp_path):
 def test_a_folder_whose_swap_was_interrupted_comes_back(tmp_path):
     old = tmp_path / f".model.old-{dead_pid()}"
     old.mkdir()
-    (old / "part").write_text("old")
+    (old / MARK).write_text("old")
     with pytest.raises(ZeroDivisionError), output_folder(tmp_path / "model"):
         raise ZeroDivisionError
-    assert (tmp_path / "model" / "part").read_text() == "old"
+    assert (tmp_path / "model" / MARK).read_text() == "old"
 
 
-def test_an_output_folder_that_cannot_take_its_name_leaves_the_old_one(tmp_path, monkeypatch):
+def test_an_output_folder_that_cannot_take_its_name_leaves_the_old_one(tmp_path):
     final = tmp_path / "model"
     final.mkdir()
-    (final / "old").write_text("precious")
-    renames, rename = [], Path.rename
-
-    def failing(self, target):
-        renames.append(self.name)
-        if len(renames) == 2:
-            raise OSError(errno.EIO, "Input/output error")
-        return rename(self, target)
-
-    monkeypatch.setattr(Path, "rename", failing)
+    (final / MARK).write_text("precious")
     with pytest.raises(DataError, match="nothing was changed"), output_folder(final) as folder:
-        (folder / "new").write_text("x")
-    assert [path.name for path in final.iterdir()] == ["old"]
-    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+        folder.rmdir()
+    assert names(final) == [MARK]
+    assert names(tmp_path) == ["model"]
 
 
 def test_if_even_that_fails_the_old_one_is_not_deleted(tmp_path, monkeypatch):
     final = tmp_path / "model"
     final.mkdir()
-    (final / "old").write_text("precious")
+    (final / MARK).write_text("precious")
     renames, rename = [], Path.rename
 
     def failing(self, target):
@@ -296,7 +330,7 @@ def test_if_even_that_fails_the_old_one_is_not_deleted(tmp_path, monkeypatch):
         pass
     (left,) = tmp_path.iterdir()
     assert str(caught.value).endswith(str(left))
-    assert (left / "old").read_text() == "precious"
+    assert (left / MARK).read_text() == "precious"
 
 
 def test_the_folder_that_one_stands_in_can_be_named(tmp_path, monkeypatch):
@@ -349,15 +383,15 @@ def _feed(process):
 def test_an_output_folder_is_whole_or_not_there(tmp_path):
     final = tmp_path / "deep" / "model"
     with output_folder(final) as folder:
-        (folder / "a").write_text("1")
+        (folder / MARK).write_text("1")
         assert not final.exists()
-    assert [entry.name for entry in final.iterdir()] == ["a"]
+    assert [entry.name for entry in final.iterdir()] == [MARK]
     with pytest.raises(ZeroDivisionError), output_folder(final) as folder:
-        (folder / "b").write_text("2" * (1 // 0))
-    assert [entry.name for entry in final.iterdir()] == ["a"]
+        (folder / "weights.txt").write_text("2" * (1 // 0))
+    assert [entry.name for entry in final.iterdir()] == [MARK]
     with output_folder(final) as folder:
-        (folder / "b").write_text("2")
-    assert [entry.name for entry in final.iterdir()] == ["b"]
+        (folder / "weights.txt").write_text("2")
+    assert [entry.name for entry in final.iterdir()] == ["weights.txt"]
     assert names(final.parent) == ["model"]
 
 

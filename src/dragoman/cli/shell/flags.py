@@ -16,8 +16,10 @@ import typer
 from dragoman.cli.shell.commands import listed
 from dragoman.cli.shell.help_page import EXAMPLE, HEADING, HelpCommand, HelpGroup
 from dragoman.cli.shell.kinds import chosen_by
-from dragoman.core.errors import DataError, UsageError
+from dragoman.core.errors import UsageError
+from dragoman.core.leftovers import clear_leftovers_of
 from dragoman.core.options import Options
+from dragoman.core.own_files import refuse_strangers
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
@@ -50,35 +52,23 @@ NBestSize = Annotated[
 SamplingOptions = Annotated[
     list[str] | None, typer.Option("--sampling-option", help="NAME=VALUE for samples as evidence; repeatable.")
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace the output, if it is Dragoman's own.")]
 
 
 Restart = Annotated[
     bool, typer.Option("--restart", help="Begin anew if the folder was begun with other options or texts.")
 ]
 
-#: Files by which folders that may be replaced are known.
-OURS = (
-    "model.toml",
-    "normaliser.toml",
-    "manifest.toml",
-    "moses.ini",
-    "grammar.gz",
-    "diagnosis.json",
-    "report.html",
-    "run.toml",
-)
-
 
 def refuse_existing(out: Path, force: bool) -> None:
-    """Stop before the work begins if the result would replace something that the user did not offer."""
+    """Stop before the work begins if the result would replace something that the user did not offer, or not ours.
+
+    What killed processes left of it is cleared away; a folder that was being replaced is back then.
+    """
+    clear_leftovers_of(out)
     if out.exists() and not force:
         raise UsageError(f"{out} exists; use --force to replace it")
-    if out.exists() and not out.is_dir():
-        raise DataError("exists and is not a folder", path=out, expected="a folder to replace, or a new name")
-    if out.exists() and any(out.iterdir()) and not any((out / mark).exists() for mark in OURS):
-        some = ", ".join(sorted(path.name for path in out.iterdir())[:3])
-        raise DataError(f"is no folder that dragoman wrote; it has {some}", path=out, expected="a new name")
+    refuse_strangers(out)
 
 
 @dataclasses.dataclass(frozen=True)

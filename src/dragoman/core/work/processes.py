@@ -7,6 +7,7 @@ import os
 import pickle
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
@@ -15,13 +16,15 @@ from multiprocessing.process import BaseProcess
 from threading import Thread
 from typing import Any, TypeVar
 
-from dragoman.core.errors import DataError, DragomanError
+from dragoman.core.errors import BusyError, DataError, DragomanError
 
 Name = TypeVar("Name")
 Job = Callable[[], None]
 Watch = Callable[[], None]
 
 _LOOK_SECONDS = 0.5
+#: So long a job is tried again if its folder is being worked on.
+_BUSY_SECONDS = 10.0
 
 #: What keeps Dask quiet when it is loaded.
 QUIET = "dragoman.core.work.quiet"
@@ -35,7 +38,7 @@ def run_all(jobs: Mapping[Name, Job], workers: int, watch: Watch) -> dict[Name, 
     `watch` is called about twice a second and whenever a job ends. If this is interrupted, so are the jobs.
     """
     context = _context(type(job).__module__ for job in jobs.values())
-    waiting, failed = list(jobs), {}
+    waiting, failed, busy = list(jobs), {}, dict[Name, float]()
     running: dict[Name, tuple[BaseProcess, Connection]] = {}
     try:
         while waiting or running:
@@ -53,13 +56,20 @@ def run_all(jobs: Mapping[Name, Job], workers: int, watch: Watch) -> dict[Name, 
                     continue
                 del running[name]
                 error = _outcome(begun.exitcode, answer)
-                if error is not None:
+                # Whoever worked for a command that was killed may not know that yet, and still be at it.
+                if isinstance(error, BusyError) and time.monotonic() < busy.setdefault(name, _busy_until()):
+                    waiting.append(name)
+                elif error is not None:
                     failed[name] = error
     finally:
         for left, _ in running.values():
             left.kill()
             left.join()
     return failed
+
+
+def _busy_until() -> float:
+    return time.monotonic() + _BUSY_SECONDS
 
 
 def _context(modules: Iterable[str]) -> ForkServerContext | SpawnContext:

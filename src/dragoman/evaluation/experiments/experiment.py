@@ -17,7 +17,8 @@ scales that were chosen for a run are in `decisions/DECISION.toml`.
 
 from __future__ import annotations
 
-import shutil
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,7 +26,10 @@ from typing import Any
 
 from dragoman.core.digest import digest_of
 from dragoman.core.errors import DataError
-from dragoman.core.files import is_leftover, open_output
+from dragoman.core.files import open_output
+from dragoman.core.leftovers import is_leftover
+from dragoman.core.locks import locked
+from dragoman.core.own_files import EXPERIMENT, LOCK
 from dragoman.core.progress import SILENT, Progress, available_cores
 from dragoman.core.toml import format_toml, read_toml
 from dragoman.core.work.handshake import Needed
@@ -56,9 +60,9 @@ class Cell:
 
     def __call__(self) -> None:
         """Tune, translate, or go on with it."""
-        run = self.job.run(self.folder, threads=self.translations.threads)
-        steps = {f"{i:03}.txt": run.weights(i) for i in range(len(run.events()))} if self.curves else {}
-        self.translations.write(run.weights(), steps)
+        with self.job.running(self.folder, threads=self.translations.threads) as run:
+            steps = {f"{i:03}.txt": run.weights(i) for i in range(len(run.events()))} if self.curves else {}
+            self.translations.write(run.weights(), steps)
 
 
 class Experiment:
@@ -74,32 +78,39 @@ class Experiment:
 
         A folder that was begun with others is refused, or if `restart`, begun anew.
         """
+        with cls.claimed(path, out, restart=restart) as begun:
+            return begun
+
+    @classmethod
+    @contextlib.contextmanager
+    def claimed(cls, path: Path, out: Path, *, restart: bool = False) -> Iterator[Experiment]:
+        """Begin or go on, and keep all others off the folder until the end of this, whatever end that is.
+
+        An experiment that is begun anew leaves what Dragoman did not write where it is.
+        """
         plan = Plan.read(path, out / _MODELS)
         for test in plan.tests:
             read_references(test.references)
         if plan.systems is None:
             _check_trees(plan, path)
-        text = path.read_bytes()
+        text, content = path.read_bytes(), plan.content()
         kept = out / _PLAN
-        if restart and kept.exists():
-            shutil.rmtree(out)
-        if kept.exists() and kept.read_bytes() != text:
-            raise DataError(
-                "was begun with another plan",
-                path=out,
-                expected="the same to go on, `restart=True` to begin anew, or a new folder",
-            )
-        content = plan.content()
-        if not kept.exists():
-            # An experiment begins when its plan is written; one that ended before that may be begun again.
-            if out.exists() and not all(entry.name == _CONTENT or is_leftover(entry) for entry in out.iterdir()):
-                raise DataError("is not empty and not an experiment's", path=out, expected="a new folder")
-            with open_output(out / _CONTENT) as stream:
-                stream.write(format_toml({"content": content}).encode())
-            with open_output(kept) as stream:
-                stream.write(text)
-        check_unchanged(out, read_toml(out / _CONTENT), {"content": content})
-        return cls(plan, out)
+        _refuse_used(out)
+        with locked(out):
+            if not kept.exists():
+                _refuse_used(out)
+                _begin(out, text, content)
+            elif restart:
+                _remove(out)
+                _begin(out, text, content)
+            elif kept.read_bytes() != text:
+                raise DataError(
+                    "was begun with another plan",
+                    path=out,
+                    expected="the same to go on, `restart=True` to begin anew, or a new folder",
+                )
+            check_unchanged(out, read_toml(out / _CONTENT), {"content": content})
+            yield cls(plan, out)
 
     def folder(self, method: Method, seed: int) -> Path:
         """Where a method's run with some seed is."""
@@ -177,7 +188,32 @@ def _events(cell: Cell) -> list[dict[str, Any]]:
 def _translate_untuned(translations: Translations) -> None:
     job = translations.job
     model = Model.load(job.model)
-    translations.write(job.start_weights(model), {})
+    with locked(translations.folder):
+        translations.write(job.start_weights(model), {})
+
+
+def _refuse_used(out: Path) -> None:
+    """Refuse a folder that has something in it, but no plan: an experiment may just be beginning."""
+    ours = (_CONTENT, LOCK)
+    used = out.exists() and any(not is_leftover(entry) and entry.name not in ours for entry in out.iterdir())
+    if used and not (out / _PLAN).exists():
+        raise DataError("is not empty and not an experiment's", path=out, expected="a new folder")
+
+
+def _begin(out: Path, text: bytes, content: dict[str, str]) -> None:
+    """Write what is asked for; an experiment begins when its plan is written, and until then may be begun again."""
+    with open_output(out / _CONTENT) as stream:
+        stream.write(format_toml({"content": content}).encode())
+    with open_output(out / _PLAN) as stream:
+        stream.write(text)
+
+
+def _remove(out: Path) -> None:
+    """Remove what an experiment has written but for its plan, unless somebody still works in one of its folders."""
+    with contextlib.ExitStack() as stack:
+        for folder in sorted([*out.glob("runs/*/*/run.toml"), *out.glob("untuned/tests")]):
+            stack.enter_context(locked(folder.parent))
+        EXPERIMENT.remove(out, keep=[_PLAN, _CONTENT])
 
 
 def _check_trees(plan: Plan, path: Path) -> None:

@@ -13,6 +13,7 @@ from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import output_folder
 from dragoman.core.hypergraph import Hypergraph
+from dragoman.core.own_files import EVIDENCE
 from dragoman.core.ragged import Ragged
 from dragoman.core.sound import check_numbers, check_offsets, ragged_array, typed_array
 from dragoman.core.store import Arrays
@@ -88,7 +89,7 @@ class DecodedGraphs(Decoded):
 
     def save(self, folder: Path) -> None:
         """Write the hypergraphs; whole or not at all."""
-        with output_folder(folder) as partial:
+        with output_folder(folder, EVIDENCE) as partial:
             _save(self.graphs, partial)
             for i, row in enumerate(self.forced):
                 _save(row, partial / f"{_FORCED}{i}")

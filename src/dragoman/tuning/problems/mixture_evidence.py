@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import output_folder
 from dragoman.core.nbest import NBest
+from dragoman.core.own_files import EVIDENCE
 from dragoman.core.phrases import Components
 from dragoman.core.sound import check_numbers, typed_array
 from dragoman.core.store import load_arrays, save_arrays
@@ -129,7 +130,7 @@ class DecodedMixtures(DecodedLists):
 
     def save(self, folder: Path) -> None:
         """Write the lists, the pairs and the shares; whole or not at all."""
-        with output_folder(folder) as partial:
+        with output_folder(folder, EVIDENCE) as partial:
             super().save(partial / _LISTS)
             self.shares.write(partial / _SHARES)
             about = []

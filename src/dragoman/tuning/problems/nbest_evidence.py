@@ -13,6 +13,7 @@ from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import output_folder
 from dragoman.core.nbest import NBest
+from dragoman.core.own_files import EVIDENCE
 from dragoman.core.progress import Progress
 from dragoman.core.ragged import Ragged
 from dragoman.core.sound import check_numbers, check_offsets, check_range, typed_array
@@ -103,7 +104,7 @@ class DecodedLists(Decoded):
     def save(self, folder: Path) -> None:
         """Write what tuning needs of the lists: words, scores and features; whole or not at all."""
         nbest = self.nbest
-        with output_folder(folder) as partial:
+        with output_folder(folder, EVIDENCE) as partial:
             arrays: Arrays = {
                 "sentences": nbest.sentences,
                 "scores": nbest.scores,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
@@ -155,7 +156,24 @@ class Job:
         workers: Workers = ThreadWorkers(),
         progress: Progress = SILENT,
     ) -> Run:
-        """Do the job in a folder, or go on with it; nothing is written before the input has been looked at.
+        """Do the job in a folder, or go on with it; nothing is written before the input has been looked at."""
+        with self.running(
+            out, restart=restart, resume_from=resume_from, threads=threads, workers=workers, progress=progress
+        ) as run:
+            return run
+
+    @contextlib.contextmanager
+    def running(
+        self,
+        out: Path,
+        *,
+        restart: bool = False,
+        resume_from: int | None = None,
+        threads: int = 1,
+        workers: Workers = ThreadWorkers(),
+        progress: Progress = SILENT,
+    ) -> Iterator[Run]:
+        """Do the job, and keep all others off the folder until the end of this.
 
         A folder that was begun with other options or texts is refused, or if `restart`, begun anew. With `resume_from`,
         what the run did after that iteration is forgotten. Workers of a cluster decode, sample and climb, if they have
@@ -173,13 +191,12 @@ class Job:
         else:
             assert isinstance(tuner, Tuner)
             work = partial(tune, task=self._task(tuner, model, threads, workers, progress), tuner=tuner, loop=self.loop)
-        run = Run.begin(out, {**self.description(), "content": self.content()}, restart=restart)
-        with run.claimed():
+        with Run.claimed(out, {**self.description(), "content": self.content()}, restart=restart) as run:
             if resume_from is not None:
                 run.cut_back(resume_from)
             run.warn_if_older(progress)
             work(run, start=start, seed=self.seed, threads=threads, progress=progress)
-        return run
+            yield run
 
     def _task(self, tuner: Tuner, model: Model, threads: int, workers: Workers, progress: Progress) -> Task:
         """What the loop of an optimiser needs."""

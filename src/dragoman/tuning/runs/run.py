@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import shutil
 import zlib
 from collections.abc import Iterator, Mapping
@@ -14,9 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.checksums import checksum, is_whole
-from dragoman.core.errors import BusyError, DataError
-from dragoman.core.files import PathLike, is_leftover, open_output, write_error
+from dragoman.core.errors import DataError
+from dragoman.core.files import PathLike, open_output
 from dragoman.core.journal import FILES, opened, sealed
+from dragoman.core.leftovers import is_leftover
+from dragoman.core.locks import locked
+from dragoman.core.own_files import LOCK, RUN
 from dragoman.core.recorded_run import (
     OPTIONS as _OPTIONS,
     WEIGHTS,
@@ -38,34 +40,31 @@ class Run(RecordedRun):
     @classmethod
     def begin(cls, folder: PathLike, options: Mapping[str, Any], *, restart: bool = False) -> Run:
         """Begin a run, or go on with one that was begun with the same options and texts; else refuse, or restart."""
+        with cls.claimed(folder, options, restart=restart) as run:
+            return run
+
+    @classmethod
+    @contextlib.contextmanager
+    def claimed(cls, folder: PathLike, options: Mapping[str, Any], *, restart: bool = False) -> Iterator[Run]:
+        """Begin or go on, and keep all others off the folder until the end of this, whatever end that is.
+
+        A run that is begun anew leaves what Dragoman did not write where it is.
+        """
         run = cls(folder)
+        file = run.folder / _OPTIONS
         if run.folder.exists() and not run.folder.is_dir():
             raise DataError("exists and is not a folder", path=folder, expected="a folder for the run, or a new name")
-        try:
-            if restart and (run.folder / _OPTIONS).exists():
-                shutil.rmtree(run.folder)
-            run.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise write_error(folder, error) from None
-        wanted = {"dragoman": version(), **options}
-        file = run.folder / _OPTIONS
-        if not file.exists():
-            if not all(map(is_leftover, run.folder.iterdir())):
-                raise DataError("is not empty and not a tuning run's", path=folder, expected="a new folder")
-            _write(file, format_toml(wanted))
-        begun = read_toml(file)
-        check_unchanged(folder, begun, wanted)
-        return run
-
-    @contextlib.contextmanager
-    def claimed(self) -> Iterator[None]:
-        """Keep all other processes off the folder, until the end of this, whatever end that is."""
-        with (self.folder / _OPTIONS).open("rb") as stream:
-            try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise BusyError("is being worked on by another process", path=self.folder) from None
-            yield
+        _refuse_used(run.folder)
+        with locked(run.folder):
+            wanted = {"dragoman": version(), **options}
+            if not file.exists():
+                _refuse_used(run.folder)
+                _write(file, format_toml(wanted))
+            elif restart:  # a folder without options would be nobody's, if this is killed
+                RUN.remove(run.folder, keep=[_OPTIONS])
+                _write(file, format_toml(wanted))
+            check_unchanged(folder, read_toml(file), wanted)
+            yield run
 
     def started(self, start: Weights) -> list[dict[str, Any]]:
         """Keep the weights that the run starts with, unless they are there, whole; returns its events."""
@@ -180,6 +179,13 @@ class _State(dict[str, NDArray[Any]]):
         raise DataError(
             f"has no array '{name}'", path=self._file, expected="what the run has written; `restart=True` begins anew"
         )
+
+
+def _refuse_used(folder: Path) -> None:
+    """Refuse a folder that has something in it, but no run: one may just be beginning."""
+    used = folder.exists() and any(not is_leftover(entry) and entry.name != LOCK for entry in folder.iterdir())
+    if used and not (folder / _OPTIONS).exists():
+        raise DataError("is not empty and not a tuning run's", path=folder, expected="a new folder")
 
 
 def check_unchanged(folder: PathLike, begun: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.corpus import Corpus
-from dragoman.core.errors import DataError
+from dragoman.core.errors import BusyError, DataError
 from dragoman.core.progress import Progress
 from dragoman.core.weights import Weights
 from dragoman.tuning import TUNERS
@@ -336,11 +336,15 @@ def test_large_steps_are_tried_on_some_sentences_before_they_are_made(tmp_path):
 
 
 def test_two_cannot_work_in_one_folder(tmp_path):
-    run = begin(tmp_path / "run")
-    with run.claimed(), pytest.raises(DataError, match="another process"), begin(tmp_path / "run").claimed():
-        pass
-    with begin(tmp_path / "run").claimed():
-        pass
+    busy = pytest.raises(BusyError, match="run: is being worked on by another process")
+    with Run.claimed(tmp_path / "run", {"seed": 1}) as run:
+        run.write_weights(START)
+        for options in ({"seed": 1}, {"seed": 2}):
+            with busy, Run.claimed(tmp_path / "run", options, restart=True):
+                pass
+        assert run.weights() == START
+    with Run.claimed(tmp_path / "run", {"seed": 2}, restart=True) as run:
+        assert run.options["seed"] == 2
 
 
 def test_averages_leave_shares_of_mixed_tables_as_large_as_they_are(tmp_path):
