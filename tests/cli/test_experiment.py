@@ -131,7 +131,7 @@ def test_another_plan_or_a_folder_of_something_else_is_not_touched(dragoman, pla
     assert "another plan" in dragoman("experiment", plan, "--out", out).error
     (out / "plan.toml").rename(out / "thesis.tex")
     assert "not an experiment's" in dragoman("experiment", plan, "--out", out).error
-    assert [path.name for path in out.iterdir()] == ["thesis.tex"]
+    assert sorted(path.name for path in out.iterdir()) == [".lock", "thesis.tex"]
 
 
 def test_a_run_that_fails_is_said_and_the_others_are_kept(dragoman, plan, tmp_path):

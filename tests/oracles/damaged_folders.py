@@ -112,7 +112,7 @@ def tiny_texts(work):
     mix({"in": first, "out": second}, Mixing(weights="uniform", keep_components=True)).save(work / "mixed")
     lines = [random_sentence(np.random.default_rng(i), 4) for i in range(5)]
     flat = first.weights.updated({name: value / 3 for name, value in first.weights.items() if name.startswith("tm")})
-    translations = [str(found) for found in Translator.of(first, flat).translate(lines)]
+    translations = [found.text for found in Translator.of(first, flat).translate(lines)]
     (work / "dev.s").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     (work / "dev.t").write_text("".join(f"{line} z\n" for line in translations), encoding="utf-8")
 
