@@ -184,7 +184,7 @@ def refuse_strangers(folder: Path, kind: OwnFiles | None = None) -> None:
     if folder.is_symlink() or not folder.exists():  # a link is replaced, and not what it leads to
         return
     if not folder.is_dir():
-        raise DataError("exists and is not a folder", path=folder, expected="a folder to write, or a new name")
+        raise DataError("exists and is not a folder", path=folder, expected="a folder to replace, or a new name")
     found = (own_files(folder) if kind is None else kind).strangers(folder)
     if found:
         more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""

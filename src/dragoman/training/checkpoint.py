@@ -85,7 +85,8 @@ class Checkpoint:
             for key in self.folder.glob(f"*/{_KEY}"):
                 key.unlink()
             CHECKPOINT.remove(self.folder)
-            self.folder.rmdir()
+            for empty in [*self.folder.iterdir(), self.folder]:
+                empty.rmdir()
         self._lock.close()
 
 

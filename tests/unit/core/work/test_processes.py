@@ -8,7 +8,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from dragoman.core.errors import DataError
+from dragoman.core.errors import BusyError, DataError
 from dragoman.core.work.processes import run_all
 
 
@@ -38,6 +38,18 @@ def test_all_jobs_are_done_whatever_happens_to_some(tmp_path):
     }
     assert len({(tmp_path / str(i)).read_text() for i in range(3)}) == 3
     assert looks
+
+
+def busy_once(path):
+    if not path.exists():
+        note(path)
+        raise BusyError("is being worked on", path=path)
+    path.with_suffix(".done").touch()
+
+
+def test_a_job_whose_folder_is_busy_is_tried_again(tmp_path):
+    assert run_all({"job": partial(busy_once, tmp_path / "job")}, 1, lambda: None) == {}
+    assert (tmp_path / "job.done").exists()
 
 
 def test_processes_come_from_one_process_that_has_loaded_what_they_need(tmp_path):
