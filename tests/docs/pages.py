@@ -1,7 +1,7 @@
 """What pages tell people to type, and a shell to type it in.
 
-Blocks of a page are run in order: indented ones and fences of `sh` by one shell, fences of `python` each as a program of
-its own. A block below `<!-- not run: REASON -->` is not. Servers run until the next one is started, and the port that
+Blocks of a page are run in order: indented ones and fences of `sh` by one shell, fences of `python` each as a program
+of its own. A block below `<!-- not run: REASON -->` is not. Servers run until the next one is started, and the port that
 pages show stands for a free one; packages are installed, so that `pip` has nothing to do.
 
 A page of docs/how-to has a comment `<!-- given: ... -->`, whose first line names what it may take for granted

