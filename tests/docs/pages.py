@@ -1,8 +1,8 @@
 """What pages tell people to type, and a shell to type it in.
 
 Blocks of a page are run in order: indented ones and fences of `sh` by one shell, fences of `python` each as a program
-of its own. A block below `<!-- not run: REASON -->` is not. Servers run until the next one is started, and the port that
-pages show stands for a free one; packages are installed, so that `pip` has nothing to do.
+of its own. A block below `<!-- not run: REASON -->` is not. Servers run until the next one is started, and the port
+that pages show stands for a free one; packages are installed, so that `pip` has nothing to do.
 
 A page of docs/how-to has a comment `<!-- given: ... -->`, whose first line names what it may take for granted
 (`test_how_to.py` says what there is), and whose other lines are commands that make what a reader would bring.
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 COMMANDS = Path(__file__).with_name("warm_commands.py")
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$|(?<=\n\n)(?: {4}[^\n]+\n+)+", re.M | re.S)
-_GIVEN = re.compile(r"^<!-- given: ([^\n]*?)(?: -->|\n(.*?)^-->)$", re.M | re.S)
+_GIVEN = re.compile(r"^<!-- given:([^\n]*?)(?: -->|\n(.*?)^-->)$", re.M | re.S)
 
 _SESSION = r"""
 set -e -o pipefail
@@ -46,7 +46,7 @@ pip() { :; }
 def blocks(text):
     """The blocks to type, with their languages: indented ones, and fences of `sh` and `python`."""
     for match in _BLOCK.finditer(text):
-        if text[: match.start()].rstrip().rpartition("\n")[2].startswith("<!-- not run: "):
+        if text[: match.start()].rstrip().rpartition("\n")[2].lstrip().startswith("<!-- not run: "):
             continue
         if match[2] is None:
             yield "sh", re.sub(r"^ {4}", "", match[0], flags=re.M)
