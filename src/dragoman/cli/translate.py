@@ -266,7 +266,8 @@ def _force_translations(
     live_progress().note(f"{found.reached:,} of {found.sentences:,} translations can be reached")
     if found.too_large:
         live_progress().warn(
-            f"{found.too_large:,} sentences were left out: to look for all derivations needs more memory than --max-size"
+            f"{found.too_large:,} sentences were left out: to look for all derivations needs more memory "
+            "than --max-size"
         )
 
 
