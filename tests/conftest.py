@@ -25,6 +25,7 @@ if hasattr(signal, "SIGHUP"):
 # What takes longest comes first, the very longest before all others, so that no core is left waiting for it at the end.
 _LONG = (
     "docs/test_tutorial.py",
+    "docs/test_how_to.py",
     "cli/test_demo.py",
     "cli/test_experiment_decisions.py",
     "cli/test_experiment.py",

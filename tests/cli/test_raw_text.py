@@ -37,6 +37,13 @@ def test_translations_are_text_as_a_person_would_write_it(dragoman, model, texts
     assert (both.code, "--words keeps tokens" in both.error) == (2, True)
 
 
+def test_forced_translations_are_raw_text_as_well(dragoman, model, texts):
+    result = dragoman("translate", "--model", model, "--force", texts / "test.en", texts / "test.fr")
+    wanted = (texts / "test.en").read_text()
+    assert result.out == wanted
+    assert f"{len(wanted.splitlines())} of {len(wanted.splitlines())} translations can be reached" in result.err
+
+
 def test_words_that_pass_through_keep_their_case(dragoman, model, tmp_path):
     (tmp_path / "text").write_text("Zanzibar regarde la mer avec McDougal.\n")
     assert dragoman("translate", "--model", model, tmp_path / "text").out.startswith("Zanzibar")

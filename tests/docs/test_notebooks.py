@@ -56,6 +56,7 @@ def execute(tmp_path, monkeypatch):
         *cells, last = notebook.cells
         seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         code = {cell.id: cell for cell in cells if cell.cell_type == "code"}
+        assert all(cell.execution_count for cell in code.values())  # none was left out
         assert not any(out.output_type == "error" for cell in code.values() for out in cell.outputs)
         return Executed(code, seconds, json.loads(last.outputs[0].text))
 

@@ -2,7 +2,8 @@
 
 `python warm_commands.py SOCKET` loads these packages, and nothing of Dragoman, and forks a process for each command
 that `python -I -S warm_commands.py SOCKET ARGUMENT...` asks for; that one lends it its files, folder and environment,
-and ends as it ends. What Dragoman loads, and in which order, is as in any other process.
+and ends as it ends. The argument `-` is for a Python program on standard input. What Dragoman loads, and in which
+order, is as in any other process.
 """
 
 import json
@@ -95,6 +96,9 @@ if __name__ == "__main__":
     if len(sys.argv) > 2:
         sys.exit(ask(sys.argv[1], sys.argv[2:]))
     serve(sys.argv[1])
-    from dragoman.cli.main import main
+    if sys.argv[1:] == ["-"]:
+        exec(compile(sys.stdin.read(), "program", "exec"), {"__name__": "__main__"})
+    else:
+        from dragoman.cli.main import main
 
-    main()
+        main()

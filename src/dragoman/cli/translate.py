@@ -149,9 +149,8 @@ def register(app: typer.Typer) -> None:
         progress = live_progress()
         translator = load_translator(model, weights, limits, space, threads, progress, climb=climb, markup=markup)
         parses = trees_for(translator.model, trees, progress)
-        text = SourceText.read(
-            source, documents, translator.model.preparation(prepared=prepared), markup=markup, trees=parses
-        )
+        preparation = translator.model.preparation(prepared=prepared)
+        text = SourceText.read(source, documents, preparation, markup=markup, trees=parses)
         form = _restoring(translator.model, prepared=prepared, detokenise=detokenise, words=words)
         with (
             opened_workers(cluster, threads, cluster_wait, model=model, send=send_model) as workers,
@@ -164,7 +163,7 @@ def register(app: typer.Typer) -> None:
             elif anneal:
                 _translate_by_annealing(spread, text, annealing_option, seed, wanted, printer)
             elif force is not None:
-                _force_translations(spread, text, read_lines(force), wanted, printer)
+                _force_translations(spread, text, preparation.target(read_lines(force)), wanted, printer)
             else:
                 parts = (part for block in text.blocks for part in kept(spread, wanted.keep, block))
                 _write(parts, wanted, printer)
