@@ -166,17 +166,18 @@ def test_raw_text_is_tokenised_as_a_model_wants_it(dragoman, tagged, toy, tmp_pa
     assert richer.boundary_feature.of_word[richer.target_vocab.id("the")] != 1  # `The` was lower-cased like the model
 
 
-def test_a_tagger_that_fails_names_the_line_and_leaves_nothing(dragoman, tagged, tmp_path, monkeypatch, unchanged):
+def test_a_tagger_that_fails_names_the_line_and_leaves_nothing(dragoman, tagged, tmp_path, monkeypatch):
     from dragoman.training.tag.most_frequent import MostFrequent
 
     text = tmp_path / "text"
     text.write_text("the\n\nhouse house\n", encoding="utf-8")
-    unchanged()
+    before = sorted(tmp_path.rglob("*"))
     monkeypatch.setattr(MostFrequent, "tags", lambda self, sentences: (["NN"] for _ in sentences))
     result = dragoman("tag", "--text", text, "--tagger", "most-frequent", "--out", tmp_path / "out")
     assert result.code == 1
     assert result.error.startswith(f"{text}:3: most-frequent gave 1 tags for 2 words; expected one for each")
     assert dragoman("tag", "--text", text, "--tagger", "magic").code == 2
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 @pytest.fixture

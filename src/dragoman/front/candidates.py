@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -205,7 +204,7 @@ def _texts_by_id(references: Any) -> Mapping[str, str] | None:
     """References that have ids; None if they have places."""
     if isinstance(references, Mapping):
         return {str(name): text for name, text in references.items()}
-    return read_texts(references) if isinstance(references, str | PathLike) and Path(references).is_file() else None
+    return read_texts(file_of(references)) if isinstance(references, str | PathLike) else None
 
 
 def _arranged(lists: NBest, order: Order | None) -> NBest:

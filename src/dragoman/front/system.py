@@ -219,7 +219,8 @@ class System:
         .    → .       3-3
         word_penalty -4, ...
         """
-        found = list(self.translator.translate(self._words(line, tree, prepared), features=True))
+        words = self._words(line, tree, prepared)
+        found: list[Translation] = [one.explained() for one in self.translator.translate(words, features=True)]
         return found[0] if isinstance(line, str) else found
 
     def nbest(

@@ -131,7 +131,7 @@ class Subtree:
 
 @dataclass(frozen=True, repr=False)
 class Translation:
-    """The best derivation of a sentence. Prints how it was made: phrases or rules, word links, score and features.
+    """The best derivation of a sentence. Prints as its text.
 
     The phrases of a hierarchical model are what glue joined; `tree` has what is inside them.
     """
@@ -148,6 +148,14 @@ class Translation:
         return f"Translation({shortened(self.text)!r}, score {self.score:.4f}, {parts})"
 
     def __str__(self) -> str:
+        return self.text
+
+    def explained(self) -> Explanation:
+        """Return the same, which prints as how it was made."""
+        return Explanation(**vars(self))
+
+    def described(self) -> str:
+        """Describe how it was made, in lines: phrases or rules, word links, score and features."""
         source, target = self.source.split(), self.text.split()
         steps: list[tuple[str, str, Links]]
         if self.tree is None:
@@ -186,6 +194,13 @@ class Translation:
         features = [(name, value) for name, value in self.features.items() if value]
         table = html_table(["feature", "value"], features) if features else ""
         return f"<table><tr>{'</tr><tr>'.join(rows)}</tr></table>{said}{table}"
+
+
+class Explanation(Translation):
+    """A translation that prints as how it was made."""
+
+    def __str__(self) -> str:
+        return self.described()
 
 
 def _shown(links: Links) -> str:

@@ -169,7 +169,7 @@ def test_counts_come_from_training_from_the_text_of_a_grammar_or_from_one_that_i
     bare = replace(models["table"].grammars["tm"], hole_counts=None)
     imported = replace(models["table"], grammars={"tm": bare})
     assert imported.with_features([FINE]).hole_features
-    with pytest.raises(UsageError, match="this model does not; expected a parallel text with links: --source"):
+    with pytest.raises(UsageError, match="this model does not; expected a parallel text with links: `source=`"):
         imported.with_features([feature])
     (learnt,) = imported.with_features([feature], aligned=text).extra_features.values()
     np.testing.assert_allclose(learnt["log_p"], expected, rtol=1e-12)

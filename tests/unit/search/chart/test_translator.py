@@ -117,7 +117,7 @@ def test_very_long_sentences_are_described():
     (found,) = ChartTranslator(chart_space.model_of([("f0", "e0", 0.5)])).translate([" ".join(["f4"] * 4000)])
     assert [phrase.source for phrase in found.phrases] == [(word, word + 1) for word in range(4000)]
     assert found.tree.children[-1].source == (3999, 4000)
-    assert len(repr(found)) > 4000
+    assert len(found.described()) > 4000
 
 
 def test_threads_and_batches_do_not_change_anything():

@@ -174,7 +174,7 @@ def test_significance_is_that_of_what_was_extracted() -> None:
         assert found[row] == pytest.approx(exact_negative_log_p(joint, left, right, len(bitext)), rel=1e-9, abs=1e-12)
     kept = rules(bitext, links, replace(options, prune_significance="a-e"))
     assert 0 < len(kept) == np.count_nonzero(found >= np.log(60) - 1e-6) < len(pairs)
-    with pytest.raises(UsageError, match="prune-significance"):
+    with pytest.raises(UsageError, match="prune_significance"):
         RuleModel(prune_significance="often")
 
 
