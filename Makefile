@@ -7,13 +7,18 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 STUB := src/dragoman/kernels/_kernels.pyi
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell getconf _NPROCESSORS_ONLN)
 
-.PHONY: demo test lint sanitize mutations docs wheel clean
+.PHONY: demo test test-random lint sanitize mutations docs wheel clean
 
 demo: $(VENV)/installed-bible
 	$(BIN)/dragoman demo --out demo
 
 test: $(VENV)/installed-test lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal -q
+
+# In another order each time; the seed is printed, and SEED="-p randomly --randomly-seed=7" gives the same order again.
+SEED ?= -p randomly
+test-random: $(VENV)/installed-test
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(SEED)
 
 # Callers are checked against the signatures of the kernels as they were built.
 lint: $(VENV)/installed-test
