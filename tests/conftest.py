@@ -5,11 +5,13 @@ processes end with it.
 """
 
 import inspect
+import os
 import signal
 import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -21,6 +23,10 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
+
+# Generated examples are the same in every run, unless more are asked for to look for others; a busy machine is no fault.
+settings.register_profile("suite", deadline=None, derandomize="DRAGOMAN_FUZZ_EXAMPLES" not in os.environ)
+settings.load_profile("suite")
 
 # What takes longest comes first, the very longest before all others, so that no core is left waiting for it at the end.
 _LONG = (

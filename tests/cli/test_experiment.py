@@ -129,9 +129,12 @@ def test_another_plan_or_a_folder_of_something_else_is_not_touched(dragoman, pla
     out.mkdir()
     (out / "plan.toml").write_text("old", encoding="utf-8")
     assert "another plan" in dragoman("experiment", plan, "--out", out).error
-    (out / "plan.toml").rename(out / "thesis.tex")
-    assert "not an experiment's" in dragoman("experiment", plan, "--out", out).error
-    assert sorted(path.name for path in out.iterdir()) == [".lock", "thesis.tex"]
+    assert files(out) == {"plan.toml": b"old", ".lock": b""}
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (out / "plan.toml").rename(mine / "thesis.tex")
+    assert "not an experiment's" in dragoman("experiment", plan, "--out", mine).error
+    assert files(mine) == {"thesis.tex": b"old"}
 
 
 def test_a_run_that_fails_is_said_and_the_others_are_kept(dragoman, plan, tmp_path):

@@ -94,3 +94,13 @@ def test_registry_finds_the_recipes():
         assert recipe.from_dict(recipe().to_dict()) == recipe()
     with pytest.raises(UsageError, match="no corpus is called 'x'"):
         CORPORA.get("x")
+
+
+def test_a_corpus_is_replaced_and_what_was_made_of_it_is_not(tmp_path):
+    for compress in (True, False, True):
+        Toy(dev=4, test=6, compress=compress).build(tmp_path / "toy")
+    (tmp_path / "toy" / "train.tok.fr").write_text("mine")
+    before = read(tmp_path / "toy")
+    with pytest.raises(DataError, match=r"holds train\.tok\.fr that Dragoman did not write"):
+        Toy(dev=4, test=6).build(tmp_path / "toy")
+    assert read(tmp_path / "toy") == before
