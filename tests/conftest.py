@@ -24,7 +24,7 @@ if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
-# Generated examples are the same in every run, unless more are asked for to look for others; a busy machine is no fault.
+# Generated examples are the same in every run, unless more are asked for to look for others; no machine is too busy.
 settings.register_profile("suite", deadline=None, derandomize="DRAGOMAN_FUZZ_EXAMPLES" not in os.environ)
 settings.load_profile("suite")
 
