@@ -39,6 +39,10 @@ class RowsOf:
     failed: Failed
 
 
+#: An object whose first key is followed by a colon and a space; what a text holds says nothing of that.
+_SPACED = re.compile(r'\s*+\{\s*+"(?:[^"\\]|\\.)*+"\s*+: ')
+
+
 class _Places:
     """The lines of sentences by their ids; ids that count up line by line from the first take no memory."""
 
@@ -137,7 +141,7 @@ class Rows:
         """Note what the next value says of the file's style."""
         self.line = found.line
         if not self.style:
-            self.style = {"spaced": int(re.search(r'"[^"]*": ', found.text[:200]) is not None)}
+            self.style = {"spaced": int(_SPACED.match(found.text) is not None)}
         self.style["ascii"] = int(self.style.get("ascii", True) and found.text.isascii())
         if "\\u" in found.text:
             self.style["escapes"] = 1

@@ -11,6 +11,7 @@ from dragoman.core.errors import DataError
 from dragoman.core.progress import DragomanWarning
 from dragoman.formats.nbest import chunks
 from dragoman.formats.nbest.ctranslate2 import CTranslate2NBest
+from dragoman.formats.nbest.format import NBEST_FORMATS
 from dragoman.formats.nbest.huggingface import HuggingFaceNBest
 from dragoman.formats.nbest.jsonl import JsonlNBest
 from dragoman.formats.nbest.openai import OpenAiNBest
@@ -201,3 +202,13 @@ def test_what_all_sentences_have_is_asked_of_all_blocks(tmp_path, monkeypatch):
     path.write_text('{"id":0,"hyps":[{"text":"a"}]}\n{"hyps":[{"text":"b"}]}\n', encoding="utf-8")
     with pytest.raises(DataError, match=":2: some sentences have an 'id' and some have none"):
         [*JsonlNBest().read_blocks(path)]
+
+
+def test_what_a_text_holds_says_nothing_of_the_style(tmp_path):
+    """Which sentence comes first changes when they are sorted, and its text may look like a key."""
+    lines = ['{"translation":"b","sentence_id":1}', '{"translation":"a \\"x\\": y","sentence_id":0}']
+    (tmp_path / "file").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    form = NBEST_FORMATS.get("sockeye")()
+    form.write(tmp_path / "once", form.read(tmp_path / "file"))
+    form.write(tmp_path / "twice", form.read(tmp_path / "once"))
+    assert (tmp_path / "once").read_bytes() == (tmp_path / "twice").read_bytes()
