@@ -22,8 +22,9 @@ _TIMEOUT = 60_000  # machines may be busy; what is there is seen at once
 expect.set_options(timeout=_TIMEOUT)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
+    """A browser for the tests of a module; while it runs, its library keeps an event loop going in this thread."""
     program = next(filter(None, map(shutil.which, _BROWSERS)), None)
     if program is None:
         pytest.skip("there is no chromium: apt-get install chromium")
@@ -88,7 +89,7 @@ class Service:
         self.process.stderr.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def serve(folder):
     """Start a service: `serve("--api-key", "secret")`."""
 
@@ -109,7 +110,7 @@ def serve(folder):
     return started
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def service(serve):
     started = serve()
     yield started
@@ -154,7 +155,7 @@ class Watched:
         self.complaints[:] = kept
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def make_page(browser):
     """A page in a window of its own."""
 
@@ -168,7 +169,7 @@ def make_page(browser):
     return made
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def usual_page(make_page, service):
     """One for all tests that want nothing special, because a new one takes long."""
     return make_page(service.url)
