@@ -13,12 +13,12 @@ demo: $(VENV)/installed-bible
 	$(BIN)/dragoman demo --out demo
 
 test: $(VENV)/installed-test lint
-	$(BIN)/python -m pytest -n 3 --dist worksteal -q
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q
 
 # In another order each time; the seed is printed, and SEED="-p randomly --randomly-seed=7" gives the same order again.
 SEED ?= -p randomly
 test-random: $(VENV)/installed-test
-	$(BIN)/python -m pytest -n 3 --dist worksteal $(SEED)
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(SEED)
 
 # Callers are checked against the signatures of the kernels as they were built.
 lint: $(VENV)/installed-test
