@@ -25,7 +25,7 @@ from dragoman.sampling.schedule import Sampling
 from dragoman.serve import schemas
 from dragoman.serve.failures import RequestError
 from dragoman.serve.kept import KeptGraph
-from dragoman.serve.work import Source, derivation_json, hypotheses_of, prepared_lines, searched
+from dragoman.serve.work import Source, derivation_json, hypotheses_json, prepared_lines, searched
 
 #: Strings of a posterior that are told.
 _MOST_CANDIDATES = 100
@@ -51,11 +51,12 @@ def reweighted(
     best = best_derivation(graph)
     translation = kept.search.derivation(0, best.edges, best.score)
     (text,) = model.preparation(prepared=prepared).restore([translation.text], [source.line])
+    (listed,) = hypotheses_json(nbest([graph], size, distinct=True))
     return {
         "text": text,
         "score": translation.score,
         "derivation": derivation_json(translation),
-        "nbest": hypotheses_of(nbest([graph], size, distinct=True)),
+        "nbest": listed,
     }
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 #: What stands before or between values; brackets within brackets are refused by whoever reads them.
@@ -35,6 +35,29 @@ def written(value: Any) -> str:
     if isinstance(value, float) and not math.isfinite(value):
         return "null"
     return json.dumps(value, ensure_ascii=False)
+
+
+def pieces(value: Any, depth: int) -> Iterator[str]:
+    """The same in pieces, those of all values down to some depth apart, so that nobody has to wait for one long text.
+
+    >>> list(pieces({"a": [1, "b"], "c": {}}, 2))
+    ['{', '"a": ', '[', '1', ', ', '"b"', ']', ', "c": ', '{', '}', '}']
+    """
+    if depth and isinstance(value, Mapping):
+        yield "{"
+        for i, (key, one) in enumerate(value.items()):
+            yield f"{', ' if i else ''}{json.dumps(key, ensure_ascii=False)}: "
+            yield from pieces(one, depth - 1)
+        yield "}"
+    elif depth and isinstance(value, list | tuple):
+        yield "["
+        for i, one in enumerate(value):
+            if i:
+                yield ", "
+            yield from pieces(one, depth - 1)
+        yield "]"
+    else:
+        yield written(value)
 
 
 def is_short(value: Any, most: int) -> bool:

@@ -102,10 +102,13 @@ def _group(name: str) -> str:
 
 
 class Shelf:
-    """All models of the service by name; the first is the one for requests that name none."""
+    """All models of the service by name; requests that name none get the first that is not a normaliser's.
+
+    Models of normalisers, which translate letters, come behind all others.
+    """
 
     def __init__(self, models: Sequence[NamedModel]):
-        self._models = {model.name: model for model in models}
+        self._models = {model.name: model for model in sorted(models, key=lambda one: one.normaliser is not None)}
 
     @classmethod
     def of(
@@ -161,7 +164,7 @@ class Shelf:
         return list(self._models)
 
     def get(self, name: str | None) -> NamedModel:
-        """A model by name, or the first."""
+        """A model by name, or the one for requests that name none."""
         if name is None:
             return next(iter(self._models.values()))
         if name not in self._models:

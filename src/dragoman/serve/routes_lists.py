@@ -20,7 +20,7 @@ from dragoman.serve import schemas
 from dragoman.serve.answers import REFUSALS, answer
 from dragoman.serve.no_files import metric_without_files
 from dragoman.serve.service import Service
-from dragoman.serve.work import Quiet, hypotheses_of
+from dragoman.serve.work import Quiet, hypotheses_json
 from dragoman.tuning.runs.rerank import first_weights, reranked, with_features
 
 
@@ -76,15 +76,13 @@ def _looked_at(asked: schemas.ListsRequest) -> dict[str, Any]:
     lists, form = _read(asked)
     shown = with_features(lists, {})
     weights = first_weights(shown) if shown.features.names else {}
-    rows = hypotheses_of(shown)
-    bounds = shown.sentences.tolist()
     return {
         "format": form.name,
         "features": list(shown.features.names),
         "weights": dict(weights),
         "lists": [
-            {"id": name, "candidates": rows[begin:end]}
-            for name, begin, end in zip(shown.sentence_ids, bounds, bounds[1:], strict=False)
+            {"id": name, "candidates": candidates}
+            for name, candidates in zip(shown.sentence_ids, hypotheses_json(shown), strict=True)
         ],
     }
 

@@ -18,7 +18,7 @@ from dragoman.serve.models import NamedModel
 from dragoman.serve.no_files import rule_without_files
 from dragoman.serve.sentences import Split
 from dragoman.serve.service import Service
-from dragoman.serve.work import Done, Source, derivation_json, hypotheses_of, translated
+from dragoman.serve.work import Done, Source, derivation_json, hypotheses_json, translated
 
 T = TypeVar("T")
 
@@ -61,7 +61,7 @@ def routes(service: Service) -> APIRouter:
             service, model, asked, [source], features=False, nbest=asked.size, distinct=asked.distinct
         )
         assert found.nbest is not None
-        listed = await _made(service, asked.size, partial(hypotheses_of, found.nbest))
+        (listed,) = await _made(service, asked.size, partial(hypotheses_json, found.nbest))
         return answer({"model": model.name, "source": asked.text, "text": found.text, "nbest": listed})
 
     return router
@@ -190,7 +190,7 @@ def _row(line: str, done: Done, asked: schemas.TranslateRequest) -> dict[str, An
     if asked.details:
         row["derivation"] = derivation_json(done.translation)
     if done.nbest is not None:
-        row["nbest"] = hypotheses_of(done.nbest)
+        (row["nbest"],) = hypotheses_json(done.nbest)
     return row
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import signal
 import socket
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +25,9 @@ from dragoman.serve.settings import Limits
 
 #: Connections that wait to be taken.
 _BACKLOG = 256
+
+#: How long a thread waits for the interpreter before it asks for it.
+_SWITCH_SECONDS = 0.0005
 
 #: A connection between two requests is kept so long: longer than clients and proxies usually do, so that it is they who
 #: close it, and none sends a request into one that is being closed.
@@ -137,7 +142,20 @@ def serve_until_stopped(
         progress.note(f"{', '.join(shelf.names)} at http://{shown}:{port} (Ctrl-C ends it)")
         # When it was told to end, uvicorn tells it once more after all was answered.
         before = signal.signal(signal.SIGTERM, lambda *_: None)
+        _answer_promptly()
         try:
             _Server(configured(app, limits, log_requests=log_requests), service).run(sockets=[listener])
         finally:
             signal.signal(signal.SIGTERM, before)
+
+
+def _answer_promptly() -> None:
+    """See that the thread that answers gets its turn beside those that work.
+
+    Kernels give up the interpreter for microseconds, and a thread that waits for it asks only after it has not been
+    given up for a whole interval: beside many short kernels it would wait until all are done. And what is there for
+    good need not be looked through whenever garbage is collected, which keeps everybody waiting.
+    """
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    gc.collect()
+    gc.freeze()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -13,7 +14,7 @@ from dragoman.front.system import System
 from dragoman.model.source_trees import trees_for
 from dragoman.search.searched import Searched
 from dragoman.search.translation import Translation
-from dragoman.serve.json_text import Written
+from dragoman.serve.json_text import Written, written
 
 
 class Quiet(Progress):
@@ -76,9 +77,11 @@ def derivation_json(translation: Translation) -> Written:
     return Written(translation.json(0))
 
 
-def hypotheses_of(lists: NBest) -> list[dict[str, object]]:
-    """The hypotheses of all lists of some, as answers have them."""
-    scores = lists.scores.tolist()
-    return [
-        {"text": text, "score": scores[h], "features": lists.features.row(h)} for h, text in enumerate(lists.texts())
-    ]
+def hypotheses_json(lists: NBest) -> list[Written]:
+    """The hypotheses of each list, as answers have them: texts, because a great many objects hold up everybody."""
+    texts, scores, bounds = lists.texts(), lists.scores.tolist(), lists.sentences.tolist()
+
+    def row(h: int) -> dict[str, object]:
+        return {"text": texts[h], "score": scores[h], "features": lists.features.row(h)}
+
+    return [Written(written(list(map(row, range(*bound))))) for bound in itertools.pairwise(bounds)]

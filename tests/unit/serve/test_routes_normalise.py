@@ -7,8 +7,8 @@ from dragoman.serve.settings import Limits
 
 @pytest.fixture(scope="module")
 def spelling(folder):
-    """Two models, the second of which is a normaliser's."""
-    return Shelf.of([f"{folder}/model", f"{folder}/old-to-new"])
+    """Two models, the first of which is a normaliser's."""
+    return Shelf.of([f"{folder}/old-to-new", f"{folder}/model"])
 
 
 @pytest.fixture
@@ -78,3 +78,10 @@ def test_the_model_of_characters_translates_too(spelling, live_of):
     found = server.client.post("/api/v1/translate", json={"text": "vnd", "model": "old-to-new"}).json()
     assert found["translations"][0]["text"] == "und"
     assert [model["normalises"] for model in server.client.get("/api/v1/models").json()["models"]] == [False, True]
+
+
+def test_requests_that_name_no_model_are_not_translated_by_a_normaliser(spelling, live_of):
+    server = live_of(Service(spelling))
+    assert server.client.post("/api/v1/translate", json={"text": "un homme"}).json()["model"] == "model"
+    plain = {"q": "un homme", "source": "auto", "target": "auto"}
+    assert "man" in server.client.post("/translate", json=plain).json()["translatedText"]

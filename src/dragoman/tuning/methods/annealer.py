@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.options import option
-from dragoman.core.progress import Progress
+from dragoman.core.progress import PartProgress, Progress
 from dragoman.tuning.methods.tuner import Optimum, Tuner
 from dragoman.tuning.optimise.lbfgs import TOLERANCE, Differentiable, maximise
 
@@ -72,15 +72,18 @@ class Annealer(Tuner, ABC):
         schedule, limits = self.schedule(), (self.iterations, self.tolerance)
         weights, length, value = start.astype(np.float64), 0.0, 0.0
         weighed = np.ones(len(start), bool) if others is None else ~others
-        climb = partial(maximise, bounds=bounds, progress=progress)
+        climb = partial(maximise, bounds=bounds)
+        # At a large gamma the objective is a flight of stairs, where no climb finds a step up: no news for anybody.
+        quenching = PartProgress(progress, warns=False)
         with progress.stage("annealing") as share_done:
             for step, (gamma, temperature) in enumerate(schedule):
                 objective = partial(risk, gamma=gamma, temperature=temperature)
                 if gamma == 1:
-                    weights, value = climb(objective, weights, *limits)
+                    weights, value = climb(objective, weights, *limits, progress=progress)
                     length = float(np.linalg.norm(weights[weighed]))
                 elif length > 0:
-                    weights, value = climb(_on_sphere(objective, length, weighed), weights, *limits)
+                    on_sphere = _on_sphere(objective, length, weighed)
+                    weights, value = climb(on_sphere, weights, *limits, progress=quenching)
                     weights[weighed] *= length / np.linalg.norm(weights[weighed])
                 share_done((step + 1) / len(schedule))
         if length == 0:
