@@ -25,7 +25,7 @@ from dragoman.sampling.schedule import Sampling
 from dragoman.serve import schemas
 from dragoman.serve.failures import RequestError
 from dragoman.serve.kept import KeptGraph
-from dragoman.serve.work import Source, derivation_json, hypotheses_json, prepared_lines, searched
+from dragoman.serve.work import ALONE, Source, derivation_json, hypotheses_json, prepared_lines, searched
 
 #: Strings of a posterior that are told.
 _MOST_CANDIDATES = 100
@@ -97,7 +97,7 @@ def posterior(system: System, source: Source, asked: schemas.PosteriorRequest) -
     for rule in rules:
         choice: dict[str, Any] = {"decision": rule.name, "evidence": asked.evidence}
         try:
-            decided = seen.made(rule).decide(seen.evidence(rule), threads=1).lines()
+            decided = seen.made(rule).decide(seen.evidence(rule), runtime=ALONE).lines()
             choices.append({**choice, "text": restored(decided)[0]})
         except DragomanError as error:
             choices.append({"decision": rule.name, "refused": str(error)})

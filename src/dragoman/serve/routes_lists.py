@@ -20,7 +20,7 @@ from dragoman.serve import schemas
 from dragoman.serve.answers import REFUSALS, answer
 from dragoman.serve.no_files import metric_without_files
 from dragoman.serve.service import Service
-from dragoman.serve.work import Quiet, hypotheses_json
+from dragoman.serve.work import ALONE, hypotheses_json
 from dragoman.tuning.runs.rerank import first_weights, reranked, with_features
 
 
@@ -69,7 +69,7 @@ def _read(asked: schemas.ListsRequest) -> tuple[NBest, NBestFormat]:
         file = Path(folder) / "lists"
         file.write_text(asked.content, encoding="utf-8", newline="")
         form = (sniff(file) if asked.format is None else NBEST_FORMATS.get(asked.format))()
-        return form.read(file, progress=Quiet()), form
+        return form.read(file, runtime=ALONE), form
 
 
 def _looked_at(asked: schemas.ListsRequest) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def _reranked(asked: schemas.RerankRequest) -> dict[str, Any]:
     ):
         order = np.argsort(-scores[begin:end], kind="stable").tolist()
         rows.append({"id": name, "text": text, "order": order, "scores": scores[begin:end].tolist()})
-    content = b"".join(form.blocks(found, "the lists", Quiet())).decode()
+    content = b"".join(form.blocks(found, "the lists", runtime=ALONE)).decode()
     return {"format": form.name, "chosen": chosen, "lists": rows, "content": content}
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from dragoman.core.nbest import NBest
 from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.formats.penn_trees import with_trees
 from dragoman.front.system import System
 from dragoman.model.source_trees import trees_for
@@ -22,6 +23,10 @@ class Quiet(Progress):
 
     def warn(self, text: str) -> None:
         """Say nothing."""
+
+
+#: What a request runs on: others have the other cores.
+ALONE = Runtime(threads=1, progress=Quiet())
 
 
 class Source(NamedTuple):
@@ -44,7 +49,7 @@ def prepared_lines(system: System, sources: Sequence[Source], *, prepared: bool)
     """Sentences in the model's words, with their trees if it looks at them."""
     lines = system.model.preparation(prepared=prepared).source([source.line for source in sources])
     given = [source.tree for source in sources if source.tree is not None]
-    trees = trees_for(system.model, given if len(given) == len(sources) else None, Quiet(), name="trees")
+    trees = trees_for(system.model, given if len(given) == len(sources) else None, name="trees", runtime=ALONE)
     return list(lines if trees is None else with_trees(lines, trees))
 
 

@@ -182,7 +182,7 @@ class ClusterWorkers(Workers):
     def _packed(self, function: Callable[[Any], Any]) -> Any:
         """A function as it is sent: itself, or where to get it; the last one is remembered, for many short maps."""
         known, packed = self._last
-        if known is not function:
+        if known != function:
             packed = cloudpickle.dumps(function)
             if len(packed) > _LARGE_BYTES:
                 packed = self._submit(_itself, packed)

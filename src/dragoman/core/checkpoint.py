@@ -23,7 +23,7 @@ from dragoman.core.own_files import CHECKPOINT
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.store import Arrays, load_arrays
 from dragoman.core.version import version
-from dragoman.model.checksums import compare_checksums, write_checksums
+from dragoman.core.checksums import compare_checksums, write_checksums
 
 _KEY = "key"
 
