@@ -2,9 +2,9 @@
 
 python benchmarks/call_trace.py
 
-Traces `dragoman translate` of two sentences and `dragoman tune --method mert` (two iterations, twelve sentences) with the
-model of `dm.example`, by `sys.setprofile`, over the functions of the package and in all threads. Each command is called
-once before, so that what is loaded or made on first use does not count.
+Traces `dragoman translate` of two sentences and `dragoman tune --method mert` (two iterations, twelve sentences) with
+the model of `dm.example`, by `sys.setprofile`, over the functions of the package and in all threads. Each command is
+called once before, so that what is loaded or made on first use does not count.
 """
 
 from __future__ import annotations
