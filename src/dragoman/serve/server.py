@@ -137,14 +137,15 @@ def serve_until_stopped(
         shelf = Shelf.of(models, weights=weights, languages=languages, copied=copied)
         service = Service(shelf, limits, runs=runs, threads=threads)
         app = make_app(service, address.access, cors=cors)
-        host, port = listener.getsockname()[:2]
-        shown = f"[{host}]" if ":" in host else host
-        progress.note(f"{', '.join(shelf.names)} at http://{shown}:{port} (Ctrl-C ends it)")
-        # When it was told to end, uvicorn tells it once more after all was answered.
-        before = signal.signal(signal.SIGTERM, lambda *_: None)
-        _answer_promptly()
+        server = _Server(configured(app, limits, log_requests=log_requests), service)
+        # From the first word on it can be told to end; after all was answered, uvicorn says so once more.
+        before = signal.signal(signal.SIGTERM, server.handle_exit)
         try:
-            _Server(configured(app, limits, log_requests=log_requests), service).run(sockets=[listener])
+            _answer_promptly()
+            host, port = listener.getsockname()[:2]
+            shown = f"[{host}]" if ":" in host else host
+            progress.note(f"{', '.join(shelf.names)} at http://{shown}:{port} (Ctrl-C ends it)")
+            server.run(sockets=[listener])
         finally:
             signal.signal(signal.SIGTERM, before)
 
