@@ -142,7 +142,7 @@ def tuned(folder: Path, data: Path, pair: str, seed: int, iterations: int, searc
 def bleu(model: Model, weights: Weights, text: tuple[Path, Path], search: Search) -> float:
     translator = Translator.of(model, weights, limits=search.limits, runtime=Runtime(threads=search.threads))
     lines = list(read_lines(text[0]))
-    found = [each.text for part in translator.searched(lines) for each in part.translations()]
+    found = [each.text for each in translator.translate(lines)]
     scorer = Bleu().scorer([Corpus.from_lines(read_lines(text[1]))])
     return float(scorer.score(scorer.statistics(Corpus.from_lines(found)).sum(axis=0)))
 

@@ -28,12 +28,13 @@ from dragoman.core.work.cluster import ClusterWorkers
 from dragoman.core.work.workers import Workers
 from dragoman.evaluation.experiments.experiment import Experiment
 from dragoman.model.bundle import Model
-from dragoman.search.kept import Keep
 from dragoman.search.limits import SearchLimits
-from dragoman.search.spread import Portion, Spread, Work
-from dragoman.search.translator import Translator
+from dragoman.search.shards import ShardedTranslator, Work
+from dragoman.search.translator import Shard, Translator
 from dragoman.training.pipeline import train
 from dragoman.training.prepare import Preparation, prepare
+from dragoman.translation.outputs import Outputs
+from dragoman.translation.stream import ShardResults
 from dragoman.tuning.methods.mert import Mert
 from dragoman.tuning.problems.nbest_evidence import DecodeLists
 from dragoman.tuning.runs.job import Job
@@ -166,9 +167,12 @@ def measured(model: Path, source: Path, cluster: Workers) -> dict[str, Constants
     """Constants of translating, and of making lists of 100 hypotheses."""
     lines = list(read_lines(source))
     translator = Translator.of(Model.load(model), limits=LIMITS)
-    spread = Spread(translator, model, runtime=Runtime(workers=cluster))
-    portions = list(spread.portions(lines * TIMES))
-    works: dict[str, Work[Any]] = {"translation": Keep(), "list of 100": DecodeLists(100, False, False)}
+    spread = ShardedTranslator(translator, model, runtime=Runtime(workers=cluster))
+    shards = list(spread.shards(lines * TIMES))
+    works: dict[str, Work[Any]] = {
+        "translation": ShardResults(Outputs()),
+        "list of 100": DecodeLists(100, False, False),
+    }
     found = {}
     assert isinstance(cluster, ClusterWorkers)
     begin = time.process_time()
@@ -179,21 +183,21 @@ def measured(model: Path, source: Path, cluster: Workers) -> dict[str, Constants
     print("| a sentence | worker, ms | client and scheduler, ms | bytes back |\n|---|---|---|---|")
     for name, work in works.items():
         task = pickle.loads(pickle.dumps(_Task(spread._sent(work))))  # as a worker has it
-        next(_repeat(task, portions))  # once before, to load what is needed
+        next(_repeat(task, shards))  # once before, to load what is needed
         begin = time.process_time()
-        once = list(spread.portions(lines))
+        once = list(spread.shards(lines))
         size = sum(map(len, _repeat(task, once))) / len(lines)
         worker = (time.process_time() - begin) / len(lines)
         begin = time.process_time()
-        assert sum(1 for _ in spread.map(work, portions)) == len(portions)
+        assert sum(1 for _ in spread.map(work, shards)) == len(shards)
         client = (time.process_time() - begin) / (TIMES * len(lines))
         found[name] = Constants(worker, client, size)
         print(f"| {name} | {worker * 1e3:.2f} | {client * 1e3:.2f} | {size:,.0f} |", flush=True)
     return found
 
 
-def _repeat(task: _Task, portions: list[Portion]) -> Iterator[bytes]:
-    return (pickle.dumps(task(portion)) for portion in portions)
+def _repeat(task: _Task, shards: list[Shard]) -> Iterator[bytes]:
+    return (pickle.dumps(task(shard)) for shard in shards)
 
 
 def on_paper(found: dict[str, Constants]) -> None:

@@ -80,7 +80,7 @@ def samples_of(graph: Hypergraph, draws: int) -> Samples:
 def times(model: Model, weights: Weights, lines: Sequence[str], runs: int) -> None:
     translator = PhraseTranslator(model, weights)
     count = len(lines)
-    (*parts,) = translator.searched(lines, forests=True)
+    (*parts,) = translator.search_batches(lines, forests=True)
     graphs = [part.hypergraph(i, features=False) for part in parts for i in range(len(part))]
     distinct, derivations = nbest(graphs, 1000, distinct=True), nbest(graphs, 1000)
     drawn = [samples_of(graph, 10_000) for graph in graphs[:20]]

@@ -122,7 +122,7 @@ def bleu_of_test(model: Path, run: Run, pair: str, data: Path, *, pop_limit: int
     if not kept.exists():
         source, reference = multi30k_files("test_2016_flickr", data, pair)
         translator = Translator.of(Model.load(model), run.weights(), limits=SearchLimits(pop_limit=pop_limit))
-        found = [each.text for part in translator.searched(list(read_lines(source))) for each in part.translations()]
+        found = [each.text for each in translator.translate(read_lines(source))]
         scorer = Bleu().scorer([Corpus.from_lines(read_lines(reference))])
         score = float(scorer.score(scorer.statistics(Corpus.from_lines(found)).sum(axis=0)))
         kept.write_text(f"{score}\n", encoding="utf-8")

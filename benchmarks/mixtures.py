@@ -90,9 +90,9 @@ def decoding(arguments: argparse.Namespace) -> None:
     table.row("decoded with components", lambda: list(Translator.of(model).translate(lines)))
     table.row("decoded with a baked table", lambda: list(Translator.of(plain).translate(lines)))
     scorer = Bleu().scorer(references)
-    kept = Translator.of(model).searched(lines, forests=True)
+    kept = Translator.of(model).search_batches(lines, forests=True)
     mixed = DecodedMixtures.of(NBest.concatenate([part.pair_lists(100) for part in kept]), model, model.weights)
-    parts = Translator.of(plain).searched(lines, forests=True)
+    parts = Translator.of(plain).search_batches(lines, forests=True)
     lists = DecodedLists(NBest.concatenate([part.nbest(100) for part in parts]))
 
     def optimised(decoded: Decoded, tuner: Tuner, names: list[str], weights: Weights) -> object:

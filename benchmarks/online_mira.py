@@ -96,7 +96,7 @@ def with_sparse(lesson: Lesson, lines: list[str], count: int) -> tuple[Lesson, W
 
 def rescoring_times(translator: Translator, lines: list[str], scorer: BleuScorer) -> None:
     begin = time.process_time()
-    parts = list(translator.searched(lines, forests=True))
+    parts = list(translator.search_batches(lines, forests=True))
     searching = time.process_time() - begin
     graphs = [part.hypergraph(i, features=False) for part in parts for i in range(len(part))]
     places = [in_document(graph, scorer, i, line) for i, (graph, line) in enumerate(zip(graphs, lines, strict=True))]

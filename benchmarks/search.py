@@ -117,7 +117,7 @@ def speed(model: Model, data: Path, pair: str, rule: str, runs: int) -> None:
 def _expansions(translator: PhraseTranslator, source: list[str]) -> int:
     """Translate, and count what the search looked at."""
     count = 0
-    for part in translator.searched(source):
+    for part in translator.search_batches(source):
         part.translations()
         count += int(part.found.expansions.sum())
     return count

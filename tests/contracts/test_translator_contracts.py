@@ -19,7 +19,7 @@ from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Annealing, Sampling
 from dragoman.search.limits import SearchLimits
 from dragoman.search.pieces import cut
-from dragoman.search.searched import Searched
+from dragoman.search.search_result import SearchResult
 from dragoman.search.translator import Translator
 from oracles import chart_space, phrase_space
 
@@ -79,13 +79,13 @@ def test_phrases_cover_source_and_target(model, lines):
 
 def test_lists_and_hypergraphs_agree_with_the_best(model, lines):
     translator = Translator.of(model)
-    for part in translator.searched(lines, forests=True):
-        assert isinstance(part, Searched)
+    for part in translator.search_batches(lines, forests=True):
+        assert isinstance(part, SearchResult)
         best, lists = part.translations(), part.nbest(5)
         assert isinstance(lists, NBest)
         assert len(best) == len(part) == len(lists)
         for i, translation in enumerate(best):
-            assert part.reached(i)
+            assert part.has_derivation(i)
             first = lists.sentences[i]
             assert lists.line(first) == translation.text
             assert lists.scores[first] == pytest.approx(translation.score, abs=1e-9)
@@ -99,7 +99,7 @@ def test_lists_and_hypergraphs_agree_with_the_best(model, lines):
 
 
 def test_every_derivation_of_a_hypergraph_can_be_described(model, lines):
-    (part,) = Translator.of(model).searched(lines[1:8], forests=True)
+    (part,) = Translator.of(model).search_batches(lines[1:8], forests=True)
     for i in range(len(part)):
         graph = part.hypergraph(i)
         for edges, score in zip(*_best_derivations(graph, 10), strict=True):
@@ -145,13 +145,13 @@ def test_forced_targets_are_reached_or_not(model, lines):
     translator = Translator.of(model, limits=EVERYTHING)
     line = lines[1]
     text = next(translator.translate([line])).text
-    (part,) = translator.searched([line, line], forests=True, targets=[text, "no such words"])
-    assert [part.reached(0), part.reached(1)] == [True, False]
+    (part,) = translator.search_batches([line, line], forests=True, targets=[text, "no such words"])
+    assert [part.has_derivation(0), part.has_derivation(1)] == [True, False]
     assert translator.force(line, "no such words") is None
     whole, some = translator.search(line), translator.force(line, text)
     assert log_partition(some) <= log_partition(whole) + 1e-9
     with pytest.raises(DataError, match="fewer targets"):
-        list(translator.searched([line, line], targets=[text]))
+        list(translator.search_batches([line, line], targets=[text]))
 
 
 def test_one_string_is_no_iterable_of_lines(model):
@@ -161,7 +161,7 @@ def test_one_string_is_no_iterable_of_lines(model):
 
 def test_what_is_too_large_is_refused(model, lines):
     with pytest.raises(DataError, match=r"more than 1 (hypotheses|items)"):
-        list(Translator.of(model, limits=SearchLimits(max_size=1)).searched([lines[1]], forests=True))
+        list(Translator.of(model, limits=SearchLimits(max_size=1)).search_batches([lines[1]], forests=True))
 
 
 def test_long_sentences_are_translated_in_pieces(model, lines):
@@ -186,22 +186,19 @@ def test_long_sentences_are_translated_in_pieces(model, lines):
 
 def test_long_sentences_have_nothing_but_a_translation(model, lines):
     limits, long = SearchLimits(max_words=10), " ".join(["f0"] * 11)
-    for arguments in ({"forests": True}, {"targets": ["f0"]}):
+    for arguments in ({}, {"forests": True}, {"targets": ["f0"]}):
         with pytest.raises(DataError, match="' has 11 words, and what is longer than 10 is translated in pieces"):
-            list(Translator.of(model, limits=limits).searched([long], **arguments))
+            list(Translator.of(model, limits=limits).search_batches([long], **arguments))
     with pytest.raises(DataError, match="expected a shorter sentence or a larger max-words"):
         list(Translator.of(model, limits=limits, markup=True).translate([long]))
-    assert len(list(Translator.of(model, limits=limits).searched([long[3:]], forests=True))) == 1
-    (pieces,) = Translator.of(model, limits=limits).searched([long])
-    with pytest.raises(UsageError, match="searched in pieces has no hypergraph"):
-        pieces.edge_features(0, np.arange(1))
+    assert len(list(Translator.of(model, limits=limits).search_batches([long[3:]], forests=True))) == 1
 
 
 def test_global_features_are_refused_by_searches(model, lines):
     model = model.with_global_features({"length_ratio": {}})
     translator = Translator.of(model, model.weights.updated({"length_ratio": 0.5}))
     with pytest.raises(UsageError, match="only sampling can score it"):
-        list(translator.searched(lines))
+        list(translator.search_batches(lines))
 
 
 def test_global_features_are_taken_by_samplers(model, lines):

@@ -152,8 +152,8 @@ def _tune(out: Path, runtime: Runtime) -> tuple[ExperimentReport, list[str], Tra
 def _translate(translator: Translator, lines: Sequence[str], runtime: Runtime) -> list[Translation]:
     translations: list[Translation] = []
     with runtime.stage("translating the test verses") as done:
-        for part in translator.searched(lines):
-            translations += part.translations()
+        for translation in translator.translate(lines):
+            translations.append(translation)
             done(len(translations) / len(lines))
     return translations
 

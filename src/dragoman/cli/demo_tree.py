@@ -47,7 +47,7 @@ def hierarchical(trained: Trained, *, runtime: Runtime) -> Translator:
 def good_example(translator: Translator, lines: Sequence[str], references: Sequence[str]) -> Translation:
     """Translate verses of middling length; returns the best of those in which a rule moves something."""
     fitting = [i for i, line in enumerate(lines) if 6 <= len(line.split()) <= 16] or [0]
-    found = [one for part in translator.searched([lines[i] for i in fitting]) for one in part.translations()]
+    found = list(translator.translate([lines[i] for i in fitting]))
     scorer = Bleu().scorer([Corpus.from_lines([references[i] for i in fitting])])
     scores = scorer.sentence_scores(scorer.statistics(Corpus.from_lines([one.text for one in found]))).tolist()
     return found[max(range(len(found)), key=lambda i: (_moves(found[i]), scores[i]))]

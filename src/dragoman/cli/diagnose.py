@@ -23,11 +23,12 @@ from dragoman.cli.shell.flags import (
     command,
     refuse_existing,
 )
-from dragoman.cli.shell.loading import SourceText, load_translator
+from dragoman.cli.shell.loading import load_translator
 from dragoman.cli.shell.runtime import runtime_of
 from dragoman.core.errors import DataError
-from dragoman.core.files import open_output, output_folder
+from dragoman.core.files import open_output, output_folder, read_lines
 from dragoman.core.runtime import Runtime
+from dragoman.formats.penn_trees import with_trees
 from dragoman.model.source_trees import trees_for
 from dragoman.sampling.diagnostics.diagnosis import Diagnosis, diagnose as diagnoses
 from dragoman.sampling.diagnostics.results import SentenceDiagnostics
@@ -77,8 +78,8 @@ def register(app: typer.Typer) -> None:
         translator = load_translator(model, weights, limits, space, runtime=runtime)
         parses = trees_for(translator.model, trees, runtime=runtime)
         preparation = translator.model.preparation(prepared=prepared)
-        text = SourceText.read(source, None, preparation, trees=parses, runtime=runtime)
-        lines = _chosen(text.lines, limit_words, sentences, source, runtime)
+        text = preparation.source(read_lines(source), runtime=runtime)
+        lines = _chosen(text if parses is None else with_trees(text, parses), limit_words, sentences, source, runtime)
         setting = {
             "model": str(model),
             "source": str(source),

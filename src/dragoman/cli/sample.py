@@ -24,18 +24,19 @@ from dragoman.cli.shell.flags import (
     WeightsFile,
     command,
 )
-from dragoman.cli.shell.loading import SourceText, lines_in, load_translator
+from dragoman.cli.shell.loading import lines_in, load_translator, read_source
 from dragoman.cli.shell.runtime import runtime_of
 from dragoman.core.errors import UsageError
 from dragoman.core.files import open_output
 from dragoman.core.runtime import Runtime
 from dragoman.formats.samples_jsonl import format_samples
 from dragoman.model.source_trees import trees_for
+from dragoman.sampling.draw import Draw
 from dragoman.sampling.sampler import Sampled
 from dragoman.sampling.schedule import Sampling
-from dragoman.sampling.spread import Draw, sampled
 from dragoman.search.limits import SearchLimits, SpaceLimits
-from dragoman.search.spread import Spread
+from dragoman.translation.outputs import Outputs
+from dragoman.translation.stream import Stream
 
 
 def register(app: typer.Typer) -> None:
@@ -95,21 +96,20 @@ def register(app: typer.Typer) -> None:
             more_features=tuple(name for name in named if name not in loaded.global_features),
         )
         parses = trees_for(loaded, trees, runtime=runtime)
-        preparation = loaded.preparation(prepared=prepared)
-        text = SourceText.read(source, documents, preparation, trees=parses, runtime=runtime)
+        lines, labels = read_source(source, documents)
         report = _Report()
         with (
             opened_runtime(cluster, threads, cluster_wait, model=model, send=send_model, runtime=runtime) as opened,
             open_output(out) as stream,
             runtime.counted("sampling", lines_in(source)) as more,
         ):
-            spread = Spread(translator, model, runtime=opened.quiet())
-            for part in sampled(spread, draw, text.lines, text.documents):
-                for i in range(len(part.samples)):
-                    line = format_samples(part.samples, i, report.sentences + i)
-                    stream.write(line.encode() + b"\n")
-                report.add(part)
-                more(len(part.samples))
+            text = Stream(translator, model, prepared=prepared, runtime=opened.quiet())
+            for result in text.results(lines, Outputs(samples=draw), trees=parses, documents=labels):
+                assert result.samples is not None
+                line = format_samples(result.samples.samples, 0, result.number)
+                stream.write(line.encode() + b"\n")
+                report.add(result.samples)
+                more(1)
         report.show(bool(sampling.jump_every), runtime=runtime)
 
 
@@ -137,7 +137,7 @@ class _Report:
     accepted: Counter[str] = field(default_factory=Counter)
 
     def add(self, part: Sampled) -> None:
-        """Add up a batch."""
+        """Add what was drawn of some sentences."""
         samples = part.samples
         self.sentences += len(samples)
         self.derivations += len(samples.scores)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,7 +25,7 @@ from dragoman.cli.shell.flags import (
     WeightsFile,
     command,
 )
-from dragoman.cli.shell.loading import SourceText, beside_output, lines_in, load_translator
+from dragoman.cli.shell.loading import beside_output, lines_in, load_translator, read_source
 from dragoman.cli.shell.runtime import runtime_of
 from dragoman.cli.shell.side_outputs import Wanted
 from dragoman.core.errors import UsageError
@@ -35,17 +34,14 @@ from dragoman.core.options import options_from
 from dragoman.core.runtime import Runtime
 from dragoman.decision import RULES
 from dragoman.decision.settings import Decision
-from dragoman.decision.spread import Decide, decided
 from dragoman.model.bundle import Model
 from dragoman.model.source_trees import trees_for
+from dragoman.sampling.draw import Draw
 from dragoman.sampling.schedule import Annealing, Sampling
-from dragoman.sampling.spread import Anneal, Draw, annealed_parts
-from dragoman.search.kept import kept
 from dragoman.search.limits import SearchLimits, SpaceLimits
-from dragoman.search.searched import Searched
-from dragoman.search.spread import Spread
-from dragoman.search.translation import Translation
 from dragoman.text.preparation import TextPreparation
+from dragoman.translation.outputs import Outputs, SentenceResult
+from dragoman.translation.stream import Stream
 
 
 def register(app: typer.Typer) -> None:
@@ -149,24 +145,23 @@ def register(app: typer.Typer) -> None:
         runtime = runtime_of(threads)
         translator = load_translator(model, weights, limits, space, climb=climb, markup=markup, runtime=runtime)
         parses = trees_for(translator.model, trees, runtime=runtime)
-        preparation = translator.model.preparation(prepared=prepared)
-        text = SourceText.read(source, documents, preparation, markup=markup, trees=parses, runtime=runtime)
+        lines, labels = read_source(source, documents)
+        outputs = wanted.outputs
+        if rule is not None:
+            outputs = _deciding(rule, sampling_option, seed)
+        elif anneal:
+            outputs = replace(outputs, annealing=options_from(Annealing, annealing_option or []), seed=seed)
         form = _restoring(translator.model, prepared=prepared, detokenise=detokenise, words=words)
+        targets = None if force is None else read_lines(force)
         with (
             opened_runtime(cluster, threads, cluster_wait, model=model, send=send_model, runtime=runtime) as opened,
             beside_output(runtime=runtime).counted("translating", lines_in(source)) as more,
         ):
-            printer = _Printer(text, form, show, more)
-            spread = Spread(translator, model, runtime=opened.quiet())
-            if rule is not None:
-                _translate_by_rule(spread, text, rule, sampling_option, seed, printer)
-            elif anneal:
-                _translate_by_annealing(spread, text, annealing_option, seed, wanted, printer)
-            elif force is not None:
-                _force_translations(spread, text, preparation.target(read_lines(force)), wanted, printer)
-            else:
-                parts = (part for block in text.blocks for part in kept(spread, wanted.keep, block))
-                _write(parts, wanted, printer, spread.runtime)
+            stream = Stream(translator, model, prepared=prepared, restoration=form, runtime=opened.quiet())
+            results = stream.results(lines, outputs, trees=parses, documents=labels, targets=targets)
+            count = _write(results, wanted, show, more, stream.runtime)
+            if force is not None:
+                count.tell(stream.runtime)
 
 
 def _refuse_for_rules(rule: Decision | None, for_rules: bool, for_derivations: bool) -> None:
@@ -194,100 +189,57 @@ def _restoring(model: Model, *, prepared: bool, detokenise: bool, words: bool) -
     return replace(form, target_language=model.settings.target_language, tokenise=True) if detokenise else form
 
 
-@dataclass(frozen=True)
-class _Printer:
-    """Prints translations in the form of their source text, and below each its derivation."""
-
-    source: SourceText
-    form: TextPreparation
-    show: bool
-    #: Takes how many more are printed.
-    more: Callable[[int], None]
-
-    def texts(self, texts: Sequence[str]) -> None:
-        """Print a batch of strings."""
-        print(*self._joined(texts), sep="\n", flush=True)
-        self.more(len(texts))
-
-    def derivations(self, translations: Sequence[Translation]) -> None:
-        """Print a batch of translations, with their derivations if these are to be shown."""
-        if not self.show:
-            self.texts([translation.text for translation in translations])
-            return
-        from dragoman.evaluation.figures.derivation_plot import text_translation
-
-        for text, found in zip(self._joined([found.text for found in translations]), translations, strict=True):
-            drawn = text_translation(found)
-            print(text, *(f"    {line}" for line in [*drawn.splitlines(), f"score {found.score:.4f}"]), sep="\n")
-        sys.stdout.flush()
-        self.more(len(translations))
-
-    def _joined(self, texts: Sequence[str]) -> Sequence[str]:
-        return self.form.restore(texts, self.source.raw(len(texts)))
+def _deciding(rule: Decision, sampling: Sequence[str] | None, seed: int) -> Outputs:
+    """Ask for the strings that a decision rule chooses."""
+    if rule.evidence != "samples":
+        return Outputs(decision=rule)
+    draw = Draw(options_from(Sampling, sampling or [], rule.sampling), seed, features=False)
+    return Outputs(decision=rule, samples=draw)
 
 
-def _translate_by_rule(
-    spread: Spread,
-    text: SourceText,
-    rule: Decision,
-    sampling: Sequence[str] | None,
-    seed: int,
-    printer: _Printer,
-) -> None:
-    """Print the strings that a decision rule chooses."""
-    draw = None
-    if rule.evidence == "samples":
-        draw = Draw(options_from(Sampling, sampling or [], rule.sampling), seed, features=False)
-    decide = Decide(rule, draw)
-    # Samples depend on the place of a sentence in the whole text; other evidence need not wait for it.
-    groups = [text.lines] if draw is not None else text.blocks
-    for lines in (lines for group in groups for lines in decided(spread, decide, group, text.documents)):
-        printer.texts(lines)
-
-
-def _translate_by_annealing(
-    spread: Spread,
-    text: SourceText,
-    options: Sequence[str] | None,
-    seed: int,
-    wanted: Wanted,
-    printer: _Printer,
-) -> None:
-    """Print and write the derivations that simulated annealing ends with."""
-    anneal = Anneal(options_from(Annealing, options or []), wanted.keep, seed)
-    _write(annealed_parts(spread, anneal, text.lines, text.documents), wanted, printer, spread.runtime)
-
-
-def _force_translations(
-    spread: Spread, text: SourceText, targets: Iterable[str], wanted: Wanted, printer: _Printer
-) -> None:
-    """Print and write the best derivations of given translations, and say how many have one."""
-    found = _write(kept(spread, wanted.keep, text.lines, targets), wanted, printer, spread.runtime)
-    spread.runtime.note(f"{found.reached:,} of {found.sentences:,} translations can be reached")
-    if found.too_large:
-        spread.runtime.warn(
-            f"{found.too_large:,} sentences were left out: to look for all derivations needs more than --max-size"
-        )
-
-
-@dataclass(frozen=True)
+@dataclass
 class _Count:
-    sentences: int
-    reached: int
-    too_large: int
+    """How many sentences have a derivation."""
+
+    sentences: int = 0
+    reached: int = 0
+    too_large: int = 0
+
+    def add(self, result: SentenceResult) -> None:
+        """Count one more."""
+        self.sentences += 1
+        self.reached += result.has_derivation
+        self.too_large += result.is_too_large
+
+    def tell(self, runtime: Runtime) -> None:
+        """Say how many forced translations were found."""
+        runtime.note(f"{self.reached:,} of {self.sentences:,} translations can be reached")
+        if self.too_large:
+            runtime.warn(
+                f"{self.too_large:,} sentences were left out: to look for all derivations needs more than --max-size"
+            )
 
 
-def _write(parts: Iterable[Searched], wanted: Wanted, printer: _Printer, runtime: Runtime) -> _Count:
-    """Print what was found, batch by batch, and write what is wanted on the side."""
-    sentences = reached = too_large = 0
+def _write(
+    results: Iterable[SentenceResult], wanted: Wanted, show: bool, more: Callable[[int], None], runtime: Runtime
+) -> _Count:
+    """Print translations as they become ready, and write what is wanted on the side; `more` hears of each."""
+    count = _Count()
     with contextlib.ExitStack() as stack:
-        outputs = wanted.opened(stack, runtime=runtime)
-        for part in parts:
-            translations = part.translations()
-            printer.derivations(translations)
-            for output in outputs:
-                output.add(part, translations, sentences)
-            sentences += len(part)
-            reached += sum(part.reached(i) for i in range(len(part)))
-            too_large += sum(part.is_too_large(i) for i in range(len(part)))
-    return _Count(sentences, reached, too_large)
+        sides = wanted.opened(stack, runtime=runtime)
+        for result in results:
+            print(result.text, *(_drawn(result) if show else ()), sep="\n", flush=True)
+            more(1)
+            for side in sides:
+                side.add(result)
+            count.add(result)
+    return count
+
+
+def _drawn(result: SentenceResult) -> list[str]:
+    """Draw the derivation of a sentence in text."""
+    from dragoman.evaluation.figures.derivation_plot import text_translation
+
+    assert result.translation is not None
+    lines = [*text_translation(result.translation).splitlines(), f"score {result.translation.score:.4f}"]
+    return [f"    {line}" for line in lines]

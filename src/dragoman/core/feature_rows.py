@@ -101,6 +101,12 @@ class FeatureRows:
         picked = Ragged(np.arange(len(self.ids)), self.offsets).take(rows)
         return FeatureRows(self.names, picked.offsets, self.ids[picked.values], self.values[picked.values])
 
+    def part(self, at: slice) -> FeatureRows:
+        """Return a range of rows; their values are not copied."""
+        offsets = self.offsets[at.start : at.stop + 1]
+        values = slice(int(offsets[0]), int(offsets[-1]))
+        return FeatureRows(self.names, offsets - offsets[0], self.ids[values], self.values[values])
+
     def restricted(self, names: Sequence[str]) -> FeatureRows:
         """Return the same rows with the given features only, in that order; the others are left out.
 

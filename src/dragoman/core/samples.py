@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -105,6 +105,21 @@ class Samples:
     def line(self, h: int) -> str:
         """Return the words of one row as text."""
         return self.vocab.text(self.hypotheses[h])
+
+    def sentence(self, i: int) -> Samples:
+        """Return the samples of one sentence, without copying, and without values of documents: they are of several."""
+        rows = slice(*self.sentences[i : i + 2].tolist())
+        return replace(
+            self,
+            sentences=np.array([0, rows.stop - rows.start]),
+            hypotheses=self.hypotheses.part(rows),
+            scores=self.scores[rows],
+            features=self.features.part(rows),
+            segmentations=self.segmentations.part(rows),
+            counts=self.counts[rows],
+            trace=None if self.trace is None else self.trace[i : i + 1],
+            documents=None,
+        )
 
     @classmethod
     def concatenate(cls, parts: Sequence[Samples]) -> Samples:

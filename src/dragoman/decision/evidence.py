@@ -5,14 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from dragoman.core.errors import UsageError
+from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
 from dragoman.decision.rule import Evidence, EvidenceKind
 from dragoman.forest.nbest import nbest
 from dragoman.forest.prune import prune_to_density
+from dragoman.search.search_result import SearchResult
 from dragoman.search.translator import Translator
 
 #: Draws samples of sentences, a batch at a time.
 Draw = Callable[[Iterable[str]], Iterator[Samples]]
+
+
+def evidence_of(
+    result: SearchResult, kind: EvidenceKind, *, size: int, distinct: bool, density: float, runtime: Runtime = Runtime()
+) -> Evidence:
+    """Make evidence of a search with `forests`; for the arguments see `gather`."""
+    graphs = [result.hypergraph(i, features=False) for i in range(len(result))]
+    if kind == "nbest":
+        return nbest(graphs, size, distinct=distinct, runtime=runtime)
+    return [prune_to_density(graph, density) for graph in graphs] if density else graphs
 
 
 def gather(
@@ -35,9 +47,5 @@ def gather(
             raise UsageError("samples need a sampler")
         yield from draw(lines)
         return
-    for part in translator.searched(lines, forests=True):
-        graphs = [part.hypergraph(i, features=False) for i in range(len(part))]
-        if kind == "nbest":
-            yield nbest(graphs, size, distinct=distinct, runtime=translator.runtime)
-        else:
-            yield [prune_to_density(graph, density) for graph in graphs] if density else graphs
+    for result in translator.search_batches(lines, forests=True):
+        yield evidence_of(result, kind, size=size, distinct=distinct, density=density, runtime=translator.runtime)

@@ -9,11 +9,13 @@ from typing import Any, get_args
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.options import options_from
+from dragoman.core.runtime import Runtime
 from dragoman.core.toml import format_toml, read_toml
 from dragoman.decision import RULES
-from dragoman.decision.evidence import Draw, gather
+from dragoman.decision.evidence import Draw, evidence_of, gather
 from dragoman.decision.rule import Evidence, EvidenceKind, Rule
 from dragoman.sampling.schedule import Sampling
+from dragoman.search.search_result import SearchResult
 from dragoman.search.translator import Translator
 
 _KEYS = {"rule", "evidence", "nbest_size", "options", "sampling", "tuning"}
@@ -60,6 +62,11 @@ class Decision:
         if self.sampling is not None:
             values["sampling"] = {k: v for k, v in self.sampling.to_dict().items() if v is not None}
         return format_toml({**values, **({"tuning": tuning} if tuning else {})})
+
+    def evidence_of(self, result: SearchResult, *, runtime: Runtime = Runtime()) -> Evidence:
+        """Make the evidence that the rule is to see of a search with `forests`."""
+        size, distinct = self.nbest_size, self.rule.distinct_lists
+        return evidence_of(result, self.evidence, size=size, distinct=distinct, density=0.0, runtime=runtime)
 
     def gather(
         self, translator: Translator, lines: Iterable[str], *, density: float = 0.0, draw: Draw | None = None

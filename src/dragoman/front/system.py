@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
@@ -24,18 +24,15 @@ from dragoman.core.weights import Weights
 from dragoman.core.work.handshake import Needed
 from dragoman.core.workspace import Workspace, free_memory, memory_size
 from dragoman.decision.settings import Decision
-from dragoman.formats.penn_trees import with_trees
-from dragoman.front.deciding import decided_lines, decision_of
+from dragoman.formats.penn_trees import TreeFile
 from dragoman.front.run import TuningRun
 from dragoman.front.runtime import opened_runtime
 from dragoman.front.texts import File, Sentences, Text, TextFiles, file_of, files_of, sentences_of
 from dragoman.model.bundle import Model, model_digest
 from dragoman.model.source_trees import trees_for
-from dragoman.sampling.sampler import Sampler
+from dragoman.sampling.draw import Draw
 from dragoman.sampling.schedule import Sampling
-from dragoman.search.kept import Keep, kept
 from dragoman.search.limits import SearchLimits, SpaceLimits
-from dragoman.search.spread import Spread
 from dragoman.search.translation import Translation
 from dragoman.search.translator import Translator
 from dragoman.training.align import ALIGNERS
@@ -45,6 +42,8 @@ from dragoman.training.phrases import PhraseModel
 from dragoman.training.pipeline import train as train_model
 from dragoman.training.prepare import Preparation, prepare
 from dragoman.training.rules.model import RuleModel
+from dragoman.translation.outputs import Outputs, SentenceResult
+from dragoman.translation.stream import Stream
 from dragoman.tuning import TUNERS
 from dragoman.tuning.problems.evidence import Decoding
 from dragoman.tuning.runs.job import HeldOut, Job
@@ -173,17 +172,13 @@ class System:
         """
         if decision is None and (evidence or options):
             raise UsageError("evidence and options go with a decision")
-        preparation = self.model.preparation(prepared=prepared)
-        lines = sentences_of(text)
-        words = self._parsed(preparation.source(lines), trees)
+        outputs = Outputs()
+        if decision is not None:
+            outputs = _deciding(_decision_of(decision, evidence, options), samples, seed)
         with self._runtime(cluster) as runtime:
-            spread = Spread(self.translator, self.folder, runtime=runtime)
-            if decision is None:
-                found = [one.text for part in kept(spread, Keep(), words) for one in part.found]
-            else:
-                found = decided_lines(spread, decision_of(decision, evidence, options), words, samples, seed)
-        restored = preparation.restore(found, lines)
-        return "\n".join(restored) if isinstance(text, str) else restored
+            stream = Stream(self.translator, self.folder, prepared=prepared, runtime=runtime)
+            found = [one.text for one in stream.results(sentences_of(text), outputs, trees=self._trees(trees))]
+        return "\n".join(found) if isinstance(text, str) else found
 
     def _runtime(self, cluster: str | None) -> AbstractContextManager[Runtime]:
         """What the work runs on: threads of this process, or a cluster that has the model."""
@@ -216,8 +211,8 @@ class System:
         .    → .       3-3
         word_penalty -4, ...
         """
-        words = self._words(line, tree, prepared)
-        found: list[Translation] = [one.explained() for one in self.translator.translate(words, features=True)]
+        results = self._results(line, Outputs(features=True), tree, prepared)
+        found: list[Translation] = [one.translation.explained() for one in results if one.translation is not None]
         return found[0] if isinstance(line, str) else found
 
     def nbest(
@@ -233,8 +228,8 @@ class System:
 
         Of lines, or of a file (a `Path`), a list for each sentence.
         """
-        parts = list(self.translator.nbest(self._words(line, tree, prepared), size, distinct=distinct))
-        return parts[0] if len(parts) == 1 else NBest.concatenate(parts)
+        results = self._results(line, Outputs(nbest=size, distinct=distinct), tree, prepared)
+        return NBest.concatenate([one.nbest for one in results if one.nbest is not None])
 
     @overload
     def hypergraph(self, line: str, *, tree: str | None = None, prepared: bool = False) -> Hypergraph: ...  # type: ignore[overload-overlap]
@@ -246,7 +241,8 @@ class System:
         self, line: Sentences, *, tree: Sentences | None = None, prepared: bool = False
     ) -> Hypergraph | list[Hypergraph]:
         """Return all that the search kept of a sentence; of lines, or of a file (a `Path`), a list of these."""
-        found = [self.translator.search(words) for words in self._words(line, tree, prepared)]
+        results = self._results(line, Outputs(hypergraph=True), tree, prepared)
+        found = [one.hypergraph for one in results if one.hypergraph is not None]
         return found[0] if isinstance(line, str) else found
 
     def sample(
@@ -268,20 +264,23 @@ class System:
         >>> int(samples.counts.sum())  # from two chains
         200
         """
-        sampler = Sampler.of(self.translator, Sampling.from_dict({"samples": samples, **options}))
-        return Samples.concatenate(list(sampler.sample(self._words(line, tree, prepared), seed=seed)))
+        draw = Draw(Sampling.from_dict({"samples": samples, **options}), seed)
+        results = self._results(line, Outputs(samples=draw), tree, prepared)
+        return Samples.concatenate([one.samples.samples for one in results if one.samples is not None])
 
-    def _parsed(self, words: Iterable[str], trees: Sentences | None, name: str = "trees") -> Iterable[str]:
-        """Prepared lines, with their trees if the model looks at these."""
-        given = trees if trees is None or isinstance(trees, PathLike) else sentences_of(trees)
-        found = trees_for(self.model, given, name=name)
-        return words if found is None else with_trees(words, found)
-
-    def _words(self, text: Sentences, tree: Sentences | None, prepared: bool) -> list[str]:
-        """Sentences in the words of the model; a string is one of them, whatever its line ends."""
+    def _results(
+        self, text: Sentences, outputs: Outputs, tree: Sentences | None, prepared: bool
+    ) -> Iterator[SentenceResult]:
+        """Yield what is wanted of sentences; a string is one of them, whatever its line ends."""
         lines = [text.replace("\n", " ")] if isinstance(text, str) else sentences_of(text)
         given = [tree.replace("\n", " ")] if isinstance(tree, str) else tree
-        return list(self._parsed(self.model.preparation(prepared=prepared).source(lines), given, "tree"))
+        stream = Stream(self.translator, self.folder, prepared=prepared, runtime=self.translator.runtime)
+        return stream.results(lines, outputs, trees=self._trees(given, "tree"))
+
+    def _trees(self, trees: Sentences | None, name: str = "trees") -> TreeFile | None:
+        """Open trees, if the model looks at them."""
+        given = trees if trees is None or isinstance(trees, PathLike) else sentences_of(trees)
+        return trees_for(self.model, given, name=name)
 
     def tune(
         self,
@@ -425,6 +424,21 @@ def train(
             runtime=runtime,
         ).model.save(out)
     return load(out, threads=threads)
+
+
+def _decision_of(decision: str | Decision, evidence: str | None, options: Mapping[str, Any]) -> Decision:
+    """Return a rule, by its name or file, with options and evidence."""
+    if isinstance(decision, Decision):
+        return decision
+    return Decision.of(decision, [f"{name}={value}" for name, value in options.items()], evidence)  # type: ignore[arg-type]
+
+
+def _deciding(decision: Decision, samples: int, seed: int) -> Outputs:
+    """Ask for what a rule chooses; of samples, if it sees these, so many a chain."""
+    if decision.evidence != "samples":
+        return Outputs(decision=decision)
+    sampling = replace(decision.sampling or Sampling(), samples=samples)
+    return Outputs(decision=decision, samples=Draw(sampling, seed, features=False))
 
 
 def _held_out(files: tuple[File, File | Sequence[File]] | None, trees: File | None) -> HeldOut | None:

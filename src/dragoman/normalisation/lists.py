@@ -82,7 +82,7 @@ class Proposer:
 
     def _block(self, forms: Sequence[str]) -> Lists:
         text = self.translator.model.preparation()
-        parts = self.translator.searched(text.source(forms), forests=True)
+        parts = self.translator.search_batches(text.source(forms), forests=True)
         nbest = NBest.concatenate([part.nbest(self.size, distinct=True) for part in parts])
         names = tuple(self.translator.model.dense_features)
         own = nbest.features.restricted(names).dense()

@@ -7,7 +7,7 @@ from pkgutil import resolve_name
 from typing import cast
 
 from dragoman.sampling.schedule import Annealing
-from dragoman.search.searched import Searched
+from dragoman.search.search_result import SearchResult
 from dragoman.search.translator import Translator
 
 #: Where annealing for each kind of model is.
@@ -25,7 +25,7 @@ def annealed(
     seed: int = 1,
     first: int = 0,
     documents: Iterable[object] | None = None,
-) -> Iterator[Searched]:
+) -> Iterator[SearchResult]:
     """Translate tokenised sentences by annealing from what the search finds, in order, a batch at a time.
 
     The best derivation of a sentence is never worse than the search's. Sentence i of the lines has random numbers of
@@ -34,4 +34,6 @@ def annealed(
     `documents`, by default all, and the best is that of a document as a whole.
     """
     anneal = resolve_name(_ANNEALED[translator.model.kind])
-    return cast("Iterator[Searched]", anneal(translator, lines, options, seed=seed, first=first, documents=documents))
+    return cast(
+        "Iterator[SearchResult]", anneal(translator, lines, options, seed=seed, first=first, documents=documents)
+    )

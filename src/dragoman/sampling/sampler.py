@@ -52,6 +52,19 @@ class Sampled:
         place = self.moves.index(move)
         return int(self.tried[..., place].sum()), int(self.accepted[..., place].sum())
 
+    def sentence(self, i: int) -> Sampled:
+        """Return what was drawn of one sentence, without copying; see `Samples.sentence`."""
+        at, rows = slice(i, i + 1), slice(*self.samples.sentences[i : i + 2].tolist())
+        return replace(
+            self,
+            samples=self.samples.sentence(i),
+            derivations=self.derivations.part(rows),
+            tried=self.tried[at],
+            accepted=self.accepted[at],
+            collected=self.collected[at],
+            components=self.components[at],
+        )
+
 
 class Drawing(TypedDict, total=False):
     """What can be asked of a sampler.

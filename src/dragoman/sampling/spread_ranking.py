@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dragoman.core.runtime import Runtime
 from dragoman.sampling.ranking import Plan, RankChains, Ranked, RankedSentences, Ranking, RankSteps
-from dragoman.search.spread import Recipe, Spread
+from dragoman.search.shards import Recipe, ShardedTranslator
 
 _COLUMNS = [field.name for field in fields(Ranked)]
 
@@ -30,7 +30,7 @@ class SomeChains:
 class SpreadChains(RankChains):
     """Chains whoever runs them: wherever this is sent, the sentences are prepared once for all chains that come."""
 
-    def __init__(self, steps: RankSteps, spread: Spread, sentences: RankedSentences):
+    def __init__(self, steps: RankSteps, spread: ShardedTranslator, sentences: RankedSentences):
         self._steps, self._spread, self._sentences = steps, spread, sentences
         self._chains = RankChains.of(steps, spread.translator, sentences)
         self.names, self.learnt = self._chains.names, self._chains.learnt
@@ -64,4 +64,4 @@ class SpreadChains(RankChains):
 
 
 def _prepared(steps: RankSteps, recipe: Recipe, sentences: RankedSentences) -> SpreadChains:
-    return SpreadChains(steps, Spread(recipe.translator(), recipe.model), sentences)
+    return SpreadChains(steps, ShardedTranslator(recipe.translator(), recipe.model), sentences)

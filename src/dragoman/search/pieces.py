@@ -8,14 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from dragoman.core.errors import UsageError
-from dragoman.core.feature_rows import FeatureRows
-from dragoman.core.hypergraph import Hypergraph
-from dragoman.core.nbest import NBest
-from dragoman.search.searched import Searched
 from dragoman.search.translation import Phrase, Subtree, Translation
 from dragoman.text.parsed import ParsedLine
 from dragoman.text.words import words_of
@@ -112,41 +104,6 @@ def _moved(phrase: Step, source: int, target: int) -> Step:
         target=(phrase.target[0] + target, phrase.target[1] + target),
         links=tuple((i + source, j + target) for i, j in phrase.links),
     )
-
-
-class Pieced(Searched):
-    """One sentence whose pieces were searched one after another; only its translation is left of them."""
-
-    def __init__(self, parts: Iterable[Searched]):
-        # Each part is dropped before the next is searched: memory does not grow with the sentence.
-        self._whole = joined([found for part in parts for found in part.translations(features=True)])
-
-    def __len__(self) -> int:
-        return 1
-
-    def reached(self, i: int) -> bool:
-        """Whether there is a translation: always, because none is forced."""
-        return True
-
-    def translations(self, *, features: bool = False) -> list[Translation]:
-        """Describe the derivations of the pieces as one."""
-        return [self._whole if features else replace(self._whole, features={})]
-
-    def nbest(self, k: int, *, distinct: bool = False) -> NBest:
-        """Refuse: lists of pieces are no list of the whole."""
-        raise UsageError("a sentence that was searched in pieces has no n-best list")
-
-    def hypergraph(self, i: int, *, features: bool = True) -> Hypergraph:
-        """Refuse: a piece knows nothing of the others."""
-        raise UsageError("a sentence that was searched in pieces has no hypergraph")
-
-    def edge_features(self, i: int, edges: NDArray[np.integer]) -> FeatureRows:
-        """Refuse: there are no edges."""
-        raise UsageError("a sentence that was searched in pieces has no hypergraph")
-
-    def derivation(self, i: int, edges: NDArray[np.integer], score: float) -> Translation:
-        """Refuse: there are no edges."""
-        raise UsageError("a sentence that was searched in pieces has no hypergraph")
 
 
 def batches(lines: Iterable[str], *, sentences: int, words: int, longest: int) -> Iterator[list[str]]:

@@ -6,6 +6,7 @@ import copy
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import Self
 
@@ -17,8 +18,8 @@ from dragoman.core.shown import shortened
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
-from dragoman.search.pieces import Pieced, batches, pieces_of
-from dragoman.search.searched import Searched
+from dragoman.search.pieces import batches, joined, pieces_of
+from dragoman.search.search_result import SearchResult
 from dragoman.search.translation import Translation
 from dragoman.text.words import words_of
 
@@ -33,6 +34,49 @@ _SEARCHES = {
     "phrase": "dragoman.search.phrase.translator:PhraseTranslator",
     "chart": "dragoman.search.chart.translator:ChartTranslator",
 }
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A batch of a text: tokenised sentences, the first of which is number `first` of the text.
+
+    `targets` are the only translations that are allowed, and `documents` labels of the sentences, if there are any.
+    """
+
+    first: int
+    lines: Sequence[str]
+    targets: Sequence[str] | None = None
+    documents: Sequence[object] | None = None
+
+    def is_too_long(self, longest: int) -> bool:
+        """Whether this is one sentence of more words than are searched at once."""
+        return len(self.lines) == 1 and len(words_of(self.lines[0])) > longest
+
+
+def cut_shards(
+    lines: Iterable[str],
+    targets: Iterable[str] | None = None,
+    *,
+    first: int = 0,
+    threads: int = 1,
+    longest: int = SearchLimits().max_words,
+) -> Iterator[Shard]:
+    """Cut a text, whose first sentence has the number `first`, into batches for so many threads.
+
+    A line of more than `longest` words is a batch by itself.
+
+    >>> [shard.lines for shard in cut_shards(["a b", "c", "d e f g", "h"], longest=3)]
+    [['a b', 'c'], ['d e f g'], ['h']]
+    """
+    if isinstance(lines, str) or isinstance(targets, str):
+        raise TypeError("expected an iterable of lines, found one string")
+    forced = None if targets is None else iter(targets)
+    for part in batches(lines, sentences=BATCH * threads, words=WORDS * threads, longest=longest):
+        wanted = None if forced is None else list(itertools.islice(forced, len(part)))
+        if wanted is not None and len(wanted) != len(part):
+            raise DataError("there are fewer targets than source sentences", expected="one for each")
+        yield Shard(first, part, wanted)
+        first += len(part)
 
 
 class Translator(ABC):
@@ -91,38 +135,50 @@ class Translator(ABC):
     @abstractmethod
     def search_together(
         self, part: Sequence[str], *, forests: bool = False, targets: Sequence[str] | None = None
-    ) -> Searched:
+    ) -> SearchResult:
         """Search a batch of tokenised sentences, by dense and sparse features: global ones count for nothing.
 
         With `forests`, all that the search kept can be had from what comes back. `targets` allows only these
         translations, and the search then misses none of their derivations.
         """
 
-    def searched(
+    def search_shard(self, shard: Shard, *, forests: bool = False) -> SearchResult:
+        """Search the sentences of a shard together; see `search_together`. One that is too long is refused."""
+        if shard.is_too_long(self.limits.max_words):
+            raise self._too_long(shard.lines[0])
+        return self.search_together(shard.lines, forests=forests, targets=shard.targets)
+
+    def translate_shard(self, shard: Shard, *, features: bool = False) -> list[Translation]:
+        """Describe the best derivation of each sentence of a shard; one that is too long is translated in pieces."""
+        if self.markup or not shard.is_too_long(self.limits.max_words):
+            return self.search_shard(shard).translations(features=features)
+        pieces, together = pieces_of(shard.lines[0], self.limits.max_words), self.runtime.threads
+        # What a search leaves is dropped before the next: memory does not grow with the sentence.
+        parts = [
+            part
+            for first in range(0, len(pieces), together)
+            for part in self.search_together(pieces[first : first + together]).translations(features=features)
+        ]
+        return [joined(parts)]
+
+    def search_batches(
         self, lines: Iterable[str], *, forests: bool = False, targets: Iterable[str] | None = None
-    ) -> Iterator[Searched]:
+    ) -> Iterator[SearchResult]:
         """Search tokenised sentences, in order, a batch at a time; see `search_together`."""
         self.refuse_global_features()
-        if isinstance(lines, str) or isinstance(targets, str):
-            raise TypeError("expected an iterable of lines, found one string")
-        forced, longest = None if targets is None else iter(targets), self.limits.max_words
-        threads = self.runtime.threads
-        for part in batches(lines, sentences=BATCH * threads, words=WORDS * threads, longest=longest):
-            wanted = None if forced is None else list(itertools.islice(forced, len(part)))
-            if wanted is not None and len(wanted) != len(part):
-                raise DataError("there are fewer targets than source sentences", expected="one for each")
-            if len(pieces := pieces_of(part[0], longest)) > 1:
-                if forests or targets is not None or self.markup:
-                    words = len(words_of(part[0]))
-                    raise DataError(
-                        f"'{shortened(part[0])}' has {words:,} words, and what is longer than {longest:,} is "
-                        "translated in pieces, without n-best lists, hypergraphs, forced translations or markup",
-                        expected="a shorter sentence or a larger max-words",
-                    )
-                starts = range(0, len(pieces), threads)
-                yield Pieced(self.search_together(pieces[i : i + threads]) for i in starts)
-            else:
-                yield self.search_together(part, forests=forests, targets=wanted)
+        for shard in self._shards(lines, targets):
+            yield self.search_shard(shard, forests=forests)
+
+    def _shards(self, lines: Iterable[str], targets: Iterable[str] | None = None) -> Iterator[Shard]:
+        return cut_shards(lines, targets, threads=self.runtime.threads, longest=self.limits.max_words)
+
+    def _too_long(self, line: str) -> DataError:
+        longest = self.limits.max_words
+        return DataError(
+            f"'{shortened(line)}' has {len(words_of(line)):,} words, and what is longer than {longest:,} is "
+            "translated in pieces, without n-best lists, hypergraphs, forced translations or markup",
+            expected="a shorter sentence or a larger max-words",
+        )
 
     def refuse_global_features(self) -> None:
         """Refuse weights by which a global feature has a say in what is best: no dynamic program can score it."""
@@ -135,20 +191,21 @@ class Translator(ABC):
 
     def translate(self, lines: Iterable[str], *, features: bool = False) -> Iterator[Translation]:
         """Translate tokenised sentences, in order; an empty line gives an empty translation."""
-        for part in self.searched(lines):
-            yield from part.translations(features=features)
+        self.refuse_global_features()
+        for shard in self._shards(lines):
+            yield from self.translate_shard(shard, features=features)
 
     def nbest(self, lines: Iterable[str], k: int, *, distinct: bool = False) -> Iterator[NBest]:
         """Yield the k best hypotheses of tokenised sentences, with features and segmentations, a batch at a time."""
-        for part in self.searched(lines, forests=True):
+        for part in self.search_batches(lines, forests=True):
             yield part.nbest(k, distinct=distinct)
 
     def search(self, line: str, *, features: bool = True) -> Hypergraph:
         """Search one tokenised sentence and return all that was kept, as a hypergraph."""
-        (part,) = self.searched([line], forests=True)
+        (part,) = self.search_batches([line], forests=True)
         return part.hypergraph(0, features=features)
 
     def force(self, line: str, target: str) -> Hypergraph | None:
         """Return all derivations found of one translation of a sentence, or None where the model cannot reach it."""
-        (part,) = self.searched([line], forests=True, targets=[target])
-        return part.hypergraph(0) if part.reached(0) else None
+        (part,) = self.search_batches([line], forests=True, targets=[target])
+        return part.hypergraph(0) if part.has_derivation(0) else None

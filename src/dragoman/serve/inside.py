@@ -123,7 +123,7 @@ class _Seen:
             options = Sampling(samples=asked.samples, temperature=1 / asked.scale)
             (self._samples,) = Sampler.of(system.translator, options).sample(lines, seed=asked.seed, features=False)
         else:
-            (part,) = system.translator.searched(lines, forests=True)
+            (part,) = system.translator.search_batches(lines, forests=True)
             self._graph = part.hypergraph(0, features=False)
 
     def made(self, rule: type[Rule]) -> Rule:

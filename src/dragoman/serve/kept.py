@@ -12,7 +12,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from dragoman.core.hypergraph import Hypergraph
-from dragoman.search.searched import Searched
+from dragoman.search.search_result import SearchResult
 
 #: Of the memory for hypergraphs, the share that may be thrown away before it is given back to the system.
 _UNRETURNED = 1 / 8
@@ -26,7 +26,7 @@ class KeptGraph:
     """All that a search kept of one sentence, with features, and the search itself, which can describe derivations."""
 
     graph: Hypergraph
-    search: Searched
+    search: SearchResult
 
     @property
     def size(self) -> int:

@@ -13,7 +13,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.formats.penn_trees import with_trees
 from dragoman.front.system import System
 from dragoman.model.source_trees import trees_for
-from dragoman.search.searched import Searched
+from dragoman.search.search_result import SearchResult
 from dragoman.search.translation import Translation
 from dragoman.serve.json_text import Written, written
 
@@ -59,7 +59,7 @@ def translated(
     """Translate sentences, in one search if they fit into a batch."""
     found: list[tuple[Translation, NBest | None]] = []
     lines = prepared_lines(system, sources, prepared=prepared)
-    for part in system.translator.searched(lines, forests=nbest > 0):
+    for part in system.translator.search_batches(lines, forests=nbest > 0):
         lists = part.nbest(nbest, distinct=distinct) if nbest else None
         found += [
             (translation, None if lists is None else lists.list(i))
@@ -71,9 +71,9 @@ def translated(
     return [Done(text, *row) for text, row in zip(texts, found, strict=True)]
 
 
-def searched(system: System, source: Source, *, prepared: bool) -> Searched:
+def searched(system: System, source: Source, *, prepared: bool) -> SearchResult:
     """Search one sentence and keep all of it."""
-    (part,) = system.translator.searched(prepared_lines(system, [source], prepared=prepared), forests=True)
+    (part,) = system.translator.search_batches(prepared_lines(system, [source], prepared=prepared), forests=True)
     return part
 
 

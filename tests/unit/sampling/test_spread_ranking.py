@@ -9,7 +9,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.model.bundle import Model
 from dragoman.sampling.ranking import RankChains, Ranked, RankedSentences, Ranking, RankSteps
 from dragoman.sampling.spread_ranking import SpreadChains
-from dragoman.search.spread import Spread
+from dragoman.search.shards import ShardedTranslator
 from dragoman.search.translator import Translator
 from dragoman.tuning.methods.learner import Learnt
 from oracles.elsewhere import Elsewhere
@@ -23,7 +23,7 @@ PLAN = [[np.array([0, 1])], [np.array([2]), np.array([3])], [np.array([4, 5])], 
 def spread(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ranked") / "model"
     reachable_lesson().model.save(folder)
-    return Spread(Translator.of(Model.load(folder)), folder)
+    return ShardedTranslator(Translator.of(Model.load(folder)), folder)
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from dragoman.core.errors import UsageError
-from dragoman.search.pieces import Pieced, batches, cut, joined
+from dragoman.search.pieces import batches, cut, joined
 from dragoman.search.translation import Phrase, Translation
 
 WORDS = st.lists(st.sampled_from(["la", "maison", ",", ".", "?!", "x.y", "。"]), max_size=60)
@@ -47,15 +46,6 @@ def test_translations_are_joined_with_their_phrases_and_features():
         ((3, 4), (1, 3), ((3, 1),)),
     ]
     assert whole.features == {"lm": 1.5, "tm": 2.0}
-
-
-def test_what_pieces_do_not_have_is_refused():
-    searched = Pieced([])
-    assert (len(searched), searched.reached(0)) == (1, True)
-    with pytest.raises(UsageError, match="no n-best list"):
-        searched.nbest(3)
-    with pytest.raises(UsageError, match="no hypergraph"):
-        searched.hypergraph(0)
 
 
 @given(st.lists(st.integers(0, 12)), st.integers(1, 5), st.integers(1, 20))

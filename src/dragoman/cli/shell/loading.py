@@ -1,12 +1,11 @@
-"""What commands that translate begin with: a translator for the model, the text that it is to see, a sampler."""
+"""What commands that translate begin with: a translator for the model, the lines of a text, a sampler."""
 
 from __future__ import annotations
 
 import stat
 import sys
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -18,14 +17,11 @@ from dragoman.core.progress import SILENT
 from dragoman.core.runtime import Runtime
 from dragoman.decision.evidence import Draw
 from dragoman.formats.documents import read_documents
-from dragoman.formats.penn_trees import TreeFile
 from dragoman.model.bundle import Model
 from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
-from dragoman.search.markup import parse_markup, prepare_markup, without_markup
 from dragoman.search.translator import Translator
-from dragoman.text.preparation import TextPreparation
 
 #: Bytes of a text that is not read twice.
 _LONG_TO_COUNT = 1 << 28
@@ -54,70 +50,15 @@ def load_translator(
     )
 
 
-@dataclass(frozen=True)
-class SourceText:
-    """Prepared lines, and the label of each if documents matter.
+def read_source(path: Path, documents: Path | None) -> tuple[Iterable[Sequence[str]], list[str] | None]:
+    """Read a text in the blocks in which its lines come, and the labels of their documents if these matter.
 
-    `blocks` are the same lines in the groups in which they come, so that nobody waits for others'; read one of the two.
+    All of it is read at once only where labels have to be as many.
     """
-
-    blocks: Iterable[Iterable[str]]
-    documents: list[str] | None = None
-    #: The raw lines that have been read and not asked for yet.
-    waiting: deque[str] = field(default_factory=deque)
-
-    @classmethod
-    def read(
-        cls,
-        path: Path,
-        documents: Path | None,
-        preparation: TextPreparation,
-        *,
-        markup: bool = False,
-        trees: TreeFile | None = None,
-        runtime: Runtime = Runtime(),
-    ) -> SourceText:
-        """Read a text as it comes, and trees in step; all of it at once only where labels have to be as many."""
-        waiting: deque[str] = deque()
-        blocks: Iterable[Sequence[str]] = read_blocks(path)
-        labels = None
-        if documents is not None:
-            lines = [line for block in blocks for line in block]
-            blocks, labels = [lines], read_documents(documents, len(lines))
-        prepared: Iterable[Iterator[str]] = (
-            _prepared_markup(block, preparation, waiting)
-            if markup
-            else preparation.source(_recorded(block, waiting), runtime=runtime)
-            for block in blocks
-        )
-        return cls(prepared if trees is None else _with_trees(prepared, trees, markup), labels, waiting)
-
-    @property
-    def lines(self) -> Iterator[str]:
-        """All lines."""
-        return (line for block in self.blocks for line in block)
-
-    def raw(self, count: int) -> list[str]:
-        """The next so many lines as they were before they were prepared, in order."""
-        return [self.waiting.popleft() for _ in range(count)]
-
-
-def _recorded(lines: Iterable[str], waiting: deque[str]) -> Iterator[str]:
-    for line in lines:
-        waiting.append(line)
-        yield line
-
-
-def _prepared_markup(lines: Iterable[str], preparation: TextPreparation, waiting: deque[str]) -> Iterator[str]:
-    for line in lines:
-        waiting.append(without_markup(line, preparation))
-        yield prepare_markup(line, preparation)
-
-
-def _with_trees(blocks: Iterable[Iterable[str]], trees: TreeFile, markup: bool) -> Iterator[Iterator[str]]:
-    for block in blocks:
-        yield (trees.attached(line, parse_markup(line)[0] if markup else None) for line in block)
-    trees.finish()
+    if documents is None:
+        return read_blocks(path), None
+    lines = [line for block in read_blocks(path) for line in block]
+    return [lines], read_documents(documents, len(lines))
 
 
 def beside_output(*, runtime: Runtime) -> Runtime:

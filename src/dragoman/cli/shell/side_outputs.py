@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Protocol
@@ -15,16 +15,17 @@ from dragoman.core.nbest import NBest
 from dragoman.core.runtime import Runtime
 from dragoman.formats.hypergraph_jsonl import format_hypergraph
 from dragoman.formats.nbest.format import NBEST_FORMATS, NBestFormat
-from dragoman.search.kept import Keep
-from dragoman.search.searched import Searched
-from dragoman.search.translation import Translation
+from dragoman.translation.outputs import Outputs, SentenceResult
+
+#: Lists that are written together: one at a time takes longer.
+_LISTS_TOGETHER = 32
 
 
 class SideOutput(Protocol):
     """One of the outputs."""
 
-    def add(self, part: Searched, translations: Sequence[Translation], first: int) -> None:
-        """Write what is known of a batch, whose first sentence has the number `first`."""
+    def add(self, result: SentenceResult) -> None:
+        """Write what is known of a sentence."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,9 @@ class Wanted:
         return self.nbest_out is not None or self.hypergraphs is not None
 
     @property
-    def keep(self) -> Keep:
-        """What has to be kept of the search."""
-        return Keep(self.details is not None, self.nbest, self.distinct, self.hypergraphs is not None)
+    def outputs(self) -> Outputs:
+        """What is wanted of each sentence."""
+        return Outputs(self.details is not None, self.nbest, self.distinct, self.hypergraphs is not None)
 
     def opened(self, stack: contextlib.ExitStack, *, runtime: Runtime = Runtime()) -> list[SideOutput]:
         """Open all that is wanted, until the stack is left."""
@@ -71,7 +72,7 @@ class Wanted:
         if self.nbest is not None and self.nbest_out is not None:
             stream = stack.enter_context(open_output(self.nbest_out))
             written = NBEST_FORMATS.get(self.nbest_format)()
-            lists = NBestLists(stream, self.nbest_out, written, self.nbest, self.distinct, runtime)
+            lists = NBestLists(stream, self.nbest_out, written, runtime)
             outputs.append(stack.enter_context(lists.until_the_end()))
         if self.picture is not None:
             outputs.append(Picture(self.picture))
@@ -84,12 +85,13 @@ class Details:
 
     stream: IO[bytes]
 
-    def add(self, part: Searched, translations: Sequence[Translation], first: int) -> None:
-        """Write a line for each sentence, with little in it where the search found nothing."""
-        for i, translation in enumerate(translations):
-            nothing = {"id": first + i, "source": translation.source}
-            row = translation.json(first + i) if part.reached(i) else json.dumps(nothing, ensure_ascii=False)
-            self.stream.write(f"{row}\n".encode())
+    def add(self, result: SentenceResult) -> None:
+        """Write a line, with little in it where the search found nothing."""
+        assert result.translation is not None
+        row = result.translation.json(result.number)
+        if not result.has_derivation:
+            row = json.dumps({"id": result.number, "source": result.translation.source}, ensure_ascii=False)
+        self.stream.write(f"{row}\n".encode())
 
 
 @dataclass(frozen=True)
@@ -98,11 +100,11 @@ class WordLinks:
 
     stream: IO[bytes]
 
-    def add(self, part: Searched, translations: Sequence[Translation], first: int) -> None:
-        """Write a line for each sentence."""
-        for translation in translations:
-            links = sorted(link for phrase in translation.phrases for link in phrase.links)
-            self.stream.write((" ".join(f"{s}-{t}" for s, t in links) + "\n").encode())
+    def add(self, result: SentenceResult) -> None:
+        """Write a line."""
+        assert result.translation is not None
+        links = sorted(link for phrase in result.translation.phrases for link in phrase.links)
+        self.stream.write((" ".join(f"{s}-{t}" for s, t in links) + "\n").encode())
 
 
 @dataclass(frozen=True)
@@ -111,41 +113,39 @@ class Hypergraphs:
 
     stream: IO[bytes]
 
-    def add(self, part: Searched, translations: Sequence[Translation], first: int) -> None:
-        """Write a line for each sentence that has a derivation."""
-        for i in range(len(part)):
-            if part.reached(i):
-                self.stream.write(format_hypergraph(part.hypergraph(i), first + i).encode() + b"\n")
+    def add(self, result: SentenceResult) -> None:
+        """Write a line if the sentence has a derivation."""
+        if result.hypergraph is not None:
+            self.stream.write(format_hypergraph(result.hypergraph, result.number).encode() + b"\n")
 
 
 @dataclass(frozen=True)
 class NBestLists:
-    """N-best lists in one of the formats: batch by batch, or together where a file has one head for all."""
+    """N-best lists in one of the formats: some at a time, or together where a file has one head for all."""
 
     stream: IO[bytes]
     path: Path
     format: NBestFormat
-    size: int
-    distinct: bool
     runtime: Runtime = Runtime()
-    waiting: list[NBest] = field(default_factory=list)
+    waiting: dict[int, NBest] = field(default_factory=dict)
 
-    def add(self, part: Searched, translations: Sequence[Translation], first: int) -> None:
-        """Write the lists of the batch, with numbers that go on from batch to batch, or keep them."""
-        lists = replace(part.nbest(self.size, distinct=self.distinct), ids=tuple(range(first, first + len(part))))
-        if self.format.piecewise:
-            self._write(lists)
-        else:
-            self.waiting.append(lists)
+    def add(self, result: SentenceResult) -> None:
+        """Keep the list until there are enough to be written together."""
+        assert result.nbest is not None
+        self.waiting[result.number] = result.nbest
+        if self.format.piecewise and len(self.waiting) == _LISTS_TOGETHER:
+            self._write()
 
     @contextlib.contextmanager
     def until_the_end(self) -> Iterator[NBestLists]:
-        """Write what was kept when all batches have come."""
+        """Write what is left when all have come."""
         yield self
         if self.waiting:
-            self._write(NBest.concatenate(self.waiting))
+            self._write()
 
-    def _write(self, lists: NBest) -> None:
+    def _write(self) -> None:
+        lists = replace(NBest.concatenate([*self.waiting.values()]), ids=tuple(self.waiting))
+        self.waiting.clear()
         for block in self.format.blocks(lists, self.path, runtime=self.runtime):
             self.stream.write(block)
 
@@ -156,10 +156,10 @@ class Picture:
 
     path: Path
 
-    def add(self, part: Searched, translations: Sequence[Translation], first: int) -> None:
+    def add(self, result: SentenceResult) -> None:
         """Draw the very first sentence."""
-        if first == 0:
+        if result.number == 0 and result.translation is not None:
             from dragoman.evaluation.figures.derivation_plot import draw_translation
             from dragoman.evaluation.figures.svg import write_svg
 
-            write_svg(self.path, draw_translation(translations[0]))
+            write_svg(self.path, draw_translation(result.translation))

@@ -14,9 +14,12 @@ from dragoman.evaluation.experiments.kept_files import KeptFiles
 from dragoman.evaluation.experiments.plan import TestSet
 from dragoman.evaluation.experiments.plan_decisions import PlannedDecision
 from dragoman.evaluation.experiments.scale_choice import choose_scales
-from dragoman.formats.penn_trees import with_trees
 from dragoman.model.bundle import Model
 from dragoman.model.source_trees import trees_for
+from dragoman.sampling.draw import Draw
+from dragoman.text.preparation import TextPreparation
+from dragoman.translation.outputs import Outputs
+from dragoman.translation.stream import Stream
 from dragoman.tuning.runs.job import Job
 
 FINAL = "final.txt"
@@ -71,40 +74,47 @@ class Translations:
                 done[key, decision] = path.read_bytes()
             else:
                 to_do.setdefault(key, (weights, {}))[1].setdefault(decision, []).append(path)
-        lines = self._lines(test) if to_do else []
+        lines = list(read_lines(test.source)) if to_do else []
         for key, (weights, paths) in to_do.items():
             new = [decision for decision in paths if (key, decision) not in done]
             if new:
-                done |= {(key, decision): text for decision, text in self._translate(lines, weights, new).items()}
+                done |= {(key, decision): text for decision, text in self._translate(test, lines, weights, new).items()}
             for decision, missing in paths.items():
                 for path in missing:
                     files.write(path, done[key, decision])
 
     def _translate(
-        self, lines: Sequence[str], weights: Weights, decisions: Sequence[PlannedDecision]
+        self, test: TestSet, lines: Sequence[str], weights: Weights, decisions: Sequence[PlannedDecision]
     ) -> dict[PlannedDecision, bytes]:
-        """Translate some lines by several decisions; those that see the same evidence share it."""
-        job = self.job
-        translator = job.translator(self._model, weights, runtime=self.runtime)
+        """Translate a test set by several decisions, to the model's words; the same evidence is made once."""
+        stream = Stream(
+            self.job.translator(self._model, weights, runtime=self.runtime),
+            prepared=self.job.prepared,
+            restoration=TextPreparation(),
+            runtime=self.runtime,
+        )
         groups: dict[tuple[object, ...], list[PlannedDecision]] = {}
         for decision in decisions:
             groups.setdefault(decision.sees, []).append(decision)
         texts: dict[PlannedDecision, list[str]] = {decision: [] for decision in decisions}
         for group in groups.values():
-            if group[0].by_decoder:
-                decoded = [translation.text for translation in translator.translate(lines)]
-                texts |= dict.fromkeys(group, decoded)
-                continue
-            for part in group[0].gather(translator, lines, seed=job.seed):
-                for decision in group:
-                    texts[decision] += decision.decision.rule.decide(part, runtime=self.runtime).lines()
+            trees = trees_for(self._model, test.trees)
+            for result in stream.results(lines, _outputs(group, self.job.seed), trees=trees):
+                chosen = [result.text] * len(group) if group[0].by_decoder else [result.text, *result.more_texts]
+                for decision, text in zip(group, chosen, strict=True):
+                    texts[decision].append(text)
         return {decision: "".join(f"{line}\n" for line in found).encode() for decision, found in texts.items()}
 
     @cached_property
     def _model(self) -> Model:
         return Model.load(self.job.model)
 
-    def _lines(self, test: TestSet) -> list[str]:
-        lines = self._model.preparation(prepared=self.job.prepared).source(read_lines(test.source))
-        trees = trees_for(self._model, test.trees)
-        return list(lines) if trees is None else [*with_trees(lines, trees)]
+
+def _outputs(group: Sequence[PlannedDecision], seed: int) -> Outputs:
+    """Ask for the choices of decisions that see the same evidence, or for the decoder's translation."""
+    first = group[0]
+    if first.by_decoder:
+        return Outputs()
+    draw = Draw(first.sampling, seed, features=False) if first.by_samples else None
+    more = tuple(other.decision.rule for other in group[1:])
+    return Outputs(decision=first.decision, more_rules=more, samples=draw)

@@ -13,7 +13,7 @@ from dragoman.sampling.chart.edges import best_derivations
 from dragoman.sampling.chart.spelled import Spelled
 from dragoman.sampling.global_features import GlobalFunctions, features_of
 from dragoman.sampling.schedule import Annealing
-from dragoman.search.chart.translator import ChartSearched, ChartTranslator
+from dragoman.search.chart.translator import ChartResult, ChartTranslator
 from dragoman.search.translator import BATCH
 
 
@@ -25,7 +25,7 @@ def annealed(
     seed: int = 1,
     first: int = 0,
     documents: Iterable[object] | None = None,
-) -> Iterator[ChartSearched]:
+) -> Iterator[ChartResult]:
     """Translate by annealing from what the search finds; see `sampling.annealing`. No feature sees `documents`."""
     number = first
     features = [f for f in features_of(translator.model.global_features) if translator.weights.get(f.name, 0.0) != 0]
@@ -55,4 +55,4 @@ def annealed(
         if functions is not None:
             values = functions.values(batch.rules.source, every, batch.rules.vocab, spelled.words)
         best = replace(found, scores=visited.best_scores[every, chain], best=spelled.graphs)
-        yield ChartSearched(batch, best, global_values=values, runtime=translator.runtime)
+        yield ChartResult(batch, best, global_values=values, runtime=translator.runtime)

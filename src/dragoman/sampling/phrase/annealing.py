@@ -16,7 +16,7 @@ from dragoman.sampling.phrase.chains import run_chains
 from dragoman.sampling.schedule import Annealing
 from dragoman.search.phrase.batch import Found, PhraseBatch
 from dragoman.search.phrase.greedy import gloss
-from dragoman.search.phrase.translator import PhraseSearched, PhraseTranslator
+from dragoman.search.phrase.translator import PhraseResult, PhraseTranslator
 from dragoman.search.translator import BATCH
 
 
@@ -71,7 +71,7 @@ def annealed(
     seed: int = 1,
     first: int = 0,
     documents: Iterable[object] | None = None,
-) -> Iterator[PhraseSearched]:
+) -> Iterator[PhraseResult]:
     """Translate by annealing from what the beam finds; see `sampling.annealing`."""
     number = first
     features = [f for f in features_of(translator.model.global_features) if translator.weights.get(f.name, 0.0) != 0]
@@ -100,7 +100,7 @@ def annealed(
                 batch.options.source, np.arange(len(part)), batch.options.vocab, _words(batch, derivations)
             )
         )
-        yield PhraseSearched(
+        yield PhraseResult(
             batch,
             replace(found, scores=scores, derivations=derivations),
             global_values=values,

@@ -26,7 +26,7 @@ from dragoman.search.chart.graph import SentenceGraph, edge_features, hypergraph
 from dragoman.search.chart.rules import ChartRules, RuleCollector
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
 from dragoman.search.markup import Given, parse_markup
-from dragoman.search.searched import SearchedBatch, refuse_too_large
+from dragoman.search.search_result import BatchResult, refuse_too_large
 from dragoman.search.spans import Spans, features_of_spans
 from dragoman.search.translation import Translation
 from dragoman.search.translator import Translator
@@ -101,7 +101,7 @@ class ChartTranslator(Translator):
 
     def search_together(
         self, part: Sequence[str], *, forests: bool = False, targets: Sequence[str] | None = None
-    ) -> ChartSearched:
+    ) -> ChartResult:
         """Search a batch of tokenised sentences, by dense and sparse features: global ones count for nothing."""
         batch = self.batch(part)
         check_scores(batch)
@@ -118,10 +118,10 @@ class ChartTranslator(Translator):
                     f"cover at most {self.model.settings.span_limit} words, and it has no glue to join them",
                     expected="glue = true in its settings",
                 )
-        return ChartSearched(batch, found, runtime=self.runtime)
+        return ChartResult(batch, found, runtime=self.runtime)
 
 
-class ChartSearched(SearchedBatch[ChartBatch, Found]):
+class ChartResult(BatchResult[ChartBatch, Found]):
     """A batch of sentences after the search; `global_values` are of features that a search cannot see."""
 
     def translations(self, *, features: bool = False) -> list[Translation]:

@@ -25,7 +25,7 @@ from dragoman.search.phrase.finite import check_scores
 from dragoman.search.phrase.greedy import greedy_search
 from dragoman.search.phrase.lattice import Edges, derivation_features, features_with_pairs, hypergraph
 from dragoman.search.phrase.options import OptionCollector, PhraseOptions
-from dragoman.search.searched import SearchedBatch, refuse_too_large
+from dragoman.search.search_result import BatchResult, refuse_too_large
 from dragoman.search.spans import Spans, features_of_spans
 from dragoman.search.translation import Phrase, Translation
 from dragoman.search.translator import Translator
@@ -99,7 +99,7 @@ class PhraseTranslator(Translator):
 
     def search_together(
         self, part: Sequence[str], *, forests: bool = False, targets: Sequence[str] | None = None
-    ) -> PhraseSearched:
+    ) -> PhraseResult:
         """Search a batch of tokenised sentences, by dense and sparse features: global ones count for nothing."""
         batch = self.batch(part)
         check_scores(batch)
@@ -107,7 +107,7 @@ class PhraseTranslator(Translator):
         found = self._search(batch, targets=wanted, lattice=forests)
         if targets is None:
             refuse_too_large(found, part, self.limits.max_size, "hypotheses and arcs")
-        return PhraseSearched(batch, found, runtime=self.runtime)
+        return PhraseResult(batch, found, runtime=self.runtime)
 
     def _search(self, batch: PhraseBatch, *, targets: Ragged[np.int32] | None = None, lattice: bool) -> Found:
         if self.climbing is None:
@@ -121,7 +121,7 @@ class PhraseTranslator(Translator):
         )
 
 
-class PhraseSearched(SearchedBatch[PhraseBatch, Found]):
+class PhraseResult(BatchResult[PhraseBatch, Found]):
     """A batch of sentences after the search; `global_values` are of features that a search cannot see."""
 
     def translations(self, *, features: bool = False) -> list[Translation]:

@@ -20,7 +20,7 @@ from dragoman.metrics.metric import Scorer
 from dragoman.metrics.precomputed import PrecomputedScorer
 from dragoman.model.bundle import Model
 from dragoman.sampling.global_features import features_of
-from dragoman.search.spread import Spread
+from dragoman.search.shards import ShardedTranslator
 from dragoman.search.translator import Translator
 from dragoman.tuning.methods.method import TuningMethod
 from dragoman.tuning.problems.hope_fear import HypothesisFinder, Wanted
@@ -104,10 +104,10 @@ class Lesson:
         """The model that translates."""
         return self.translator.model
 
-    def spread(self, weights: Weights, *, runtime: Runtime = Runtime()) -> Spread:
+    def spread(self, weights: Weights, *, runtime: Runtime = Runtime()) -> ShardedTranslator:
         """The translator under some weights, and what it runs on; it has no stages of its own."""
         within = runtime.quiet()
-        return Spread(self.translator.reweighted(weights, runtime=within), self.folder, runtime=within)
+        return ShardedTranslator(self.translator.reweighted(weights, runtime=within), self.folder, runtime=within)
 
     def finder(self, wanted: Wanted) -> HypothesisFinder:
         """What finds hypotheses of the sentences."""

@@ -18,7 +18,7 @@ from dragoman.core.weights import Weights
 from dragoman.sampling.batch_value import BatchValue
 from dragoman.sampling.ranking import Plan, Ranked, RankedSentences, Ranking, RankSteps
 from dragoman.sampling.spread_ranking import SpreadChains
-from dragoman.search.spread import Spread
+from dragoman.search.shards import ShardedTranslator
 from dragoman.tuning.methods.learner import Learnt, Lesson, State
 from dragoman.tuning.optimise.jumps import Jumps, JumpSteps
 from dragoman.tuning.problems.forest_pools import FindInForests
@@ -127,12 +127,12 @@ class PoolSteps:
         lesson, lists = self._lesson, list[NBest]()
         work = DecodeLists(self._steps.pool, lists_of_strings(lesson.model))
         with runtime.stage(f"epoch {epoch + 1}: decoding") as share_done:
-            for parts in spread.map(work, spread.portions(lesson.lines)):
-                lists += parts
+            for part in spread.map(work, spread.shards(lesson.lines)):
+                lists.append(part)
                 share_done(sum(map(len, lists)) / len(lesson))
         self.pools = self.pools.added(NBest.concatenate(lists), lesson.scorer, runtime=runtime)
 
-    def _grow_from_forests(self, spread: Spread, epoch: int, runtime: Runtime) -> None:
+    def _grow_from_forests(self, spread: ShardedTranslator, epoch: int, runtime: Runtime) -> None:
         lesson = self._lesson
         work, parts, done = FindInForests(self._steps.pool, lesson.lines, lesson.scorer, lesson.sign), [], 0
         with runtime.stage(f"epoch {epoch + 1}: decoding") as share_done:

@@ -22,8 +22,8 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
 from dragoman.core.weights import Weights
 from dragoman.metrics.metric import Scorer
+from dragoman.sampling.draw import Draw, draw_samples
 from dragoman.sampling.schedule import Sampling
-from dragoman.sampling.spread import Draw, sampled
 from dragoman.tuning.methods.learner import (
     Checkpoint,
     Learner,
@@ -200,7 +200,7 @@ class RiskSampling(Learner):
         )
         sizes = np.diff(lesson.units)[units]
         sentences = Ragged(np.arange(len(lesson)), lesson.units).take(units).values
-        parts = sampled(
+        parts = draw_samples(
             lesson.spread(weights, runtime=runtime),
             Draw(sampling, seed, trace=lesson.sees_documents),
             [lesson.lines[i] for i in sentences.tolist()],

@@ -14,8 +14,8 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.forest.hope import FEAR, hope
 from dragoman.metrics.metric import Scorer
-from dragoman.search.spread import Portion, Spread
-from dragoman.search.translator import Translator
+from dragoman.search.shards import ShardedTranslator
+from dragoman.search.translator import Shard, Translator
 from dragoman.tuning.problems.hope_fear import HypothesisFinder, Wanted
 
 #: Sentences that are looked at one after the other, each within a pseudo-document of those before it.
@@ -35,7 +35,7 @@ class FoundInForests:
 
 @dataclass(frozen=True, eq=False)
 class FindInForests:
-    """Finds `size` derivations of each sentence of a portion, of different strings: a third each of the best by the
+    """Finds `size` derivations of each sentence of a shard, of different strings: a third each of the best by the
     model, by hope and by fear, see `HypothesisFinder`; fewer where these are the same.
     """
 
@@ -49,11 +49,11 @@ class FindInForests:
         third = max(1, self.size // 3)
         return Wanted(best=max(1, self.size - 2 * third), hope=third, fear=third, candidates=self.size)
 
-    def __call__(self, translator: Translator, portion: Portion, runtime: Runtime) -> FoundInForests:
-        """Search a portion under the translator's weights."""
+    def __call__(self, translator: Translator, shard: Shard, runtime: Runtime) -> FoundInForests:
+        """Search a shard under the translator's weights."""
         finder = HypothesisFinder(translator, self.lines, self.scorer, self.sign, self._wanted)
         document, features, statistics = finder.first_document(), list[FeatureRows](), list[NDArray[np.float64]]()
-        for sentence in range(portion.first, portion.first + len(portion.lines)):
+        for sentence in range(shard.first, shard.first + len(shard.lines)):
             pool = finder.pool(sentence, translator.weights, document, [hope(0.5), FEAR])
             used, rows = np.unique(pool.derivations.values, return_inverse=True)
             edges = pool.searched.edge_features(0, used)
@@ -63,8 +63,8 @@ class FindInForests:
         sizes = np.array([len(rows) for rows in statistics], np.int64)
         return FoundInForests(sizes, FeatureRows.concatenate(features), np.concatenate(statistics))
 
-    def found(self, spread: Spread) -> Iterator[FoundInForests]:
-        """What there is in all sentences, portion by portion, whoever looks."""
+    def found(self, spread: ShardedTranslator) -> Iterator[FoundInForests]:
+        """What there is in all sentences, shard by shard, whoever looks."""
         starts = range(0, len(self.lines), _PORTION)
-        portions = [Portion(first, self.lines[first : first + _PORTION]) for first in starts]
-        return spread.map_alone(self, portions)
+        shards = [Shard(first, self.lines[first : first + _PORTION]) for first in starts]
+        return spread.map_alone(self, shards)

@@ -25,8 +25,8 @@ from dragoman.forest.hope import BEAM, FEAR, InDocument, Objective, hope, rescor
 from dragoman.forest.kbest import kbest
 from dragoman.metrics.bleu import BleuScorer
 from dragoman.metrics.metric import Scorer
-from dragoman.search.searched import Searched
-from dragoman.search.spread import Recipe
+from dragoman.search.search_result import SearchResult
+from dragoman.search.shards import Recipe
 from dragoman.search.translator import Translator
 from dragoman.text.words import words_of
 from dragoman.tuning.problems.forest_counts import ReferenceWords
@@ -61,7 +61,7 @@ class Pool:
     size of the sentence as a last column.
     """
 
-    searched: Searched
+    searched: SearchResult
     vocab: Vocab
     derivations: Ragged[np.int32]
     texts: Ragged[np.int32]
@@ -175,7 +175,7 @@ class HypothesisFinder:
         count, all come from the model's list, which is longer then.
         """
         line, wanted = self._lines[sentence], self._wanted
-        (searched,) = self._translator.reweighted(weights).searched([line], forests=True)
+        (searched,) = self._translator.reweighted(weights).search_batches([line], forests=True)
         graph = searched.hypergraph(0, features=False)
         counted = _Counted.of(self._bleu, self._words, graph.vocab)
         count = wanted.best if counted is not None else max(wanted.best, wanted.candidates)

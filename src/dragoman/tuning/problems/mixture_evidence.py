@@ -25,7 +25,7 @@ from dragoman.model.bundle import Model
 from dragoman.model.features import phrase_features
 from dragoman.model.mixture import read_shares, share_names
 from dragoman.model.parts import in_folder
-from dragoman.search.searched import PAIR_MARK
+from dragoman.search.search_result import PAIR_MARK
 from dragoman.tuning.problems.mixture_problem import MixedScores, MixtureProblem
 from dragoman.tuning.problems.nbest_evidence import DecodedLists
 from dragoman.tuning.problems.ranges import Ranges
@@ -63,7 +63,7 @@ class DecodedMixtures(DecodedLists):
 
     @classmethod
     def of(cls, nbest: NBest, model: Model, weights: Weights) -> DecodedMixtures:
-        """Add to lists (`Searched.pair_lists`) what their model says of the pairs in them."""
+        """Add to lists (`SearchResult.pair_lists`) what their model says of the pairs in them."""
         tables = []
         for name, table in model.tables.items():
             if table.components is not None:

@@ -22,8 +22,7 @@ from dragoman.core.vocab import Vocab
 from dragoman.metrics.metric import Scorer
 from dragoman.model.bundle import Model
 from dragoman.model.parts import in_folder
-from dragoman.search.spread import Portion
-from dragoman.search.translator import Translator
+from dragoman.search.translator import Shard, Translator
 from dragoman.tuning.problems.evidence import Decoded, load_evidence, save_evidence
 from dragoman.tuning.problems.problem import Problem
 from dragoman.tuning.problems.ranges import Ranges, boxes
@@ -31,19 +30,16 @@ from dragoman.tuning.problems.ranges import Ranges, boxes
 
 @dataclass(frozen=True)
 class DecodeLists:
-    """Makes lists of so many hypotheses of a portion; with `pairs`, such that know the pairs of mixed tables."""
+    """Makes lists of so many hypotheses of a shard; with `pairs`, such that know the pairs of mixed tables."""
 
     size: int
     distinct: bool
     pairs: bool = False
 
-    def __call__(self, translator: Translator, portion: Portion, runtime: Runtime) -> list[NBest]:
-        """Search a portion."""
-        parts = translator.searched(portion.lines, forests=True)
-        return [
-            part.pair_lists(self.size) if self.pairs else part.nbest(self.size, distinct=self.distinct)
-            for part in parts
-        ]
+    def __call__(self, translator: Translator, shard: Shard, runtime: Runtime) -> NBest:
+        """Search a shard."""
+        result = translator.search_shard(shard, forests=True)
+        return result.pair_lists(self.size) if self.pairs else result.nbest(self.size, distinct=self.distinct)
 
 
 def lists_of_strings(model: Model) -> bool:

@@ -1,4 +1,4 @@
-"""Decoding the tuning set under any weights, portion by portion, whoever does it."""
+"""Decoding the tuning set under any weights, shard by shard, whoever does it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from dragoman.core.nbest import NBest
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.forest.prune import prune_to_density
-from dragoman.search.searched import Searched
-from dragoman.search.spread import Portion, Spread
-from dragoman.search.translator import Translator
+from dragoman.search.shards import ShardedTranslator
+from dragoman.search.translator import Shard, Translator
 from dragoman.tuning.problems.evidence import Decoded, Decoding
 from dragoman.tuning.problems.hypergraph_evidence import DecodedGraphs
 from dragoman.tuning.problems.mixture_evidence import DecodedMixtures
@@ -25,24 +24,19 @@ from dragoman.tuning.problems.nbest_evidence import DecodedLists, DecodeLists, l
 
 @dataclass(frozen=True)
 class DecodeGraphs:
-    """Makes pruned hypergraphs of a portion; one without edges where a target was not reached.
+    """Makes pruned hypergraphs of a shard; one without edges where a target was not reached.
 
     Also says for how many targets the search was given up, because it needed too much memory.
     """
 
     density: float
 
-    def __call__(self, translator: Translator, portion: Portion, runtime: Runtime) -> tuple[list[Hypergraph], int]:
-        """Search a portion."""
-        graphs, too_large = list[Hypergraph](), 0
-        for part in translator.searched(portion.lines, forests=True, targets=portion.targets):
-            graphs += self._pruned(part)
-            too_large += sum(part.is_too_large(i) for i in range(len(part)))
-        return graphs, too_large
-
-    def _pruned(self, part: Searched) -> list[Hypergraph]:
-        graphs = [part.hypergraph(i) for i in range(len(part))]
-        return [prune_to_density(graph, self.density) if graph.edges else graph for graph in graphs]
+    def __call__(self, translator: Translator, shard: Shard, runtime: Runtime) -> tuple[list[Hypergraph], int]:
+        """Search a shard."""
+        result = translator.search_shard(shard, forests=True)
+        graphs = [result.hypergraph(i) for i in range(len(result))]
+        too_large = sum(result.is_too_large(i) for i in range(len(result)))
+        return [prune_to_density(graph, self.density) if graph.edges else graph for graph in graphs], too_large
 
 
 class Decoder:
@@ -50,7 +44,7 @@ class Decoder:
 
     def __init__(
         self,
-        spread: Spread,
+        spread: ShardedTranslator,
         lines: Sequence[str],
         targets: Sequence[Sequence[str]],
         decoding: Decoding,
@@ -74,10 +68,10 @@ class Decoder:
         distinct = lists_of_strings(translator.model) if wanted is None else wanted == "strings"
         lists: list[NBest] = []
         with runtime.stage("translating the tuning set") as share:
-            for parts in spread.map(
-                DecodeLists(self._decoding.nbest, distinct, self._pairs), spread.portions(self._lines)
+            for part in spread.map(
+                DecodeLists(self._decoding.nbest, distinct, self._pairs), spread.shards(self._lines)
             ):
-                lists += parts
+                lists.append(part)
                 share(sum(map(len, lists)) / len(self._lines))
         joined = NBest.concatenate(lists)
         return DecodedMixtures.of(joined, translator.model, weights) if self._pairs else DecodedLists(joined)
@@ -85,14 +79,14 @@ class Decoder:
     def translate(self, weights: Weights, sentences: NDArray[np.int64]) -> Corpus:
         """The best translations of some of the sentences."""
         translator = self._spread.translator.reweighted(weights)
-        found = translator.searched([self._lines[i] for i in sentences.tolist()])
-        return Corpus.from_lines([each.text for part in found for each in part.translations()])
+        found = translator.translate([self._lines[i] for i in sentences.tolist()])
+        return Corpus.from_lines([each.text for each in found])
 
-    def _graphs(self, spread: Spread, targets: Sequence[str] | None, stage: str) -> list[Hypergraph]:
+    def _graphs(self, spread: ShardedTranslator, targets: Sequence[str] | None, stage: str) -> list[Hypergraph]:
         assert self._decoding.density is not None
         graphs, too_large = list[Hypergraph](), 0
         with spread.runtime.stage(stage) as share:
-            for found, more in spread.map(DecodeGraphs(self._decoding.density), spread.portions(self._lines, targets)):
+            for found, more in spread.map(DecodeGraphs(self._decoding.density), spread.shards(self._lines, targets)):
                 graphs += found
                 too_large += more
                 share(len(graphs) / len(self._lines))

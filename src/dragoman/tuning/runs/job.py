@@ -25,8 +25,9 @@ from dragoman.model.bundle import Model, model_digest
 from dragoman.model.source_trees import trees_for
 from dragoman.sampling.documents import document_bounds
 from dragoman.search.limits import SearchLimits, SpaceLimits
-from dragoman.search.spread import Spread
+from dragoman.search.shards import ShardedTranslator
 from dragoman.search.translator import Translator
+from dragoman.translation.stream import Stream
 from dragoman.tuning.methods.learner import Learner, Lesson
 from dragoman.tuning.methods.method import TuningMethod
 from dragoman.tuning.methods.tuner import Tuner
@@ -195,7 +196,7 @@ class Job:
         targets = [corpus.lines() for corpus in text.references] if tuner.forces_references else []
         within = runtime.quiet()
         decoder = Decoder(
-            Spread(self.translator(model, runtime=within), self.model, runtime=within),
+            ShardedTranslator(self.translator(model, runtime=within), self.model, runtime=within),
             text.lines,
             targets,
             self._decoding,
@@ -240,7 +241,7 @@ class Job:
                 runtime.warn(f"{both} of the held-out sentences are in the tuning set too: judging will flatter")
         evidence = self.course.judge_evidence or ("samples" if model.global_features else None)
         judge = Judge(
-            spread=Spread(translator, self.model, runtime=within),
+            stream=Stream(translator, self.model, prepared=True, runtime=within),
             lines=judged.lines,
             scorer=self._scorer(judged),
             decision=Decision.of(self.course.judge_by, evidence=evidence),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dragoman.core.corpus import Corpus
@@ -10,12 +10,11 @@ from dragoman.core.progress import ShareDone
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.decision.settings import Decision
-from dragoman.decision.spread import Decide, decided
 from dragoman.metrics.metric import Scorer
+from dragoman.sampling.draw import Draw
 from dragoman.sampling.schedule import Sampling
-from dragoman.sampling.spread import Draw
-from dragoman.search.kept import Keep, kept
-from dragoman.search.spread import Spread
+from dragoman.translation.outputs import Outputs
+from dragoman.translation.stream import Stream
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +24,7 @@ class Judge:
     `documents` are labels of the sentences, for global features of documents.
     """
 
-    spread: Spread
+    stream: Stream
     lines: Sequence[str]
     scorer: Scorer
     decision: Decision
@@ -39,18 +38,16 @@ class Judge:
         return float(self.scorer.score(self.scorer.statistics(translations, runtime=runtime).sum(axis=0)))
 
     def _translations(self, weights: Weights, share: ShareDone) -> list[str]:
-        spread = replace(self.spread, translator=self.spread.translator.reweighted(weights))
-        decision, texts = self.decision, list[str]()
-        if decision.rule.name == "max-derivation" and decision.evidence != "samples":
-            parts: Iterator[list[str]] = (
-                [found.text for found in part.found] for part in kept(spread, Keep(), self.lines)
-            )
-        else:
-            draw = None
-            if decision.evidence == "samples":
-                draw = Draw(replace(decision.sampling or Sampling(), samples=self.samples), features=False)
-            parts = decided(spread, Decide(decision, draw), self.lines, self.documents)
-        for part in parts:
-            texts += part
+        stream = replace(self.stream, translator=self.stream.translator.reweighted(weights))
+        texts = list[str]()
+        for result in stream.results(self.lines, self._outputs(), documents=self.documents):
+            texts.append(result.text)
             share(len(texts) / len(self.lines))
         return texts
+
+    def _outputs(self) -> Outputs:
+        decision = self.decision
+        if decision.evidence == "samples":
+            draw = Draw(replace(decision.sampling or Sampling(), samples=self.samples), features=False)
+            return Outputs(decision=decision, samples=draw)
+        return Outputs() if decision.rule.name == "max-derivation" else Outputs(decision=decision)

@@ -97,7 +97,7 @@ def test_a_sentence_may_be_long():
 
 def test_a_target_without_a_derivation_is_nothing():
     model, _ = found(2)
-    (part,) = Translator.of(model).searched(["f0", "f1"], forests=True, targets=["no such words", "nor these"])
+    (part,) = Translator.of(model).search_batches(["f0", "f1"], forests=True, targets=["no such words", "nor these"])
     assert [(t.text, t.phrases, t.tree) for t in part.translations(features=True)] == [("", (), None)] * 2
 
 

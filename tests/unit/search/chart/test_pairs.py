@@ -58,7 +58,7 @@ def test_translations_have_the_features_of_their_rules(seed):
     assert {name.partition(".")[0] for name in names} == {"pl", "wp", "twi", "swd"}
     weights = model.weights.updated({name: float(rng.normal()) for name in names})
     translator = Translator.of(model, weights)
-    for part in translator.searched(lines, forests=True):
+    for part in translator.search_batches(lines, forests=True):
         lists = part.nbest(20)
         np.testing.assert_allclose(lists.features.dot(weights), lists.scores, atol=1e-9)
         for i, found in enumerate(part.translations(features=True)):

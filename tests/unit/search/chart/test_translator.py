@@ -133,7 +133,7 @@ def test_threads_and_batches_do_not_change_anything():
     assert results[0][17] == next(ChartTranslator(model).translate([sentences[17]], features=True))
     graphs = []
     for threads in (1, 2):
-        parts = ChartTranslator(model, runtime=Runtime(threads=threads)).searched(sentences[:20], forests=True)
+        parts = ChartTranslator(model, runtime=Runtime(threads=threads)).search_batches(sentences[:20], forests=True)
         graphs.append([part.hypergraph(i) for part in parts for i in range(len(part))])
     for one, other in zip(*graphs, strict=True):
         for name in ("first_edge", "tails", "scores", "spans"):
@@ -146,13 +146,13 @@ def test_what_cannot_be_reached_leaves_the_others_alone(order):
     translator = ChartTranslator(model_of(3, language_models=2))
     (best,) = translator.translate(["f0 f1"])
     targets = [best.text, "words that no grammar has"]
-    (found,) = translator.searched(["f0 f1"] * len(order), forests=True, targets=[targets[i] for i in order])
+    (found,) = translator.search_batches(["f0 f1"] * len(order), forests=True, targets=[targets[i] for i in order])
     alone = translator.force("f0 f1", best.text)
     lists = found.nbest(3)
     for i, which in enumerate(order):
         graph = found.hypergraph(i)
         graph.check()
-        assert found.reached(i) == (which == 0)
+        assert found.has_derivation(i) == (which == 0)
         assert log_partition(graph) == (-np.inf if which else pytest.approx(log_partition(alone)))
         assert (lists.sentences[i] == lists.sentences[i + 1]) == (which == 1)
 

@@ -74,13 +74,13 @@ def test_what_cannot_be_reached_leaves_the_others_alone(order):
     translator = PhraseTranslator(model_of(3))
     (best,) = translator.translate(["f0 f1"])
     targets = [best.text, "words that no table has"]
-    (found,) = translator.searched(["f0 f1"] * len(order), forests=True, targets=[targets[i] for i in order])
+    (found,) = translator.search_batches(["f0 f1"] * len(order), forests=True, targets=[targets[i] for i in order])
     alone = translator.force("f0 f1", best.text)
     lists = found.nbest(3)
     for i, which in enumerate(order):
         graph = found.hypergraph(i)
         graph.check()
-        assert found.reached(i) == (which == 0)
+        assert found.has_derivation(i) == (which == 0)
         assert log_partition(graph) == (-np.inf if which else pytest.approx(log_partition(alone)))
         assert (lists.sentences[i] == lists.sentences[i + 1]) == (which == 1)
 
@@ -287,7 +287,7 @@ def test_global_features_are_left_to_samplers():
         lambda: list(translator.nbest(["f0"], 2)),
         lambda: translator.search("f0"),
         lambda: translator.force("f0", "e0"),
-        lambda: list(translator.searched([])),
+        lambda: list(translator.search_batches([])),
     ):
         with pytest.raises(UsageError, match=r"length_ratio has the weight -0.5, and only sampling can score it: tr"):
             search()

@@ -7,7 +7,7 @@ import dragoman as dm
 from dragoman.core.files import read_lines
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
-from dragoman.search.spread import Spread
+from dragoman.search.shards import ShardedTranslator
 from dragoman.search.translator import Translator
 from dragoman.tuning.problems.evidence import Decoding
 from dragoman.tuning.runs.decoder import Decoder
@@ -18,7 +18,9 @@ def test_translations_of_some_sentences_are_the_first_of_all(tmp_path, evidence)
     dm.example(tmp_path)
     model = Model.load(tmp_path / "model")
     lines = [line.lower() for line in read_lines(tmp_path / "train.fr")][:20]
-    decoder = Decoder(Spread(Translator.of(model)), lines, [], Decoding(evidence=evidence, nbest=5, density=20.0))
+    decoder = Decoder(
+        ShardedTranslator(Translator.of(model)), lines, [], Decoding(evidence=evidence, nbest=5, density=20.0)
+    )
     weights = Weights({**model.weights, "word_penalty": 1.0, "lm": 0.0})
     some = np.array([3, 4, 11])
     every = decoder(weights).first().lines()

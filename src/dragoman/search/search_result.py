@@ -30,7 +30,7 @@ def pair_feature(table: str, row: int) -> str:
     return f"{table}{PAIR_MARK}{row}"
 
 
-class Searched(ABC):
+class SearchResult(ABC):
     """A batch of sentences after the search, ready to be looked at in several ways."""
 
     @abstractmethod
@@ -38,7 +38,7 @@ class Searched(ABC):
         """How many sentences there are."""
 
     @abstractmethod
-    def reached(self, i: int) -> bool:
+    def has_derivation(self, i: int) -> bool:
         """Whether sentence i has a derivation; only a forced target can leave it without."""
 
     def is_too_large(self, i: int) -> bool:
@@ -91,7 +91,7 @@ Found = TypeVar("Found", bound=Outcomes)
 _TOO_LARGE = 2
 
 
-class SearchedBatch(Searched, Generic[Batch, Found]):
+class BatchResult(SearchResult, Generic[Batch, Found]):
     """What a kernel found of a batch; `global_values` are of features that a search cannot see."""
 
     def __init__(
@@ -110,7 +110,7 @@ class SearchedBatch(Searched, Generic[Batch, Found]):
     def __len__(self) -> int:
         return len(self.found.outcomes)
 
-    def reached(self, i: int) -> bool:
+    def has_derivation(self, i: int) -> bool:
         """Whether sentence i has a derivation; only a forced target can leave it without."""
         return bool(self.found.outcomes[i] == 0)
 

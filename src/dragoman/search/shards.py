@@ -1,12 +1,11 @@
-"""Searches that are spread over workers: portions of a text go out, and what was made of them comes back, in order."""
+"""Work on the shards of a text, by threads or workers that load the same model: results come back in order."""
 
 from __future__ import annotations
 
 import io
-import itertools
 import pickle
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
@@ -14,76 +13,52 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from dragoman.core.errors import DataError
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.core.weights import Weights
 from dragoman.core.work.sent import place_of
 from dragoman.model.bundle import Model, model_digest
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
-from dragoman.search.pieces import batches
-from dragoman.search.translator import BATCH, WORDS, Translator
+from dragoman.search.translator import Shard, Translator, cut_shards
 
 Made = TypeVar("Made")
 MadeOf = TypeVar("MadeOf", covariant=True)
 
 
-@dataclass(frozen=True)
-class Portion:
-    """Some tokenised sentences, the first of which is number `first` of the text.
-
-    `targets` are the only translations that are allowed, and `documents` labels of the sentences, if there are any.
-    """
-
-    first: int
-    lines: Sequence[str]
-    targets: Sequence[str] | None = None
-    documents: Sequence[object] | None = None
-
-
 class Work(Protocol[MadeOf]):
-    """What is made of a portion: a function of a module, or an object of a class of one."""
+    """Work on a shard: a function of a module, or an object whose class is of one, because workers get it pickled."""
 
-    def __call__(self, translator: Translator, portion: Portion, /, *, runtime: Runtime) -> MadeOf:
-        """Make it; the translator runs on the same."""
+    def __call__(self, translator: Translator, shard: Shard, /, *, runtime: Runtime) -> MadeOf:
+        """Return what is made of the shard; the translator has the same runtime."""
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
+class ShardedTranslator:
     """A translator and what it runs on: this process, or workers that load the same model from its folder.
 
-    What comes back is the same whoever it was.
+    Results do not depend on which.
     """
 
     translator: Translator
     folder: Path | None = None
     runtime: Runtime = field(default=Runtime(), kw_only=True)
 
-    def portions(self, lines: Iterable[str], targets: Iterable[str] | None = None) -> Iterator[Portion]:
-        """Cut a text into portions: large enough to be worth sending, small enough to stream."""
-        if isinstance(lines, str) or isinstance(targets, str):
-            raise TypeError("expected an iterable of lines, found one string")
-        several = self.runtime.threads_per_part
-        first, forced = 0, None if targets is None else iter(targets)
-        longest = self.translator.limits.max_words
-        for part in batches(lines, sentences=BATCH * several, words=WORDS * several, longest=longest):
-            wanted = None if forced is None else list(itertools.islice(forced, len(part)))
-            if wanted is not None and len(wanted) != len(part):
-                raise DataError("there are fewer targets than source sentences", expected="one for each")
-            yield Portion(first, part, wanted)
-            first += len(part)
+    def shards(self, lines: Iterable[str], targets: Iterable[str] | None = None, *, first: int = 0) -> Iterator[Shard]:
+        """Cut a text into shards: large enough to be worth sending, small enough to stream."""
+        threads, longest = self.runtime.threads_per_part, self.translator.limits.max_words
+        return cut_shards(lines, targets, first=first, threads=threads, longest=longest)
 
-    def map(self, work: Work[Made], portions: Iterable[Portion], *, window: int | None = None) -> Iterator[Made]:
-        """Yield what is made of each portion, in order, as it becomes known; here with all threads.
+    def map(self, work: Work[Made], shards: Iterable[Shard], *, window: int | None = None) -> Iterator[Made]:
+        """Yield what is made of each shard, in order, as it becomes ready; here with all threads.
 
-        Of portions that are sent, at most `window` are under way, by default what keeps workers busy.
+        Of shards that are sent, at most `window` are under way, by default what keeps workers busy.
         """
-        made = self.runtime.map_parts(self._sent(work), portions, window=window or sys.maxsize)
+        made = self.runtime.map_parts(self._sent(work), shards, window=window or sys.maxsize)
         return self._unpacked(made)
 
-    def map_alone(self, work: Work[Made], portions: Iterable[Portion]) -> Iterator[Made]:
+    def map_alone(self, work: Work[Made], shards: Iterable[Shard]) -> Iterator[Made]:
         """Yield the same, each made with one thread: for work that does most of it outside kernels."""
-        return self._unpacked(self.runtime.map(self._sent(work), portions))
+        return self._unpacked(self.runtime.map(self._sent(work), shards))
 
     def _sent(self, work: Work[Made]) -> _Search[Made]:
         return _Search(self.translator, self.folder, work)
@@ -138,9 +113,9 @@ class _Search(Generic[Made]):
     folder: Path | None
     work: Work[Made]
 
-    def __call__(self, portion: Portion, runtime: Runtime) -> Callable[[Vocab], Made]:
+    def __call__(self, shard: Shard, runtime: Runtime) -> Callable[[Vocab], Made]:
         translator = self.translator.reweighted(self.translator.weights, runtime=runtime)
-        return _Result(self.work(translator, portion, runtime=runtime), translator.model.target_vocab)
+        return _Result(self.work(translator, shard, runtime=runtime), translator.model.target_vocab)
 
     def __reduce__(self) -> tuple[Any, ...]:
         assert self.folder is not None
@@ -153,7 +128,7 @@ def _search_again(recipe: Recipe, work: Work[Made]) -> _Search[Made]:
 
 @dataclass(frozen=True, eq=False)
 class _Result(Generic[Made]):
-    """What was made of a portion; it goes back without the words of the model, and is called with these."""
+    """What was made of a shard; it goes back without the words of the model, and is called with these."""
 
     made: Made
     vocab: Vocab
