@@ -18,7 +18,8 @@ from dragoman.serve.models import NamedModel
 from dragoman.serve.no_files import rule_without_files
 from dragoman.serve.sentences import Split
 from dragoman.serve.service import Service
-from dragoman.serve.work import Done, Source, derivation_json, hypotheses_json, translated
+from dragoman.serve.work import Source, derivation_json, hypotheses_json, translated
+from dragoman.translation.outputs import SentenceResult
 
 T = TypeVar("T")
 
@@ -103,14 +104,14 @@ async def found_together(
     features: bool,
     nbest: int,
     distinct: bool,
-) -> list[Done]:
+) -> list[SentenceResult]:
     """Have sentences searched, together with those of other requests to the same model under the same weights."""
     weights = tuple(sorted(asked.weights.items())) if isinstance(asked.weights, dict) else asked.weights
     how = {"prepared": asked.prepared, "features": features, "nbest": nbest, "distinct": distinct}
     key = (model.name, weights, *how.values())
     system = model.weighted(asked.weights)
 
-    def work(batch: list[Source]) -> list[Done]:
+    def work(batch: list[Source]) -> list[SentenceResult]:
         model.check()  # files may have changed while this waited
         return translated(system, batch, **how)  # type: ignore[arg-type]
 
@@ -148,7 +149,7 @@ async def decided(
 
 
 async def _rows(
-    service: Service, sources: Sequence[Source], found: Sequence[Done], asked: schemas.TranslateRequest
+    service: Service, sources: Sequence[Source], found: Sequence[SentenceResult], asked: schemas.TranslateRequest
 ) -> Sequence[dict[str, Any] | None]:
     """What is told of each sentence, if anything."""
     if not (asked.details or asked.nbest):
@@ -184,8 +185,9 @@ def _with_trees(lines: Sequence[str], trees: Sequence[str] | None) -> list[Sourc
     return [Source(line, tree) for line, tree in zip(lines, trees, strict=True)]
 
 
-def _row(line: str, done: Done, asked: schemas.TranslateRequest) -> dict[str, Any]:
+def _row(line: str, done: SentenceResult, asked: schemas.TranslateRequest) -> dict[str, Any]:
     """What is told of a sentence."""
+    assert done.translation is not None
     row: dict[str, Any] = {"source": line, "text": done.text, "score": done.translation.score}
     if asked.details:
         row["derivation"] = derivation_json(done.translation)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from dragoman.core.nbest import NBest
 from dragoman.core.progress import Progress
 from dragoman.core.runtime import Runtime
-from dragoman.formats.penn_trees import with_trees
+from dragoman.formats.penn_trees import TreeFile, with_trees
 from dragoman.front.system import System
 from dragoman.model.source_trees import trees_for
 from dragoman.search.search_result import SearchResult
 from dragoman.search.translation import Translation
 from dragoman.serve.json_text import Written, written
+from dragoman.translation.outputs import Outputs, SentenceResult
+from dragoman.translation.stream import Stream
 
 
 class Quiet(Progress):
@@ -36,39 +37,26 @@ class Source(NamedTuple):
     tree: str | None = None
 
 
-@dataclass(frozen=True)
-class Done:
-    """What became of a sentence: its text as a person would write it, its derivation, and its list if one was made."""
-
-    text: str
-    translation: Translation
-    nbest: NBest | None = None
+def trees_of(system: System, sources: Sequence[Source]) -> TreeFile | None:
+    """The trees of sentences, if the model looks at them."""
+    given = [source.tree for source in sources if source.tree is not None]
+    return trees_for(system.model, given if len(given) == len(sources) else None, name="trees", runtime=ALONE)
 
 
 def prepared_lines(system: System, sources: Sequence[Source], *, prepared: bool) -> list[str]:
     """Sentences in the model's words, with their trees if it looks at them."""
     lines = system.model.preparation(prepared=prepared).source([source.line for source in sources])
-    given = [source.tree for source in sources if source.tree is not None]
-    trees = trees_for(system.model, given if len(given) == len(sources) else None, name="trees", runtime=ALONE)
+    trees = trees_of(system, sources)
     return list(lines if trees is None else with_trees(lines, trees))
 
 
 def translated(
     system: System, sources: Sequence[Source], *, prepared: bool, features: bool, nbest: int = 0, distinct: bool = True
-) -> list[Done]:
+) -> list[SentenceResult]:
     """Translate sentences, in one search if they fit into a batch."""
-    found: list[tuple[Translation, NBest | None]] = []
-    lines = prepared_lines(system, sources, prepared=prepared)
-    for part in system.translator.search_batches(lines, forests=nbest > 0):
-        lists = part.nbest(nbest, distinct=distinct) if nbest else None
-        found += [
-            (translation, None if lists is None else lists.list(i))
-            for i, translation in enumerate(part.translations(features=features))
-        ]
-    texts = system.model.preparation(prepared=prepared).restore(
-        [translation.text for translation, _ in found], [source.line for source in sources]
-    )
-    return [Done(text, *row) for text, row in zip(texts, found, strict=True)]
+    stream = Stream(system.translator, prepared=prepared, runtime=system.translator.runtime)
+    outputs = Outputs(features=features, nbest=nbest or None, distinct=distinct)
+    return list(stream.results([source.line for source in sources], outputs, trees=trees_of(system, sources)))
 
 
 def searched(system: System, source: Source, *, prepared: bool) -> SearchResult:

@@ -91,7 +91,9 @@ class Stream:
                 shards = document_shards(sharded, words, documents)
             for found in sharded.map(work, shards):
                 sources = [raw.popleft() for _ in found]
-                texts = restoration.restore([result.text for result in found], sources)
+                # Words of the source that the translation has too are written as they are there.
+                cased = [without_markup(line, preparation) for line in sources] if self.translator.markup else sources
+                texts = restoration.restore([result.text for result in found], cased)
                 for result, source, text in zip(found, sources, texts, strict=True):
                     yield replace(result, number=number, source=source, text=text)
                     number += 1
@@ -110,7 +112,7 @@ class Stream:
         markup = self.translator.markup
         words = preparation.source(_noted(lines, raw), runtime=self.runtime)
         if markup:
-            words = (prepare_markup(line, preparation) for line in _noted(lines, raw, preparation))
+            words = (prepare_markup(line, preparation) for line in _noted(lines, raw))
         if trees is None:
             return words
         return (trees.attached(line, parse_markup(line)[0] if markup else None) for line in words)
@@ -125,9 +127,9 @@ def _blocks(lines: Iterable[Lines]) -> Iterator[Iterable[str]]:
             yield from group
 
 
-def _noted(lines: Iterable[str], raw: deque[str], markup: TextPreparation | None = None) -> Iterator[str]:
+def _noted(lines: Iterable[str], raw: deque[str]) -> Iterator[str]:
     for line in lines:
-        raw.append(line if markup is None else without_markup(line, markup))
+        raw.append(line)
         yield line
 
 
