@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -228,7 +229,9 @@ def _write(
     with contextlib.ExitStack() as stack:
         sides = wanted.opened(stack, runtime=runtime)
         for result in results:
-            print(result.text, *(_drawn(result) if show else ()), sep="\n", flush=True)
+            # At once, so that whoever interrupts finds whole lines.
+            sys.stdout.write("".join(f"{line}\n" for line in [result.text, *(_drawn(result) if show else ())]))
+            sys.stdout.flush()
             more(1)
             for side in sides:
                 side.add(result)
