@@ -117,6 +117,10 @@ class _Task(Generic[Item, Made]):
     def __call__(self, item: Item) -> Made:
         return self.work(item, self.runtime)
 
+    def stop(self) -> None:
+        """Tell work that has such a method that nobody waits for it any more."""
+        getattr(self.work, "stop", int)()
+
     def tell(self, told: Remembered) -> None:
         """Say here what was said on a worker."""
         told.tell(self.runtime.progress)

@@ -196,5 +196,8 @@ def _in_threads(
             if not flying:
                 return
             yield flying.popleft()()
+    except BaseException:
+        getattr(function, "stop", int)()  # or what is under way would be waited for to its end
+        raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
