@@ -69,7 +69,7 @@ class Weights(Mapping[str, float]):
     @classmethod
     def read(cls, path: PathLike) -> Weights:
         """Read a weights file: a name and a number a line; lines that begin with `#` are comments."""
-        return cls.parse(read_lines(path), path)
+        return cls.parse([*read_lines(path)], path)
 
     @classmethod
     def parse(cls, lines: Iterable[str], path: PathLike) -> Weights:
@@ -82,7 +82,7 @@ class Weights(Mapping[str, float]):
                 continue
             if len(fields) != 2:
                 raise DataError(f"found '{line}'", path=path, line=number, expected="a feature name and a number")
-            name, text = (field.decode() for field in fields)
+            name, text = fields[0].decode(), fields[1].decode()
             try:
                 value = float(text)
             except ValueError:

@@ -69,12 +69,18 @@ class PhraseOptions:
 
     @cached_property
     def links(self) -> Ragged[np.uint16]:
-        """The word links inside each option, as in `PhraseTable.alignments`; none where they are not known."""
-        parts = [Ragged(np.empty(0, np.uint16), np.zeros(int((~self.linked).sum()) + 1, np.int64))]
+        """The word links inside each option, see `links_of`."""
+        return self.links_of(np.arange(len(self)))
+
+    def links_of(self, picked: NDArray[np.integer]) -> Ragged[np.uint16]:
+        """Return the word links inside some options, as in `PhraseTable.alignments`; none where they are not known."""
+        number, rows = self._linking_table[picked], self.rows[picked]
+        unlinked = int((number == len(self.tables)).sum())
+        parts = [Ragged(np.empty(0, np.uint16), np.zeros(unlinked + 1, np.int64))]
         for i, table in reversed([*enumerate(self.tables)]):
             if table.alignments is not None:
-                parts.insert(0, table.alignments.take(self.rows[self._linking_table == i, i]))
-        order = np.argsort(self._linking_table, kind="stable")
+                parts.insert(0, table.alignments.take(rows[number == i, i]))
+        order = np.argsort(number, kind="stable")
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
         return Ragged.concatenate(parts).take(place)

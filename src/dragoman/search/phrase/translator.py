@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,13 +132,9 @@ class PhraseResult(BatchResult[PhraseBatch, Found]):
         if features:
             rows = derivation_features(self.batch, self.found.derivations, np.arange(len(self)))
             rows = rows if self._global_values is None else FeatureRows.join([rows, self._global_values])
-        first, scores = self.batch.options.offsets, self.found.scores.tolist()
-        return [
-            _describe(
-                self.batch, i, self.found.derivations[i] + first[i], scores[i], {} if rows is None else rows.row(i)
-            )
-            for i in range(len(self))
-        ]
+        every, found = np.arange(len(self)), self.found.derivations
+        chosen = Ragged(found.values + np.repeat(self.batch.options.offsets[:-1], found.lengths), found.offsets)
+        return _describe(self.batch, every, chosen, self.found.scores.tolist(), rows)
 
     def nbest(self, k: int, *, distinct: bool = False) -> NBest:
         """Return the k best hypotheses of each sentence; only their edges' features are computed."""
@@ -173,7 +171,8 @@ class PhraseResult(BatchResult[PhraseBatch, Found]):
         rows = used.features(self.batch).sum_over(
             Ragged(np.arange(len(edges), dtype=np.int32), np.array([0, len(edges)]))
         )
-        return _describe(self.batch, i, used.option[used.option >= 0], score, rows.row(0))
+        chosen = used.option[used.option >= 0]
+        return _describe(self.batch, np.array([i]), Ragged(chosen, np.array([0, len(chosen)])), [score], rows)[0]
 
 
 def _encoded(batch: PhraseBatch, targets: Sequence[str]) -> Ragged[np.int32]:
@@ -196,33 +195,41 @@ def _best_of_spans(options: PhraseOptions, estimates: NDArray[np.float64], limit
 
 
 def _describe(
-    batch: PhraseBatch, i: int, chosen: NDArray[np.integer], score: float, features: dict[str, float]
-) -> Translation:
-    """Describe the derivation of sentence i that uses some options of the batch, in the order of the target."""
-    options = batch.options
-    phrases, position, words = [], 0, []
-    for option in chosen.tolist():
-        target = options.words[option]
-        words.append(target)
-        phrases.append(
-            Phrase(
-                source=(int(options.begin[option]), int(options.end[option])),
-                target=(position, position + len(target)),
-                links=_links(batch, option, position),
-                unknown=bool(options.unknown[option]),
-            )
+    batch: PhraseBatch,
+    sentences: NDArray[np.integer],
+    chosen: Ragged[Any],
+    scores: Sequence[float],
+    features: FeatureRows | None,
+) -> list[Translation]:
+    """Describe a derivation of each of some sentences, given the options of the batch that it uses, in target order."""
+    options, used = batch.options, chosen.values
+    words, links = options.words.take(used), options.links_of(used)
+    texts = Corpus(options.vocab, Ragged(words.values, words.offsets[chosen.offsets])).lines()
+    position = words.offsets[:-1] - np.repeat(words.offsets[chosen.offsets[:-1]], chosen.lengths)
+    phrases = [
+        Phrase(
+            source=(begin, end),
+            target=(at, at + length),
+            # An unknown word is one word, or none if it is dropped.
+            links=((begin, at),)[:length] if unknown else _links(begin, at, of_pair),
+            unknown=unknown,
         )
-        position += len(target)
-    text = options.vocab.text(np.concatenate(words)) if words else ""
-    return Translation(options.source.line(i), text, score, tuple(phrases), features)
+        for begin, end, at, length, unknown, of_pair in zip(
+            options.begin[used].tolist(),
+            options.end[used].tolist(),
+            position.tolist(),
+            words.lengths.tolist(),
+            options.unknown[used].tolist(),
+            links,
+            strict=True,
+        )
+    ]
+    sources, bounds = options.source.take(sentences).lines(), itertools.pairwise(chosen.offsets.tolist())
+    return [
+        Translation(source, text, score, tuple(phrases[slice(*at)]), {} if features is None else features.row(i))
+        for i, (source, text, score, at) in enumerate(zip(sources, texts, scores, bounds, strict=True))
+    ]
 
 
-def _links(batch: PhraseBatch, option: int, position: int) -> tuple[tuple[int, int], ...]:
-    begin = int(batch.options.begin[option])
-    if batch.options.unknown[option]:
-        return ((begin, position),) if len(batch.options.words[option]) else ()
-    for table, row in zip(batch.model.tables.values(), batch.options.rows[option].tolist(), strict=True):
-        if row >= 0 and table.alignments is not None:
-            links = table.alignments[row].tolist()
-            return tuple((begin + (link >> 8), position + (link & 255)) for link in links)
-    return ()
+def _links(begin: int, position: int, packed: NDArray[np.uint16]) -> tuple[tuple[int, int], ...]:
+    return tuple((begin + (link >> 8), position + (link & 255)) for link in packed.tolist())
