@@ -54,7 +54,7 @@ def make_app(service: Service, access: Access = Access(), *, cors: Sequence[str]
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        warming = asyncio.ensure_future(translation.warmed(service))
+        warming = asyncio.ensure_future(translation.warm_up(service))
         yield
         warming.cancel()
         service.close()

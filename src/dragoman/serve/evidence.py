@@ -88,7 +88,7 @@ def routes(service: Service) -> APIRouter:
 
     @router.post("/posterior", response_model=schemas.PosteriorAnswer)
     async def posterior_of(asked: schemas.PosteriorRequest) -> Response:
-        """Weigh the translations of a sentence against each other, and say what each decision rule chooses."""
+        """Weigh the translations of a sentence against each other, and return the choice of each decision rule."""
         service.check_size("size", asked.size, service.limits.nbest)
         service.check_samples(asked.samples)
         found = await service.slow.run(partial(_posterior, system_of(asked), source_of(asked), asked))

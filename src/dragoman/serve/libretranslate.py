@@ -20,7 +20,7 @@ from dragoman.serve.models import NamedModel
 from dragoman.serve.refusals import RequestError
 from dragoman.serve.segmentation import html_text
 from dragoman.serve.service import Service
-from dragoman.serve.translation import Source, found_together, split_texts
+from dragoman.serve.translation import Source, translated_together, split_texts
 
 #: Names of languages that clients show.
 _NAMES = {
@@ -123,7 +123,7 @@ async def _of_plain(service: Service, model: NamedModel, texts: Sequence[str]) -
     """Translate plain texts."""
     splits = await split_texts(service, texts, model)
     sources = [Source(line) for split in splits for line in split.sentences]
-    done = await found_together(service, model, schemas.OfModel(), sources, features=False, nbest=0, distinct=True)
+    done = await translated_together(service, model, schemas.OfModel(), sources, features=False, nbest=0, distinct=True)
     service.metrics.sentences(len(done))
     found = iter(done)
     return [split.joined([one.text for one in itertools.islice(found, len(split.sentences))]) for split in splits]

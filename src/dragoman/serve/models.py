@@ -223,7 +223,7 @@ class Shelf:
             places[name] = Path(folder)
         if not places:
             raise UsageError("there is no model; expected --model FOLDER")
-        # Nobody can change what is copied.
+        # Nobody can change copies.
         origins = {name: {} if copied else array_origins(folder) for name, folder in places.items()}
         first = {name: _loaded(folder, copied=copied) for name, folder in places.items()}
         systems = {name: loaded.system for name, loaded in first.items()}

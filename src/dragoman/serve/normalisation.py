@@ -36,7 +36,7 @@ class Spelt(BaseModel):
 
 
 class SpeltWord(BaseModel):
-    """A word of the text, its modern form, how sure that is, and what else it may be, the most probable first."""
+    """A word of the text, its modern form, how sure that is, and other forms, the most probable first."""
 
     word: str
     modern: str
@@ -45,7 +45,7 @@ class SpeltWord(BaseModel):
 
 
 class SpeltLine(BaseModel):
-    """The words of a line, and what stands before, between and behind them, which is one piece more."""
+    """The words of a line, and the strings before, between and behind them, of which there is one more."""
 
     words: list[SpeltWord]
     between: list[str]
@@ -66,7 +66,7 @@ def routes(service: Service) -> APIRouter:
 
     @router.post("/normalise", response_model=NormaliseAnswer)
     async def normalise(asked: NormaliseRequest) -> Response:
-        """Write text in modern spelling, and say of each word how sure that is and what else it may be."""
+        """Write text in modern spelling, and say of each word how sure that is, and which other forms it may have."""
         name, normaliser = _normaliser(service, asked.model)
         lines = asked.text.split("\n")
         service.check_lines(lines)

@@ -1,4 +1,4 @@
-"""Segmentation: plain text and HTML into sentences and back; what stood between them stays between translations.
+"""Segmentation of plain text and HTML into sentences; spacing and markup between them stay between translations.
 
 A text is read once from left to right: no expression here looks at a character from more than one place, so that time
 grows with the length of a text, whatever stands in it.

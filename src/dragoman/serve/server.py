@@ -108,7 +108,7 @@ class Server(uvicorn.Server):
             uvicorn.Config(
                 app,
                 access_log=log_requests,
-                log_level="info" if log_requests else "error",  # warnings are about what clients send
+                log_level="info" if log_requests else "error",  # its warnings are about odd requests
                 forwarded_allow_ips="127.0.0.1,::1",  # a proxy on this machine says whose request it is
                 server_header=False,
                 date_header=False,

@@ -109,11 +109,11 @@ def routes(service: Service) -> APIRouter:
         sources = _with_trees([line for split in splits for line in split.sentences], asked.trees)
         service.check_size("nbest", asked.nbest, service.limits.nbest)
         if asked.decision is not None:
-            done = await decided(service, model, asked, sources)
+            done = await _decided(service, model, asked, sources)
             answers = _in_texts(texts, splits, done, [None] * len(done))
         else:
             _refuse_for_rules(asked)
-            found = await found_together(
+            found = await translated_together(
                 service, model, asked, sources, features=asked.details, nbest=asked.nbest, distinct=True
             )
             answers = _in_texts(texts, splits, [one.text for one in found], await _rows(service, sources, found, asked))
@@ -126,7 +126,7 @@ def routes(service: Service) -> APIRouter:
         model = service.shelf.get(asked.model)
         service.check_size("size", asked.size, service.limits.nbest)
         source = Source(service.check_one(asked.text), asked.tree)
-        (found,) = await found_together(
+        (found,) = await translated_together(
             service, model, asked, [source], features=False, nbest=asked.size, distinct=asked.distinct
         )
         assert found.nbest is not None
@@ -136,7 +136,7 @@ def routes(service: Service) -> APIRouter:
     return router
 
 
-async def warmed(service: Service) -> None:
+async def warm_up(service: Service) -> None:
     """Translate a word with each model, so that the first request need not wait for parts that are loaded when used."""
 
     def work(model: NamedModel) -> None:
@@ -163,7 +163,7 @@ async def split_texts(service: Service, texts: Sequence[str], model: NamedModel 
     return await service.cut(texts, work)
 
 
-async def found_together(
+async def translated_together(
     service: Service,
     model: NamedModel,
     asked: schemas.OfModel,
@@ -186,7 +186,7 @@ async def found_together(
     return await service.batcher.run(key, sources, work)
 
 
-async def decided(
+async def _decided(
     service: Service, model: NamedModel, asked: schemas.TranslateRequest, sources: Sequence[Source]
 ) -> list[str]:
     """Have a decision rule choose, as slow work: its evidence takes long to make."""
