@@ -20,7 +20,7 @@ from dragoman.serve.models import NamedModel
 from dragoman.serve.refusals import RequestError
 from dragoman.serve.segmentation import html_text
 from dragoman.serve.service import Service
-from dragoman.serve.translation import Source, translated_together, split_texts
+from dragoman.serve.translation import Source, split_texts, translated_together
 
 #: Names of languages that clients show.
 _NAMES = {

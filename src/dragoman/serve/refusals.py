@@ -10,9 +10,6 @@ from dragoman.core.errors import DataError, DragomanError
 #: Paths of LibreTranslate, where requests bring their key in the body, and refusals have another shape.
 LIBRETRANSLATE = ("/languages", "/translate", "/detect")
 
-#: The sentence for text that UTF-8 cannot hold.
-HALF_CHARACTER = "the request holds half a character; expected text that UTF-8 can hold"
-
 #: The sentence for our own mistakes; the log has the rest.
 UNEXPECTED = "something went wrong in the service; its log says what"
 
@@ -51,7 +48,7 @@ def refusal_of(error: BaseException) -> RequestError:
     if isinstance(error, DragomanError):
         return RequestError(400, str(error))
     if isinstance(error, UnicodeEncodeError):
-        return RequestError(400, HALF_CHARACTER)
+        return RequestError(400, "the request holds half a character; expected text that UTF-8 can hold")
     if isinstance(error, MemoryError):
         return RequestError(413, "out of memory; ask for less")
     return RequestError(500, UNEXPECTED)
