@@ -155,14 +155,15 @@ def serve_until_stopped(
         shelf = Shelf.of(models, weights=weights, languages=languages, copied=copied)
         service = Service(shelf, limits, runs=runs, threads=threads)
         app = make_app(service, address.access, cors=cors)
-        host, port = listener.getsockname()[:2]
-        shown = f"[{host}]" if ":" in host else host
-        progress.note(f"{', '.join(shelf.names)} at http://{shown}:{port} (Ctrl-C ends it)")
-        # uvicorn raises the signal by which it was stopped once more, after all is answered.
-        before = signal.signal(signal.SIGTERM, lambda *_: None)
-        _answer_promptly()
+        server = Server(app, service, log_requests=log_requests)
+        # It can be stopped from its first word on; uvicorn raises the signal once more after all is answered.
+        before = signal.signal(signal.SIGTERM, server.handle_exit)
         try:
-            Server(app, service, log_requests=log_requests).run(sockets=[listener])
+            _answer_promptly()
+            host, port = listener.getsockname()[:2]
+            shown = f"[{host}]" if ":" in host else host
+            progress.note(f"{', '.join(shelf.names)} at http://{shown}:{port} (Ctrl-C ends it)")
+            server.run(sockets=[listener])
         finally:
             signal.signal(signal.SIGTERM, before)
 
