@@ -27,7 +27,7 @@ NO_JSON = "the body is not JSON in UTF-8"
 #: Marks that stand before or between values; brackets within brackets are refused when a body is parsed.
 _MARKS = (b",", b":")
 
-#: The most mistakes of which the first is described: to describe each takes longer than to find them.
+#: The most mistakes of which the first is described; of more, only the number is told.
 _MOST_MISTAKES = 100
 
 #: Parts and characters of an answer that is written at once; a longer one is written in another thread.
@@ -91,8 +91,8 @@ def _behind_string(body: bytes, quote: int) -> int:
 class JsonRoute(APIRoute):
     """A route whose endpoint takes a model: pydantic reads it from the body at once.
 
-    FastAPI describes the route in its schema. Its own handler would parse the body first, and then look for parameters
-    in path, query, headers and cookies, which takes longer than all else about a short request.
+    FastAPI describes the route in its schema. Its own handler would describe every mistake of a body, during which
+    nobody else is answered: half a second for 49,000 of them.
     """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
