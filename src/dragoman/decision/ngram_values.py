@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.forest.ngrams import NGramExpectations
 
 
@@ -33,11 +34,11 @@ class NGramValues:
         probabilities: NDArray[np.float64],
         order: int,
         *,
-        threads: int = 1,
+        runtime: Runtime = Runtime(),
     ) -> NGramValues:
         """How often each n-gram up to the order is expected, given the probability of each string of a sentence."""
         bounds, words, offsets, counts = kernels.list_ngrams(
-            strings.values, strings.offsets, sentences, probabilities, order, threads
+            strings.values, strings.offsets, sentences, probabilities, order, runtime.threads
         )
         return cls(bounds, Ragged(words, offsets), counts)
 
@@ -53,7 +54,7 @@ class NGramValues:
         *,
         missing: float = 0.0,
         clipped: bool = False,
-        threads: int = 1,
+        runtime: Runtime = Runtime(),
     ) -> NDArray[np.float64]:
         """For each string (row) and order (column) the sum of its n-grams' values.
 
@@ -71,5 +72,5 @@ class NGramValues:
             order,
             missing,
             clipped,
-            threads,
+            runtime.threads,
         )

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.links import Links, links_before
 from dragoman.core.options import Options, option
-from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 
 #: What a count of one is in the integers that counts are kept in: sums of these do not depend on their order.
 ONE = 1 << 36
@@ -94,12 +94,7 @@ class RuleInstances:
 
 
 def hole_counts(
-    text: AlignedText,
-    options: RuleExtraction,
-    *,
-    sentences: int = 0,
-    threads: int = 1,
-    progress: Progress = SILENT,
+    text: AlignedText, options: RuleExtraction, *, sentences: int = 0, runtime: Runtime = Runtime()
 ) -> NDArray[np.float64]:
     """How often nonterminals of rules are reordered, by how many source words they stand for.
 
@@ -109,14 +104,14 @@ def hole_counts(
     """
     last = min(sentences, len(text.links)) if sentences else len(text.links)
     bounds = slice(0, last + 1)
-    with progress.stage("counting reordered nonterminals") as share:
+    with runtime.stage("counting reordered nonterminals") as share:
         return kernels.count_hole_reordering(
             text.source.offsets[bounds],
             text.target.offsets[bounds],
             text.links.values,
             text.links.offsets[bounds],
             options.limits,
-            threads,
+            runtime.threads,
             share,
         )
 

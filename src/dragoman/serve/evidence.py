@@ -30,7 +30,7 @@ from dragoman.serve.hypergraph_cache import SearchedGraph
 from dragoman.serve.json_bodies import Answer, Written, api_router
 from dragoman.serve.refusals import RequestError
 from dragoman.serve.service import Service
-from dragoman.serve.translation import Source, derivation_json, hypotheses_json, prepared_lines
+from dragoman.serve.translation import ALONE, Source, derivation_json, hypotheses_json, prepared_lines
 
 #: Strings of a posterior in an answer.
 _MOST_CANDIDATES = 100
@@ -163,7 +163,7 @@ def _posterior(system: System, source: Source, asked: schemas.PosteriorRequest) 
     for rule in rules:
         choice: dict[str, Any] = {"decision": rule.name, "evidence": asked.evidence}
         try:
-            decided = evidence.rule(rule).decide(evidence.of(rule), threads=1).lines()
+            decided = evidence.rule(rule).decide(evidence.of(rule), runtime=ALONE).lines()
             choices.append({**choice, "text": restored(decided)[0]})
         except DragomanError as error:
             choices.append({"decision": rule.name, "refused": str(error)})

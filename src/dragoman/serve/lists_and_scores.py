@@ -19,7 +19,7 @@ from dragoman.front.scoring import compare, score
 from dragoman.serve import schemas
 from dragoman.serve.json_bodies import Answer, api_router
 from dragoman.serve.service import Service, check_metric
-from dragoman.serve.translation import Quiet, hypotheses_json
+from dragoman.serve.translation import ALONE, hypotheses_json
 from dragoman.tuning.runs.rerank import first_weights, reranked, with_features
 
 
@@ -68,7 +68,7 @@ def _read(asked: schemas.ListsRequest) -> tuple[NBest, NBestFormat]:
         file = Path(folder) / "lists"
         file.write_text(asked.content, encoding="utf-8", newline="")
         form = (sniff(file) if asked.format is None else NBEST_FORMATS.get(asked.format))()
-        return form.read(file, progress=Quiet()), form
+        return form.read(file, runtime=ALONE), form
 
 
 def _listed(asked: schemas.ListsRequest) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def _reranked(asked: schemas.RerankRequest) -> dict[str, Any]:
     ):
         order = np.argsort(-scores[begin:end], kind="stable").tolist()
         rows.append({"id": name, "text": text, "order": order, "scores": scores[begin:end].tolist()})
-    content = b"".join(form.blocks(found, "the lists", Quiet())).decode()
+    content = b"".join(form.blocks(found, "the lists", runtime=ALONE)).decode()
     return {"format": form.name, "chosen": chosen, "lists": rows, "content": content}
 
 

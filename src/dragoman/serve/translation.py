@@ -14,6 +14,7 @@ from fastapi import APIRouter, Response
 from dragoman.core.errors import DragomanError, UsageError
 from dragoman.core.nbest import NBest
 from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.decision.settings import Decision
 from dragoman.formats.penn_trees import with_trees
 from dragoman.front.system import System
@@ -38,6 +39,10 @@ class Quiet(Progress):
         """Say nothing."""
 
 
+#: The runtime of a request: a thread, because other requests have the other cores.
+ALONE = Runtime(threads=1, progress=Quiet())
+
+
 class Source(NamedTuple):
     """A sentence, and its tree if there is one."""
 
@@ -58,7 +63,7 @@ def prepared_lines(system: System, sources: Sequence[Source], *, prepared: bool)
     """Write sentences in the model's words, with their trees if it looks at them."""
     lines = system.model.preparation(prepared=prepared).source([source.line for source in sources])
     given = [source.tree for source in sources if source.tree is not None]
-    trees = trees_for(system.model, given if len(given) == len(sources) else None, Quiet(), name="trees")
+    trees = trees_for(system.model, given if len(given) == len(sources) else None, name="trees", runtime=ALONE)
     return list(lines if trees is None else with_trees(lines, trees))
 
 

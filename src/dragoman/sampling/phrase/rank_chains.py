@@ -74,8 +74,8 @@ class PhraseRankChains(RankChains):
                 applied_only=steps.counted == "applied",
                 sign=float(self._sentences.sign),
                 trace=asked.trace,
-                threads=asked.threads,
-                progress=asked.progress,
+                threads=asked.runtime.threads,
+                progress=asked.share,
             )
         except kernels.FunctionError as error:
             if self._functions is None:

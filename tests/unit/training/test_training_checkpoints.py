@@ -8,11 +8,12 @@ import sys
 import numpy as np
 import pytest
 
+from dragoman.core.checkpoint import Checkpoint
 from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.core.workspace import Workspace
 from dragoman.training import pipeline
 from dragoman.training.align.diagonal import Diagonal
-from dragoman.training.checkpoint import Checkpoint
 from dragoman.training.phrases import PhraseModel
 from dragoman.training.pipeline import train
 from dragoman.training.rules.model import RuleModel
@@ -35,7 +36,8 @@ class Notes(Progress):
 def trained(bitext, out, memory, checkpoint, **options):
     notes = Notes()
     with Workspace(memory) as workspace:
-        model = train(bitext, workspace=workspace, checkpoint=checkpoint, progress=notes, **options).model
+        runtime = Runtime(workspace=workspace, checkpoint=checkpoint, progress=notes)
+        model = train(bitext, runtime=runtime, **options).model
         model.save(out)
     files = sorted(path for path in out.rglob("*") if path.is_file())
     return [said for said in notes.said if "going on" in said], [
