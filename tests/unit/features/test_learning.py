@@ -1,4 +1,4 @@
-"""What extra features learn when they are added to a model, and what they refuse."""
+"""What features learn when they are added to a model, and what they refuse."""
 
 from dataclasses import replace
 
@@ -9,10 +9,11 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import DragomanWarning
 from dragoman.core.weights import Weights
-from dragoman.features import FEATURES, SPARSE_FEATURES
+from dragoman.features import FEATURES, SPARSE_FEATURES, PairFeature
 from dragoman.formats.tagged_text import TaggedText
 from dragoman.model.bundle import Model
 from oracles import extra_features, phrase_space
+from oracles.handmade import handmade
 
 pytestmark = pytest.mark.filterwarnings("ignore:only .* target phrases occur")
 
@@ -158,3 +159,25 @@ def test_more_tags_than_pairs_of_them_have_room_for():
     many = {**learnt, "symbols": np.full(10**6, ord("\n"), np.uint8)}
     with pytest.raises(DataError, match="the feature boundary-tags of the model: there are 1,000,000 tags"):
         _ = replace(made, features={feature: many}).boundary_feature
+
+
+def test_a_model_with_a_global_feature_that_nobody_knows_is_refused(tmp_path):
+    linked_model(1).with_features([FEATURES.get("length_ratio")()]).save(tmp_path / "m")
+    file = tmp_path / "m" / "model.toml"
+    file.write_text(file.read_text().replace('"length_ratio"', '"width_ratio"'))
+    with pytest.raises(DataError, match=r"model\.toml: no global_feature is called 'width_ratio'; there are bracket"):
+        Model.load(tmp_path / "m")
+
+
+def test_a_feature_learns_from_a_model_before_it_is_used():
+    feature = FEATURES.get("word-pair")()
+    with pytest.raises(UsageError, match=r"the feature word-pair belongs to no model; expected `Model\.with_features`"):
+        feature.has("a~b")
+    (attached,) = linked_model(1).with_features([feature]).sparse_features
+    assert attached == feature
+
+
+def test_two_features_of_one_prefix_are_refused():
+    other = handmade(PairFeature, lambda pairs: None, name="other", prefix="pl")
+    with pytest.raises(UsageError, match="the features phrase-length and other both have the prefix pl"):
+        linked_model(1).with_features([FEATURES.get("phrase-length")(), other])
