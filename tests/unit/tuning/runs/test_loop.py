@@ -329,7 +329,7 @@ class Brittle(ToyDecoder):
         )
 
     def translate(self, weights, sentences):
-        return Corpus.from_lines([self(weights, None).first().lines()[i] for i in sentences.tolist()])
+        return Corpus.from_lines([self(weights, runtime=Runtime()).first().lines()[i] for i in sentences.tolist()])
 
 
 def test_large_steps_are_tried_on_some_sentences_before_they_are_made(tmp_path):
@@ -383,5 +383,5 @@ def test_a_long_run_says_how_long_it_may_take(seconds, said):
         def note(self, text):
             notes.append(text)
 
-    say_how_long({"seconds": {"decode": seconds / 2, "optimise": seconds / 2}}, 20, Noted())
+    say_how_long({"seconds": {"decode": seconds / 2, "optimise": seconds / 2}}, 20, runtime=Runtime(progress=Noted()))
     assert notes == said
