@@ -100,7 +100,7 @@ def test_symbols_of_another_shape(model):
         list(PhraseTranslator(model, features=[feature]).translate(["f0 f1"]))
 
 
-def test_local_features_of_another_length(model):
+def test_pair_features_of_another_length(model):
     def none(options):
         return FeatureRows.from_dense(["x"], np.zeros((0, 1)))
 
@@ -108,7 +108,7 @@ def test_local_features_of_another_length(model):
         list(PhraseTranslator(model, features=[handmade(PairFeature, none)]).translate(["f0 f1"]))
 
 
-def test_local_features_that_are_no_numbers(model):
+def test_pair_features_that_are_no_numbers(model):
     def wild(options):
         return FeatureRows.from_dense(["x"], np.full((len(options), 1), np.nan))
 
