@@ -13,23 +13,25 @@ from pathlib import Path
 import numpy as np
 
 from dragoman.core.weights import Weights
+from dragoman.features import DocumentFeature, GlobalFeature
+from dragoman.features.bracket_balance import BracketBalance
+from dragoman.features.lexical_consistency import LexicalConsistency
 from dragoman.model.bundle import Model
-from dragoman.sampling.features.bracket_balance import BracketBalance
-from dragoman.sampling.features.lexical_consistency import LexicalConsistency
 from dragoman.sampling.global_features import GlobalFunctions
 from dragoman.sampling.phrase.chains import Visited, run_chains
 from dragoman.sampling.schedule import Schedule
-from dragoman.search.global_feature import GlobalFeature
 from dragoman.search.phrase.translator import PhraseTranslator
 from timing import best_of
 
 PROJECT = Path(__file__).resolve().parent.parent
 
 
-class DocumentBrackets(BracketBalance):
+class DocumentBrackets(DocumentFeature):
     """A function that looks at the whole document at each step, as any compiled one may."""
 
-    level = "document"
+    name = BracketBalance.name
+    symbols = BracketBalance.symbols
+    address = BracketBalance.address
 
 
 def timed(

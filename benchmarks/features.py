@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from dragoman.core.weights import Weights
+from dragoman.features import FEATURES
 from dragoman.formats.tagged_text import read_factored
 from dragoman.model.bundle import Model
-from dragoman.model.extra_features import EXTRA_FEATURES
 from dragoman.search.phrase.batch import boundary_names
 from dragoman.search.phrase.translator import PhraseTranslator
 from timing import best_of
@@ -71,7 +71,7 @@ def main() -> None:
     tagged = None if options.tagged is None else read_factored(options.tagged)
     for label, names in feature_sets(options.tagged).items():
         settings = {"word-pair": {"source_words": 0, "target_words": 0}}
-        richer = model.with_features([EXTRA_FEATURES.get(n)(**settings.get(n, {})) for n in names], tagged=tagged)
+        richer = model.with_features([FEATURES.get(n)(**settings.get(n, {})) for n in names], tagged=tagged)
         found = sparse_names(richer, lines)
         values = np.random.default_rng(1).normal(0, 0.01, len(found)).tolist()
         more = {f"wp.{i}~none": 0.1 for i in range(options.weights - len(found))}

@@ -35,10 +35,10 @@ import dragoman as dm
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DragomanError
 from dragoman.core.vocab import Vocab
+from dragoman.features import FEATURES
 from dragoman.formats.tagged_text import TaggedText
 from dragoman.front.system import System
 from dragoman.model.bundle import Model
-from dragoman.model.extra_features import EXTRA_FEATURES
 from dragoman.model.further_grammar import with_grammar
 from dragoman.model.parts import PARTS
 from dragoman.search.limits import SearchLimits
@@ -50,7 +50,7 @@ from oracles.damage import change_array, change_text, changed_array, changed_lin
 LINES = ["un homme dort sur xyz"]
 #: Little is looked at, so that much is tried.
 LIMITS = SearchLimits(pop_limit=10)
-FEATURES = ("boundary-tags", "word-pair", "word-deletion", "phrase-length")
+NAMES = ("boundary-tags", "word-pair", "word-deletion", "phrase-length")
 #: Damage that a child tries before another takes its place, so that what it leaves behind does not add up.
 A_CHILD = 5000
 #: A child that says nothing for so many seconds hangs.
@@ -64,7 +64,7 @@ def tiny_model(folder: Path) -> Path:
     system = dm.example(folder)
     lines = (folder / "train.en").read_text(encoding="utf-8").lower().replace(".", " .").splitlines()
     tags = Corpus.from_lines([" ".join(f"T{len(word) % 3}" for word in line.split()) for line in lines])
-    features = [EXTRA_FEATURES.get(name)() for name in FEATURES]
+    features = [FEATURES.get(name)() for name in NAMES]
     model = system.model.with_features(features, tagged=TaggedText(Corpus.from_lines(lines), tags))
     out = folder / "rich"
     replace(model, casing=Casing.learn([line.title() for line in lines])).save(out)
@@ -83,7 +83,7 @@ def tiny_hierarchical_model(folder: Path) -> Path:
     corpus = dm.train(*texts, out=folder / "corpus", hierarchical=True, on_demand=True).model
     model = with_grammar(corpus, "table", table)
     out = folder / "hierarchical"
-    model.with_features([EXTRA_FEATURES.get(name)() for name in FEATURES[1:]]).save(out)
+    model.with_features([FEATURES.get(name)() for name in NAMES[1:]]).save(out)
     (out / "checksums.toml").unlink()
     return out
 
@@ -108,8 +108,8 @@ class Target:
         for sort in PARTS.values():
             for part, found in sort.among(model).items():
                 yield from ((sort.attribute, part, name) for name in found.arrays())
-        for feature, arrays in model.extra_features.items():
-            yield from (("extra_features", feature.name, name) for name in arrays)
+        for feature, arrays in model.sparse_features.items():
+            yield from (("features", feature.name, name) for name in arrays)
 
     def damaged(self, rng: random.Random) -> str:
         """Damage something, use it, and return what came of it and of what."""
@@ -150,9 +150,9 @@ class Target:
     def _with(self, place: str, part: str, name: str, rng: random.Random) -> Model:
         """The model with one array changed, made as it is when it is loaded."""
         model, there = self._model, getattr(self._model, place)
-        if place == "extra_features":
+        if place == "features":
             (feature,) = (feature for feature in there if feature.name == part)
-            return replace(model, extra_features={**there, feature: self._changed(there[feature], name, rng)})
+            return replace(model, features={**there, feature: self._changed(there[feature], name, rng)})
         if not part:
             built = (Vocab if place.endswith("vocab") else Casing).from_arrays(self._changed(there.arrays(), name, rng))
             return replace(model, **{place: built})

@@ -22,11 +22,11 @@ from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
+from dragoman.features.word_pair import WordPair
 from dragoman.forest.hope import BEAM, FEAR, InDocument, hope, rescore
 from dragoman.forest.kbest import kbest
 from dragoman.metrics.bleu import Bleu, BleuScorer
 from dragoman.model.bundle import Model
-from dragoman.model.extra_features.word_pair import WordPair
 from dragoman.search.translator import Translator
 from dragoman.tuning.methods.learner import Lesson
 from dragoman.tuning.methods.mira_online import MiraOnline

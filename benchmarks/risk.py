@@ -13,9 +13,9 @@ from pathlib import Path
 from dragoman.core.corpus import Corpus
 from dragoman.core.files import read_lines
 from dragoman.core.weights import Weights
+from dragoman.features import FEATURES
 from dragoman.metrics.bleu import Bleu
 from dragoman.model.bundle import Model
-from dragoman.model.extra_features import EXTRA_FEATURES
 from dragoman.search.translator import Translator
 from dragoman.tuning.methods.learner import Lesson
 from dragoman.tuning.methods.risk_corpus import RiskCorpus
@@ -52,7 +52,7 @@ def main() -> None:
     plain = Lesson(Translator.of(model), lines, Bleu().scorer([references]), tuned_names(model.feature_names))
     names = ["phrase-length", "word-insertion", "word-deletion", "word-pair"]
     settings = {"word-pair": {"source_words": 0, "target_words": 0}}
-    richer = model.with_features([EXTRA_FEATURES.get(name)(**settings.get(name, {})) for name in names])
+    richer = model.with_features([FEATURES.get(name)(**settings.get(name, {})) for name in names])
     prefixes = richer.sparse_prefixes
 
     def sparse(names: object) -> Ranges:

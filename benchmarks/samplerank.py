@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import argparse
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +17,11 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import read_lines
 from dragoman.core.runtime import Runtime
+from dragoman.features import PairFeature, PairsInUse
 from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.metric import Metric
 from dragoman.metrics.ter import Ter
 from dragoman.model.bundle import Model
-from dragoman.search.phrase.options import PhraseOptions
 from dragoman.search.phrase.translator import PhraseTranslator
 from dragoman.tuning.methods.learner import Lesson
 from dragoman.tuning.methods.samplerank import SampleRank
@@ -29,16 +30,22 @@ from dragoman.tuning.problems.ranges import tuned_names
 PROJECT = Path(__file__).resolve().parent.parent
 
 
-class ManyFeatures:
+@dataclass(frozen=True)
+class ManyFeatures(PairFeature):
     """Two features for each option, out of many."""
 
-    def __init__(self, count: int):
-        self._names = tuple(f"sparse.{i}" for i in range(count))
+    name = prefix = "sparse"
+    count: int
 
-    def __call__(self, options: PhraseOptions, /) -> FeatureRows:
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(f"sparse.{i}" for i in range(self.count))
+
+    def __call__(self, pairs: PairsInUse, /) -> FeatureRows:
         """Return which they are, by the option's number."""
-        numbers = np.arange(2 * len(options), dtype=np.int64) * 2654435761 % len(self._names)
-        offsets = np.arange(0, 2 * len(options) + 1, 2, dtype=np.int64)
+        options = len(pairs.words)
+        numbers = np.arange(2 * options, dtype=np.int64) * 2654435761 % self.count
+        offsets = np.arange(0, 2 * options + 1, 2, dtype=np.int64)
         return FeatureRows(self._names, offsets, numbers.astype(np.int32), np.ones(len(numbers)))
 
 
@@ -77,7 +84,7 @@ def main() -> None:
     lesson = lesson_of(model, arguments.data, arguments.source, arguments.target, Bleu())
     sparse = replace(
         lesson,
-        translator=PhraseTranslator(lesson.model, local_features=[ManyFeatures(100_000)]),
+        translator=PhraseTranslator(lesson.model, features=[ManyFeatures(100_000)]),
         sparse=lambda names: {n: (0, 0) for n in names if "sparse." in n},
     )
     method = SampleRank(neighbours="local", samples=arguments.steps, burn_in=arguments.steps)

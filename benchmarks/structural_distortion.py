@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 
 from dragoman.core.weights import Weights
+from dragoman.features import Feature
+from dragoman.features.rule_class import RuleClass
+from dragoman.features.structural_distortion import StructuralDistortion
 from dragoman.model.bundle import Model
-from dragoman.model.extra_features import ExtraFeature
-from dragoman.model.extra_features.rule_class import RuleClass
-from dragoman.model.extra_features.structural_distortion import StructuralDistortion
 from dragoman.model.grammar import Grammar
 from dragoman.search.chart.translator import ChartTranslator
 from dragoman.search.limits import SearchLimits
@@ -35,7 +35,7 @@ CLASSES = ["rc.identity", "rc.number", "rc.name"]
 
 def candidates(model: Model) -> dict[str, tuple[Model, Weights]]:
     """Models with features, and weights drawn at random for all their names."""
-    sets: dict[str, tuple[ExtraFeature, list[str]]] = {
+    sets: dict[str, tuple[Feature, list[str]]] = {
         "structural distortion, coarse": (StructuralDistortion(grain="coarse"), ["sd.log_p"]),
         "structural distortion, fine": (StructuralDistortion(grain="fine"), ORDERS),
         "rule classes": (RuleClass(), CLASSES),

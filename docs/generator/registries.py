@@ -70,7 +70,8 @@ def registries() -> dict[str, Registry[Any]]:
     import_everything()
     modules = [module for name, module in sorted(sys.modules.items()) if name.startswith("dragoman")]
     found = [member for module in modules for member in vars(module).values() if isinstance(member, Registry)]
-    return {registry.kind: registry for registry in sorted(found, key=lambda registry: registry.kind)}
+    whole = [registry for registry in found if not registry.parts]  # others are shown by their parts
+    return {registry.kind: registry for registry in sorted(whole, key=lambda registry: registry.kind)}
 
 
 def named_classes() -> set[type[Options]]:

@@ -18,9 +18,9 @@ from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.errors import DataError
 from dragoman.core.progress import DragomanWarning
 from dragoman.core.verified import fingerprint, remember_verified
+from dragoman.features import FEATURES
 from dragoman.formats.tagged_text import TaggedText
 from dragoman.model.bundle import Model
-from dragoman.model.extra_features import EXTRA_FEATURES
 from dragoman.model.further_grammar import with_grammar
 from dragoman.text.casing import Casing
 from dragoman.training.pipeline import train
@@ -52,7 +52,7 @@ def rich_model(model, toy, tmp_path_factory):
     """The model with features of its own kinds and with case, so that it has every sort of array."""
     lines = [" ".join(pair.target) for pair in toy.pairs]
     tags = Corpus.from_lines([" ".join(f"T{len(word) % 3}" for word in line.split()) for line in lines])
-    features = [EXTRA_FEATURES.get(name)() for name in ("boundary-tags", "word-pair", "word-deletion", "phrase-length")]
+    features = [FEATURES.get(name)() for name in ("boundary-tags", "word-pair", "word-deletion", "phrase-length")]
     loaded = Model.load(model).with_features(features, tagged=TaggedText(Corpus.from_lines(lines), tags))
     out = tmp_path_factory.mktemp("rich") / "model"
     replace(
@@ -73,7 +73,7 @@ def rich_hierarchical_model(toy, tmp_path_factory):
         table, corpus = (train(bitext, rule_model=RuleModel(), on_demand=one).model for one in (False, True))
     both = with_grammar(corpus, "table", table)
     out = tmp_path_factory.mktemp("rich") / "model"
-    both.with_features([EXTRA_FEATURES.get(name)() for name in ("word-pair", "word-insertion")]).save(out)
+    both.with_features([FEATURES.get(name)() for name in ("word-pair", "word-insertion")]).save(out)
     return out
 
 

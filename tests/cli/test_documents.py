@@ -43,7 +43,8 @@ def consistency(text, translations):
 
 def test_a_model_keeps_its_global_features(dragoman, model, richer, tmp_path):
     loaded = Model.load(richer)
-    assert dict(loaded.global_features) == {"length_ratio": {}, "lexical_consistency": {"min_length": 3}}
+    options = {name: feature.to_dict() for name, feature in loaded.global_features.items()}
+    assert options == {"length_ratio": {}, "lexical_consistency": {"min_length": 3}}
     assert loaded.weights["lexical_consistency"] == 0
     shown = dragoman("weights", "show", richer).out
     assert "lexical_consistency" in shown

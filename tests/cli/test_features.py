@@ -163,7 +163,9 @@ def test_raw_text_is_tokenised_as_a_model_wants_it(dragoman, tagged, toy, tmp_pa
     )
     assert result.code == 0, result.err
     richer = Model.load(model)
-    assert richer.boundary_feature.of_word[richer.target_vocab.id("the")] != 1  # `The` was lower-cased like the model
+    assert (
+        richer.boundary_feature.tags.of_word[richer.target_vocab.id("the")] != 1
+    )  # `The` was lower-cased like the model
 
 
 def test_a_tagger_that_fails_names_the_line_and_leaves_nothing(dragoman, tagged, tmp_path, monkeypatch):

@@ -203,7 +203,7 @@ def test_rules_on_demand_are_shown_filtered_and_given_features_as_those_of_a_tab
         details = [tmp_path / f"{kind}-{name}.jsonl" for name in ("small", "rich")]
         for folder, path in zip((small, rich), details, strict=True):
             assert dragoman("translate", "--model", folder, "--details", path, tmp_path / "test.s").code == 0
-        orders = [learnt["log_p"].tolist() for learnt in Model.load(rich).extra_features.values() if "log_p" in learnt]
+        orders = [learnt["log_p"].tolist() for learnt in Model.load(rich).sparse_features.values() if "log_p" in learnt]
         found[kind] = shown, [path.read_text(encoding="utf-8") for path in details], orders
         assert len(Model.load(small).grammars["tm"]) > 0
     assert found["table"] == found["demand"]

@@ -9,6 +9,7 @@ from dragoman.core.nbest import NBest
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
+from dragoman.features import FEATURES
 from dragoman.forest.derivation import derivation_features, yields
 from dragoman.forest.inside_outside import log_partition
 from dragoman.forest.kbest import kbest
@@ -195,14 +196,14 @@ def test_long_sentences_have_nothing_but_a_translation(model, lines):
 
 
 def test_global_features_are_refused_by_searches(model, lines):
-    model = model.with_global_features({"length_ratio": {}})
+    model = model.with_features([FEATURES.get("length_ratio")()])
     translator = Translator.of(model, model.weights.updated({"length_ratio": 0.5}))
     with pytest.raises(UsageError, match="only sampling can score it"):
         list(translator.search_batches(lines))
 
 
 def test_global_features_are_taken_by_samplers(model, lines):
-    model = model.with_global_features({"length_ratio": {}})
+    model = model.with_features([FEATURES.get("length_ratio")()])
     translator = Translator.of(model, model.weights.updated({"length_ratio": 0.5}))
     (samples,) = Sampler.of(translator, Sampling(samples=5, burn_in=1)).sample(lines[:3])
     assert "length_ratio" in samples.features.names

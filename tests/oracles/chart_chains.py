@@ -21,7 +21,7 @@ from dragoman.sampling.schedule import Schedule
 from dragoman.search.chart.translator import ChartTranslator
 from dragoman.search.limits import SearchLimits
 from oracles import chart_space
-from oracles.chart_holes import HOLE_NAMES, opened_holes, wide_holes
+from oracles.chart_holes import HOLE_NAMES, OpenedHoles, WideHoles
 from oracles.sampler import p_value, probabilities
 
 EVERYTHING = SearchLimits(algorithm="exhaustive")
@@ -44,10 +44,10 @@ class Case:
             space.sentence,
             replace(space, scores=space.rows @ weights.vector(space.model.feature_names)),
         )
-        features = (opened_holes, wide_holes) if holes else ()
+        features = (OpenedHoles(), WideHoles()) if holes else ()
         if holes:
             weights = weights.updated(dict(zip(HOLE_NAMES, rng.normal(0, 1, len(HOLE_NAMES)).tolist(), strict=True)))
-        self.translator = ChartTranslator(self.model, weights, limits=EVERYTHING, hole_features=features)
+        self.translator = ChartTranslator(self.model, weights, limits=EVERYTHING, features=features)
         self.batch = self.translator.batch([self.sentence])
         self.length = len(self.sentence.split())
         rules = self.batch.rules

@@ -9,6 +9,7 @@ import numpy as np
 from dragoman.core.corpus import Corpus
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.weights import Weights
+from dragoman.features import PairFeature
 from dragoman.metrics.bleu import Bleu
 from dragoman.search.chart.translator import ChartTranslator
 from dragoman.search.translator import Translator
@@ -38,11 +39,13 @@ def chart_lesson(**changes: object) -> Lesson:
     return replace(Lesson(ChartTranslator(model), tiny_grammar.SOURCE, scorer, names), **changes)
 
 
-class Letters:
+class Letters(PairFeature):
     """A sparse feature: a number for each rule that writes something, by its first letter."""
 
-    def __call__(self, rules):
-        texts = [rules.vocab.text([w for w in row.tolist() if w >= 0]) for row in rules.words]
+    name = prefix = "first"
+
+    def __call__(self, pairs):
+        texts = [pairs.vocab.text(row) for row in pairs.words]
         names = sorted({f"first.{text[:1]}" for text in texts})
         dense = np.array([[float(name == f"first.{text[:1]}") for name in names] for text in texts])
         return FeatureRows.from_dense(names, dense.reshape(len(texts), len(names)))
@@ -55,4 +58,4 @@ def sparse_chart_lesson() -> Lesson:
     def sparse(names):
         return dict.fromkeys(sorted(name for name in names if name.startswith("first.")), (-1.0, 1.0))
 
-    return replace(plain, translator=ChartTranslator(plain.model, rule_features=[Letters()]), sparse=sparse)
+    return replace(plain, translator=ChartTranslator(plain.model, features=[Letters()]), sparse=sparse)

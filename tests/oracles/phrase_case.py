@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from dragoman.core.ragged import Ragged
+from dragoman.features import BoundaryFeature
 from dragoman.search.limits import SpaceLimits
 from dragoman.search.phrase.batch import boundary_names
 from dragoman.search.phrase.lattice import derivation_features
@@ -14,10 +15,10 @@ from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import phrase_space
 
 
-class Boundaries:
+class Boundaries(BoundaryFeature):
     """A boundary feature with two kinds of options on either side."""
 
-    name = "boundary"
+    name = prefix = "boundary"
     symbols = ("", "x", "y")
 
     def __call__(self, options):
@@ -46,7 +47,9 @@ class Case:
         boundary = Boundaries() if rng.random() < 0.5 else None
         if boundary:
             weights = weights.updated({name: float(rng.normal()) for name in boundary_names(boundary)})
-        self.translator = PhraseTranslator(self.model, weights, space=self.space, boundary_feature=boundary)
+        self.translator = PhraseTranslator(
+            self.model, weights, space=self.space, features=[boundary] if boundary else []
+        )
         self.batch = self.translator.batch([self.sentence])
 
     @cached_property

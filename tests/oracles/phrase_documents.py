@@ -12,14 +12,14 @@ from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 from dragoman.core.weights import Weights
+from dragoman.features import DocumentFeature, SentenceFeature
+from dragoman.features.lexical_consistency import LexicalConsistency
 from dragoman.model.bundle import Model
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.model.settings import Settings
-from dragoman.sampling.features.lexical_consistency import LexicalConsistency
 from dragoman.sampling.global_features import GlobalFunctions
 from dragoman.sampling.phrase.chains import run_chains
 from dragoman.sampling.schedule import Schedule
-from dragoman.search.global_feature import GlobalFeature
 from dragoman.search.limits import SpaceLimits
 from dragoman.search.phrase.translator import PhraseTranslator
 from oracles.lexical_consistency import lexical_consistency
@@ -30,17 +30,16 @@ from oracles.sampler import p_value, probabilities
 Rows = tuple[tuple[int, ...], ...]
 
 
-class Same(GlobalFeature):
+class Same(DocumentFeature):
     """How many words the first and the last sentence of a document have in common, in Python."""
 
     name = "same"
-    level = "document"
 
     def value(self, source, target, changed):
         return float(len(set(target[0].tolist()) & set(target[-1].tolist())))
 
 
-class LongSentence(GlobalFeature):
+class LongSentence(SentenceFeature):
     """A feature of sentences beside those of documents."""
 
     name = "long"

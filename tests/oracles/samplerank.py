@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 
 from dragoman.core.ragged import Ragged
 from dragoman.core.weights import Weights
-from dragoman.search.global_feature import GlobalFeature
+from dragoman.features import DocumentFeature
 from dragoman.search.phrase.batch import PhraseBatch
 from dragoman.search.phrase.lattice import derivation_features
 from oracles.sampler import Blocks, Point
@@ -23,11 +23,10 @@ OPERATORS = ("merge_split", "reorder", "retranslate")
 Row = tuple[int, ...]
 
 
-class Echo(GlobalFeature):
+class Echo(DocumentFeature):
     """How many words of a document's translation have stood in it before."""
 
     name = "echo"
-    level = "document"
 
     def value(self, source, target, changed):
         """The number of words less that of different ones."""

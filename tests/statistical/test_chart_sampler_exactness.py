@@ -10,11 +10,11 @@ from scipy import stats
 
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
+from dragoman.features import SentenceFeature
 from dragoman.sampling.chart.chains import run_chains
 from dragoman.sampling.chart.spelled import Spelled
 from dragoman.sampling.global_features import GlobalFunctions
 from dragoman.sampling.schedule import Schedule
-from dragoman.search.global_feature import GlobalFeature
 from oracles.chart_chains import (
     Case,
     Moves,
@@ -31,7 +31,7 @@ COPIES = 1500
 KINDS = ("subtree", "rule", "glue", "jump")
 
 
-class LongWords(GlobalFeature):
+class LongWords(SentenceFeature):
     """A global feature that no sum over rules is: the square of the number of words."""
 
     name = "long_words"

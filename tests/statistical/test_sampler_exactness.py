@@ -11,9 +11,9 @@ from scipy import stats
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
+from dragoman.features import SentenceFeature
 from dragoman.sampling.global_features import GlobalFunctions
 from dragoman.sampling.schedule import Schedule
-from dragoman.search.global_feature import GlobalFeature
 from oracles.phrase_case import Case
 from oracles.phrase_chains import counts_of, other_weights, random_schedule, run, stationary_p_value
 from oracles.phrase_documents import Document
@@ -23,7 +23,7 @@ COPIES = 2000
 OPERATORS = ("merge_split", "reorder", "retranslate")
 
 
-class LongWords(GlobalFeature):
+class LongWords(SentenceFeature):
     """A global feature that no sum over phrases is: the square of the number of words."""
 
     name = "long_words"

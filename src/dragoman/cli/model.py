@@ -16,25 +16,24 @@ from dragoman.cli.shell.flags import Force, Threads, command, command_group, ref
 from dragoman.cli.shell.runtime import runtime_of
 from dragoman.core.corpus import Bitext
 from dragoman.core.errors import UsageError
-from dragoman.core.options import Options, options_from
+from dragoman.core.options import options_from
 from dragoman.core.ragged import Ragged
 from dragoman.core.registry import Registry
 from dragoman.core.vocab import UNK
+from dragoman.features import GLOBAL_FEATURES, SPARSE_FEATURES, Feature
 from dragoman.formats.pharaoh import read_links
 from dragoman.formats.tagged_text import TaggedText, read_factored, read_tags
 from dragoman.model.baking import bake
 from dragoman.model.bundle import Model, verify
 from dragoman.model.corpus_grammar import CorpusGrammar
-from dragoman.model.extra_features import EXTRA_FEATURES
 from dragoman.model.filtering import encode, filtered
 from dragoman.model.further_grammar import with_grammar
 from dragoman.model.grammar import Grammar
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.model.rule_instances import AlignedText
-from dragoman.sampling.global_features import GLOBAL_FEATURES
 from dragoman.training.rules.extract import aligned_text
 
-Feature = TypeVar("Feature", bound=Options)
+Chosen = TypeVar("Chosen", bound=Feature)
 
 #: A nonterminal in a source side.
 _HOLE = "[X]"
@@ -110,7 +109,9 @@ def register(app: typer.Typer) -> None:
         out: Annotated[Path, typer.Option(help="The model folder to make.")],
         feature: Annotated[
             list[str] | None,
-            typer.Option(help=f"NAME or NAME:OPTION=VALUE,..; repeatable. One of {', '.join(EXTRA_FEATURES.names())}."),
+            typer.Option(
+                help=f"NAME or NAME:OPTION=VALUE,..; repeatable. One of {', '.join(SPARSE_FEATURES.names())}."
+            ),
         ] = None,
         global_feature: Annotated[
             list[str] | None,
@@ -143,16 +144,14 @@ def register(app: typer.Typer) -> None:
         refuse_existing(out, force)
         if not (feature or global_feature):
             raise UsageError("no feature is named; expected --feature or --global")
-        chosen = [_feature(EXTRA_FEATURES, one) for one in feature or []]
-        of_wholes = [_feature(GLOBAL_FEATURES, one) for one in global_feature or []]
+        chosen = [_feature(SPARSE_FEATURES, one) for one in feature or []]
+        chosen += [_feature(GLOBAL_FEATURES, one) for one in global_feature or []]
         loaded, runtime = Model.load(model), runtime_of()
         labelled = _tagged(tagged, text, tags)
         if labelled is not None and loaded.settings.lowercase:
             labelled = labelled.lowercased()
         linked = _aligned(source, target, alignment)
         richer = loaded.with_features(chosen, tagged=labelled, aligned=linked, runtime=runtime)
-        for one in of_wholes:
-            richer = richer.with_global_features({one.name: one.to_dict()})
         with runtime.stage(f"writing {out}"):
             richer.save(out)
         print_model(richer, title=str(out))
@@ -190,7 +189,7 @@ def register(app: typer.Typer) -> None:
         print_model(both, title=str(out))
 
 
-def _feature(features: Registry[Feature], text: str) -> Feature:
+def _feature(features: Registry[Chosen], text: str) -> Feature:
     name, colon, options = text.partition(":")
     return options_from(features.get(name), options.split(",") if colon else [])
 
@@ -240,9 +239,9 @@ def print_model(model: Model, title: str) -> None:
         rows.append(
             (f"language model {name}", sum(language_model.sizes), " + ".join(f"{n:,}" for n in language_model.sizes))
         )
-    for feature in model.extra_features:
+    for feature in model.sparse_features:
         rows.append((f"feature {feature.name}", "", f"{feature.prefix}.*; {_shown(feature.to_dict())}"))
-    rows += [(f"global feature {name}", "", _shown(options)) for name, options in model.global_features.items()]
+    rows += [(f"global feature {name}", "", _shown(one.to_dict())) for name, one in model.global_features.items()]
     terminal.output().print(terminal.table(title, ["part", "size", ""], rows))
 
 

@@ -1,7 +1,7 @@
 """Finding what can be chosen by name: each folder of algorithms has a registry, and a new file is all it takes.
 
 A registered class derives from the folder's base class and has a `name`. Other packages add theirs through the
-entry-point group `dragoman.<kind>`.
+entry-point group `dragoman.<kind>`. A registry may be divided into parts, each of a type of its own.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 from dragoman.core.errors import UsageError
 
 T = TypeVar("T")
+Part = TypeVar("Part")
 
 
 class Registry(Generic[T]):
@@ -24,6 +25,13 @@ class Registry(Generic[T]):
         self.kind = kind
         self._package = package
         self._base = base
+        self.parts: list[Registry[Any]] = []
+
+    def part(self, kind: str, base: type[Part]) -> Registry[Part]:
+        """Return those of its classes that are of one type; entry points of that kind are among them."""
+        part = _Part(kind, self, base)
+        self.parts.append(part)
+        return part
 
     @cached_property
     def _classes(self) -> dict[str, type[T]]:
@@ -32,7 +40,8 @@ class Registry(Generic[T]):
         for module in pkgutil.iter_modules(package.__path__):
             members = vars(importlib.import_module(f"{self._package}.{module.name}"))
             found += [m for m in members.values() if isinstance(m, type) and issubclass(m, self._base)]
-        found += [entry.load() for entry in entry_points(group=f"dragoman.{self.kind}")]
+        for kind in dict.fromkeys([self.kind, *(part.kind for part in self.parts)]):
+            found += [entry.load() for entry in entry_points(group=f"dragoman.{kind}")]
         classes: dict[str, type[T]] = {}
         for cls in found:
             name = cls.__dict__.get("name")
@@ -52,3 +61,15 @@ class Registry(Generic[T]):
         if name not in self._classes:
             raise UsageError(f"no {self.kind} is called '{name}'; there are {', '.join(self.names())}")
         return self._classes[name]
+
+
+class _Part(Registry[T]):
+    """The classes of a registry that are of one type."""
+
+    def __init__(self, kind: str, whole: Registry[Any], base: type[T]):
+        super().__init__(kind, whole._package, base)
+        self._whole = whole
+
+    @property
+    def _classes(self) -> dict[str, type[T]]:
+        return {name: cls for name, cls in self._whole._classes.items() if issubclass(cls, self._base)}

@@ -5,4 +5,4 @@ from __future__ import annotations
 from dragoman.core.registry import Registry
 from dragoman.corpora.recipe import Recipe
 
-CORPORA = Registry("corpus", "dragoman.corpora", Recipe)  # type: ignore[type-abstract]
+CORPORA = Registry("corpus", "dragoman.corpora", Recipe)

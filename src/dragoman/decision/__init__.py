@@ -3,4 +3,4 @@
 from dragoman.core.registry import Registry
 from dragoman.decision.rule import Rule
 
-RULES = Registry("rule", "dragoman.decision", Rule)  # type: ignore[type-abstract]
+RULES = Registry("rule", "dragoman.decision", Rule)

@@ -3,4 +3,4 @@
 from dragoman.core.registry import Registry
 from dragoman.metrics.metric import Metric
 
-METRICS = Registry("metric", "dragoman.metrics", Metric)  # type: ignore[type-abstract]
+METRICS = Registry("metric", "dragoman.metrics", Metric)

@@ -26,14 +26,15 @@ from dragoman.core.vocab import Vocab
 from dragoman.core.weights import Weights
 from dragoman.formats.tagged_text import TaggedText
 from dragoman.model.corpus_grammar import CorpusGrammar
-from dragoman.model.extra_features import EXTRA_FEATURES
-from dragoman.model.extra_features.feature import (
-    ExtraFeature,
+from dragoman.model.feature_types import (
+    GLOBAL_FEATURES,
+    SPARSE_FEATURES,
+    BoundaryFeature,
+    Feature,
+    GlobalFeature,
     HoleFeature,
     ModelParts,
-    NeighbourFeature,
-    PairFeature,
-    SpanFeature,
+    SparseFeature,
 )
 from dragoman.model.features import (
     CHART_FEATURES,
@@ -72,16 +73,16 @@ _SHARE_OF_WRITING = 0.7
 
 
 Loaded = TypeVar("Loaded")
+Type = TypeVar("Type", bound=Feature)
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
     """A model: vocabularies, any number of phrase tables or grammars and of language models, and weights.
 
-    `history` is a record of how the model was made (options and counts), for people and for reports. `extra_features`
-    are features beside the dense ones, each with what it has learnt. `global_features` are the names of features of
-    whole sentences and documents, with their options; a sampler knows what they are, and no search can use them.
-    `casing` gives the words of a model that lower-cases their case back.
+    `history` is a record of how the model was made (options and counts), for people and for reports. `features` are
+    those beside the dense ones, each with the arrays that it has learnt; no search can use those of whole sentences and
+    documents. `casing` gives the words of a model that lower-cases their case back.
     """
 
     source_vocab: Vocab
@@ -91,8 +92,7 @@ class Model:
     weights: Weights
     settings: Settings = Settings()
     history: Mapping[str, Any] = field(default_factory=dict)
-    extra_features: Mapping[ExtraFeature, Arrays] = field(default_factory=dict)
-    global_features: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    features: Mapping[Feature, Arrays] = field(default_factory=dict)
     casing: Casing | None = None
     grammars: Mapping[str, Grammar | CorpusGrammar] = field(default_factory=dict)
 
@@ -160,77 +160,68 @@ class Model:
     @property
     def sparse_prefixes(self) -> tuple[str, ...]:
         """What the names of features beside the dense ones begin with; which there are is known as they occur."""
-        return tuple(f"{feature.prefix}." for feature in self.extra_features)
+        return tuple(f"{feature.prefix}." for feature in self.sparse_features)
+
+    def features_of(self, locality: type[Type]) -> tuple[Type, ...]:
+        """Return the features of one type, ready for use."""
+        every = (*self._attached.values(), *self.global_features.values())
+        return tuple(feature for feature in every if isinstance(feature, locality))
 
     @property
-    def local_features(self) -> tuple[PairFeature, ...]:
-        """The extra features of single phrase pairs."""
-        return tuple(feature for feature in self._ready.values() if isinstance(feature, PairFeature))
+    def boundary_feature(self) -> BoundaryFeature | None:
+        """The feature of two neighbours, if there is one."""
+        return next(iter(self.features_of(BoundaryFeature)), None)
 
     @property
-    def span_features(self) -> tuple[SpanFeature, ...]:
-        """The extra features of spans, which look at the trees of source sentences."""
-        return tuple(feature for feature in self._ready.values() if isinstance(feature, SpanFeature))
+    def global_features(self) -> dict[str, GlobalFeature]:
+        """The features of whole sentences and documents, by name."""
+        return {feature.name: feature for feature in self.features if isinstance(feature, GlobalFeature)}
 
     @property
-    def hole_features(self) -> tuple[HoleFeature, ...]:
-        """The extra features of the holes of rules."""
-        return tuple(feature for feature in self._ready.values() if isinstance(feature, HoleFeature))
-
-    @property
-    def boundary_feature(self) -> NeighbourFeature | None:
-        """The extra feature of two neighbours, if there is one."""
-        return next((feature for feature in self._ready.values() if isinstance(feature, NeighbourFeature)), None)
+    def sparse_features(self) -> dict[SparseFeature, Arrays]:
+        """The features that searches score beside the dense ones, each with the arrays that it has learnt."""
+        return {feature: learnt for feature, learnt in self.features.items() if isinstance(feature, SparseFeature)}
 
     @cached_property
-    def _ready(self) -> dict[str, PairFeature | SpanFeature | NeighbourFeature | HoleFeature]:
-        """The extra features, ready for use, by prefix."""
-        ready = {}
-        for feature, learnt in self.extra_features.items():
+    def _attached(self) -> dict[str, SparseFeature]:
+        """The sparse features, ready for use, by prefix."""
+        attached = {}
+        for feature, learnt in self.sparse_features.items():
             try:
-                ready[feature.prefix] = feature.ready(self._parts(), learnt)
+                attached[feature.prefix] = feature.attached(self._parts(), learnt)
             except DataError as error:
                 raise DataError(f"the feature {feature.name} of the model: {error}") from None
-        return ready
+        return attached
 
     def _parts(self, tagged: TaggedText | None = None, aligned: AlignedText | None = None) -> ModelParts:
         return ModelParts(self.source_vocab, self.target_vocab, self.tables, tagged, self.grammars, aligned)
 
     def with_features(
         self,
-        features: Sequence[ExtraFeature],
+        features: Sequence[Feature],
         *,
         tagged: TaggedText | None = None,
         aligned: AlignedText | None = None,
         runtime: Runtime = Runtime(),
     ) -> Model:
         """Add features, which learn what they need from the model, from a tagged text of its target language, and from
-        a parallel text with links, whose words need not be the model's.
+        a parallel text with links, whose words need not be the model's. They weigh 0 until tuned.
         """
-        extra = dict(self.extra_features)
+        every: dict[Feature, Arrays] = dict(self.features)
         for feature in features:
-            if any(feature.name == other.name for other in extra):
-                raise UsageError(f"the model has the feature {feature.name} already")
-            if feature.of_neighbours and self.kind == "chart":
+            _refuse_twice(feature, [*every], self.dense_features)
+            if isinstance(feature, BoundaryFeature) and self.kind == "chart":
                 raise UsageError(f"{feature.name} is about neighbours, and the rules of a hierarchical model have none")
-            if feature.of_holes and self.kind != "chart":
+            if isinstance(feature, HoleFeature) and self.kind != "chart":
                 raise UsageError(f"{feature.name} is about the holes of rules, and phrases have none")
-            extra[feature] = feature.learn(self._parts(tagged, aligned), runtime=runtime)
-        model = replace(self, extra_features=extra)
-        if sum(isinstance(feature, NeighbourFeature) for feature in model._ready.values()) > 1:
+            every[feature] = {}
+            if isinstance(feature, SparseFeature):
+                every[feature] = feature.learn(self._parts(tagged, aligned), runtime=runtime)
+        added = {feature.name: 0.0 for feature in features if isinstance(feature, GlobalFeature)}
+        model = replace(self, features=every, weights=self.weights.updated(added) if added else self.weights)
+        if len(model.features_of(BoundaryFeature)) > 1:
             raise UsageError("a model can have one feature of neighbours only")
         return model
-
-    def with_global_features(self, features: Mapping[str, Mapping[str, Any]]) -> Model:
-        """Add features of whole sentences and documents by name, with their options; they weigh 0 until tuned."""
-        for name in features:
-            if name in self.feature_names:
-                raise UsageError(f"the model has the feature {name} already")
-        return replace(
-            self,
-            global_features={**self.global_features, **features},
-            weights=self.weights.updated(dict.fromkeys(features, 0.0)),
-        )
 
     def lm_word_ids(self, name: str) -> NDArray[np.int32]:
         """For each word of the target vocabulary its id in a language model (0 where the model lacks it)."""
@@ -265,9 +256,9 @@ class Model:
         return name in self.weight_names or self._can_have(name)
 
     def _can_have(self, name: str) -> bool:
-        """Whether one of the extra features can give a value of this name."""
+        """Whether one of the sparse features can give a value of this name."""
         prefix, _, rest = name.partition(".")
-        return prefix in self._ready and self._ready[prefix].has(rest)
+        return prefix in self._attached and self._attached[prefix].has(rest)
 
     def save(self, path: PathLike, share: ShareDone = lambda share: None) -> None:
         """Write the bundle: whole or not at all; the same model gives the same bytes."""
@@ -276,7 +267,7 @@ class Model:
             parts[f"vocab/{vocab_name}"] = vocab.arrays()
         for sort in PARTS.values():
             parts |= {f"{sort.folder}/{name}": part.arrays() for name, part in sort.among(self).items()}
-        parts |= {f"{_EXTRA}/{feature.name}": dict(learnt) for feature, learnt in self.extra_features.items()}
+        parts |= {f"{_EXTRA}/{feature.name}": dict(learnt) for feature, learnt in self.sparse_features.items()}
         if self.casing is not None:
             parts[_CASING] = self.casing.arrays()
         done, total = 0, sum(array.nbytes for arrays in parts.values() for array in arrays.values())
@@ -301,8 +292,10 @@ class Model:
                 heading: [{"name": name, **part.about()} for name, part in sort.among(self).items()]
                 for heading, sort in PARTS.items()
             },
-            "extra_feature": [{"name": feature.name, "options": feature.to_dict()} for feature in self.extra_features],
-            "global_feature": [{"name": name, "options": dict(row)} for name, row in self.global_features.items()],
+            "extra_feature": [{"name": feature.name, "options": feature.to_dict()} for feature in self.sparse_features],
+            "global_feature": [
+                {"name": name, "options": feature.to_dict()} for name, feature in self.global_features.items()
+            ],
             "history": dict(self.history),
         }
 
@@ -324,15 +317,7 @@ class Model:
                 weights=_read_weights(folder / _WEIGHTS),
                 settings=Settings.from_dict(_table(about, "settings", file)),
                 history=_table(about, "history", file) if "history" in about else {},
-                extra_features={
-                    EXTRA_FEATURES.get(row["name"]).from_dict(row["options"]): load_arrays(
-                        folder / _EXTRA / row["name"]
-                    )
-                    for row in part_rows(about, "extra_feature", file, options=True)
-                },
-                global_features={
-                    row["name"]: row["options"] for row in part_rows(about, "global_feature", file, options=True)
-                },
+                features=_load_features(folder, about, file),
                 casing=_load(folder / _CASING, Casing.from_arrays) if (folder / _CASING).is_dir() else None,
             )
         except KeyError as error:
@@ -367,7 +352,7 @@ class Model:
         for sort in PARTS.values():
             for name, part in sort.among(self).items():
                 in_folder(folder / sort.folder / name, part.check, self.source_vocab, self.target_vocab)
-        in_folder(folder / _EXTRA, lambda: self._ready)
+        in_folder(folder / _EXTRA, lambda: self._attached)
         if self.casing is not None:
             in_folder(folder / _CASING, self.casing.check)
         if (folder / CHECKSUMS).exists():
@@ -404,6 +389,17 @@ def _load_parts(folder: Path, about: Mapping[str, Any], file: Path) -> dict[str,
     return found
 
 
+def _load_features(folder: Path, about: Mapping[str, Any], file: Path) -> dict[Feature, Arrays]:
+    """The features, each with the arrays that it has learnt; those of sentences and documents learn nothing."""
+    features: dict[Feature, Arrays] = {}
+    for row in part_rows(about, "extra_feature", file, options=True):
+        feature = SPARSE_FEATURES.get(row["name"]).from_dict(row["options"])
+        features[feature] = load_arrays(folder / _EXTRA / row["name"])
+    for row in part_rows(about, "global_feature", file, options=True):
+        features[GLOBAL_FEATURES.get(row["name"]).from_dict(row["options"])] = {}
+    return features
+
+
 def _load(folder: Path, build: Callable[[Arrays], Loaded]) -> Loaded:
     return in_folder(folder, build, load_arrays(folder))
 
@@ -431,7 +427,17 @@ def _some(names: list[str]) -> str:
 @cache
 def _sparse_prefixes() -> tuple[str, ...]:
     """What names of features beside the dense ones can begin with in any model."""
-    return tuple(f"{EXTRA_FEATURES.get(name).prefix}." for name in EXTRA_FEATURES.names())
+    return tuple(f"{SPARSE_FEATURES.get(name).prefix}." for name in SPARSE_FEATURES.names())
+
+
+def _refuse_twice(feature: Feature, others: Sequence[Feature], dense: Sequence[str]) -> None:
+    """Refuse a feature whose name, or the names of whose values, others have."""
+    names = [*(other.name for other in others), *(dense if isinstance(feature, GlobalFeature) else ())]
+    if feature.name in names:
+        raise UsageError(f"the model has the feature {feature.name} already")
+    for other in others:
+        if isinstance(feature, SparseFeature) and isinstance(other, SparseFeature) and feature.prefix == other.prefix:
+            raise UsageError(f"the features {other.name} and {feature.name} both have the prefix {feature.prefix}")
 
 
 def model_digest(path: PathLike) -> str:

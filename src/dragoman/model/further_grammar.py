@@ -12,7 +12,7 @@ from dragoman.core.phrases import PhrasePairs
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import common_vocab
 from dragoman.model.bundle import Model
-from dragoman.model.extra_features import EXTRA_FEATURES
+from dragoman.model.feature_types import SPARSE_FEATURES
 from dragoman.model.features import grammar_features, initial_chart_weights
 from dragoman.model.grammar import Grammar
 from dragoman.model.phrase_table import PhraseTable
@@ -84,7 +84,7 @@ def _pairs(other: Model, part: str | None, runtime: Runtime) -> PhrasePairs:
 def _refuse_name(model: Model, name: str, scores: tuple[str, ...]) -> None:
     if not _NAME.fullmatch(name):
         raise UsageError(f"{name!r} cannot name a grammar; expected letters, digits, _ and -, a letter first")
-    prefixes = {EXTRA_FEATURES.get(known).prefix for known in EXTRA_FEATURES.names()}
+    prefixes = {SPARSE_FEATURES.get(known).prefix for known in SPARSE_FEATURES.names()}
     if name in model.grammars:
         raise UsageError(f"the model has a grammar {name} already; expected another name")
     if name in prefixes or name in model.language_models or set(_names(name, scores)) & set(model.feature_names):

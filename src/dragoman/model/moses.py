@@ -140,8 +140,8 @@ def export_moses(model: Model, path: PathLike, *, runtime: Runtime = Runtime()) 
     """
     model = bake(model)
     weights = model.weights
-    if model.extra_features:
-        names = ", ".join(feature.name for feature in model.extra_features)
+    if model.sparse_features:
+        names = ", ".join(feature.name for feature in model.sparse_features)
         runtime.warn(f"sparse features cannot be written and are left out: {names}")
     if model.global_features:
         runtime.warn(f"global features cannot be written and are left out: {', '.join(model.global_features)}")

@@ -196,7 +196,7 @@ def _rules(model: Model, toolkit: str, runtime: Runtime) -> PhrasePairs:
         raise UsageError(f"a phrase-based model cannot be written for {toolkit}; expected a hierarchical one")
     if len(model.grammars) != 1:
         raise UsageError(f"a model with {len(model.grammars)} grammars cannot be written for {toolkit}; expected one")
-    for what, features in (("sparse", [f.name for f in model.extra_features]), ("global", [*model.global_features])):
+    for what, features in (("sparse", [f.name for f in model.sparse_features]), ("global", [*model.global_features])):
         if features:
             runtime.warn(f"{what} features cannot be written and are left out: {', '.join(features)}")
     (grammar,) = model.grammars.values()

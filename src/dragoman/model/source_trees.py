@@ -10,11 +10,12 @@ from dragoman.core.files import PathLike
 from dragoman.core.runtime import Runtime
 from dragoman.formats.penn_trees import TreeFile
 from dragoman.model.bundle import Model
+from dragoman.model.feature_types import SpanFeature
 
 
 def features_of_trees(model: Model) -> list[str]:
     """The names of the model's features that look at trees."""
-    return [feature.name for feature in model.extra_features if feature.of_trees]
+    return [feature.name for feature in model.features if isinstance(feature, SpanFeature) and feature.needs_trees]
 
 
 def no_trees(model: Model, name: str = "trees") -> UsageError:

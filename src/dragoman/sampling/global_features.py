@@ -1,11 +1,10 @@
-"""Global features in a sampler: those that can be chosen by name, and how the kernels get to see them."""
+"""Global features in a sampler: how the kernels get to see them."""
 
 from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +14,9 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.ragged import Ragged
-from dragoman.core.registry import Registry
 from dragoman.core.vocab import Vocab
 from dragoman.core.weights import Weights
-from dragoman.search.global_feature import GlobalFeature
-
-GLOBAL_FEATURES: Registry[GlobalFeature] = Registry("global_feature", "dragoman.sampling.features", GlobalFeature)
+from dragoman.features import DocumentFeature, GlobalFeature, SentenceFeature
 
 _Words = ctypes.POINTER(ctypes.c_int32)
 _Offsets = ctypes.POINTER(ctypes.c_int64)
@@ -29,11 +25,6 @@ _Signature = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int64, _Words, _Offsets,
 #: What the kernel takes of a feature: address, whether it is incremental, weight, whether it sees documents, symbols of
 #: source and options' words.
 FeatureArrays = tuple[int, bool, float, bool, NDArray[np.int32], NDArray[np.int32]]
-
-
-def features_of(named: Mapping[str, Mapping[str, Any]]) -> list[GlobalFeature]:
-    """Make features from their names and options, as a model keeps them."""
-    return [GLOBAL_FEATURES.get(name).from_dict(options) for name, options in named.items()]
 
 
 class GlobalFunctions:
@@ -57,16 +48,16 @@ class GlobalFunctions:
     @property
     def of_documents(self) -> tuple[str, ...]:
         """The names of the features of documents."""
-        return tuple(feature.name for feature in self.features if feature.level == "document")
+        return tuple(feature.name for feature in self.features if isinstance(feature, DocumentFeature))
 
     def arrays(self, source: Corpus, vocab: Vocab, words: NDArray[np.int32]) -> list[FeatureArrays]:
         """Prepare sentences for the kernel: `words` of `vocab` are all that their translations are made of."""
         return [
             (
                 address or 0,
-                feature.incremental is not None,
+                isinstance(feature, DocumentFeature) and feature.incremental is not None,
                 weight,
-                feature.level == "document",
+                isinstance(feature, DocumentFeature),
                 feature.symbols(source.vocab)[source.sentences.values],
                 feature.symbols(vocab)[words],
             )
@@ -77,7 +68,7 @@ class GlobalFunctions:
         self, source: Corpus, sentences: NDArray[np.int64], vocab: Vocab, hypotheses: Ragged[np.int32]
     ) -> FeatureRows:
         """The values of the sentence features for translations; those of documents are no matter of one sentence."""
-        chosen = [i for i, feature in enumerate(self.features) if feature.level == "sentence"]
+        chosen = [i for i, feature in enumerate(self.features) if isinstance(feature, SentenceFeature)]
         columns = [
             kernels.global_values(
                 self._addresses[i] or 0,
@@ -126,11 +117,9 @@ class GlobalFunctions:
 
 
 def _compiled(feature: GlobalFeature) -> int | None:
-    if feature.incremental is None:
-        return feature.address
-    if feature.level != "document":
-        raise ValueError(f"the global feature {feature.name} is incremental, which those of documents can be")
-    return feature.incremental
+    """The address of what is compiled of a feature, if anything is."""
+    incremental = feature.incremental if isinstance(feature, DocumentFeature) else None
+    return feature.address if incremental is None else incremental
 
 
 def _rows(

@@ -15,10 +15,10 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
 from dragoman.core.weights import Weights
+from dragoman.features import GlobalFeature
 from dragoman.sampling.forest import Forest
-from dragoman.sampling.global_features import GlobalFunctions, features_of
+from dragoman.sampling.global_features import GlobalFunctions
 from dragoman.sampling.schedule import Sampling
-from dragoman.search.global_feature import GlobalFeature
 from dragoman.search.limits import SearchLimits
 from dragoman.search.translator import Translator
 
@@ -113,7 +113,7 @@ class Sampler(ABC):
         translator.weights.check_finite()
         if proposal_weights is not None:
             proposal_weights.check_finite()
-        ours = features_of(translator.model.global_features)
+        ours = translator.model.features_of(GlobalFeature)
         weights = translator.weights
         if ours:
             weights = Weights({feature.name: 0.0 for feature in ours}).updated(weights)

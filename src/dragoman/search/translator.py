@@ -16,6 +16,7 @@ from dragoman.core.nbest import NBest
 from dragoman.core.runtime import Runtime
 from dragoman.core.shown import shortened
 from dragoman.core.weights import Weights
+from dragoman.features import Feature, GlobalFeature
 from dragoman.model.bundle import Model
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
 from dragoman.search.pieces import batches, joined, pieces_of
@@ -96,8 +97,15 @@ class Translator(ABC):
         markup: bool,
         runtime: Runtime,
         climbing: HillClimbing | None = None,
+        features: Sequence[Feature] = (),
     ):
-        self.model = model
+        for feature in features:
+            if isinstance(feature, GlobalFeature):
+                raise UsageError(
+                    f"{feature.name} is a global feature, which no search by dynamic programming can score; "
+                    "give it to a Sampler"
+                )
+        self.model = model.with_features(features, runtime=runtime) if features else model
         self.weights = model.weights if weights is None else weights
         self.limits = limits
         self.space = space
@@ -115,15 +123,25 @@ class Translator(ABC):
         space: SpaceLimits = SpaceLimits(),
         climbing: HillClimbing | None = None,
         markup: bool = False,
+        features: Sequence[Feature] = (),
         runtime: Runtime = Runtime(),
     ) -> Translator:
         """Return the translator for a model's kind.
 
         `weights` replace the model's. `climbing` is greedy search in place of the beam, or after it. With `markup`,
-        sentences may fix translations of spans, see `markup.py`.
+        sentences may fix translations of spans, see `markup.py`. `features` come beside those of the model.
         """
         search: type[Translator] = resolve_name(_SEARCHES[model.kind])
-        return search(model, weights, limits=limits, space=space, climbing=climbing, markup=markup, runtime=runtime)
+        return search(
+            model,
+            weights,
+            limits=limits,
+            space=space,
+            climbing=climbing,
+            markup=markup,
+            features=features,
+            runtime=runtime,
+        )
 
     def reweighted(self, weights: Weights, *, runtime: Runtime | None = None) -> Self:
         """Return the same translator under other weights; what does not depend on them is shared."""

@@ -116,7 +116,7 @@ def _only_table(name: str, model: Model) -> tuple[str, PhraseTable]:
         raise UsageError(f"the model '{name}' is hierarchical; expected a phrase-based one")
     if len(model.tables) != 1:
         raise UsageError(f"the model '{name}' has {len(model.tables)} phrase tables; expected one")
-    if model.extra_features:
+    if model.sparse_features:
         raise UsageError(f"the model '{name}' has extra features; expected one without: add them after mixing")
     ((table, found),) = model.tables.items()
     if found.components is not None:

@@ -63,3 +63,21 @@ def test_two_classes_of_one_name_are_refused(colours, monkeypatch, tmp_path):
     monkeypatch.setattr(registry_module, "entry_points", lambda group: [entry])
     with pytest.raises(UsageError, match=r"two colours are called 'red': colours_for_test\.red\.Red and .*\.Crimson;"):
         registry_of_colours().names()
+
+
+def test_parts_are_of_a_type_and_bring_entry_points_of_their_own(colours, monkeypatch, tmp_path):
+    from colours_for_test.blue import Blue
+
+    (tmp_path / "colours_for_test_navy.py").write_text(
+        "from colours_for_test.blue import Blue\nclass Navy(Blue):\n    name = 'navy'\n"
+    )
+    entry = EntryPoint("navy", "colours_for_test_navy:Navy", "dragoman.cold_colour")
+    monkeypatch.setattr(registry_module, "entry_points", lambda group: [entry] if group == entry.group else [])
+    whole = registry_of_colours()
+    cold = whole.part("cold_colour", Blue)
+    assert whole.names() == ["blue", "navy", "red"]
+    assert cold.names() == ["blue", "navy"]
+    assert whole.parts == [cold]
+    assert cold.get("navy") is whole.get("navy")
+    with pytest.raises(UsageError, match="no cold_colour is called 'red'; there are blue, navy"):
+        cold.get("red")

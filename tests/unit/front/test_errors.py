@@ -6,6 +6,7 @@ import dragoman as dm
 from dragoman.cli.main import with_flags
 from dragoman.core.errors import DragomanError
 from dragoman.evaluation.experiments.experiment import Experiment
+from dragoman.features import FEATURES
 
 pytestmark = pytest.mark.filterwarnings("ignore::dragoman.core.progress.DragomanWarning")
 
@@ -41,7 +42,7 @@ def damaged_run(folder):
 
 
 def global_feature(folder):
-    model = dm.load(folder / "model").model.with_global_features({"length_ratio": {}})
+    model = dm.load(folder / "model").model.with_features([FEATURES.get("length_ratio")()])
     return dm.System(model, model.weights.updated({"length_ratio": -1.0})).translate("un")
 
 

@@ -12,7 +12,7 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import Progress
 from dragoman.core.weights import Weights
 from dragoman.decision.mbr import Mbr
-from dragoman.model.extra_features import EXTRA_FEATURES
+from dragoman.features import FEATURES
 
 
 @pytest.fixture(scope="module")
@@ -280,7 +280,7 @@ def test_grammars_of_cdec_and_joshua_translate(tmp_path):
 
 
 def test_trees_come_with_the_text(model, folder):
-    rich = dm.System(model.model.with_features([EXTRA_FEATURES.get("syntax")()])).save(folder / "syntactic")
+    rich = dm.System(model.model.with_features([FEATURES.get("syntax")()])).save(folder / "syntactic")
     rich = rich.with_weights({"syntax.NP.equal": 0.5, "syntax.NP.cross": -0.5})
     line, tree = "Un homme dort.", "(S (NP (DT Un) (NN homme)) (VP (VBZ dort)) (. .))"
     assert rich.explain(line, tree=tree).features["syntax.NP.equal"] > 0
@@ -299,7 +299,7 @@ def test_trees_come_with_the_text(model, folder):
 
 
 def test_tuning_takes_trees(model, folder):
-    rich = dm.System(model.model.with_features([EXTRA_FEATURES.get("syntax")(grain="coarse")])).save(folder / "coarse")
+    rich = dm.System(model.model.with_features([FEATURES.get("syntax")(grain="coarse")])).save(folder / "coarse")
     texts = folder / "dev.fr", folder / "dev.en"
     count = len(texts[0].read_text(encoding="utf-8").splitlines())
     (folder / "none").write_text("()\n" * count, encoding="utf-8")

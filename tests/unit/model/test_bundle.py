@@ -5,6 +5,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.phrases import PHRASE_SCORES
 from dragoman.core.weights import Weights
+from dragoman.features import FEATURES, SentenceFeature
 from dragoman.model.bundle import Model, verify
 from dragoman.model.features import initial_weights
 from dragoman.model.filtering import encode, filtered
@@ -12,6 +13,7 @@ from dragoman.model.language_model import LanguageModel
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.model.settings import Settings
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
+from oracles.handmade import handmade
 from oracles.phrase_pairs import phrase_pairs
 
 pytestmark = pytest.mark.filterwarnings("ignore:too little text")
@@ -82,21 +84,23 @@ def test_feature_names_are_those_with_weights(model):
 
 
 def test_global_features_are_kept_by_name(model, tmp_path):
-    richer = model.with_global_features({"length_ratio": {}, "lexical_consistency": {"min_length": 3}})
+    features = [FEATURES.get("length_ratio")(), FEATURES.get("lexical_consistency")(min_length=3)]
+    richer = model.with_features(features)
     assert richer.feature_names == [*model.feature_names, "length_ratio", "lexical_consistency"]
     assert richer.dense_features == model.dense_features == model.feature_names
     assert (richer.weights["length_ratio"], len(richer.weights)) == (0.0, len(model.weights) + 2)
     richer.save(tmp_path / "m")
     loaded = Model.load(tmp_path / "m")
-    assert loaded.global_features == {"length_ratio": {}, "lexical_consistency": {"min_length": 3}}
+    assert [*loaded.features] == [*loaded.global_features.values()] == features
+    assert [*loaded.global_features] == ["length_ratio", "lexical_consistency"]
     assert loaded.read_weights(tmp_path / "m") == richer.weights
     model.weights.write(tmp_path / "old")
     with pytest.raises(DataError, match="has no weight for length_ratio, lexical_consistency; expected one for every"):
         loaded.read_weights(tmp_path / "old")
     with pytest.raises(UsageError, match="the model has the feature length_ratio already"):
-        richer.with_global_features({"length_ratio": {}})
+        richer.with_features([FEATURES.get("length_ratio")()])
     with pytest.raises(UsageError, match="the model has the feature lm already"):
-        model.with_global_features({"lm": {}})
+        model.with_features([handmade(SentenceFeature, lambda: None, name="lm")])
 
 
 def test_words_in_the_ids_of_a_language_model(model):

@@ -7,9 +7,9 @@ import pytest
 
 from dragoman.core.errors import UsageError
 from dragoman.core.progress import DragomanWarning
+from dragoman.features import FEATURES
 from dragoman.front.system import System
 from dragoman.model.bundle import Model
-from dragoman.model.extra_features import EXTRA_FEATURES
 from dragoman.model.further_grammar import with_grammar
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.search.translator import Translator
@@ -72,7 +72,7 @@ def test_the_rules_are_those_of_the_other_model():
 
 
 def test_a_model_with_sparse_features_goes_through_the_disk(tmp_path):
-    model = tiny_model().with_features([EXTRA_FEATURES.get("word-pair")()])
+    model = tiny_model().with_features([FEATURES.get("word-pair")()])
     with_grammar(model, "more", renamed(model, {"chien": "toutou"})).save(tmp_path / "both")
     both = Model.load(tmp_path / "both")
     assert System(both, threads=1).translate(["le toutou dort"]) == ["the dog sleeps"]

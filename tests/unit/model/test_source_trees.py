@@ -5,14 +5,14 @@ import pytest
 
 from dragoman.core.errors import UsageError
 from dragoman.core.progress import DragomanWarning
-from dragoman.model.extra_features import EXTRA_FEATURES
+from dragoman.features import FEATURES
 from dragoman.model.source_trees import trees_for
 from oracles import phrase_space
 
 
 def test_trees_are_opened_where_a_feature_looks_at_them(tmp_path):
     plain = phrase_space.random_model(np.random.default_rng(1))
-    model = plain.with_features([EXTRA_FEATURES.get("syntax")(), EXTRA_FEATURES.get("phrase-length")()])
+    model = plain.with_features([FEATURES.get("syntax")(), FEATURES.get("phrase-length")()])
     file = tmp_path / "trees"
     file.write_text("(NP (NN f0))\n", encoding="utf-8")
     for given in (file, str(file), ["(NP (NN f0))"]):

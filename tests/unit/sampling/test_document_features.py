@@ -11,9 +11,9 @@ from dragoman.core.errors import DataError
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
+from dragoman.features import FEATURES, GLOBAL_FEATURES
+from dragoman.features.length_ratio import LengthRatio
 from dragoman.sampling.documents import document_parts
-from dragoman.sampling.features.length_ratio import LengthRatio
-from dragoman.sampling.global_features import GLOBAL_FEATURES
 from dragoman.sampling.phrase.annealing import anneal, annealed
 from dragoman.sampling.phrase.chains import run_chains
 from dragoman.sampling.sampler import Sampler
@@ -29,7 +29,7 @@ FEW = Sampling(samples=30, burn_in=3, chains=2)
 
 def model_with(**options):
     model = phrase_space.random_model(np.random.default_rng(4), language_models=1)
-    return model.with_global_features(options)
+    return model.with_features([FEATURES.get(name)(**chosen) for name, chosen in options.items()])
 
 
 def translator_of(model, threads=1, **weights):
@@ -113,7 +113,7 @@ def test_a_best_document_is_one_that_was_there_as_a_whole():
 def test_a_sampler_uses_the_features_of_its_model():
     model, lines = model_with(length_ratio={}, lexical_consistency={"min_length": 1}), sentences(6)
     assert list(model.global_features) == model.feature_names[-2:] == ["length_ratio", "lexical_consistency"]
-    plain = replace(model, global_features={})
+    plain = replace(model, features={})
     weights = {"length_ratio": 3.0, "lexical_consistency": 2.0}
     (one,) = Sampler.of(translator_of(model, **weights), FEW).sample(lines, trace=True)
     features = [LengthRatio(), GLOBAL_FEATURES.get("lexical_consistency")(min_length=1)]
@@ -130,7 +130,7 @@ def test_a_sampler_uses_the_features_of_its_model():
 
 def test_features_without_a_weight_change_nothing_and_have_values():
     model, lines = model_with(length_ratio={}, lexical_consistency={"min_length": 1}), sentences(9)
-    (plain,) = Sampler.of(translator_of(replace(model, global_features={}), threads=2), FEW).sample(lines, trace=True)
+    (plain,) = Sampler.of(translator_of(replace(model, features={}), threads=2), FEW).sample(lines, trace=True)
     sampler = Sampler.of(translator_of(model), FEW)
     (samples,) = Sampler.of(translator_of(model, threads=2), FEW).sample(lines, trace=True)
     assert samples.trace.tobytes() == plain.trace.tobytes()

@@ -14,12 +14,12 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 from dragoman.core.weights import Weights
-from dragoman.sampling.features.bracket_balance import BracketBalance
-from dragoman.sampling.features.length_ratio import LengthRatio
-from dragoman.sampling.global_features import GLOBAL_FEATURES, GlobalFunctions
+from dragoman.features import GLOBAL_FEATURES, DocumentFeature, SentenceFeature
+from dragoman.features.bracket_balance import BracketBalance
+from dragoman.features.length_ratio import LengthRatio
+from dragoman.sampling.global_features import GlobalFunctions
 from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling
-from dragoman.search.global_feature import GlobalFeature
 from dragoman.search.limits import SpaceLimits
 from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import phrase_space
@@ -27,7 +27,7 @@ from oracles import phrase_space
 FEW = Sampling(samples=50, burn_in=3, chains=1)
 
 
-class SlowLengthRatio(GlobalFeature):
+class SlowLengthRatio(SentenceFeature):
     """The compiled length ratio in Python."""
 
     name = "length_ratio"
@@ -36,8 +36,11 @@ class SlowLengthRatio(GlobalFeature):
         return -abs(math.log((sum(map(len, target)) + 1) / (sum(map(len, source)) + 1)))
 
 
-class DocumentLengthRatio(SlowLengthRatio):
-    level = "document"
+class DocumentLengthRatio(DocumentFeature):
+    """The same of a document."""
+
+    name = "length_ratio"
+    value = SlowLengthRatio.value
 
 
 def sampled(features, weight=3.0, seed=1, lines=6, **settings):
@@ -78,9 +81,8 @@ def test_a_strong_feature_has_its_way():
 def test_documents_are_seen_as_a_whole():
     seen = []
 
-    class Recorder(GlobalFeature):
+    class Recorder(DocumentFeature):
         name = "recorder"
-        level = "document"
 
         def value(self, source, target, changed):
             seen.append((len(source), len(target), changed))
@@ -114,7 +116,7 @@ def test_functions_compiled_elsewhere():
     )
     constant = signature(lambda *_: 2.5)
 
-    class Elsewhere(GlobalFeature):
+    class Elsewhere(SentenceFeature):
         name = "elsewhere"
 
         @property
@@ -150,13 +152,13 @@ def test_brackets(source, target, value):
 
 
 def test_what_a_feature_raises_comes_out():
-    class Raises(GlobalFeature):
+    class Raises(SentenceFeature):
         name = "raises"
 
         def value(self, source, target, changed):
             raise LookupError("not today")
 
-    class NotANumber(GlobalFeature):
+    class NotANumber(SentenceFeature):
         name = "not_a_number"
 
         def value(self, source, target, changed):
@@ -172,9 +174,8 @@ def test_a_document_without_memory_is_refused():
     begin = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64, *[ctypes.c_void_p] * 4)(lambda *_: None)
     functions = (ctypes.c_void_p * 4)(ctypes.cast(begin, ctypes.c_void_p).value, None, None, None)
 
-    class Forgetful(GlobalFeature):
+    class Forgetful(DocumentFeature):
         name = "forgetful"
-        level = "document"
 
         @property
         def incremental(self):
@@ -190,9 +191,9 @@ def test_names_and_refusals():
         GlobalFunctions([LengthRatio()], Weights())
     model = phrase_space.random_model(np.random.default_rng(1))
     with pytest.raises(UsageError, match="length_ratio is a global feature, which no search by dynamic programming"):
-        PhraseTranslator(model, local_features=[LengthRatio()])
+        PhraseTranslator(model, features=[LengthRatio()])
 
-    class Nothing(GlobalFeature):
+    class Nothing(SentenceFeature):
         name = "nothing"
 
     with pytest.raises(NotImplementedError, match="Nothing has neither a value nor an address"):

@@ -51,8 +51,8 @@ KINDS = {
     ),
     "feature": Kind(
         "extra feature",
-        "dragoman.model.extra_features",
-        "EXTRA_FEATURES",
+        "dragoman.features",
+        "SPARSE_FEATURES",
         "dragoman model add-features MODEL --feature {}:OPTION=VALUE,..",
         ("feature",),
     ),
@@ -65,7 +65,7 @@ KINDS = {
     ),
     "global-feature": Kind(
         "global feature",
-        "dragoman.sampling.global_features",
+        "dragoman.features",
         "GLOBAL_FEATURES",
         "dragoman model add-features MODEL --global {}:OPTION=VALUE,..",
         ("global_feature",),

@@ -102,7 +102,7 @@ class NBestFormat(Options, ABC):
         )
 
 
-NBEST_FORMATS = Registry("nbest_format", "dragoman.formats.nbest", NBestFormat)  # type: ignore[type-abstract]
+NBEST_FORMATS = Registry("nbest_format", "dragoman.formats.nbest", NBestFormat)
 
 
 def sniff(path: PathLike) -> type[NBestFormat]:

@@ -8,10 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from dragoman.features import GlobalFeature
 from dragoman.sampling.chart.chains import refuse_document_features, run_chains
 from dragoman.sampling.chart.edges import best_derivations
 from dragoman.sampling.chart.spelled import Spelled
-from dragoman.sampling.global_features import GlobalFunctions, features_of
+from dragoman.sampling.global_features import GlobalFunctions
 from dragoman.sampling.schedule import Annealing
 from dragoman.search.chart.translator import ChartResult, ChartTranslator
 from dragoman.search.translator import BATCH
@@ -28,7 +29,7 @@ def annealed(
 ) -> Iterator[ChartResult]:
     """Translate by annealing from what the search finds; see `sampling.annealing`. No feature sees `documents`."""
     number = first
-    features = [f for f in features_of(translator.model.global_features) if translator.weights.get(f.name, 0.0) != 0]
+    features = [f for f in translator.model.features_of(GlobalFeature) if translator.weights.get(f.name, 0.0) != 0]
     functions = GlobalFunctions(features, translator.weights) if features else None
     refuse_document_features(functions)
     stream = iter(lines)

@@ -18,6 +18,7 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
 from dragoman.core.weights import Weights
+from dragoman.features import GlobalFeature
 from dragoman.sampling.chart.chains import MOVES, Visited, gloss, refuse_document_features, run_chains
 from dragoman.sampling.chart.edges import best_derivations
 from dragoman.sampling.chart.forest import ChartForest, translation_log_scores
@@ -28,7 +29,6 @@ from dragoman.sampling.schedule import Sampling, cooling
 from dragoman.search.chart.batch import ChartBatch
 from dragoman.search.chart.graph import SentenceGraph
 from dragoman.search.chart.translator import ChartTranslator
-from dragoman.search.global_feature import GlobalFeature
 from dragoman.search.limits import SearchLimits
 
 #: Sentences that are sampled together, for each thread.

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
+from dragoman.features import GlobalFeature
 from dragoman.sampling.documents import document_parts
-from dragoman.sampling.global_features import GlobalFunctions, features_of
+from dragoman.sampling.global_features import GlobalFunctions
 from dragoman.sampling.phrase.chains import run_chains
 from dragoman.sampling.schedule import Annealing
 from dragoman.search.phrase.batch import Found, PhraseBatch
@@ -74,7 +75,7 @@ def annealed(
 ) -> Iterator[PhraseResult]:
     """Translate by annealing from what the beam finds; see `sampling.annealing`."""
     number = first
-    features = [f for f in features_of(translator.model.global_features) if translator.weights.get(f.name, 0.0) != 0]
+    features = [f for f in translator.model.features_of(GlobalFeature) if translator.weights.get(f.name, 0.0) != 0]
     functions = GlobalFunctions(features, translator.weights) if features else None
     together = functions is not None and functions.see_documents
     for part, bounds in document_parts(lines, documents, BATCH * translator.runtime.threads, together=together):

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.errors import DataError
 from dragoman.core.weights import Weights
-from dragoman.sampling.global_features import GlobalFunctions, features_of
+from dragoman.features import GlobalFeature
+from dragoman.sampling.global_features import GlobalFunctions
 from dragoman.sampling.phrase.batch_gain import MetricGain, bleu_arrays
 from dragoman.sampling.phrase.feature_table import FeatureTable
 from dragoman.sampling.ranking import Plan, RankChains, Ranked, RankedSentences, Ranking, RankSteps
@@ -23,7 +24,7 @@ class PhraseRankChains(RankChains):
         self.reordering_limit = translator.reordering_limit
         self.batch = translator.batch(sentences.lines)
         model = translator.model
-        features = features_of(model.global_features)
+        features = model.features_of(GlobalFeature)
         given = Weights(dict.fromkeys(model.global_features, 0.0)).updated(translator.weights)
         self._functions = GlobalFunctions(features, given) if features else None
         self.table = FeatureTable.of(self.batch, sentences.learnt)

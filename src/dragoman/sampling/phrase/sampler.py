@@ -17,6 +17,7 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import DocumentTrace, Samples
 from dragoman.core.weights import Weights
+from dragoman.features import GlobalFeature
 from dragoman.sampling.documents import document_parts
 from dragoman.sampling.global_features import GlobalFunctions
 from dragoman.sampling.phrase.chains import Visited, run_chains
@@ -24,7 +25,6 @@ from dragoman.sampling.phrase.lattices import Lattice, translation_log_scores
 from dragoman.sampling.phrase.reachability import segmentation_components
 from dragoman.sampling.sampler import Request, Sampled, Sampler
 from dragoman.sampling.schedule import Sampling, cooling
-from dragoman.search.global_feature import GlobalFeature
 from dragoman.search.limits import SearchLimits
 from dragoman.search.phrase.batch import Found, PhraseBatch
 from dragoman.search.phrase.greedy import gloss

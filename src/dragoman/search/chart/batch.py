@@ -5,52 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
+from dragoman.features import HoleFeature, SpansInUse
 from dragoman.model.bundle import Model
-from dragoman.model.extra_features.feature import HoleRows
 from dragoman.search.chart.holes import by_class, classes_of_rules
 from dragoman.search.chart.rules import ChartRules
 from dragoman.search.limits import SearchLimits
+from dragoman.search.sparse_rows import pair_rows, span_rows
 from dragoman.search.target_words import lm_words
+from dragoman.text.parsed import SourceTree
 
 #: The numbers by which the kernel knows the algorithms.
 ALGORITHMS = {"cube": 1, "exhaustive": 2, "incremental": 3}
 
 #: How many candidates of a span are looked at, if nobody says.
 POP_LIMIT = 200
-
-
-class RuleFeature(Protocol):
-    """A feature of rules: computed for all rules of a batch at once, before the search."""
-
-    def __call__(self, rules: ChartRules, /) -> FeatureRows:
-        """Return a row for each rule."""
-        ...
-
-
-class SpanFeature(Protocol):
-    """A feature of the span on which a rule is used: computed for all matches of a batch at once."""
-
-    def __call__(self, rules: ChartRules, /) -> FeatureRows:
-        """Return a row for each of `rules.matches`."""
-        ...
-
-
-class HoleFeature(Protocol):
-    """A feature of what a rule does with its holes and of where they are: for all rules and matches at once."""
-
-    def __call__(self, rules: ChartRules, /) -> HoleRows:
-        """Return the classes of the rules, the kinds of `rules.matches`, and a row for each of both together."""
-        ...
 
 
 class ChartArrays(NamedTuple):
@@ -108,7 +85,7 @@ class Found:
 
 
 class ChartBatch:
-    """The rules of a batch of sentences, scored with weights."""
+    """The rules of a batch of sentences, scored with weights; `trees` are those of the sentences, if they matter."""
 
     def __init__(
         self,
@@ -116,22 +93,22 @@ class ChartBatch:
         weights: Weights,
         rules: ChartRules,
         lm_ids: Sequence[NDArray[np.int32]],
-        rule_features: Sequence[RuleFeature] = (),
-        span_features: Sequence[SpanFeature] = (),
-        hole_features: Sequence[HoleFeature] = (),
+        trees: Sequence[SourceTree] = (),
     ):
         self.model = model
         self.weights = weights
         self.rules = rules
         self._lm_ids = lm_ids
-        self._features = rule_features, span_features, hole_features
-        self.rule_rows = [feature(rules) for feature in rule_features]
-        self.span_rows = [feature(rules) for feature in span_features]
-        self.hole_rows = [feature(rules) for feature in hole_features]
+        self._trees = trees
+        self.rule_rows = pair_rows(model, rules.pairs)
+        sentence = np.repeat(np.arange(len(rules.match_offsets) - 1), np.diff(rules.match_offsets))
+        spans = SpansInUse(sentence, rules.matches[:, 1], rules.matches[:, 2], trees)
+        self.span_rows = span_rows(model, rules.source, spans)
+        self.hole_rows = [feature(rules) for feature in model.features_of(HoleFeature)]
 
     def reweighted(self, weights: Weights) -> ChartBatch:
         """Return the same rules scored with other weights."""
-        return ChartBatch(self.model, weights, self.rules, self._lm_ids, *self._features)
+        return ChartBatch(self.model, weights, self.rules, self._lm_ids, self._trees)
 
     @cached_property
     def local(self) -> NDArray[np.float64]:

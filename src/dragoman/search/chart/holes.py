@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.errors import UsageError
 from dragoman.core.weights import Weights
-from dragoman.model.extra_features.feature import HoleRows
+from dragoman.features import HoleRows
 
 if TYPE_CHECKING:
     from dragoman.search.chart.rules import ChartRules

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.ragged import Ragged
+from dragoman.core.vocab import Vocab
 
 if TYPE_CHECKING:
     from dragoman.search.chart.rules import ChartRules
@@ -34,6 +35,11 @@ class RulePairs:
         """The target words of each rule."""
         symbols = self.rules.words
         return Ragged(symbols.values[symbols.values >= 0], self._before[symbols.offsets])
+
+    @property
+    def vocab(self) -> Vocab:
+        """The words that ids of the target side stand for."""
+        return self.rules.vocab
 
     @cached_property
     def links(self) -> Ragged[np.uint16]:

@@ -16,28 +16,24 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.shown import shortened
 from dragoman.core.weights import Weights
+from dragoman.features import Feature
 from dragoman.forest.nbest import nbest
 from dragoman.model.bundle import Model
-from dragoman.model.extra_features.feature import PairFeature
-from dragoman.search.chart.batch import ChartBatch, Found, Graphs, HoleFeature, RuleFeature, SpanFeature
+from dragoman.search.chart.batch import ChartBatch, Found, Graphs
 from dragoman.search.chart.derivation import describe
 from dragoman.search.chart.finite import check_scores
 from dragoman.search.chart.graph import SentenceGraph, edge_features, hypergraph
-from dragoman.search.chart.rules import ChartRules, RuleCollector
+from dragoman.search.chart.rules import RuleCollector
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
 from dragoman.search.markup import Given, parse_markup
 from dragoman.search.search_result import BatchResult, refuse_too_large
-from dragoman.search.spans import Spans, features_of_spans
+from dragoman.search.sparse_rows import trees_of
 from dragoman.search.translation import Translation
 from dragoman.search.translator import Translator
 
 
 class ChartTranslator(Translator):
-    """Translates with a hierarchical model.
-
-    `rule_features`, `span_features` and `hole_features` come beside those of the model; for the other arguments see
-    `Translator.of`.
-    """
+    """Translates with a hierarchical model; for the arguments see `Translator.of`."""
 
     def __init__(
         self,
@@ -46,14 +42,12 @@ class ChartTranslator(Translator):
         *,
         limits: SearchLimits = SearchLimits(),
         space: SpaceLimits = SpaceLimits(),
-        rule_features: Sequence[RuleFeature] = (),
-        span_features: Sequence[SpanFeature] = (),
-        hole_features: Sequence[HoleFeature] = (),
         climbing: HillClimbing | None = None,
         markup: bool = False,
+        features: Sequence[Feature] = (),
         runtime: Runtime = Runtime(),
     ):
-        super().__init__(model, weights, limits=limits, space=space, markup=markup, runtime=runtime)
+        super().__init__(model, weights, limits=limits, space=space, markup=markup, features=features, runtime=runtime)
         if climbing is not None:
             raise UsageError("hill-climbing changes phrases and their order: a hierarchical model has neither")
         if space.reordering_limit is not None:
@@ -64,13 +58,10 @@ class ChartTranslator(Translator):
             )
         if model.boundary_feature is not None:
             raise UsageError(
-                f"the feature '{model.boundary_feature.name}' is of neighbours, which no chart can score; "
+                f"the feature '{model.boundary_feature.prefix}' is of neighbours, which no chart can score; "
                 "a hierarchical model goes without"
             )
         model.check_parts()
-        self._rule_features = (*(_on_words(feature) for feature in model.local_features), *rule_features)
-        self._span_features = tuple(span_features)
-        self._hole_features = (*model.hole_features, *hole_features)
         limit = model.settings.table_limit if space.table_limit is None else space.table_limit
         self._table_limit = limit
         self._by_score = space.table_limit_by == "score"
@@ -85,19 +76,16 @@ class ChartTranslator(Translator):
     def batch(self, lines: Sequence[str]) -> ChartBatch:
         """Collect and score the rules for some tokenised sentences, which may have markup if that is on."""
         given: list[list[Given]] = []
-        of_trees = features_of_spans(self.model, lines, _spans)
+        trees = trees_of(self.model, lines)
         if self.markup:
             parsed = [parse_markup(line) for line in lines]
             lines, given = [words for words, _ in parsed], [row for _, row in parsed]
         rules = self._collector.collect(Corpus.from_lines(lines), given, runtime=self.runtime)
-        batch = self._scored(rules, of_trees)
+        batch = ChartBatch(self.model, self.weights, rules, self._lm_ids, trees)
         if self._by_score and self._table_limit:
-            batch = self._scored(rules.take(batch.best_rules(self._table_limit, runtime=self.runtime)), of_trees)
+            best = rules.take(batch.best_rules(self._table_limit, runtime=self.runtime))
+            batch = ChartBatch(self.model, self.weights, best, self._lm_ids, trees)
         return batch
-
-    def _scored(self, rules: ChartRules, of_trees: Sequence[SpanFeature]) -> ChartBatch:
-        features = self._rule_features, (*of_trees, *self._span_features), self._hole_features
-        return ChartBatch(self.model, self.weights, rules, self._lm_ids, *features)
 
     def search_together(
         self, part: Sequence[str], *, forests: bool = False, targets: Sequence[str] | None = None
@@ -180,12 +168,3 @@ class ChartResult(BatchResult[ChartBatch, Found]):
             np.concatenate([graph.matches[used] for graph, used in pairs]),
             np.concatenate([graph.lm_scores[used] for graph, used in pairs]),
         )
-
-
-def _on_words(feature: PairFeature) -> RuleFeature:
-    return lambda rules: feature(rules.pairs)
-
-
-def _spans(rules: ChartRules) -> Spans:
-    sentence = np.repeat(np.arange(len(rules.match_offsets) - 1), np.diff(rules.match_offsets))
-    return sentence, rules.matches[:, 1], rules.matches[:, 2]

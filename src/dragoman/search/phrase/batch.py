@@ -5,57 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.sound import check_range
 from dragoman.core.vocab import BOS, EOS, SPECIAL
 from dragoman.core.weights import Weights
+from dragoman.features import BoundaryFeature, SpansInUse
 from dragoman.model.bundle import Model
 from dragoman.model.features import reordering_features
 from dragoman.search.limits import SearchLimits
 from dragoman.search.phrase.options import PhraseOptions, exit_classes
+from dragoman.search.sparse_rows import pair_rows, span_rows
 from dragoman.search.target_words import lm_words
+from dragoman.text.parsed import SourceTree
 
 #: The numbers by which the kernel knows the algorithms.
 ALGORITHMS = {"stack": 0, "cube": 1, "exhaustive": 2}
 
 #: How many candidates of a stack are looked at, if nobody says.
 POP_LIMIT = 400
-
-
-class LocalFeature(Protocol):
-    """A feature of one option in its sentence: computed for all options of a batch at once, before the search."""
-
-    def __call__(self, options: PhraseOptions, /) -> FeatureRows:
-        """Return a row for each option."""
-        ...
-
-
-class BoundaryFeature(Protocol):
-    """A feature of two options that are neighbours in the target: of the first's right and the second's left symbol.
-
-    Symbol 0 is the sentence's start (as a right symbol) and its end (as a left symbol), and called `<s>` and `</s>`.
-    """
-
-    @property
-    def name(self) -> str:
-        """What the names of its values begin with."""
-
-    @property
-    def symbols(self) -> Sequence[str]:
-        """What an end of an option can look like."""
-
-    def __call__(self, options: PhraseOptions, /) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return the left and the right symbol of each option, as positions in `symbols`."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +65,7 @@ class PhraseArrays(NamedTuple):
 
 
 class PhraseBatch:
-    """The options of a batch of sentences, scored with weights."""
+    """The options of a batch of sentences, scored with weights; `trees` are those of the sentences, if they matter."""
 
     def __init__(
         self,
@@ -98,40 +73,32 @@ class PhraseBatch:
         weights: Weights,
         options: PhraseOptions,
         lm_ids: Sequence[NDArray[np.int32]],
-        local_features: Sequence[LocalFeature] = (),
-        boundary_feature: BoundaryFeature | None = None,
+        trees: Sequence[SourceTree] = (),
     ):
         self.model = model
         self.weights = weights
         self.options = options
         self._lm_ids = lm_ids
-        self._local_features = local_features
+        self._trees = trees
         self._lm_names = list(model.language_models)
         self._lm_words = lm_words(model, options.vocab, options.words.values, lm_ids)
-        self.sparse = [feature(options) for feature in local_features]
-        self.boundary_feature = boundary_feature
+        spans = SpansInUse(options.sentence, options.begin, options.end, trees)
+        self.sparse = [*pair_rows(model, options), *span_rows(model, options.source, spans)]
+        self.boundary_feature = model.boundary_feature
         none = np.zeros(len(options), np.int32)
-        self.left, self.right = boundary_feature(options) if boundary_feature else (none, none)
-        self._check_features()
+        self.left, self.right = (none, none) if self.boundary_feature is None else self._ends(self.boundary_feature)
 
-    def _check_features(self) -> None:
-        """Refuse what features have no right to return: kernels trust it."""
-        for rows in self.sparse:
-            if len(rows) != len(self.options):
-                raise DataError(
-                    f"a local feature has {len(rows)} rows for {len(self.options)} options", expected="one for each"
-                )
-        if self.boundary_feature is None:
-            return
-        for name, symbols in (("left", self.left), ("right", self.right)):
+    def _ends(self, feature: BoundaryFeature) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The left and right symbols of the options; refuse what a feature has no right to return: kernels trust it."""
+        left, right = feature(self.options)
+        for side, symbols in (("left", left), ("right", right)):
             if symbols.dtype != np.int32 or symbols.shape != (len(self.options),):
                 raise DataError(
-                    f"the {name} symbols of {self.boundary_feature.name} are {symbols.shape} of {symbols.dtype}",
+                    f"the {side} symbols of {feature.prefix} are {symbols.shape} of {symbols.dtype}",
                     expected=f"one int32 for each of {len(self.options)} options",
                 )
-            check_range(
-                f"{name} symbols of {self.boundary_feature.name}", symbols, 0, len(self.boundary_feature.symbols)
-            )
+            check_range(f"{side} symbols of {feature.prefix}", symbols, 0, len(feature.symbols))
+        return left, right
 
     def reweighted(self, weights: Weights) -> PhraseBatch:
         """Return the same options scored with other weights, which must mix tables in the same shares."""
@@ -139,7 +106,7 @@ class PhraseBatch:
             raise UsageError(
                 "weights with other shares of mixed tables (mix.*) are for other options; expected the same"
             )
-        return PhraseBatch(self.model, weights, self.options, self._lm_ids, self._local_features, self.boundary_feature)
+        return PhraseBatch(self.model, weights, self.options, self._lm_ids, self._trees)
 
     @cached_property
     def local(self) -> NDArray[np.float64]:
@@ -250,10 +217,10 @@ class PhraseBatch:
 
 def boundary_names(feature: BoundaryFeature) -> tuple[str, ...]:
     """Name the features of all pairs of symbols: right symbol of the first option, left symbol of the second."""
-    return _boundary_names(feature.name, tuple(feature.symbols[1:]))
+    return _boundary_names(feature.prefix, tuple(feature.symbols[1:]))
 
 
 @lru_cache(maxsize=8)
-def _boundary_names(name: str, symbols: tuple[str, ...]) -> tuple[str, ...]:
+def _boundary_names(prefix: str, symbols: tuple[str, ...]) -> tuple[str, ...]:
     lefts = (SPECIAL[EOS], *symbols)
-    return tuple(f"{name}.{right}:{left}" for right in (SPECIAL[BOS], *symbols) for left in lefts)
+    return tuple(f"{prefix}.{right}:{left}" for right in (SPECIAL[BOS], *symbols) for left in lefts)

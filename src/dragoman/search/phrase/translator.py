@@ -17,28 +17,24 @@ from dragoman.core.nbest import NBest
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
+from dragoman.features import Feature
 from dragoman.forest.nbest import nbest
 from dragoman.model.bundle import Model
-from dragoman.search.global_feature import GlobalFeature
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
 from dragoman.search.markup import Given, parse_markup
-from dragoman.search.phrase.batch import BoundaryFeature, Found, LocalFeature, PhraseBatch
+from dragoman.search.phrase.batch import Found, PhraseBatch
 from dragoman.search.phrase.finite import check_scores
 from dragoman.search.phrase.greedy import greedy_search
 from dragoman.search.phrase.lattice import Edges, derivation_features, features_with_pairs, hypergraph
 from dragoman.search.phrase.options import OptionCollector, PhraseOptions
 from dragoman.search.search_result import BatchResult, refuse_too_large
-from dragoman.search.spans import Spans, features_of_spans
+from dragoman.search.sparse_rows import trees_of
 from dragoman.search.translation import Phrase, Translation
 from dragoman.search.translator import Translator
 
 
 class PhraseTranslator(Translator):
-    """Translates with a phrase-based model.
-
-    `local_features` and `boundary_feature` come beside those of the model, which can have one boundary feature; for
-    the other arguments see `Translator.of`.
-    """
+    """Translates with a phrase-based model; for the arguments see `Translator.of`."""
 
     def __init__(
         self,
@@ -47,33 +43,31 @@ class PhraseTranslator(Translator):
         *,
         limits: SearchLimits = SearchLimits(),
         space: SpaceLimits = SpaceLimits(),
-        local_features: Sequence[LocalFeature] = (),
-        boundary_feature: BoundaryFeature | None = None,
         climbing: HillClimbing | None = None,
         markup: bool = False,
+        features: Sequence[Feature] = (),
         runtime: Runtime = Runtime(),
     ):
-        super().__init__(model, weights, limits=limits, space=space, markup=markup, runtime=runtime, climbing=climbing)
+        super().__init__(
+            model,
+            weights,
+            limits=limits,
+            space=space,
+            climbing=climbing,
+            markup=markup,
+            features=features,
+            runtime=runtime,
+        )
         settings = model.settings
         limit = space.reordering_limit
         self.reordering_limit = settings.reordering_limit if limit is None else limit
         self._table_limit = settings.table_limit if space.table_limit is None else space.table_limit
         self._by_score = space.table_limit_by == "score"
-        self._local_features: tuple[LocalFeature, ...] = (*model.local_features, *local_features)
-        self._boundary_feature: BoundaryFeature | None = boundary_feature or model.boundary_feature
         if not model.tables:
             raise UsageError("the model has no phrase table")
         if limits.algorithm == "incremental":
             raise UsageError("incremental search is for hierarchical models; expected cube, stack or exhaustive")
         model.check_parts()
-        if boundary_feature is not None and model.boundary_feature is not None:
-            raise UsageError(f"the model has the boundary feature '{model.boundary_feature.name}' already")
-        for feature in (*self._local_features, boundary_feature):
-            if isinstance(feature, GlobalFeature):
-                raise UsageError(
-                    f"{feature.name} is a global feature, which no search by dynamic programming can score; "
-                    "give it to a Sampler"
-                )
         self._collector = OptionCollector(
             model,
             table_limit=0 if self._by_score else self._table_limit,
@@ -84,20 +78,16 @@ class PhraseTranslator(Translator):
     def batch(self, lines: Sequence[str]) -> PhraseBatch:
         """Collect and score the options of some tokenised sentences, which may have markup if that is on."""
         given: list[list[Given]] = []
-        of_trees = features_of_spans(self.model, lines, _spans)
+        trees = trees_of(self.model, lines)
         if self.markup:
             parsed = [parse_markup(line) for line in lines]
             lines, given = [words for words, _ in parsed], [row for _, row in parsed]
         options = self._collector.collect(Corpus.from_lines(lines), self.weights, given)
-        batch = self._scored(options, of_trees)
+        batch = PhraseBatch(self.model, self.weights, options, self._lm_ids, trees)
         if self._by_score and self._table_limit:
             kept = options.take(_best_of_spans(options, batch.estimates, self._table_limit))
-            batch = self._scored(kept, of_trees)
+            batch = PhraseBatch(self.model, self.weights, kept, self._lm_ids, trees)
         return batch
-
-    def _scored(self, options: PhraseOptions, of_trees: Sequence[LocalFeature]) -> PhraseBatch:
-        features = (*self._local_features, *of_trees)
-        return PhraseBatch(self.model, self.weights, options, self._lm_ids, features, self._boundary_feature)
 
     def search_together(
         self, part: Sequence[str], *, forests: bool = False, targets: Sequence[str] | None = None
@@ -177,10 +167,6 @@ class PhraseResult(BatchResult[PhraseBatch, Found]):
 
 def _encoded(batch: PhraseBatch, targets: Sequence[str]) -> Ragged[np.int32]:
     return Ragged(*batch.options.vocab.encode("".join(f"{target}\n" for target in targets).encode()))
-
-
-def _spans(options: PhraseOptions) -> Spans:
-    return options.sentence, options.begin, options.end
 
 
 def _best_of_spans(options: PhraseOptions, estimates: NDArray[np.float64], limit: int) -> NDArray[np.int64]:

@@ -3,6 +3,6 @@
 from dragoman.core.registry import Registry
 from dragoman.training.align.base import Aligner, Directions
 
-ALIGNERS: Registry[Aligner] = Registry("aligner", "dragoman.training.align", Aligner)  # type: ignore[type-abstract]
+ALIGNERS: Registry[Aligner] = Registry("aligner", "dragoman.training.align", Aligner)
 
 __all__ = ["ALIGNERS", "Aligner", "Directions"]

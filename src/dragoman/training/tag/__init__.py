@@ -3,6 +3,6 @@
 from dragoman.core.registry import Registry
 from dragoman.training.tag.tagger import Tagger
 
-TAGGERS: Registry[Tagger] = Registry("tagger", "dragoman.training.tag", Tagger)  # type: ignore[type-abstract]
+TAGGERS: Registry[Tagger] = Registry("tagger", "dragoman.training.tag", Tagger)
 
 __all__ = ["TAGGERS", "Tagger"]

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
+from dragoman.features import DocumentFeature
 from dragoman.metrics.combined import CombinedScorer
 from dragoman.metrics.metric import Scorer
 from dragoman.metrics.precomputed import PrecomputedScorer
 from dragoman.model.bundle import Model
-from dragoman.sampling.global_features import features_of
 from dragoman.search.shards import ShardedTranslator
 from dragoman.search.translator import Translator
 from dragoman.tuning.methods.method import TuningMethod
@@ -120,7 +120,7 @@ class Lesson:
     @cached_property
     def sees_documents(self) -> bool:
         """Whether a feature of the model is of documents."""
-        return any(feature.level == "document" for feature in features_of(self.model.global_features))
+        return bool(self.model.features_of(DocumentFeature))
 
     @property
     def units(self) -> NDArray[np.int64]:

@@ -9,7 +9,7 @@ import pytest
 
 from dragoman import kernels
 from dragoman.core.vocab import Vocab
-from dragoman.sampling.features.lexical_consistency import LexicalConsistency
+from dragoman.features.lexical_consistency import LexicalConsistency
 from oracles.lexical_consistency import lexical_consistency
 
 WORDS, OFFSETS = np.ctypeslib.ndpointer(np.int32), np.ctypeslib.ndpointer(np.int64)

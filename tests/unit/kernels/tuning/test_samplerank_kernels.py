@@ -11,11 +11,10 @@ import pytest
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.weights import Weights
+from dragoman.features import FEATURES
 from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.chrf import Chrf
 from dragoman.metrics.ter import Ter
-from dragoman.model.extra_features import EXTRA_FEATURES
-from dragoman.sampling.global_features import GLOBAL_FEATURES
 from dragoman.sampling.ranking import RankChains, RankedSentences, RankSteps
 from dragoman.search.limits import SpaceLimits
 from dragoman.search.phrase.greedy import gloss
@@ -26,11 +25,6 @@ from oracles.sampler import p_value, probabilities
 
 #: The number of the operator, in the kernel's order.
 REORDER = samplerank.OPERATORS.index("reorder")
-
-
-@pytest.fixture(autouse=True)
-def _echo(monkeypatch):
-    monkeypatch.setitem(GLOBAL_FEATURES._classes, "echo", samplerank.Echo)
 
 
 def _some_translations(batch, rng):
@@ -56,9 +50,9 @@ class Case:
         if seed % 2:
             model = extra_features.with_random_links(model, rng, counts=bool(rng.integers(2)))
             chosen = [
-                EXTRA_FEATURES.get("boundary-tags")(tags_of="words"),
-                EXTRA_FEATURES.get("word-pair")(),
-                EXTRA_FEATURES.get("phrase-length")(),
+                FEATURES.get("boundary-tags")(tags_of="words"),
+                FEATURES.get("word-pair")(),
+                FEATURES.get("phrase-length")(),
             ]
             model = model.with_features(chosen, tagged=extra_features.random_tagged_text(rng))
         self.limit = int(rng.integers(-1, 5))
@@ -70,7 +64,7 @@ class Case:
         names = [name for name in model.feature_names if name != "unknown_word"]
         weights, prefixes = model.weights, model.sparse_prefixes
         if documents:
-            model = model.with_global_features({"length_ratio": {}, "echo": {}})
+            model = model.with_features([FEATURES.get("length_ratio")(), samplerank.Echo()])
             weights = weights.updated({"length_ratio": 1.0, "echo": -0.2})
             names += ["length_ratio", "echo"]
         self.lesson = Lesson(

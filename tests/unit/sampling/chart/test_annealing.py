@@ -8,6 +8,7 @@ import pytest
 from dragoman.core.errors import UsageError
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
+from dragoman.features import FEATURES
 from dragoman.sampling.annealing import annealed
 from dragoman.sampling.chart.chains import run_chains
 from dragoman.sampling.schedule import Annealing
@@ -56,7 +57,7 @@ def test_threads_and_batches_do_not_matter():
 
 
 def test_features_of_documents_are_refused():
-    model = chart_space.random_model(np.random.default_rng(2)).with_global_features({"lexical_consistency": {}})
+    model = chart_space.random_model(np.random.default_rng(2)).with_features([FEATURES.get("lexical_consistency")()])
     translator = ChartTranslator(model, model.weights.updated({"lexical_consistency": 1.0}))
     with pytest.raises(UsageError, match="lexical_consistency sees documents"):
         list(annealed(translator, ["f0"]))

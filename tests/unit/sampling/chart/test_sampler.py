@@ -10,6 +10,7 @@ from dragoman.core.progress import DragomanWarning
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
 from dragoman.core.weights import Weights
+from dragoman.features import FEATURES
 from dragoman.sampling.diagnostics.diagnosis import Diagnosis, diagnose
 from dragoman.sampling.ranking import RankChains, RankedSentences, RankSteps
 from dragoman.sampling.sampler import Sampler
@@ -98,7 +99,7 @@ def test_nothing_to_sample():
 
 def test_sentence_features_have_values_and_take_part():
     translator, lines = translator_and_lines(7)
-    model = translator.model.with_global_features({"length_ratio": {}})
+    model = translator.model.with_features([FEATURES.get("length_ratio")()])
     for weight in (0.0, 50.0):
         weights = translator.weights.updated({"length_ratio": weight})
         sampler = Sampler.of(ChartTranslator(model, weights), Sampling(samples=100, burn_in=20))
@@ -133,7 +134,7 @@ def test_what_is_refused():
     infinite = ChartTranslator(translator.model, translator.weights.updated({"word_penalty": 1e300}))
     with pytest.raises(DataError, match="word_penalty"):
         list(Sampler.of(infinite, FEW).sample(lines))
-    documents = translator.model.with_global_features({"lexical_consistency": {}})
+    documents = translator.model.with_features([FEATURES.get("lexical_consistency")()])
     felt = translator.weights.updated({"lexical_consistency": 1.0})
     with pytest.raises(UsageError, match="lexical_consistency sees documents"):
         Sampler.of(ChartTranslator(documents, felt))

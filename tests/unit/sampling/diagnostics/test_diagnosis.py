@@ -11,6 +11,7 @@ import pytest
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import DragomanWarning
 from dragoman.core.runtime import Runtime
+from dragoman.features import BoundaryFeature
 from dragoman.sampling.diagnostics.diagnosis import Diagnosis, diagnose
 from dragoman.sampling.diagnostics.summary import summarise
 from dragoman.sampling.phrase.lattices import Lattice
@@ -33,7 +34,7 @@ def case():
 def narrow(case):
     return PhraseTranslator(
         case.model, case.translator.weights, limits=SearchLimits(pop_limit=20), space=case.space,
-        boundary_feature=case.batch.boundary_feature,
+        features=case.batch.model.features_of(BoundaryFeature),
     )  # fmt: skip
 
 

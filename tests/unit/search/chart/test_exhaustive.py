@@ -8,13 +8,14 @@ import pytest
 from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.weights import Weights
+from dragoman.features import HoleFeature, HoleRows, PairFeature, SpanFeature
 from dragoman.forest.inside_outside import expected_features, log_partition
 from dragoman.forest.kbest import kbest
 from dragoman.forest.probability import translation_log_probability
 from dragoman.search.chart.translator import ChartTranslator
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from oracles import chart_space, forest
-from oracles.chart_holes import HOLE_NAMES, opened_holes, values_of_holes, wide_holes
+from oracles.chart_holes import HOLE_NAMES, OpenedHoles, WideHoles, values_of_holes
 
 EVERYTHING = SearchLimits(algorithm="exhaustive")
 
@@ -198,24 +199,42 @@ def test_given_translations_are_the_only_ones_of_their_words(seed):
     assert found.score == pytest.approx(space.scores.max(), abs=1e-9)
 
 
-def number_of_words(rules):
+class Squares(PairFeature):
     """A feature of rules."""
-    counts = [sum(word >= 0 for word in row.tolist()) ** 2 for row in rules.words]
-    return FeatureRows.from_dense(["square"], np.array(counts, np.float64)[:, None])
+
+    name = prefix = "square"
+
+    def __call__(self, pairs):
+        return FeatureRows.from_dense(["square"], pairs.words.lengths.astype(np.float64)[:, None] ** 2)
 
 
-def widths(rules):
-    """A feature of spans: how wide the first hole is, in one that has two."""
-    values = np.where(rules.matches[:, 5] >= 0, rules.matches[:, 4] - rules.matches[:, 3], 0)
-    return FeatureRows.from_dense(["width"], values[:, None].astype(np.float64))
+class Widths(HoleFeature):
+    """A feature of holes: how wide the first is, in a match that has two."""
+
+    name = prefix = "width"
+
+    def __call__(self, rules):
+        values = np.where(rules.hole_sizes[:, 1] > 0, rules.hole_sizes[:, 0], 0)
+        rows = FeatureRows.from_dense(["width"], values[:, None].astype(np.float64))
+        return HoleRows(np.zeros(len(rules), np.int64), 1, np.arange(len(values)), rows)
+
+
+class Spans(SpanFeature):
+    """A feature of spans: how wide they are."""
+
+    name = prefix = "span"
+    needs_trees = False
+
+    def __call__(self, spans):
+        return FeatureRows.from_dense(["span"], (spans.end - spans.begin).astype(np.float64)[:, None])
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_features_of_rules_and_spans_take_part(seed):
     rng = np.random.default_rng(6000 + seed)
     space = chart_space.random_space(rng, glue=True)
-    weights = space.model.weights.updated({"square": 0.7, "width": -1.1})
-    settings = {"rule_features": [number_of_words], "span_features": [widths]}
+    weights = space.model.weights.updated({"square": 0.7, "width": -1.1, "span": 0.3})
+    settings = {"features": [Squares(), Widths(), Spans()]}
     graph = ChartTranslator(space.model, weights, limits=EVERYTHING, **settings).search(space.sentence)
     by_square = {}
     for derivation in forest.derivations(graph):
@@ -231,6 +250,8 @@ def test_features_of_rules_and_spans_take_part(seed):
         assert sorted(squares) == sorted(by_square[text])
     for edge in range(graph.edges):
         row = graph.features.row(edge)
+        if "span" in row:
+            assert row["span"] == graph.spans[edge, 1] - graph.spans[edge, 0]
         if row.get("width"):
             first, second = (graph.spans[graph.first_edge[tail]].tolist() for tail in graph.tails[edge].tolist())
             assert row["width"] == first[1] - first[0]
@@ -246,7 +267,7 @@ def test_features_of_holes_take_part(seed):
     added = dict(zip(HOLE_NAMES, rng.normal(0, 1, len(HOLE_NAMES)).tolist(), strict=True))
     weights, names = plain.model.weights.updated(added), [*plain.model.feature_names, *added]
     space = plain.with_features(added, values_of_holes)
-    settings = {"hole_features": [opened_holes, wide_holes], "span_features": [widths]}
+    settings = {"features": [OpenedHoles(), WideHoles(), Spans()]}
     graph = ChartTranslator(space.model, weights, limits=EVERYTHING, **settings).search(space.sentence)
     assert_same(graph, space, names)
     log_z = np.logaddexp.reduce(space.scores)

@@ -8,10 +8,11 @@ import pytest
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.weights import Weights
-from dragoman.model.extra_features.feature import HoleRows
+from dragoman.features import HoleFeature, HoleRows, PairFeature, SpanFeature
 from dragoman.search.chart.translator import ChartTranslator
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from oracles import chart_space
+from oracles.handmade import handmade
 
 WAYS = [
     {},
@@ -48,20 +49,23 @@ def test_weights_that_are_no_numbers_are_named(way, value, name):
 def test_values_that_are_no_numbers_are_named(value):
     model, line = model_and_line()
 
-    def of_rules(rules):
-        return FeatureRows.from_dense(["odd"], np.full((len(rules), 1), value))
+    def of_rules(pairs):
+        return FeatureRows.from_dense(["odd"], np.full((len(pairs.words), 1), value))
 
-    def of_spans(rules):
-        return FeatureRows.from_dense(["odd"], np.full((len(rules.matches), 1), value))
+    def of_spans(spans):
+        return FeatureRows.from_dense(["odd"], np.full((len(spans.begin), 1), value))
 
     def of_holes(rules):
         classes = np.arange(len(rules)) == len(rules) - 1
         rows = FeatureRows.from_dense(["odd"], np.array([[0.0], [value]]))
         return HoleRows(classes, 2, np.zeros(len(rules.matches), np.int64), rows)
 
-    kinds = {"rule_features": of_rules, "span_features": of_spans, "hole_features": of_holes}
-    for features in ({kind: [feature]} for kind, feature in kinds.items()):
-        translator = ChartTranslator(model, model.weights.updated({"odd": 2.0}), **features)
+    for feature in (
+        handmade(PairFeature, of_rules),
+        handmade(SpanFeature, of_spans, needs_trees=False),
+        handmade(HoleFeature, of_holes),
+    ):
+        translator = ChartTranslator(model, model.weights.updated({"odd": 2.0}), features=[feature])
         with pytest.raises(DataError, match=f"a rule on '.*' .*scores {value}: odd is {value} and weighs 2; expected"):
             list(translator.translate([line]))
 

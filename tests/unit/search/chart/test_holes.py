@@ -8,7 +8,7 @@ import pytest
 from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.weights import Weights
-from dragoman.model.extra_features.feature import HoleRows
+from dragoman.features import HoleRows
 from dragoman.search.chart.holes import by_class, classes_of_rules
 from dragoman.search.chart.translator import ChartTranslator
 from oracles import chart_space, linked_rules

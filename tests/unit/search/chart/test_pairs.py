@@ -7,11 +7,10 @@ import pytest
 
 from dragoman.core.errors import UsageError
 from dragoman.core.vocab import UNK
-from dragoman.model.extra_features.boundary_tags import BoundaryTags
-from dragoman.model.extra_features.phrase_length import PhraseLength
-from dragoman.model.extra_features.word_deletion import WordDeletion
-from dragoman.model.extra_features.word_insertion import WordInsertion
-from dragoman.model.extra_features.word_pair import WordPair
+from dragoman.features.boundary_tags import BoundaryTags
+from dragoman.features.phrase_length import PhraseLength
+from dragoman.features.unlinked_words import WordDeletion, WordInsertion
+from dragoman.features.word_pair import WordPair
 from dragoman.search.chart.translator import ChartTranslator
 from dragoman.search.translator import Translator
 from oracles import chart_space, linked_rules
@@ -77,7 +76,7 @@ def test_translations_have_the_features_of_their_rules(seed):
 def test_words_count_as_often_as_rules_were_extracted():
     model, _ = linked_model(3)
     richer = model.with_features([WordPair(source_words=1, target_words=1)])
-    learnt = richer.extra_features[WordPair(source_words=1, target_words=1)]
+    learnt = richer.sparse_features[WordPair(source_words=1, target_words=1)]
     for side, at in (("source", 0), ("target", 1)):
         counts = {}
         for grammar in model.grammars.values():

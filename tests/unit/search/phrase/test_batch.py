@@ -1,6 +1,6 @@
 """Models and features that were made in Python: what no kernel may see is refused before it does."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -8,8 +8,10 @@ import pytest
 from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.ragged import Ragged
+from dragoman.features import BoundaryFeature, PairFeature
 from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import phrase_space
+from oracles.handmade import handmade
 
 
 @pytest.fixture
@@ -71,45 +73,45 @@ def test_what_is_sound_is_read_once(model, monkeypatch):
         PhraseTranslator(replace(model, target_vocab=type(model.target_vocab).of(["a"])))
 
 
-class Ends:
-    name = "ends"
+@dataclass(frozen=True)
+class Ends(BoundaryFeature):
+    name = prefix = "ends"
     symbols = ("edge", "a", "b")
 
-    def __init__(self, symbol):
-        self._symbol = symbol
+    symbol: int
 
     def __call__(self, options):
-        return np.ones(len(options), np.int32), np.full(len(options), self._symbol, np.int32)
+        return np.ones(len(options), np.int32), np.full(len(options), self.symbol, np.int32)
 
 
 def test_symbols_that_there_are_not(model):
     for symbol in (3, -1, 2**31 - 1):
         with pytest.raises(DataError, match=f"'right symbols of ends' holds {symbol}; expected numbers from 0 to 2"):
-            list(PhraseTranslator(model, boundary_feature=Ends(symbol)).translate(["f0 f1"]))
-    assert list(PhraseTranslator(model, boundary_feature=Ends(2)).translate(["f0 f1"]))
+            list(PhraseTranslator(model, features=[Ends(symbol)]).translate(["f0 f1"]))
+    assert list(PhraseTranslator(model, features=[Ends(2)]).translate(["f0 f1"]))
 
 
 def test_symbols_of_another_shape(model):
     def few(options):
         return np.ones(1, np.int32), np.ones(len(options), np.int64)
 
-    few.name, few.symbols = "few", ("edge", "a")
+    feature = handmade(BoundaryFeature, few, symbols=("edge", "a"))
     with pytest.raises(DataError, match=r"the left symbols of few are \(1,\) of int32; expected one int32 for each of"):
-        list(PhraseTranslator(model, boundary_feature=few).translate(["f0 f1"]))
+        list(PhraseTranslator(model, features=[feature]).translate(["f0 f1"]))
 
 
-def test_local_features_of_another_length(model):
+def test_pair_features_of_another_length(model):
     def none(options):
         return FeatureRows.from_dense(["x"], np.zeros((0, 1)))
 
-    with pytest.raises(DataError, match="a local feature has 0 rows for "):
-        list(PhraseTranslator(model, local_features=[none]).translate(["f0 f1"]))
+    with pytest.raises(DataError, match=r"the feature none has 0 rows for [1-9][0-9]* pairs"):
+        list(PhraseTranslator(model, features=[handmade(PairFeature, none)]).translate(["f0 f1"]))
 
 
-def test_local_features_that_are_no_numbers(model):
+def test_pair_features_that_are_no_numbers(model):
     def wild(options):
         return FeatureRows.from_dense(["x"], np.full((len(options), 1), np.nan))
 
     weights = model.weights.updated({"x": 1.0})
     with pytest.raises(DataError, match="x is nan and weighs 1"):
-        list(PhraseTranslator(model, weights, local_features=[wild]).translate(["f0 f1"]))
+        list(PhraseTranslator(model, weights, features=[handmade(PairFeature, wild)]).translate(["f0 f1"]))

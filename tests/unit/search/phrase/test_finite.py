@@ -8,9 +8,11 @@ import pytest
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.weights import Weights
+from dragoman.features import PairFeature
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
 from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import phrase_space
+from oracles.handmade import handmade
 
 WAYS = [
     {},
@@ -52,7 +54,7 @@ def test_values_that_are_no_numbers_are_named(value):
     def broken(options):
         return FeatureRows.from_dense(["odd"], np.full((len(options), 1), value))
 
-    translator = PhraseTranslator(model, model.weights.updated({"odd": 2.0}), local_features=[broken])
+    translator = PhraseTranslator(model, model.weights.updated({"odd": 2.0}), features=[handmade(PairFeature, broken)])
     with pytest.raises(DataError, match=f"scores {value}: odd is {value} and weighs 2; expected"):
         list(translator.translate([line]))
 

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import UsageError
+from dragoman.features import FEATURES
 from dragoman.model.bundle import Model
-from dragoman.model.extra_features import EXTRA_FEATURES
 from dragoman.model.filtering import encode, filtered
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import extra_features, forest, phrase_space
+from oracles.phrase_case import Boundaries
 
 pytestmark = pytest.mark.filterwarnings("ignore:only .* target phrases occur")
 
@@ -35,11 +36,11 @@ class Case:
         )
         self.tagged = extra_features.random_tagged_text(rng)
         chosen = [
-            EXTRA_FEATURES.get("word-insertion")(target_words=self.cutoffs.inserted),
-            EXTRA_FEATURES.get("word-deletion")(source_words=self.cutoffs.deleted),
-            EXTRA_FEATURES.get("word-pair")(source_words=self.cutoffs.sources, target_words=self.cutoffs.targets),
-            EXTRA_FEATURES.get("phrase-length")(longest=self.cutoffs.longest),
-            EXTRA_FEATURES.get("boundary-tags")(tags_of=self.cutoffs.tags_of),
+            FEATURES.get("word-insertion")(target_words=self.cutoffs.inserted),
+            FEATURES.get("word-deletion")(source_words=self.cutoffs.deleted),
+            FEATURES.get("word-pair")(source_words=self.cutoffs.sources, target_words=self.cutoffs.targets),
+            FEATURES.get("phrase-length")(longest=self.cutoffs.longest),
+            FEATURES.get("boundary-tags")(tags_of=self.cutoffs.tags_of),
         ]
         model = plain.with_features(chosen, tagged=self.tagged)
         if len(model.tables) == 2 and rng.random() < 0.5:  # links that one table knows and the other does not
@@ -99,7 +100,7 @@ def test_models_keep_their_features_on_disk(tmp_path):
     case = Case(3)
     case.model.save(tmp_path / "m")
     loaded = Model.load(tmp_path / "m")
-    assert list(loaded.extra_features) == list(case.model.extra_features)
+    assert list(loaded.sparse_features) == list(case.model.sparse_features)
     before, after = (
         PhraseTranslator(model, case.weights, space=case.space).search(case.sentence) for model in (case.model, loaded)
     )
@@ -130,5 +131,5 @@ def test_given_translations_and_dropped_words_have_no_links():
 
 def test_a_second_boundary_feature_is_refused():
     case = Case(1)
-    with pytest.raises(UsageError, match="has the boundary feature 'pb' already"):
-        PhraseTranslator(case.model, boundary_feature=case.model.boundary_feature)
+    with pytest.raises(UsageError, match="a model can have one feature of neighbours only"):
+        PhraseTranslator(case.model, features=[Boundaries()])

@@ -12,12 +12,14 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
+from dragoman.features import FEATURES, BoundaryFeature, PairFeature
 from dragoman.forest.inside_outside import log_partition
 from dragoman.forest.kbest import kbest
 from dragoman.forest.probability import translation_log_probability
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import forest, phrase_space
+from oracles.handmade import handmade
 
 EVERYTHING = SearchLimits(algorithm="exhaustive")
 
@@ -213,10 +215,10 @@ def word_length(options):
     return FeatureRows.from_dense(["length"], np.array(lengths, np.float64)[:, None])
 
 
-class LastDigit:
+class LastDigit(BoundaryFeature):
     """A boundary feature: the digit of the last word and of the first word of the next phrase."""
 
-    name = "digit"
+    name = prefix = "digit"
     symbols = ("edge", "0", "1", "2", "3", "4")
 
     def __call__(self, options):
@@ -232,7 +234,7 @@ def test_local_and_boundary_features_take_part(seed):
     feature = LastDigit()
     names = [f"digit.{r}:{left}" for r in ("<s>", *"01234") for left in ("</s>", *"01234")]
     weights = model.weights.updated({"length": 0.7, **dict(zip(names, rng.normal(size=len(names)), strict=True))})
-    settings = {"local_features": [word_length], "boundary_feature": feature}
+    settings = {"features": [handmade(PairFeature, word_length), feature]}
     sentence = phrase_space.random_sentence(rng, 4)
     translator = PhraseTranslator(model, weights, limits=EVERYTHING, **settings)
     graph = translator.search(sentence)
@@ -280,7 +282,7 @@ def test_notebooks_show_phrases():
 
 
 def test_global_features_are_left_to_samplers():
-    model = model_of(1).with_global_features({"length_ratio": {}})
+    model = model_of(1).with_features([FEATURES.get("length_ratio")()])
     translator = PhraseTranslator(model, model.weights.updated({"length_ratio": -0.5}))
     for search in (
         lambda: list(translator.translate(["f0"])),

@@ -12,6 +12,7 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import DragomanWarning
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
+from dragoman.features import FEATURES
 from dragoman.metrics.bleu import Bleu
 from dragoman.tuning.methods import learner, mira_online
 from dragoman.tuning.methods.mira_online import MiraOnline
@@ -257,7 +258,7 @@ def test_says_so_if_the_solver_stops_early(monkeypatch):
 
 def test_global_features_are_refused_in_a_sentence():
     lesson = reachable_lesson()
-    model = replace(lesson.model, global_features={"length_ratio": {}})
+    model = lesson.model.with_features([FEATURES.get("length_ratio")()])
     lesson = replace(lesson, translator=type(lesson.translator)(model))
     with pytest.raises(UsageError, match="only sampling can score it"):
         next(MiraOnline().learn(lesson, Weights({**model.weights, "length_ratio": 1.0})))

@@ -12,6 +12,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
+from dragoman.features import FEATURES
 from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.ter import Ter
 from dragoman.search.limits import SpaceLimits
@@ -177,7 +178,7 @@ def test_gradients_of_document_features_are_those_of_whole_documents():
     """Against finite differences of exact expectations over all derivations of a document."""
     document = Document(3)
     plain = document.cases[0].model
-    model = plain.with_global_features({"lexical_consistency": {"min_length": 1}})
+    model = plain.with_features([FEATURES.get("lexical_consistency")(min_length=1)])
     weights = plain.weights.updated({"lexical_consistency": 2.0})
     lines = [case.sentence for case in document.cases]
     scorer = Bleu().scorer([Corpus.from_lines(["e0 e1 e2", "e1 e3", "e0 e4"])])

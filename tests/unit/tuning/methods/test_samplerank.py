@@ -13,10 +13,10 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
+from dragoman.features import FEATURES
 from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.combined import Combined
 from dragoman.metrics.precomputed import Precomputed
-from dragoman.sampling.global_features import GLOBAL_FEATURES
 from dragoman.search.limits import SpaceLimits
 from dragoman.search.phrase.translator import PhraseTranslator
 from dragoman.tuning import TUNERS
@@ -222,10 +222,9 @@ def test_jumps_learn_sparse_features_of_hierarchical_models_and_a_kill_changes_n
 
 
 @pytest.fixture
-def with_globals(monkeypatch):
+def with_globals():
     def made(lesson, feature=Echo):
-        monkeypatch.setitem(GLOBAL_FEATURES._classes, "echo", feature)
-        model = lesson.model.with_global_features({"length_ratio": {}, "echo": {}})
+        model = lesson.model.with_features([FEATURES.get("length_ratio")(), feature()])
         names = [*lesson.names, "length_ratio", "echo"]
         translator = PhraseTranslator(model, space=lesson.translator.space)
         return replace(lesson, translator=translator, names=names, documents=np.array([0, 4, 5, 9]))

@@ -9,7 +9,7 @@ import pytest
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
-from dragoman.sampling.features.length_ratio import LengthRatio
+from dragoman.features.length_ratio import LengthRatio
 from dragoman.sampling.global_features import GlobalFunctions
 from dragoman.sampling.phrase.chains import run_chains
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits

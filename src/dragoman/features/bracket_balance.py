@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.vocab import UNK, Vocab
-from dragoman.search.global_feature import GlobalFeature
+from dragoman.model.feature_types import SentenceFeature
 
 #: Brackets as they are, and as the tokeniser of Moses writes them.
 _PAIRS = (("(", ")"), ("[", "]"), ("{", "}"), ("&#91;", "&#93;"), ("-lrb-", "-rrb-"), ("«", "»"))
 
 
-class BracketBalance(GlobalFeature):
+class BracketBalance(SentenceFeature):
     """Minus the number of brackets without a partner that the target has more, or fewer, than the source."""
 
     name: ClassVar[str] = "bracket_balance"

@@ -11,10 +11,11 @@ from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.links import links_of
 from dragoman.core.weights import Weights
+from dragoman.features import HoleFeature
+from dragoman.features.structural_distortion import StructuralDistortion, log_probabilities
 from dragoman.forest.inside_outside import log_partition
 from dragoman.forest.kbest import kbest
 from dragoman.model.bundle import Model
-from dragoman.model.extra_features.structural_distortion import StructuralDistortion, log_probabilities
 from dragoman.model.filtering import filtered
 from dragoman.model.rule_instances import HOLE_SIZES, RuleExtraction, hole_counts
 from dragoman.sampling.sampler import Sampler
@@ -164,14 +165,14 @@ def test_counts_come_from_training_from_the_text_of_a_grammar_or_from_one_that_i
     feature = replace(COARSE, sentences=40)
     expected = log_probabilities(hole_counts(text, RuleExtraction(), sentences=40)).ravel()
     for model in models.values():
-        (learnt,) = model.with_features([feature]).extra_features.values()
+        (learnt,) = model.with_features([feature]).sparse_features.values()
         np.testing.assert_allclose(learnt["log_p"], expected, rtol=1e-12)
     bare = replace(models["table"].grammars["tm"], hole_counts=None)
     imported = replace(models["table"], grammars={"tm": bare})
-    assert imported.with_features([FINE]).hole_features
+    assert imported.with_features([FINE]).features_of(HoleFeature)
     with pytest.raises(UsageError, match="this model does not; expected a parallel text with links: `source=`"):
         imported.with_features([feature])
-    (learnt,) = imported.with_features([feature], aligned=text).extra_features.values()
+    (learnt,) = imported.with_features([feature], aligned=text).sparse_features.values()
     np.testing.assert_allclose(learnt["log_p"], expected, rtol=1e-12)
 
 
@@ -198,7 +199,7 @@ def test_what_cannot_be():
     model = models["table"].with_features([COARSE])
     for wrong in ({}, {"log_p": np.zeros(3)}, {"log_p": np.full(2 * HOLE_SIZES, -np.inf)}):
         with pytest.raises(DataError, match="structural-distortion of the model: the array 'log_p' is missing"):
-            _ = replace(model, extra_features={COARSE: wrong}).hole_features
+            _ = replace(model, features={COARSE: wrong}).features_of(HoleFeature)
 
 
 def test_a_swap_is_known_by_the_order_of_nonterminals_and_by_links():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -14,14 +15,7 @@ from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.core.store import Arrays
 from dragoman.model.corpus_grammar import CorpusGrammar
-from dragoman.model.extra_features.feature import (
-    ExtraFeature,
-    HoleFeature,
-    HoleRows,
-    ModelParts,
-    RulesInUse,
-    need_links,
-)
+from dragoman.model.feature_types import HoleFeature, HoleRows, ModelParts, RulesInUse, need_links
 from dragoman.model.grammar import Grammar
 from dragoman.model.rule_instances import HOLE_SIZES, RuleExtraction, hole_counts
 
@@ -32,7 +26,7 @@ _SIZES = ("any", *(str(size) for size in range(1, HOLE_SIZES)), f"{HOLE_SIZES}+"
 
 
 @dataclass(frozen=True)
-class StructuralDistortion(ExtraFeature):
+class StructuralDistortion(HoleFeature):
     """`sd.reordered.3`: nonterminals that stand for three words and are reordered (Chiang, Marton & Resnik 2008).
 
     A nonterminal of a rule is reordered if it crosses a word link of the rule or its other nonterminal; otherwise it is
@@ -44,7 +38,6 @@ class StructuralDistortion(ExtraFeature):
 
     name = "structural-distortion"
     prefix = "sd"
-    of_holes = True
 
     grain: Literal["coarse", "fine"] = option("fine", "a value for each order and size, or ln p(order | size) alone")
     sentences: int = option(
@@ -56,12 +49,27 @@ class StructuralDistortion(ExtraFeature):
         need_links(self.name, parts)
         return {} if self.grain == "fine" else {_LOG_P: log_probabilities(self._counts(parts, runtime)).ravel()}
 
-    def ready(self, parts: ModelParts, learnt: Arrays) -> HoleFeature:
-        """Return the feature."""
-        if self.grain == "fine":
-            names = [f"{self.prefix}.{order}.{size}" for order in _ORDERS for size in _SIZES]
-            return NonterminalOrders(self.prefix, *_rows(names, _fine_values()))
-        values = learnt.get(_LOG_P)
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """All values."""
+        if self.grain == "coarse":
+            return (f"{self.prefix}.{_LOG_P}",)
+        return tuple(f"{self.prefix}.{order}.{size}" for order in _ORDERS for size in _SIZES)
+
+    @cached_property
+    def _rows(self) -> FeatureRows:
+        """The sums for two nonterminals: rows by the size of the first, of the second, and the order of both."""
+        values = _fine_values() if self.grain == "fine" else self._coarse_values()
+        sums = [
+            values[rule & 1, first] + values[rule >> 1, second]
+            for first in range(HOLE_SIZES + 1)
+            for second in range(HOLE_SIZES + 1)
+            for rule in range(4)
+        ]
+        return FeatureRows.from_dense(self.names, np.array(sums))
+
+    def _coarse_values(self) -> NDArray[np.float64]:
+        values = self.learnt.get(_LOG_P)
         if (
             values is None
             or values.dtype != np.float64
@@ -71,7 +79,21 @@ class StructuralDistortion(ExtraFeature):
             raise DataError(f"the array '{_LOG_P}' is missing or of the wrong type", expected="logarithms")
         coarse = np.zeros((2, HOLE_SIZES + 1, 1))
         coarse[:, 1:, 0] = values.reshape(2, HOLE_SIZES)
-        return NonterminalOrders(self.prefix, *_rows([f"{self.prefix}.{_LOG_P}"], coarse))
+        return coarse
+
+    def check(self) -> None:
+        """Refuse what are no logarithms."""
+        _ = self._rows
+
+    def __call__(self, rules: RulesInUse, /) -> HoleRows:
+        """Return a row for each class, which of two nonterminals are reordered, and kind, the sizes of both."""
+        first, second = rules.reordered.T.astype(np.int64)
+        sizes = np.minimum(rules.hole_sizes, HOLE_SIZES)
+        return HoleRows(first + 2 * second, 4, sizes[:, 0] * (HOLE_SIZES + 1) + sizes[:, 1], self._rows)
+
+    def has(self, rest: str) -> bool:
+        """Whether `rest` names an order and a size."""
+        return f"{self.prefix}.{rest}" in self.names
 
     def _counts(self, parts: ModelParts, runtime: Runtime) -> NDArray[np.float64]:
         if parts.aligned is not None:
@@ -90,25 +112,6 @@ class StructuralDistortion(ExtraFeature):
         return found
 
 
-@dataclass(frozen=True, eq=False)
-class NonterminalOrders(HoleFeature):
-    """Classes are which of two nonterminals are reordered, kinds the sizes of both; `rows` has all combinations."""
-
-    prefix: str
-    names: tuple[str, ...]
-    rows: FeatureRows
-
-    def __call__(self, rules: RulesInUse, /) -> HoleRows:
-        """Return a row for each class and kind."""
-        first, second = rules.reordered.T.astype(np.int64)
-        sizes = np.minimum(rules.hole_sizes, HOLE_SIZES)
-        return HoleRows(first + 2 * second, 4, sizes[:, 0] * (HOLE_SIZES + 1) + sizes[:, 1], self.rows)
-
-    def has(self, rest: str) -> bool:
-        """Whether `rest` names an order and a size."""
-        return f"{self.prefix}.{rest}" in self.names
-
-
 def log_probabilities(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     """ln p(order | size) from counts with a row for each order and a column for each size."""
     order = (counts.sum(axis=1, keepdims=True) + 0.5) / (counts.sum() + 1)
@@ -122,14 +125,3 @@ def _fine_values() -> NDArray[np.float64]:
         for size in range(1, HOLE_SIZES + 1):
             values[order, size, order, [0, size]] = 1
     return values.reshape(2, HOLE_SIZES + 1, -1)
-
-
-def _rows(names: list[str], values: NDArray[np.float64]) -> tuple[tuple[str, ...], FeatureRows]:
-    """The sums for two nonterminals: rows by the size of the first, of the second, and the order of both."""
-    sums = [
-        values[rule & 1, first] + values[rule >> 1, second]
-        for first in range(HOLE_SIZES + 1)
-        for second in range(HOLE_SIZES + 1)
-        for rule in range(4)
-    ]
-    return tuple(names), FeatureRows.from_dense(names, np.array(sums))

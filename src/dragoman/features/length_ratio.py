@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from dragoman import kernels
-from dragoman.search.global_feature import GlobalFeature
+from dragoman.model.feature_types import SentenceFeature
 
 
-class LengthRatio(GlobalFeature):
+class LengthRatio(SentenceFeature):
     """-|ln((target words + 1) / (source words + 1))|: 0 at the same length, -0.69 at about half or twice as many."""
 
     name: ClassVar[str] = "length_ratio"

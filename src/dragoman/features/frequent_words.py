@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dragoman.core.store import Arrays
 from dragoman.core.vocab import UNK, Vocab
 from dragoman.model.corpus_grammar import CorpusGrammar
-from dragoman.model.extra_features.feature import ModelParts, learnt_array
+from dragoman.model.feature_types import ModelParts, learnt_array
 from dragoman.model.grammar import Grammar
 from dragoman.model.phrase_table import PhraseTable
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -16,13 +17,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.store import Arrays
 from dragoman.core.vocab import BOS, EOS, SPECIAL, UNK
 from dragoman.formats.tagged_text import TaggedText
-from dragoman.model.extra_features.feature import (
-    ExtraFeature,
-    ModelParts,
-    NeighbourFeature,
-    PairsInUse,
-    learnt_array,
-)
+from dragoman.model.feature_types import BoundaryFeature, ModelParts, PairsInUse, learnt_array
 
 # Symbol 0 is the sentence's edge; after that of unknown words come the tags, in alphabetical order.
 _UNKNOWN = 1
@@ -35,7 +30,7 @@ MOST_TAGS = 1000
 
 
 @dataclass(frozen=True)
-class BoundaryTags(ExtraFeature):
+class BoundaryTags(BoundaryFeature):
     """`pb.NN:VB`: a phrase that ends in an NN stands before one that begins with a VB (Haddow et al. 2011).
 
     The sentence's edges are `<s>` and `</s>`. The tags of a target phrase are those of the tag sequence that it has
@@ -45,7 +40,6 @@ class BoundaryTags(ExtraFeature):
 
     name = "boundary-tags"
     prefix = "pb"
-    of_neighbours = True
 
     tags_of: Literal["phrases", "words"] = option(
         "phrases", "where tags come from: a phrase as a whole, or its first and last words by themselves"
@@ -72,10 +66,18 @@ class BoundaryTags(ExtraFeature):
             "right": right,
         }
 
-    def ready(self, parts: ModelParts, learnt: Arrays) -> NeighbourFeature:
-        """Return the feature."""
-        symbols = tuple(learnt_array(learnt, "symbols", np.uint8).tobytes().decode(errors="replace").split("\n")[:-1])
+    @cached_property
+    def symbols(self) -> tuple[str, ...]:
+        """The names of the tags; the first is that of the sentence's edge."""
+        text = learnt_array(self.learnt, "symbols", np.uint8).tobytes().decode(errors="replace")
+        symbols = tuple(text.split("\n")[:-1])
         _check_number(len(symbols))
+        return symbols
+
+    @cached_property
+    def tags(self) -> PhraseTags:
+        """The tags at the ends of words and phrases."""
+        learnt, symbols = self.learnt, self.symbols
         of_word, left, right = (
             learnt_array(learnt, name, np.int32, below=len(symbols)) for name in ("of_word", "left", "right")
         )
@@ -84,7 +86,7 @@ class BoundaryTags(ExtraFeature):
         index = learnt_array(learnt, "index", np.int32)
         fits = (
             len(symbols) > _UNKNOWN
-            and len(of_word) == len(parts.target_vocab)
+            and len(of_word) == len(self.parts.target_vocab)
             and len(offsets) == len(left) + 1 == len(right) + 1
             and offsets[0] == 0
             and offsets[-1] == len(values)
@@ -95,24 +97,29 @@ class BoundaryTags(ExtraFeature):
         )
         if not fits:
             raise DataError("the arrays of the tags do not fit together", expected="what the feature had learnt")
-        return PhraseTags(self.prefix, symbols, of_word, Ragged(values, offsets), index, left, right)
+        return PhraseTags(of_word, Ragged(values, offsets), index, left, right)
+
+    def check(self) -> None:
+        """Refuse arrays that do not fit together."""
+        _ = self.tags
+
+    def __call__(self, pairs: PairsInUse, /) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return the tags of the first and of the last target word of each pair."""
+        return self.tags.at_ends(pairs.words)
 
 
 @dataclass(frozen=True, eq=False)
-class PhraseTags(NeighbourFeature):
+class PhraseTags:
     """The tags at both ends of target phrases: those of words, save for the phrases listed here."""
 
-    name: str
-    symbols: tuple[str, ...]
     of_word: NDArray[np.int32]
     phrases: Ragged[np.int32]
     index: NDArray[np.int32]
     left: NDArray[np.int32]
     right: NDArray[np.int32]
 
-    def __call__(self, pairs: PairsInUse, /) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return the tags of the first and of the last target word of each pair."""
-        words = pairs.words
+    def at_ends(self, words: Ragged[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return the tags of the first and of the last word of each phrase."""
         first, last = (_tags_at_ends(words, self.of_word, end) for end in (0, 1))
         listed = kernels.find_sequences(
             words.values, words.offsets, self.phrases.values, self.phrases.offsets, self.index

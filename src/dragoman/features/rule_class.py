@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +15,7 @@ from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.core.store import Arrays
 from dragoman.core.vocab import SPECIAL, UNK
-from dragoman.model.extra_features.feature import (
-    ExtraFeature,
-    ModelParts,
-    PairFeature,
-    PairsInUse,
-    learnt_array,
-    named_rows,
-)
+from dragoman.model.feature_types import ModelParts, PairFeature, PairsInUse, learnt_array, named_rows
 
 #: The classes that there are, in the order of the bits that they are kept in, and what their words look like.
 _CLASSES = {
@@ -32,7 +26,7 @@ _CLASSES = {
 
 
 @dataclass(frozen=True)
-class RuleClass(ExtraFeature):
+class RuleClass(PairFeature):
     """`rc.number`: pairs and rules that copy numbers; the penalties of Chiang, Marton & Resnik (2008), section 5.1.
 
     A phrase pair or rule is counted if its target words are its source words in the same order: under `identity` if it
@@ -85,26 +79,22 @@ class RuleClass(ExtraFeature):
                     classes[word] |= (matches(words[word]) is not None) << bit
         return {"copies": copies, "classes": classes}
 
-    def ready(self, parts: ModelParts, learnt: Arrays) -> PairFeature:
-        """Return the feature."""
-        copies = learnt_array(learnt, "copies", np.int32, below=len(parts.target_vocab))
-        classes = learnt_array(learnt, "classes", np.uint8, below=1 << len(_CLASSES))
-        if not len(copies) == len(classes) == len(parts.source_vocab):
+    @cached_property
+    def _words(self) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+        """Source words as target words, and the bits of their classes."""
+        copies = learnt_array(self.learnt, "copies", np.int32, below=len(self.parts.target_vocab))
+        classes = learnt_array(self.learnt, "classes", np.uint8, below=1 << len(_CLASSES))
+        if not len(copies) == len(classes) == len(self.parts.source_vocab):
             raise DataError("the arrays of copied words do not fit together", expected="what the feature had learnt")
-        return Copies(self.prefix, tuple(self._chosen), copies, classes)
+        return copies, classes
 
-
-@dataclass(frozen=True, eq=False)
-class Copies(PairFeature):
-    """Counts pairs that copy their words; `copies` are source words as target words, `classes` bits of source words."""
-
-    prefix: str
-    chosen: tuple[str, ...]
-    copies: NDArray[np.int32]
-    classes: NDArray[np.uint8]
+    def check(self) -> None:
+        """Refuse arrays that are not about the words of the model."""
+        _ = self._words
 
     def __call__(self, pairs: PairsInUse, /) -> FeatureRows:
         """Return a row for each pair."""
+        copies, classes = self._words
         source, target = pairs.source_words, pairs.words
         rows = np.flatnonzero((source.lengths == target.lengths) & (source.lengths > 0))
         bits = np.where(source.lengths[rows] == 1, 0xFF, 0xFE).astype(np.uint8)
@@ -112,8 +102,8 @@ class Copies(PairFeature):
         # Most are out after their first word.
         while np.any(more := source.lengths[rows] > place):
             words = source.values[source.offsets[rows[more]] + place]
-            same = (words != UNK) & (self.copies[words] == target.values[target.offsets[rows[more]] + place])
-            bits[more] &= np.where(same, self.classes[words], 0).astype(np.uint8)
+            same = (words != UNK) & (copies[words] == target.values[target.offsets[rows[more]] + place])
+            bits[more] &= np.where(same, classes[words], 0).astype(np.uint8)
             rows, bits = rows[bits > 0], bits[bits > 0]
             place += 1
         found, ids = np.nonzero((bits[:, None] >> np.arange(len(_CLASSES), dtype=np.uint8)) & 1)
@@ -122,4 +112,4 @@ class Copies(PairFeature):
 
     def has(self, rest: str) -> bool:
         """Whether `rest` is the name of a class that is counted."""
-        return rest in self.chosen
+        return rest in self._chosen

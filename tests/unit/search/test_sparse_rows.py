@@ -10,7 +10,7 @@ import pytest
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.samples import Samples
-from dragoman.model.extra_features import EXTRA_FEATURES
+from dragoman.features import FEATURES, SpanFeature
 from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling
 from dragoman.search.limits import SearchLimits, SpaceLimits
@@ -27,7 +27,7 @@ class Case:
 
     def __init__(self, kind, seed):
         rng = np.random.default_rng(seed)
-        self.syntax = EXTRA_FEATURES.get("syntax")(
+        self.syntax = FEATURES.get("syntax")(
             grain=str(rng.choice(["coarse", "fine"])), labels="+".join(trees.LABELS[: rng.integers(2, 6)])
         )
         if kind == "chart":
@@ -46,7 +46,7 @@ class Case:
             self.space = SpaceLimits(reordering_limit=limit, table_limit=3)
         self.line = trees.parsed(rng, sentence)
         self.model = plain.with_features([self.syntax])
-        names = self.model.span_features[0].names
+        names = self.model.features_of(SpanFeature)[0].names
         self.weights = plain.weights.updated({name: float(rng.normal()) for name in names})
         self.syntactic = [self.of_spans(row) for row in spans]
         self.scores = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.options import option
 from dragoman.core.vocab import SPECIAL, Vocab
-from dragoman.search.global_feature import GlobalFeature
+from dragoman.model.feature_types import DocumentFeature
 
 
 @dataclass(frozen=True)
-class LexicalConsistency(GlobalFeature):
+class LexicalConsistency(DocumentFeature):
     """The sum of k(f) (max_e Dice(f, e) - 1) over source content words f that k(f) > 1 sentences have; 0 at best.
 
     Dice(f, e) = 2 c(f, e) / (k(f) + T(e)), where T(e) translations have the target word e, and c(f, e) of them are of
@@ -29,7 +29,6 @@ class LexicalConsistency(GlobalFeature):
     """
 
     name: ClassVar[str] = "lexical_consistency"
-    level: ClassVar[Literal["sentence", "document"]] = "document"
 
     min_length: int = option(4, "shorter words do not count, on both sides", minimum=1)
 

@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.options import option
-from dragoman.core.runtime import Runtime
-from dragoman.core.store import Arrays
-from dragoman.model.extra_features.feature import ExtraFeature, ModelParts, SpanFeature, SpansInUse
+from dragoman.model.feature_types import SpanFeature, SpansInUse
 from dragoman.text.parsed import SourceTree
 
 #: The labels of Chiang, Marton & Resnik, section 3.
@@ -27,7 +25,7 @@ _KINDS = ("equal", "cross")
 
 
 @dataclass(frozen=True)
-class Syntax(ExtraFeature):
+class Syntax(SpanFeature):
     """`syntax.NP.equal`, `syntax.NP.cross`: phrases or rules whose span is a noun phrase, and such as cross one.
 
     The soft syntactic constraints of Chiang, Marton & Resnik (2008), section 3, X= and X+ there, after Marton & Resnik
@@ -37,7 +35,6 @@ class Syntax(ExtraFeature):
 
     name = "syntax"
     prefix = "syntax"
-    of_trees = True
 
     grain: Literal["coarse", "fine"] = option("fine", "two features for each label, or two for all of them")
     labels: str | None = option(None, "labels that count, like NP+VP+PP; by default those of the paper: 8 or 11")
@@ -54,33 +51,16 @@ class Syntax(ExtraFeature):
             return COARSE if self.grain == "coarse" else FINE
         return tuple(dict.fromkeys(self.labels.replace("+", " ").split()))
 
-    def learn(self, parts: ModelParts, *, runtime: Runtime = Runtime()) -> Arrays:
-        """Nothing is learnt."""
-        return {}
-
-    def ready(self, parts: ModelParts, learnt: Arrays) -> SpanFeature:
-        """Return the feature."""
-        return Constituents(self.prefix, self.grain, self.chosen)
-
-
-@dataclass(frozen=True)
-class Constituents(SpanFeature):
-    """Compares spans with the constituents of some labels."""
-
-    prefix: str
-    grain: Literal["coarse", "fine"]
-    labels: tuple[str, ...]
-
     @cached_property
     def names(self) -> tuple[str, ...]:
         """All features: of each group of labels, whether a span is one of them, and whether it crosses one."""
-        groups = [""] if self.grain == "coarse" else [f"{label}." for label in self.labels]
+        groups = [""] if self.grain == "coarse" else [f"{label}." for label in self.chosen]
         return tuple(f"{self.prefix}.{group}{kind}" for group in groups for kind in _KINDS)
 
     @cached_property
     def _groups(self) -> Mapping[str, int]:
         """The group of each label: all are one, or each is by itself."""
-        return {label: i * (self.grain == "fine") for i, label in enumerate(self.labels)}
+        return {label: i * (self.grain == "fine") for i, label in enumerate(self.chosen)}
 
     def __call__(self, spans: SpansInUse, /) -> FeatureRows:
         """Return a row for each span; what is computed is computed once for each that occurs."""

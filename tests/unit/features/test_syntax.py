@@ -4,16 +4,15 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import UsageError
-from dragoman.model.extra_features import EXTRA_FEATURES
-from dragoman.model.extra_features.feature import SpansInUse
+from dragoman.features import FEATURES, SpanFeature, SpansInUse
 from oracles import phrase_space, trees
 
-Syntax = EXTRA_FEATURES.get("syntax")
+Syntax = FEATURES.get("syntax")
 
 
 def feature_of(**options):
     model = phrase_space.random_model(np.random.default_rng(1)).with_features([Syntax(**options)])
-    (feature,) = model.span_features
+    (feature,) = model.features_of(SpanFeature)
     return feature
 
 

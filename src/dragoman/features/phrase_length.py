@@ -9,35 +9,17 @@ import numpy as np
 
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.options import option
-from dragoman.core.runtime import Runtime
-from dragoman.core.store import Arrays
-from dragoman.model.extra_features.feature import ExtraFeature, ModelParts, PairFeature, PairsInUse, named_rows
+from dragoman.model.feature_types import PairFeature, PairsInUse, named_rows
 
 
 @dataclass(frozen=True)
-class PhraseLength(ExtraFeature):
+class PhraseLength(PairFeature):
     """`pl.s2t3`: how many pairs have two source and three target words (compare Moses' phrase length features)."""
 
     name = "phrase-length"
     prefix = "pl"
 
     longest: int = option(7, "longer phrases count as being so long", minimum=1, maximum=255)
-
-    def learn(self, parts: ModelParts, *, runtime: Runtime = Runtime()) -> Arrays:
-        """Nothing is learnt."""
-        return {}
-
-    def ready(self, parts: ModelParts, learnt: Arrays) -> PairFeature:
-        """Return the feature."""
-        return Lengths(self.prefix, self.longest)
-
-
-@dataclass(frozen=True)
-class Lengths(PairFeature):
-    """Tells the lengths of both sides."""
-
-    prefix: str
-    longest: int
 
     def __call__(self, pairs: PairsInUse, /) -> FeatureRows:
         """Return a row for each pair."""

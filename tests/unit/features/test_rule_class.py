@@ -13,8 +13,9 @@ from dragoman.core.phrases import PhrasePairs
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 from dragoman.core.weights import Weights
+from dragoman.features import PairFeature
+from dragoman.features.rule_class import RuleClass
 from dragoman.model.bundle import Model
-from dragoman.model.extra_features.rule_class import RuleClass
 from dragoman.model.grammar import Grammar
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.search.translator import Translator
@@ -105,11 +106,11 @@ def test_classes_and_patterns_are_options():
 
 def test_damaged_arrays_are_refused():
     model = model_of([("12", "12")], chart=True)
-    ((feature, learnt),) = model.extra_features.items()
+    ((feature, learnt),) = model.sparse_features.items()
     for wrong in (
         {"classes": learnt["classes"][:-1]},
         {"copies": learnt["copies"] + 99},
         {"copies": learnt["classes"]},
     ):
         with pytest.raises(DataError, match="rule-class of the model: the array"):
-            _ = replace(model, extra_features={feature: learnt | wrong}).local_features
+            _ = replace(model, features={feature: learnt | wrong}).features_of(PairFeature)

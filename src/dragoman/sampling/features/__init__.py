@@ -1,1 +1,0 @@
-"""One global feature a file."""
