@@ -15,6 +15,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.core.checksums import compare_checksums, write_checksums
 from dragoman.core.corpus import Bitext
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, write_error
@@ -23,7 +24,6 @@ from dragoman.core.own_files import CHECKPOINT
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.store import Arrays, load_arrays
 from dragoman.core.version import version
-from dragoman.core.checksums import compare_checksums, write_checksums
 
 _KEY = "key"
 

@@ -9,7 +9,6 @@ from dragoman.core.errors import DataError
 from dragoman.core.progress import ShareDone
 from dragoman.core.toml import format_toml, read_toml
 
-
 #: The file that the checksums of arrays are in.
 CHECKSUMS = "checksums.toml"
 

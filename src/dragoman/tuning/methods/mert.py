@@ -61,7 +61,6 @@ class Mert(Tuner):
     """
 
     name: ClassVar[str] = "mert"
-    takes_hypergraphs: ClassVar[bool] = True
 
     restarts: int = option(20, "random starts besides the given one", minimum=0)
     random_directions: int = option(5, "random directions in each round, besides the axes", minimum=0)
