@@ -69,7 +69,7 @@ class Weights(Mapping[str, float]):
     @classmethod
     def read(cls, path: PathLike) -> Weights:
         """Read a weights file: a name and a number a line; lines that begin with `#` are comments."""
-        return cls.parse(read_lines(path), path)
+        return cls.parse([*read_lines(path)], path)
 
     @classmethod
     def parse(cls, lines: Iterable[str], path: PathLike) -> Weights:

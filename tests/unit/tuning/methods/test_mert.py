@@ -6,8 +6,8 @@ import pytest
 from dragoman.core.errors import UsageError
 from dragoman.core.runtime import Runtime
 from dragoman.tuning import TUNERS
-from dragoman.tuning.methods.mert import Mert, middle, smooth
-from dragoman.tuning.optimise.line_search import Line, line_search
+from dragoman.tuning.methods.mert import Mert
+from dragoman.tuning.optimise.line_search import Line, line_search, middle, smooth
 from oracles.elsewhere import Elsewhere
 from oracles.tuning_mert import random_problem
 
@@ -98,7 +98,7 @@ def test_single_candidates_leave_the_weights_as_they_are():
 
 def search(breaks, scores, **options):
     line = Line(np.array(breaks), np.array(scores))
-    return Mert(**options)._search(line, np.array([0.5, -0.5]), np.array([0.0, 1.0]))
+    return Mert(**options).ascent.search(line, np.array([0.5, -0.5]), np.array([0.0, 1.0]))
 
 
 def test_a_search_goes_to_the_middle_of_the_best_piece():
