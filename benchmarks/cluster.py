@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.core.files import open_output, read_lines
-from dragoman.core.runtime import Runtime, _Task
+from dragoman.core.runtime import Runtime, _RemoteTask
 from dragoman.core.work.cluster import ClusterWorkers
 from dragoman.core.work.workers import Workers
 from dragoman.evaluation.experiments.experiment import Experiment
@@ -178,7 +178,7 @@ def measured(model: Path, source: Path, cluster: Workers) -> dict[str, Constants
     print(f"\na task that does nothing, processor of client and scheduler: {empty * 1e3:.2f} ms\n")
     print("| a sentence | worker, ms | client and scheduler, ms | bytes back |\n|---|---|---|---|")
     for name, work in works.items():
-        task = pickle.loads(pickle.dumps(_Task(spread._sent(work))))  # as a worker has it
+        task = pickle.loads(pickle.dumps(_RemoteTask(spread._sent(work))))  # as a worker has it
         next(_repeat(task, portions))  # once before, to load what is needed
         begin = time.process_time()
         once = list(spread.portions(lines))
@@ -192,7 +192,7 @@ def measured(model: Path, source: Path, cluster: Workers) -> dict[str, Constants
     return found
 
 
-def _repeat(task: _Task, portions: list[Portion]) -> Iterator[bytes]:
+def _repeat(task: _RemoteTask, portions: list[Portion]) -> Iterator[bytes]:
     return (pickle.dumps(task(portion)) for portion in portions)
 
 

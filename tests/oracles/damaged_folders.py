@@ -18,7 +18,7 @@ from dragoman.evaluation.experiments.tuned import Tuned
 from dragoman.evaluation.experiments.tuned_weights import TunedWeights
 from dragoman.model.bundle import Model
 from dragoman.search.translator import Translator
-from dragoman.serve.failures import RequestError
+from dragoman.serve.refusals import RequestError
 from dragoman.serve.runs import Runs
 from dragoman.training.mix import Mixing, mix
 from dragoman.training.pipeline import train

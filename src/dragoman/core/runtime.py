@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Generic, TypeVar
 
 from dragoman.core.checkpoint import Checkpoint
 from dragoman.core.progress import SILENT, PartProgress, Progress, Remembered, ShareDone
@@ -47,42 +47,26 @@ class Runtime:
     @property
     def parts_at_once(self) -> int:
         """Number of parts that `map_parts` has in memory together: one here, some more than there are workers."""
-        return 2 * self.workers.count + 2 if self.workers.remote else 1
+        return self.workers.parts_at_once
 
     @property
     def threads_per_part(self) -> int:
         """Number of threads that work on one part of `map_parts`: all of them here, one on a worker."""
-        return 1 if self.workers.remote else self.threads
+        return self.workers.threads_per_part(self.threads)
 
     def map(self, work: Work[Item, Made], items: Iterable[Item], *, window: int | None = None) -> Iterator[Made]:
         """Yield the result for each item, in order: items are spread over the threads, or over the workers.
 
         Each is worked on with one thread. At most `window` items are under way or wait to be taken.
         """
-        if self.workers.remote:
-            yield from self._mapped(work, items, window)
-            return
-        alone = replace(self.quiet(), threads=1)
-        if self.threads == 1:
-            yield from (work(item, alone) for item in items)
-            return
-        yield from ThreadWorkers(self.threads).map(lambda item: work(item, alone), items, window=window)
+        return self.workers.each(_Task(work, replace(self.quiet(), threads=1)), items, self.threads, window)
 
     def map_parts(self, work: Work[Item, Made], parts: Iterable[Item], *, window: int | None = None) -> Iterator[Made]:
         """Yield the result for each part, in order: here one after another with all threads, or on the workers.
 
         For parts that are large, of which `parts_at_once` (or `window`, for workers) are in memory together.
         """
-        if self.workers.remote:
-            yield from self._mapped(work, parts, window or self.parts_at_once)
-            return
-        alone = self.quiet()
-        yield from (work(part, alone) for part in parts)
-
-    def _mapped(self, work: Work[Item, Made], items: Iterable[Item], window: int | None) -> Iterator[Made]:
-        for made, told in self.workers.map(_Task(work), items, window=window):
-            told.tell(self.progress)
-            yield made
+        return self.workers.in_turn(_Task(work, self.quiet()), parts, window)
 
     def stage(self, name: str) -> AbstractContextManager[ShareDone]:
         """Begin a stage of the work; yields a function that takes the share done, from 0 to 1."""
@@ -119,17 +103,41 @@ class Runtime:
 
 
 @dataclass(frozen=True, eq=False)
-class _Task:
+class _Task(Generic[Item, Made]):
+    """Work with the runtime that it gets here."""
+
+    work: Work[Item, Made]
+    runtime: Runtime
+
+    @property
+    def remote(self) -> _RemoteTask[Item, Made]:
+        """The same work as it is sent to workers."""
+        return _RemoteTask(self.work)
+
+    def __call__(self, item: Item) -> Made:
+        return self.work(item, self.runtime)
+
+    def stop(self) -> None:
+        """Tell work that has such a method that nobody waits for it any more."""
+        getattr(self.work, "stop", int)()
+
+    def tell(self, told: Remembered) -> None:
+        """Say here what was said on a worker."""
+        told.tell(self.runtime.progress)
+
+
+@dataclass(frozen=True, eq=False)
+class _RemoteTask(Generic[Item, Made]):
     """Work on a worker, with what it had to say; equal for the same work, which is then sent once."""
 
-    work: Callable[[Any, Runtime], Any]
+    work: Work[Item, Made]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Task) and other.work is self.work
+        return isinstance(other, _RemoteTask) and other.work is self.work
 
     def __hash__(self) -> int:
         return id(self.work)
 
-    def __call__(self, item: Any) -> tuple[Any, Remembered]:
+    def __call__(self, item: Item) -> tuple[Made, Remembered]:
         told = Remembered()
         return self.work(item, Runtime(progress=told)), told

@@ -9,7 +9,7 @@ import pytest
 from dragoman.core.checkpoint import Checkpoint
 from dragoman.core.errors import DataError
 from dragoman.core.progress import DragomanWarning, Progress
-from dragoman.core.runtime import Runtime, _Task
+from dragoman.core.runtime import Runtime, _RemoteTask
 from dragoman.core.work.workers import ThreadWorkers
 from dragoman.core.workspace import Workspace
 from oracles.elsewhere import Elsewhere
@@ -62,7 +62,7 @@ class Times:
     factor: int
 
     def __call__(self, number, runtime):
-        assert not runtime.workers.remote
+        assert runtime.parts_at_once == 1
         return self.factor * number
 
 
@@ -136,10 +136,10 @@ def test_the_same_work_is_one_task():
     runtime = Runtime(workers=workers)
     for _ in range(2):
         assert list(runtime.map(work, [1, 2])) == list(runtime.map_parts(work, [1, 2])) == [3, 6]
-    assert workers.given == {_Task(work)}
+    assert workers.given == {_RemoteTask(work)}
     assert list(runtime.map(Times(3), [1])) == [3]
     assert len(workers.given) == 2
-    assert _Task(work) != work
+    assert _RemoteTask(work) != work
 
 
 def test_what_is_said_goes_to_the_progress():
@@ -180,6 +180,6 @@ def test_changes_leave_the_rest_as_it_is(tmp_path):
 def test_work_that_is_done_here_is_not_sent():
     workers = Recording(2)
     here = Runtime(threads=3, workers=workers).here()
-    assert (here.workers.remote, here.workers.count, here.parts_at_once) == (False, 3, 1)
+    assert (here.workers.count, here.parts_at_once) == (3, 1)
     assert list(here.map(Times(2), [1, 2])) == list(here.map_parts(Times(2), [1, 2])) == [2, 4]
     assert not workers.given

@@ -21,10 +21,10 @@ from oracles.elsewhere import Elsewhere
 METRIC = parse_metric("chrf")
 
 
-class Apart(ThreadWorkers):
+class Apart(Elsewhere):
     """Threads that are taken for other processes, several of which work at a time."""
 
-    remote = True
+    map = ThreadWorkers.map
 
 
 class Heard(Progress):

@@ -79,8 +79,6 @@ _SETTINGS = {
 class ClusterWorkers(Workers):
     """The workers of a client; `cluster` is what was started for it, if anything, with so many `processes` here."""
 
-    remote = True
-
     def __init__(self, client: Any, cluster: Any, name: str, progress: Progress = SILENT, *, processes: int = 0):
         self._client, self._cluster, self._name, self._progress = client, cluster, name, progress
         self._processes = processes

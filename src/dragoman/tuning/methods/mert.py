@@ -58,11 +58,8 @@ class Mert(Tuner):
         streams = rng.spawn(len(starts))
         climbs = _Climbs(self, problem, runtime.with_threads(max(1, runtime.threads // len(starts))))
         with runtime.stage("mert") as share_done:
-            try:
-                found = runtime.map(climbs, zip(starts, streams, strict=True), window=len(starts))
-                best = best_of(found, len(starts), share_done)
-            finally:
-                climbs.stop.set()  # after an interruption the other starts end at their next round
+            found = runtime.map(climbs, zip(starts, streams, strict=True), window=len(starts))
+            best = best_of(found, len(starts), share_done)
         if not self.normalise:
             return best
         others = None if best.others is None else np.array([_scaled(other) for other in best.others])
@@ -89,7 +86,7 @@ class _Climbs:
 
     def __init__(self, tuner: Mert, problem: Problem | HypergraphProblem, runtime: Runtime = Runtime()):
         self._tuner, self._problem, self._runtime = tuner, problem, runtime
-        self._preparing, self.stop = Lock(), Event()
+        self._preparing, self._stopped = Lock(), Event()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _Climbs, (self._tuner, self._problem)
@@ -101,7 +98,11 @@ class _Climbs:
     def __call__(self, item: tuple[Vector, np.random.Generator], runtime: Runtime) -> Optimum:
         with self._preparing:
             lines = self._lines
-        return Optimum(*self._tuner.ascent.climb(lines, *item, self.stop))
+        return Optimum(*self._tuner.ascent.climb(lines, *item, self._stopped))
+
+    def stop(self) -> None:
+        """End climbs at their next move, after an interruption."""
+        self._stopped.set()
 
 
 def _scaled(weights: Vector) -> Vector:

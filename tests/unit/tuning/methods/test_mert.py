@@ -1,3 +1,6 @@
+import signal
+import threading
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -67,6 +70,25 @@ def test_workers_climb_to_the_same_places(tuner):
     )
     assert here.weights.tolist() == elsewhere.weights.tolist()
     assert here.others.tolist() == elsewhere.others.tolist()
+
+
+def test_an_interruption_ends_climbs_at_their_next_move(monkeypatch):
+    move, moves = Mert._move, []
+
+    def slow(self, at, directions):
+        moves.append(time.sleep(0.05))
+        return move(self, at, directions)
+
+    def interrupt():
+        while not moves:
+            time.sleep(0.01)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    monkeypatch.setattr(Mert, "_move", slow)
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        optimise(Mert(), random_problem(np.random.default_rng(1), 20, 40), np.ones(40), runtime=Runtime(threads=2))
+    assert len(moves) < 40, "a round has 45"
 
 
 @pytest.mark.parametrize("restarts", [0, 5])

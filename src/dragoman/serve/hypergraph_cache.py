@@ -1,4 +1,4 @@
-"""Hypergraphs that are kept, so that other weights need no other search: the last ones that fit into some memory."""
+"""A cache of hypergraphs, so that other weights need no other search: those used last that fit into some memory."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from numpy.typing import NDArray
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.search.searched import Searched
 
-#: Of the memory for hypergraphs, the share that may be thrown away before it is given back to the system.
+#: The share of the memory that may be thrown away before it is given back to the system.
 _UNRETURNED = 1 / 8
 
-#: The C library's way to give memory back that is free between pieces that are not; where it has none, None.
+#: The C library's function that gives free memory between pieces in use back to the system, where it has one.
 _give_back = getattr(ctypes.CDLL(None), "malloc_trim", None)
 
 
 @dataclass(frozen=True, eq=False)
-class KeptGraph:
-    """All that a search kept of one sentence, with features, and the search itself, which can describe derivations."""
+class SearchedGraph:
+    """The hypergraph of a sentence with features, and its search, which can describe derivations."""
 
     graph: Hypergraph
     search: Searched
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes: what the search found is about as large as its hypergraph without features."""
+        """About how many bytes it takes: the search about as many as the hypergraph without features."""
         graph, rows = self.graph, self.graph.features
         own = (graph.first_edge, graph.tails, graph.template_ids, graph.spans, graph.scores, graph.templates.values)
         features = () if rows is None else (rows.offsets, rows.ids, rows.values)
@@ -41,44 +41,38 @@ def _bytes(*arrays: NDArray[Any]) -> int:
     return sum(array.nbytes for array in arrays)
 
 
-class KeptGraphs:
+class HypergraphCache:
     """The hypergraphs that were used last; safe to use from several threads."""
 
     def __init__(self, most_bytes: int):
         self._most = most_bytes
-        self._kept: OrderedDict[Hashable, KeptGraph] = OrderedDict()
+        self._graphs: OrderedDict[Hashable, SearchedGraph] = OrderedDict()
         self._lock = threading.Lock()
         self._thrown_away = 0
         self.bytes = 0
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._graphs)
 
     def clear(self) -> None:
         """Forget all of them."""
         with self._lock:
-            self._kept.clear()
+            self._graphs.clear()
             self.bytes = 0
 
-    def get(self, key: Hashable) -> KeptGraph | None:
-        """What is kept under a key, from now on the last that was used."""
+    def get_or_make(self, key: Hashable, make: Callable[[], SearchedGraph]) -> tuple[SearchedGraph, bool]:
+        """Return the hypergraph of a key, which is made and kept if there is none; and whether it was made."""
         with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-            return self._kept.get(key)
-
-    def get_or_make(self, key: Hashable, make: Callable[[], KeptGraph]) -> tuple[KeptGraph, bool]:
-        """What is kept, or made now and kept; and whether it had to be made."""
-        found = self.get(key)
-        if found is not None:
-            return found, False
+            if key in self._graphs:
+                self._graphs.move_to_end(key)
+                return self._graphs[key], False
         made = make()
         with self._lock:
-            if key not in self._kept and made.size <= self._most:
-                self._kept[key] = made
+            if key not in self._graphs and made.size <= self._most:
+                self._graphs[key] = made
                 self.bytes += made.size
                 while self.bytes > self._most:
-                    size = self._kept.popitem(last=False)[1].size
+                    size = self._graphs.popitem(last=False)[1].size
                     self.bytes -= size
                     self._thrown_away += size
             returns = self._thrown_away > _UNRETURNED * self._most

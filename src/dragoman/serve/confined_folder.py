@@ -1,4 +1,4 @@
-"""Folders that may come from anywhere: only regular files that lie inside are read, and only so much of each."""
+"""A folder that may come from anywhere: only regular files that lie inside are read, and not too much of each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from dragoman.core.errors import DataError
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-#: A pipe or a device that took the place of a file since we looked must not keep us waiting.
+#: A pipe or a device that has just taken the place of a file must not keep us waiting.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 _DEEPEST = 32
@@ -21,13 +21,13 @@ _LARGEST_INTEGER = 2**63
 
 
 @dataclass(frozen=True)
-class Inside:
-    """What lies below a folder, by paths relative to it; links are not followed, wherever they lead."""
+class ConfinedFolder:
+    """A folder and all below it, by paths relative to it; links are not followed, wherever they lead."""
 
     root: Path
 
     def folders(self, path: PurePosixPath) -> list[str]:
-        """The names of the folders in one; none if it is gone."""
+        """Return the names of the folders in one; none if it is gone."""
         try:
             with self._opened(path) as here, os.scandir(here) as entries:
                 return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
@@ -35,15 +35,15 @@ class Inside:
             return []
 
     def has(self, path: PurePosixPath) -> bool:
-        """Whether there is something of that name, of whatever kind."""
+        """Whether there is a file of any kind, or a folder."""
         return self._mode(path) != 0
 
     def has_file(self, path: PurePosixPath) -> bool:
-        """Whether there is a regular file of that name."""
+        """Whether there is a regular file."""
         return stat.S_ISREG(self._mode(path))
 
     def read(self, path: PurePosixPath, most: int, *, head: bool = False) -> bytes:
-        """Read a regular file of at most so many bytes; of a longer one only its `head`, or refuse it.
+        """Read a regular file of at most `most` bytes; refuse a longer one, or read its `head` only.
 
         A file that is not there is a FileNotFoundError.
         """
@@ -65,7 +65,7 @@ class Inside:
         return data[:most]
 
     def _mode(self, path: PurePosixPath) -> int:
-        """The mode of what has that name; 0 if nothing has."""
+        """Return the mode of a file or folder; 0 if there is none."""
         try:
             with self._opened(path.parent) as here:
                 return os.stat(path.name, dir_fd=here, follow_symlinks=False).st_mode
@@ -74,8 +74,8 @@ class Inside:
 
     @contextlib.contextmanager
     def _opened(self, path: PurePosixPath) -> Iterator[int]:
-        """Open a folder, one after the other of those that it is in."""
-        here = os.open(self.root, _FOLDER & ~os.O_NOFOLLOW)  # which was given by whoever started the service
+        """Open a folder by way of all folders that it is in."""
+        here = os.open(self.root, _FOLDER & ~os.O_NOFOLLOW)  # the root may be a link: the server's owner gave it
         try:
             for part in path.parts:
                 if part in ("..", "/"):
@@ -95,7 +95,7 @@ def _check_kind(name: str, mode: int) -> None:
 
 
 def check_plain(value: Any, name: str) -> None:
-    """Refuse what a file holds if JSON cannot: numbers of hundreds of digits, dates, half characters, deep nesting."""
+    """Refuse content that JSON cannot hold: numbers of hundreds of digits, dates, half characters, deep nesting."""
     waiting = [(value, 0)]
     while waiting:
         one, depth = waiting.pop()

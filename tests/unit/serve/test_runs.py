@@ -97,8 +97,8 @@ def runs(folder, tmp_path_factory):
 def watching(live_server, runs):
     """A server that shows them, and looks often."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dragoman.serve.routes_runs._LOOK", 0.02)
-        patch.setattr("dragoman.serve.routes_runs._MOST_FOLLOWERS", 1)
+        patch.setattr("dragoman.serve.runs._LOOK", 0.02)
+        patch.setattr("dragoman.serve.runs._MOST_FOLLOWERS", 1)
         with live_server(runs=runs) as found:
             yield found
 

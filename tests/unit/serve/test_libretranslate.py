@@ -65,3 +65,10 @@ def test_errors_have_its_shape(client, body, headers, status, sentence):
     found = client.post("/translate", content=body, headers=headers)
     assert found.status_code == status
     assert found.json()["error"].startswith(sentence)
+
+
+def test_forms_of_many_fields_are_refused(client):
+    found = client.post(
+        "/translate", content=b"q=a&" * 100_000, headers={"Content-Type": "application/x-www-form-urlencoded"}
+    )
+    assert (found.status_code, found.json()["error"][:30]) == (413, "the form has too many fields; ")

@@ -87,7 +87,7 @@ def test_hypergraphs_that_are_too_large_are_refused(live):
         response = server.client.post(f"/api/v1/{route}", json={"text": LINE})
         assert response.status_code == 422
         assert "expected at most 10" in response.json()["error"]["message"]
-    assert len(server.service.kept) == 0
+    assert len(server.service.hypergraphs) == 0
 
 
 def test_samples_are_those_of_the_front_door(ask, folder):

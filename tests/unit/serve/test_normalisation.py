@@ -1,8 +1,8 @@
 import pytest
 
+from dragoman.serve.limits import Limits
 from dragoman.serve.models import Shelf
 from dragoman.serve.service import Service
-from dragoman.serve.settings import Limits
 
 
 @pytest.fixture(scope="module")

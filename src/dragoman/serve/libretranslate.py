@@ -1,4 +1,4 @@
-"""The routes that clients and plug-ins of LibreTranslate know, as far as the models' languages tell."""
+"""LibreTranslate's routes, for its clients and plug-ins, and their schema."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dragoman.core.errors import UsageError
 from dragoman.serve import schemas
-from dragoman.serve.access import Access
-from dragoman.serve.answers import answer
-from dragoman.serve.failures import RequestError
-from dragoman.serve.guard import Place
-from dragoman.serve.html_text import html_text
+from dragoman.serve.guard import Access
+from dragoman.serve.json_bodies import NO_JSON, Answer, refusal_of_body
+from dragoman.serve.limits import Place
 from dragoman.serve.models import NamedModel
-from dragoman.serve.routes_translate import found_together, split_texts
+from dragoman.serve.refusals import RequestError
+from dragoman.serve.segmentation import html_text
 from dragoman.serve.service import Service
-from dragoman.serve.work import Source
+from dragoman.serve.translation import Source, split_texts, translated_together
 
 #: Names of languages that clients show.
 _NAMES = {
@@ -38,7 +37,7 @@ _NAMES = {
 
 
 class LibreRequest(BaseModel):
-    """What LibreTranslate's clients send; what they send besides is not looked at."""
+    """A request of LibreTranslate's clients; other fields are ignored."""
 
     model_config = ConfigDict(extra="ignore")
     q: str | list[str] = Field(description="Text, or several.", examples=["Un homme dort."])
@@ -68,15 +67,14 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 
 
 def routes(service: Service, access: Access) -> APIRouter:
-    """The routes of this group."""
+    """Make LibreTranslate's routes."""
     router = APIRouter(tags=["LibreTranslate"], responses=_REFUSALS)
     most = service.limits.sentences + len(LibreRequest.model_fields)  # fields of a form
 
     @router.post("/translate", response_model=LibreAnswer, openapi_extra=_body(LibreRequest))
     async def translate(request: Request) -> Response:
         """Translate like LibreTranslate: `q` from `source` to `target`, in JSON or as a form."""
-        asked = LibreRequest.model_validate(await _fields(request, most))
-        _check_key(request, access, asked.api_key)
+        asked = await _read(request, access, most)
         model = _model_for(service, asked.source, asked.target)
         texts = [asked.q] if isinstance(asked.q, str) else asked.q
         done = await _translated(service, model, texts, html=asked.format == "html")
@@ -87,7 +85,7 @@ def routes(service: Service, access: Access) -> APIRouter:
                 "language": model.languages[0] or "auto",
             }
             found["detectedLanguage"] = detected if isinstance(asked.q, str) else [detected] * len(done)
-        return answer(found)
+        return Answer(found)
 
     @router.get("/languages")
     async def languages() -> list[dict[str, Any]]:
@@ -105,8 +103,7 @@ def routes(service: Service, access: Access) -> APIRouter:
     @router.post("/detect", openapi_extra=_body(LibreRequest))
     async def detect(request: Request) -> list[dict[str, Any]]:
         """Say which languages a text may be in: those that models translate from; nothing looks at the text."""
-        asked = LibreRequest.model_validate(await _fields(request, most))
-        _check_key(request, access, asked.api_key)
+        await _read(request, access, most)
         codes = _sources(service)
         return [{"confidence": round(100 / len(codes)), "language": code} for code in codes]
 
@@ -126,7 +123,7 @@ async def _of_plain(service: Service, model: NamedModel, texts: Sequence[str]) -
     """Translate plain texts."""
     splits = await split_texts(service, texts, model)
     sources = [Source(line) for split in splits for line in split.sentences]
-    done = await found_together(service, model, schemas.OfModel(), sources, features=False, nbest=0, distinct=True)
+    done = await translated_together(service, model, schemas.OfModel(), sources, features=False, nbest=0, distinct=True)
     service.metrics.sentences(len(done))
     found = iter(done)
     return [split.joined([one.text for one in itertools.islice(found, len(split.sentences))]) for split in splits]
@@ -137,7 +134,7 @@ def _sources(service: Service) -> list[str]:
 
 
 def _model_for(service: Service, source: str, target: str) -> NamedModel:
-    """The first model between two languages."""
+    """Find the first model between two languages."""
     for model in service.shelf:
         ours = zip(model.languages, (source, target), strict=True)
         if all(wanted in ("auto", language) or language is None for language, wanted in ours):
@@ -146,22 +143,27 @@ def _model_for(service: Service, source: str, target: str) -> NamedModel:
     raise UsageError(f"no model translates from {source} to {target}; there are {known}")
 
 
-def _check_key(request: Request, access: Access, in_body: str | None) -> None:
-    """Refuse a request that has the key neither in its headers nor in its body."""
+async def _read(request: Request, access: Access, most: int) -> LibreRequest:
+    """Read a request of at most `most` fields; refuse one that has the key neither in its headers nor in its body."""
+    try:
+        asked = LibreRequest.model_validate(await _fields(request, most))
+    except ValidationError as error:
+        raise refusal_of_body(error, 400) from None
     place: Place = request.scope["place"]
     if not place.known:
-        access.check_key(in_body)
+        access.check_key(asked.api_key)
         place.become_known()
+    return asked
 
 
 async def _fields(request: Request, most: int) -> Any:
-    """The fields of a request, in JSON or as a form of at most so many."""
+    """Parse the body of a request, as JSON or as a form."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "application/json":
         try:
             return await request.json()
         except (ValueError, RecursionError):
-            raise RequestError(400, "the body is not JSON in UTF-8") from None
+            raise RequestError(400, NO_JSON) from None
     if kind == "application/x-www-form-urlencoded":
         try:
             found = await asyncio.to_thread(
@@ -176,7 +178,7 @@ async def _fields(request: Request, most: int) -> Any:
 
 
 def _body(model: type[BaseModel]) -> dict[str, Any]:
-    """The schema of a body that is JSON or a form."""
+    """Describe a body that is JSON or a form."""
     schema = {"schema": model.model_json_schema()}
     return {
         "requestBody": {

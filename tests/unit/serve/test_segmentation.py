@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from dragoman.serve.sentences import lines, split
+from dragoman.serve.segmentation import html_text, lines, split
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,37 @@ def test_lines_are_sentences_as_on_the_command_line():
     parts = lines("One. Two.\n\n  Three ")
     assert parts.sentences == ("One. Two.", "Three")
     assert parts.joined(["Un.", "Trois"]) == "Un.\n\n  Trois "
+
+
+@pytest.mark.parametrize(
+    ("html", "shouted"),
+    [
+        ("a<b>c</b> d", "A<b>C</b> D"),
+        ("<style>a {}</style> ", "<style>a {}</style> "),
+        ("<SCRIPT>a</script >b", "<SCRIPT>a</script >B"),
+        ("a<!-- b --> c -->", "A<!-- b --> C --&gt;"),
+        ("a<!-- b", "A&lt;!-- B"),
+        ("<script>a", "<script>A"),
+        ("<scripts>a", "<scripts>A"),
+        ("1 &lt; 2 a", "1 &lt; 2 A"),
+        ("a < b", "A &lt; B"),
+        ("<" * 2000, "&lt;" * 2000),
+        ("&nbsp;", "\xa0"),
+        ("&#" + 5000 * "9" + "; &#65;", "\ufffd A"),
+    ],
+)
+def test_only_text_between_tags_is_changed(html, shouted):
+    found = html_text(html)
+    assert found.joined([text.upper() for text in found.texts]) == shouted
+
+
+def test_who_waits_no_more_ends_it():
+    class OverError(Exception):
+        pass
+
+    def over():
+        raise OverError
+
+    for html in ("<" * 5000, "<b>" * 5000, "a" * 5000):
+        with pytest.raises(OverError):
+            html_text(html, over)

@@ -4,20 +4,20 @@ from types import SimpleNamespace
 
 import pytest
 
-from dragoman.serve import kept
-from dragoman.serve.kept import KeptGraphs
+from dragoman.serve import hypergraph_cache
+from dragoman.serve.hypergraph_cache import HypergraphCache
 
 
 @pytest.fixture
 def returned(monkeypatch):
     """How often memory was given back."""
     calls = []
-    monkeypatch.setattr(kept, "_give_back", calls.append)
+    monkeypatch.setattr(hypergraph_cache, "_give_back", calls.append)
     return calls
 
 
 def test_the_last_that_were_used_are_kept_within_the_bound(returned):
-    graphs = KeptGraphs(100)
+    graphs = HypergraphCache(100)
 
     def ask(key, size=30):
         return graphs.get_or_make(key, lambda: SimpleNamespace(size=size))[1]
@@ -33,7 +33,7 @@ def test_the_last_that_were_used_are_kept_within_the_bound(returned):
 
 
 def test_what_is_thrown_away_is_given_back_now_and_then(returned):
-    graphs = KeptGraphs(1000)
+    graphs = HypergraphCache(1000)
     for key in range(250):
         graphs.get_or_make(key, lambda: SimpleNamespace(size=10))
     assert len(graphs) == 100

@@ -1,34 +1,108 @@
-"""Texts in, translations out: `translate`, and `nbest` for one sentence."""
+"""Translation: the routes `translate`, and `nbest` for one sentence, and the searches behind them."""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from fastapi import APIRouter, Response
 
 from dragoman.core.errors import DragomanError, UsageError
+from dragoman.core.nbest import NBest
+from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.decision.settings import Decision
-from dragoman.model.source_trees import features_of_trees
-from dragoman.serve import schemas, sentences
-from dragoman.serve.answers import REFUSALS, answer
+from dragoman.formats.penn_trees import with_trees
+from dragoman.front.system import System
+from dragoman.model.source_trees import features_of_trees, trees_for
+from dragoman.search.translation import Translation
+from dragoman.serve import schemas, segmentation
+from dragoman.serve.json_bodies import Answer, Written, api_router, written
 from dragoman.serve.models import NamedModel
-from dragoman.serve.no_files import rule_without_files
-from dragoman.serve.sentences import Split
-from dragoman.serve.service import Service
-from dragoman.serve.work import Done, Source, derivation_json, hypotheses_json, translated
+from dragoman.serve.segmentation import Split
+from dragoman.serve.service import Service, check_rule
 
 T = TypeVar("T")
 
-#: Of so many hypotheses rows are made at once.
+#: Hypotheses of which rows are made at once; those of more are made in the turn of a search.
 _FEW = 100
 
 
+class Quiet(Progress):
+    """Progress without warnings: an odd request is no news for the log of a service."""
+
+    def warn(self, text: str) -> None:
+        """Say nothing."""
+
+
+#: The runtime of a request: a thread, because other requests have the other cores.
+ALONE = Runtime(threads=1, progress=Quiet())
+
+
+class Source(NamedTuple):
+    """A sentence, and its tree if there is one."""
+
+    line: str
+    tree: str | None = None
+
+
+@dataclass(frozen=True)
+class Translated:
+    """A translated sentence: its text as a person would write it, its derivation, and its list if one was made."""
+
+    text: str
+    translation: Translation
+    nbest: NBest | None = None
+
+
+def prepared_lines(system: System, sources: Sequence[Source], *, prepared: bool) -> list[str]:
+    """Write sentences in the model's words, with their trees if it looks at them."""
+    lines = system.model.preparation(prepared=prepared).source([source.line for source in sources])
+    given = [source.tree for source in sources if source.tree is not None]
+    trees = trees_for(system.model, given if len(given) == len(sources) else None, name="trees", runtime=ALONE)
+    return list(lines if trees is None else with_trees(lines, trees))
+
+
+def translated(
+    system: System, sources: Sequence[Source], *, prepared: bool, features: bool, nbest: int = 0, distinct: bool = True
+) -> list[Translated]:
+    """Translate sentences, in one search if they fit into a batch."""
+    found: list[tuple[Translation, NBest | None]] = []
+    lines = prepared_lines(system, sources, prepared=prepared)
+    for part in system.translator.searched(lines, forests=nbest > 0):
+        lists = part.nbest(nbest, distinct=distinct) if nbest else None
+        found += [
+            (translation, None if lists is None else lists.list(i))
+            for i, translation in enumerate(part.translations(features=features))
+        ]
+    texts = system.model.preparation(prepared=prepared).restore(
+        [translation.text for translation, _ in found], [source.line for source in sources]
+    )
+    return [Translated(text, *row) for text, row in zip(texts, found, strict=True)]
+
+
+def derivation_json(translation: Translation) -> Written:
+    """Write a derivation as `dragoman translate --details` does."""
+    return Written(translation.json(0))
+
+
+def hypotheses_json(lists: NBest) -> list[Written]:
+    """Write the hypotheses of each list at once: a great many objects would hold up the whole service."""
+    texts, scores, bounds = lists.texts(), lists.scores.tolist(), lists.sentences.tolist()
+
+    def row(h: int) -> dict[str, object]:
+        return {"text": texts[h], "score": scores[h], "features": lists.features.row(h)}
+
+    return [Written(written(list(map(row, range(*bound))))) for bound in itertools.pairwise(bounds)]
+
+
 def routes(service: Service) -> APIRouter:
-    """The routes of this group."""
-    router = APIRouter(tags=["translate"], responses=REFUSALS)
+    """Make the routes of translation."""
+    router = api_router("translate")
 
     @router.post("/translate", response_model=schemas.TranslateAnswer)
     async def translate(asked: schemas.TranslateRequest) -> Response:
@@ -40,16 +114,16 @@ def routes(service: Service) -> APIRouter:
         sources = _with_trees([line for split in splits for line in split.sentences], asked.trees)
         service.check_size("nbest", asked.nbest, service.limits.nbest)
         if asked.decision is not None:
-            done = await decided(service, model, asked, sources)
+            done = await _decided(service, model, asked, sources)
             answers = _in_texts(texts, splits, done, [None] * len(done))
         else:
             _refuse_for_rules(asked)
-            found = await found_together(
+            found = await translated_together(
                 service, model, asked, sources, features=asked.details, nbest=asked.nbest, distinct=True
             )
             answers = _in_texts(texts, splits, [one.text for one in found], await _rows(service, sources, found, asked))
         service.metrics.sentences(len(sources))
-        return answer({"model": model.name, "translations": answers})
+        return Answer({"model": model.name, "translations": answers})
 
     @router.post("/nbest", response_model=schemas.NBestAnswer)
     async def nbest(asked: schemas.NBestRequest) -> Response:
@@ -57,44 +131,44 @@ def routes(service: Service) -> APIRouter:
         model = service.shelf.get(asked.model)
         service.check_size("size", asked.size, service.limits.nbest)
         source = Source(service.check_one(asked.text), asked.tree)
-        (found,) = await found_together(
+        (found,) = await translated_together(
             service, model, asked, [source], features=False, nbest=asked.size, distinct=asked.distinct
         )
         assert found.nbest is not None
         (listed,) = await _made(service, asked.size, partial(hypotheses_json, found.nbest))
-        return answer({"model": model.name, "source": asked.text, "text": found.text, "nbest": listed})
+        return Answer({"model": model.name, "source": asked.text, "text": found.text, "nbest": listed})
 
     return router
 
 
-async def warmed(service: Service) -> None:
-    """Translate a word with each model, so that what is loaded when it is first used is there for the first request."""
+async def warm_up(service: Service) -> None:
+    """Translate a word with each model, so that the first request need not wait for parts that are loaded when used."""
 
     def work(model: NamedModel) -> None:
-        sentences.split("A. B.", model.languages[0])
+        segmentation.split("A. B.", model.languages[0])
         if not features_of_trees(model.system.model):
             translated(model.system, [Source("A.")], prepared=False, features=False)
 
     for model in service.shelf:
-        with contextlib.suppress(DragomanError):  # what is wrong with a model is told to those who ask for it
+        with contextlib.suppress(DragomanError):  # clients that ask for the model are told
             await service.batcher.alone(partial(work, model))
 
 
 async def split_texts(service: Service, texts: Sequence[str], model: NamedModel | None) -> list[Split]:
-    """Split texts into sentences of a model's language, or into lines without one; refuse more than there may be."""
+    """Split texts into sentences of a model's language, or into lines without a model; refuse too many."""
 
     def work(check: Callable[[], None]) -> list[Split]:
         if model is None:
-            found = [sentences.lines(text, check) for text in texts]
+            found = [segmentation.lines(text, check) for text in texts]
         else:
-            found = [sentences.split(text, model.languages[0], check) for text in texts]
+            found = [segmentation.split(text, model.languages[0], check) for text in texts]
         service.check_lines([line for split in found for line in split.sentences])
         return found
 
     return await service.cut(texts, work)
 
 
-async def found_together(
+async def translated_together(
     service: Service,
     model: NamedModel,
     asked: schemas.OfModel,
@@ -103,29 +177,29 @@ async def found_together(
     features: bool,
     nbest: int,
     distinct: bool,
-) -> list[Done]:
+) -> list[Translated]:
     """Have sentences searched, together with those of other requests to the same model under the same weights."""
     weights = tuple(sorted(asked.weights.items())) if isinstance(asked.weights, dict) else asked.weights
     how = {"prepared": asked.prepared, "features": features, "nbest": nbest, "distinct": distinct}
     key = (model.name, weights, *how.values())
     system = model.weighted(asked.weights)
 
-    def work(batch: list[Source]) -> list[Done]:
+    def work(batch: list[Source]) -> list[Translated]:
         model.check()  # files may have changed while this waited
         return translated(system, batch, **how)  # type: ignore[arg-type]
 
     return await service.batcher.run(key, sources, work)
 
 
-async def decided(
+async def _decided(
     service: Service, model: NamedModel, asked: schemas.TranslateRequest, sources: Sequence[Source]
 ) -> list[str]:
-    """Have a decision rule choose, by itself: what it sees takes long to make."""
+    """Have a decision rule choose, as slow work: its evidence takes long to make."""
     if asked.nbest or asked.details:
         raise UsageError("a decision chooses strings, not derivations: it goes without details and nbest")
     options = {**(asked.options or {}), **({} if asked.scale is None else {"scale": asked.scale})}
     assert asked.decision is not None
-    rule_without_files(asked.decision, options)
+    check_rule(asked.decision, options)
     decision = Decision.of(asked.decision, [f"{name}={value}" for name, value in options.items()], asked.evidence)
     service.check_samples(asked.samples)
     if not sources:
@@ -148,9 +222,9 @@ async def decided(
 
 
 async def _rows(
-    service: Service, sources: Sequence[Source], found: Sequence[Done], asked: schemas.TranslateRequest
+    service: Service, sources: Sequence[Source], found: Sequence[Translated], asked: schemas.TranslateRequest
 ) -> Sequence[dict[str, Any] | None]:
-    """What is told of each sentence, if anything."""
+    """Make a row for each sentence, if details or lists are asked for."""
     if not (asked.details or asked.nbest):
         return [None] * len(found)
 
@@ -161,7 +235,7 @@ async def _rows(
 
 
 async def _made(service: Service, size: int, make: Callable[[], T]) -> T:
-    """Make something of what was found: at once if that is little, and otherwise in the turn of a search."""
+    """Have work on results done: at once if there are few, and otherwise in the turn of a search."""
     return make() if size <= _FEW else await service.batcher.alone(make)
 
 
@@ -184,8 +258,8 @@ def _with_trees(lines: Sequence[str], trees: Sequence[str] | None) -> list[Sourc
     return [Source(line, tree) for line, tree in zip(lines, trees, strict=True)]
 
 
-def _row(line: str, done: Done, asked: schemas.TranslateRequest) -> dict[str, Any]:
-    """What is told of a sentence."""
+def _row(line: str, done: Translated, asked: schemas.TranslateRequest) -> dict[str, Any]:
+    """Describe a sentence."""
     row: dict[str, Any] = {"source": line, "text": done.text, "score": done.translation.score}
     if asked.details:
         row["derivation"] = derivation_json(done.translation)
@@ -197,7 +271,7 @@ def _row(line: str, done: Done, asked: schemas.TranslateRequest) -> dict[str, An
 def _in_texts(
     texts: Sequence[str], splits: Sequence[Split], done: Sequence[str], rows: Sequence[dict[str, Any] | None]
 ) -> list[dict[str, Any]]:
-    """Give each text what belongs to it."""
+    """Put the sentences of each text together."""
     answers, first = [], 0
     for text, split in zip(texts, splits, strict=True):
         end = first + len(split.sentences)

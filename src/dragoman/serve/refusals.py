@@ -1,4 +1,4 @@
-"""What goes wrong, as answers: one shape, the sentences of the command line, and no path of the server in them."""
+"""Refusals: a status and a sentence for everything that can go wrong, without paths of the server."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import re
 
 from dragoman.core.errors import DataError, DragomanError
 
-#: What a client is told of our own mistakes; the log has the rest.
+#: Paths of LibreTranslate, where requests bring their key in the body, and refusals have another shape.
+LIBRETRANSLATE = ("/languages", "/translate", "/detect")
+
+#: The sentence for our own mistakes; the log has the rest.
 UNEXPECTED = "something went wrong in the service; its log says what"
 
 
 class RequestError(Exception):
-    """A request that is not answered: a status, a sentence, and after how many seconds to try again if that helps."""
+    """A request that is refused: a status, a sentence, and the seconds to wait before another try, if that helps."""
 
     def __init__(self, status: int, message: str, *, retry_after: int | None = None):
         super().__init__(message)
@@ -22,17 +25,17 @@ class RequestError(Exception):
 
     @property
     def headers(self) -> dict[str, str]:
-        """What goes with the answer."""
+        """Headers of the answer."""
         return {} if self.retry_after is None else {"Retry-After": str(self.retry_after)}
 
 
-def busy(what: str) -> RequestError:
-    """What to say when too much waits already."""
-    return RequestError(503, f"{what}; try again in a second", retry_after=1)
+def busy(reason: str) -> RequestError:
+    """Refuse work because too much of it waits."""
+    return RequestError(503, f"{reason}; try again in a second", retry_after=1)
 
 
 def refusal_of(error: BaseException) -> RequestError:
-    """What to answer for an error: those of users have their sentence, all others one for all.
+    """Make a refusal of an error: mistakes of users keep their sentence, all others share one.
 
     >>> refusal_of(DataError("found 3 scores", path="/tmp/xyz/lists", line=7)).message
     'line 7: found 3 scores'
@@ -51,6 +54,8 @@ def refusal_of(error: BaseException) -> RequestError:
     return RequestError(500, UNEXPECTED)
 
 
-def error_body(status: int, message: str) -> dict[str, object]:
-    """The one shape of errors."""
-    return {"error": {"status": status, "message": message}}
+def error_body(refusal: RequestError, path: str) -> dict[str, object]:
+    """The body of a refusal: in our shape, or in that of LibreTranslate at its paths."""
+    if path in LIBRETRANSLATE:
+        return {"error": refusal.message}
+    return {"error": {"status": refusal.status, "message": refusal.message}}

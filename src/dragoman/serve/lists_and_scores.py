@@ -1,4 +1,4 @@
-"""Anybody's n-best lists and outputs: looked at, reranked, decided upon, and scored."""
+"""N-best lists and outputs of any system: read, reranked, decided upon, and scored."""
 
 from __future__ import annotations
 
@@ -17,52 +17,51 @@ from dragoman.formats.nbest.format import NBEST_FORMATS, NBestFormat, sniff
 from dragoman.front.candidates import mbr, rerank
 from dragoman.front.scoring import compare, score
 from dragoman.serve import schemas
-from dragoman.serve.answers import REFUSALS, answer
-from dragoman.serve.no_files import metric_without_files
-from dragoman.serve.service import Service
-from dragoman.serve.work import ALONE, hypotheses_json
+from dragoman.serve.json_bodies import Answer, api_router
+from dragoman.serve.service import Service, check_metric
+from dragoman.serve.translation import ALONE, hypotheses_json
 from dragoman.tuning.runs.rerank import first_weights, reranked, with_features
 
 
 def routes(service: Service) -> APIRouter:
-    """The routes of this group."""
-    router = APIRouter(tags=["lists and scores"], responses=REFUSALS)
+    """Make the routes of lists and scores."""
+    router = api_router("lists and scores")
 
     @router.post("/lists", response_model=schemas.ListsAnswer)
     async def lists(asked: schemas.ListsRequest) -> Response:
         """Read an n-best file of any format that is known."""
-        return answer(await service.slow.run(partial(_looked_at, asked)))
+        return Answer(await service.slow.run(partial(_listed, asked)))
 
     @router.post("/rerank", response_model=schemas.RerankAnswer)
     async def rerank_lists(asked: schemas.RerankRequest) -> Response:
         """Put lists into the order of weights, and choose the first of each."""
-        return answer(await service.slow.run(partial(_reranked, asked)))
+        return Answer(await service.slow.run(partial(_reranked, asked)))
 
     @router.post("/mbr", response_model=schemas.MbrAnswer)
     async def mbr_of_lists(asked: schemas.MbrRequest) -> Response:
         """Choose from each list the candidate that agrees most with all others: minimum Bayes risk."""
-        metric_without_files(asked.metric)
+        check_metric(asked.metric)
         how = {"metric": asked.metric, "scale": asked.scale, "weights_from": asked.weights_from, "threads": 1}
-        return answer({"chosen": await service.slow.run(lambda: mbr(_read(asked)[0], **how))})  # type: ignore[arg-type]
+        return Answer({"chosen": await service.slow.run(lambda: mbr(_read(asked)[0], **how))})  # type: ignore[arg-type]
 
     @router.post("/score", response_model=schemas.ScoreAnswer)
     async def score_outputs(asked: schemas.ScoreRequest) -> Response:
         """Score translations against references, and compare them with others if there are some."""
         for metric in asked.metrics:
-            metric_without_files(metric)
+            check_metric(metric)
         several = [asked.references] if isinstance(asked.references[0], str) else asked.references
         for text in (asked.outputs, asked.others or [], *several):
             service.check_lines(text)
         service.check_size("the number of metrics", len(asked.metrics), 10)
         service.check_size("the number of references", len(several), 20)
         service.check_size("resamples", asked.resamples, 10_000)
-        return answer(await service.slow.run(partial(_scored, asked)))
+        return Answer(await service.slow.run(partial(_scored, asked)))
 
     return router
 
 
 def _read(asked: schemas.ListsRequest) -> tuple[NBest, NBestFormat]:
-    """Read lists; formats read files, so they become one."""
+    """Read lists by way of a file, because formats read files."""
     if asked.content.startswith("BZh"):
         raise DataError("the lists are compressed", expected="text")
     with tempfile.TemporaryDirectory() as folder:
@@ -72,7 +71,7 @@ def _read(asked: schemas.ListsRequest) -> tuple[NBest, NBestFormat]:
         return form.read(file, runtime=ALONE), form
 
 
-def _looked_at(asked: schemas.ListsRequest) -> dict[str, Any]:
+def _listed(asked: schemas.ListsRequest) -> dict[str, Any]:
     lists, form = _read(asked)
     shown = with_features(lists, {})
     weights = first_weights(shown) if shown.features.names else {}
