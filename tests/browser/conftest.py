@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 
 import dragoman as dm
 from dragoman.core.weights import Weights
+from dragoman.tuning.runs.record import Record
 from dragoman.tuning.runs.run import Run
 
 _SIZE = {"width": 1280, "height": 900}
@@ -73,7 +74,7 @@ def _write_run(folder, iterations, stop=None):
 def _add_iteration(run, score, weight, stop=None):
     number = len(run.events()) + 1
     run.write_weights(Weights({"lm": weight, "word_penalty": -1.0}), number)
-    run.record({"iteration": number, "score": score, "stop": stop})
+    run.record(Record.from_event({"iteration": number, "score": score, "stop": stop}))
 
 
 @dataclass

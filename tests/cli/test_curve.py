@@ -1,12 +1,13 @@
 """`dragoman curve`: pictures of runs of any kind."""
 
+from dragoman.tuning.runs.record import Record
 from dragoman.tuning.runs.run import Run
 
 
 def run(folder, rows):
     made = Run.begin(folder, {"metric": "bleu"})
     for number, row in enumerate(rows, 1):
-        made.record({"iteration": number, "stop": None, "seconds": {"learn": 1.0}, **row})
+        made.record(Record.from_event({"iteration": number, "stop": None, "seconds": {"learn": 1.0}, **row}))
     return folder
 
 

@@ -16,7 +16,9 @@ from dragoman.model.language_model import LanguageModel
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.tuner import Tuner
+from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
 from dragoman.tuning.problems.nbest_evidence import DecodedLists
+from dragoman.tuning.problems.problem import Problem
 from dragoman.tuning.runs.run import Run
 from oracles import chart_space, tiny_grammar
 
@@ -40,7 +42,7 @@ def kinds(method):
     """What a method can be tuned on; a learner draws for itself."""
     if not issubclass(method, Tuner):
         return [None]
-    return ["nbest"] * method.takes_lists + ["hypergraph"] * method.takes_hypergraphs
+    return ["nbest"] * method.takes(Problem) + ["hypergraph"] * method.takes(HypergraphProblem)
 
 
 METHODS = [(name, kind) for name in TUNERS.names() if name not in REFUSED for kind in kinds(TUNERS.get(name))]

@@ -9,12 +9,15 @@ from dragoman.core.weights import Weights
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.tuner import Tuner
 from dragoman.tuning.optimise.shares import FLOOR
+from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
+from dragoman.tuning.problems.mixture_problem import MixtureProblem
+from dragoman.tuning.problems.problem import Problem
 from oracles.mixtures import noisy_problem
 from oracles.toy_decoder import NAMES, ToyDecoder, as_graphs, task_for, task_of
 
 FEWER = {"lus": {"samples": 500, "starts": 2}}
 OPTIMISERS = [name for name in TUNERS.names() if issubclass(TUNERS.get(name), Tuner)]
-MIXERS = [name for name in OPTIMISERS if TUNERS.get(name).tunes_shares]
+MIXERS = [name for name in OPTIMISERS if TUNERS.get(name).takes(MixtureProblem)]
 START = np.array([0.1, -0.5, 0.3])
 
 
@@ -59,11 +62,11 @@ def test_a_toy_problem_gets_better(name, problem):
 @pytest.mark.parametrize("name", OPTIMISERS)
 def test_evidence_of_a_kind_that_it_does_not_take_is_refused(name):
     chosen = tuner(name)
-    assert chosen.takes_lists or chosen.takes_hypergraphs
+    assert chosen.takes(Problem) or chosen.takes(HypergraphProblem)
     task = task_of(ToyDecoder(sentences=2, size=5))
     lists = task.decoder(Weights(), runtime=Runtime())
-    refused = [(lists, "works on hypergraphs only")] * (not chosen.takes_lists)
-    refused += [(as_graphs(lists), "works on lists of candidates only")] * (not chosen.takes_hypergraphs)
+    refused = [(lists, "works on hypergraphs only")] * (not chosen.takes(Problem))
+    refused += [(as_graphs(lists), "works on lists of candidates only")] * (not chosen.takes(HypergraphProblem))
     for decoded, why in refused:
         with pytest.raises(UsageError, match=f"{name} {why}"):
             chosen.optimise(decoded.problem(NAMES, task.ranges, task.scorer), START, rng=np.random.default_rng(1))

@@ -174,7 +174,7 @@ class _RunUse:
         run = self.job.run(folder)
         events = [{k: v for k, v in event.items() if k != "seconds"} for event in run.events()]
         weights = [run.weights(i).format() for i in range(len(events) + 1)]
-        return events, weights, (folder / "weights.txt").read_bytes(), run.last_look()
+        return events, weights, (folder / "weights.txt").read_bytes(), run.final_report()
 
 
 def experiment_subjects(work):
@@ -200,7 +200,7 @@ def _experiment_end(plan, folder):
     for method in experiment.plan.methods:
         run = tuned.best_run(method)
         found[f"curve {method.name}"] = [translated.curve(method, test).tolist(), tuned.curve(method).tolist()]
-        found[f"weights {method.name}"] = dict(run.weights()), tuned.unchanged(method).tolist(), run.last_look()
+        found[f"weights {method.name}"] = dict(run.weights()), tuned.unchanged(method).tolist(), run.final_report()
         problem = looked_at.last_problem(method, run)
         found[f"problem {method.name}"] = None if problem is None else problem.objective(problem.ranges[:, 1])
     found["scales"] = [

@@ -14,7 +14,9 @@ from dragoman.core.runtime import Runtime
 from dragoman.metrics.bleu import Bleu
 from dragoman.tuning.problems.hypergraph_evidence import DecodedGraphs
 from dragoman.tuning.problems.nbest_evidence import DecodedLists
-from dragoman.tuning.runs.loop import Task
+from dragoman.tuning.problems.problem import Problem
+from dragoman.tuning.runs.loop import Loop, train
+from dragoman.tuning.runs.training import BatchTraining, Task
 
 NAMES = ["adequacy", "length", "noise"]
 WORDS = [f"w{i}" for i in range(30)]
@@ -80,7 +82,7 @@ def as_graphs(decoded):
 
 def task_for(decoder, tuner):
     """The task with evidence of a kind that the method takes."""
-    if tuner.takes_lists:
+    if tuner.takes(Problem):
         return task_of(decoder)
     return replace(
         task_of(decoder),
@@ -96,3 +98,8 @@ def task_of(decoder):
         names=NAMES,
         ranges=dict.fromkeys(NAMES, (-1.0, 1.0)),
     )
+
+
+def tune(run, task, tuner, start, loop=Loop(), *, seed=1, runtime=Runtime()):
+    """Tune with an optimiser; returns the weights that the run ends with."""
+    return train(run, BatchTraining(tuner, task, loop), start, keep=loop.keep, seed=seed, runtime=runtime)

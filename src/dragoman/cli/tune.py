@@ -23,9 +23,9 @@ from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.tuning import TUNERS
 from dragoman.tuning.problems.evidence import Decoding
 from dragoman.tuning.runs.job import HeldOut, Job
-from dragoman.tuning.runs.learning import Course
 from dragoman.tuning.runs.loop import Loop
 from dragoman.tuning.runs.run import Run
+from dragoman.tuning.runs.validator import Validation
 
 
 def register(app: typer.Typer) -> None:
@@ -61,7 +61,7 @@ def register(app: typer.Typer) -> None:
         reference: ReferenceFiles,
         out: Annotated[Path, typer.Option(help="The run's folder: new, or one to go on with.")],
         loop: Annotated[Loop, Flags("Loop")],
-        course: Annotated[Course, Flags("Learners (mira-online, risk-*, samplerank)")],
+        validation: Annotated[Validation, Flags("Learners (mira-online, risk-*, samplerank)")],
         decoding: Annotated[Decoding, Flags("Evidence")],
         limits: Annotated[SearchLimits, Flags("Search")],
         space: Annotated[SpaceLimits, Flags("Space (the model's own by default)")],
@@ -122,7 +122,7 @@ def register(app: typer.Typer) -> None:
             tuner=options_from(TUNERS.get(method), method_option or []),
             metric=metric,
             loop=loop,
-            course=course,
+            validation=validation,
             held_out=_held_out(held_out_source, held_out_reference, held_out_documents, held_out_trees),
             documents=documents,
             trees=trees,

@@ -27,6 +27,7 @@ from dragoman.front.texts import File, Text, file_of, lines_of
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.tuner import Tuner
 from dragoman.tuning.problems.nbest_evidence import DecodedLists
+from dragoman.tuning.problems.problem import Problem
 from dragoman.tuning.problems.ranges import weight_ranges
 from dragoman.tuning.runs.missing import MARK, Missing, missing_from
 from dragoman.tuning.runs.rerank import (
@@ -159,7 +160,7 @@ def tune_reranker(
     ['the cat sat', 'a dog']
     """
     tuner = TUNERS.get(method).from_dict(options or {})
-    if not isinstance(tuner, Tuner) or not tuner.takes_lists:
+    if not isinstance(tuner, Tuner) or not tuner.takes(Problem):
         raise UsageError(f"{method} does not work on lists; expected a method that does, like mert")
     runtime, by_id = runtime_of(threads, progress), _texts_by_id(references)
     read = _lists(candidates, format, None, failed, quiet=order is not None or by_id is not None)

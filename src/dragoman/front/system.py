@@ -47,9 +47,9 @@ from dragoman.translation.stream import Stream
 from dragoman.tuning import TUNERS
 from dragoman.tuning.problems.evidence import Decoding
 from dragoman.tuning.runs.job import HeldOut, Job
-from dragoman.tuning.runs.learning import Course
 from dragoman.tuning.runs.loop import Loop
 from dragoman.tuning.runs.run import Run
+from dragoman.tuning.runs.validator import Validation
 
 
 class System:
@@ -321,7 +321,7 @@ class System:
         """
         if self.folder is None:
             raise UsageError("only a saved model can be tuned; call save first")
-        loop, decoding, course = routed(settings, Loop, Decoding, Course)
+        loop, decoding, validation = routed(settings, Loop, Decoding, Validation)
         start = self.weights if dict(self.weights) != dict(self.model.weights) else None
         job = Job(
             model=self.folder,
@@ -331,7 +331,7 @@ class System:
             metric=metric,
             loop=Loop.from_dict(loop),
             decoding=Decoding.from_dict(decoding),
-            course=Course.from_dict(course),
+            validation=Validation.from_dict(validation),
             held_out=_held_out(held_out, held_out_trees),
             trees=None if trees is None else Path(trees),
             limits=self.limits,

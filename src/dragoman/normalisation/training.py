@@ -26,6 +26,7 @@ from dragoman.normalisation.normaliser import Normaliser
 from dragoman.search.translator import Translator
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.tuner import Tuner
+from dragoman.tuning.problems.problem import Problem
 
 #: Without a development set, fewer examples cannot be cut into parts that teach anything.
 FEWEST = 20
@@ -48,7 +49,7 @@ class Learning(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not issubclass(TUNERS.get(self.choice), Tuner) or not TUNERS.get(self.choice).takes_lists:  # type: ignore[attr-defined]
+        if not issubclass(TUNERS.get(self.choice), Tuner) or not TUNERS.get(self.choice).takes(Problem):  # type: ignore[attr-defined]
             raise UsageError(f"choice is '{self.choice}'; expected a method that takes n-best lists, such as mert")
 
     @property

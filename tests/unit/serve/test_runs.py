@@ -9,6 +9,7 @@ import pytest
 
 import dragoman as dm
 from dragoman.core.progress import Progress
+from dragoman.tuning.runs.record import Record
 from dragoman.tuning.runs.run import Run
 
 
@@ -77,7 +78,7 @@ def runs(folder, tmp_path_factory):
     model = dm.load(folder / "model")
     model.tune(*texts, out=made / "done", iterations=2, options={"restarts": 1}, progress=Progress())
     going = Run.begin(made / "going", {"metric": "ter", "method": "mira", "model": "/home/me/models/x"})
-    going.record({"iteration": 1, "score": 50.0, "stop": None})
+    going.record(Record.from_event({"iteration": 1, "score": 50.0, "stop": None}))
     (made / "damaged").mkdir()
     (made / "damaged" / "run.toml").write_text("no toml [")
     damage(made, made.parent / "secret.html")
@@ -190,11 +191,11 @@ def test_an_experiment_has_no_events_of_its_own(client):
 
 def test_a_run_is_followed_until_it_stops(client, runs):
     run = Run.begin(runs / "live", {"metric": "bleu", "method": "mert"})
-    run.record({"iteration": 1, "score": 10.0, "stop": None})
+    run.record(Record.from_event({"iteration": 1, "score": 10.0, "stop": None}))
 
     def go_on():
         time.sleep(0.1)
-        run.record({"iteration": 2, "score": 12.5, "stop": "enough"})
+        run.record(Record.from_event({"iteration": 2, "score": 12.5, "stop": "enough"}))
 
     writer = threading.Thread(target=go_on)
     writer.start()

@@ -66,8 +66,8 @@ from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.method import TuningMethod
 from dragoman.tuning.problems.evidence import Decoding
 from dragoman.tuning.runs.job import HeldOut, Job
-from dragoman.tuning.runs.learning import Course
 from dragoman.tuning.runs.loop import Loop
+from dragoman.tuning.runs.validator import Validation
 
 _FILES = ("model", "source", "reference", "documents", "trees", "start")
 _TEXTS = ("title", "metric", "metrics", "fixed", "prepared")
@@ -192,7 +192,7 @@ def _plan(path: Path, values: Mapping[str, Any], models: Path) -> Plan:
         metric=metrics[0],
         loop=Loop.from_dict(values.get("loop", {})),
         decoding=Decoding.from_dict(values.get("decoding", {})),
-        course=Course.from_dict(values.get("course", {})),
+        validation=Validation.from_dict(values.get("course", {})),
         held_out=_held_out(path, values["held_out"]) if "held_out" in values else None,
         limits=SearchLimits.from_dict(values.get("search", {})),
         space=SpaceLimits.from_dict(values.get("space", {})),
@@ -203,7 +203,8 @@ def _plan(path: Path, values: Mapping[str, Any], models: Path) -> Plan:
         ranges={name: _bounds(path, name, bounds) for name, bounds in values.get("ranges", {}).items()},
         prepared=_flag(path, values, "prepared", False),
     )
-    Decision.of(job.course.judge_by, evidence=job.course.judge_evidence)  # to be refused now rather than later
+    held_out = job.validation
+    Decision.of(held_out.judge_by, evidence=held_out.judge_evidence)  # to be refused now rather than later
     return Plan(
         title=str(values.get("title", f"Experiment {path.stem}")),
         job=job,

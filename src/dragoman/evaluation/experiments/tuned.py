@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dragoman.evaluation.experiments.experiment import Experiment
 from dragoman.evaluation.experiments.plan import Method
 from dragoman.metrics.combined import parse_metric
-from dragoman.tuning.runs.run import Run, seconds_of
+from dragoman.tuning.runs.run import Run
 
 Vector = NDArray[np.float64]
 
@@ -57,7 +57,7 @@ class Tuned:
 
     def seconds(self, method: Method) -> Vector:
         """How long each run took."""
-        return np.array([sum(seconds_of(event) for event in run.events()) for run in self.runs(method)])
+        return np.array([sum(record.total_seconds for record in run.records()) for run in self.runs(method)])
 
     def iterations(self, method: Method) -> NDArray[np.int64]:
         """How many iterations each run had."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,9 @@ from dragoman.metrics.precomputed import PrecomputedScorer
 from dragoman.model.bundle import Model
 from dragoman.search.shards import ShardedTranslator
 from dragoman.search.translator import Translator
-from dragoman.tuning.methods.method import TuningMethod
+from dragoman.tuning.methods.method import Checkpoint, State, TuningMethod
 from dragoman.tuning.problems.hope_fear import HypothesisFinder, Wanted
 from dragoman.tuning.problems.ranges import Ranges, no_sparse
-
-#: What a learner must know to go on, as arrays by name.
-State = Mapping[str, NDArray[Any]]
 
 #: A weight beyond this is on its way to infinity: features are logarithms of probabilities and counts.
 LARGEST_WEIGHT = 1e4
@@ -130,20 +127,6 @@ class Lesson:
         return self.documents
 
 
-@dataclass(frozen=True, eq=False)
-class Checkpoint:
-    """Where a learner has got to: weights worth judging, and all that it needs to go on from there.
-
-    `report` are numbers for whoever follows it: a temperature, an objective, how many updates there were. `stop` says
-    why this is the end, if it is.
-    """
-
-    weights: Weights
-    state: State
-    report: Mapping[str, float] = field(default_factory=dict)
-    stop: str | None = None
-
-
 @dataclass(frozen=True)
 class Learner(TuningMethod):
     """A method that learns online, and its options.
@@ -175,7 +158,7 @@ class Learner(TuningMethod):
         self.check(lesson)
         return self.checkpoints(lesson, start, state, seed, runtime)
 
-    def last_look(self, lesson: Lesson, weights: Weights) -> dict[str, Any]:
+    def final_report(self, lesson: Lesson, weights: Weights) -> dict[str, Any]:
         """What a report shows of the weights that a run ended with, as values that JSON has; by default nothing."""
         return {}
 

@@ -23,7 +23,7 @@ from dragoman.forest.log_linear import LogLinear
 from dragoman.forest.union import union
 from dragoman.tuning.methods.tuner import Optimum, Tuner
 from dragoman.tuning.optimise.lbfgs import maximise
-from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
+from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem, ReferenceProblem
 from dragoman.tuning.problems.problem import best_rows
 
 Vector = NDArray[np.float64]
@@ -53,16 +53,12 @@ class Likelihood(Tuner):
     """
 
     name: ClassVar[str] = "likelihood"
-    takes_lists: ClassVar[bool] = False
-    takes_hypergraphs: ClassVar[bool] = True
-    density: ClassVar[float] = 100.0
-    forces_references: ClassVar[bool] = True
 
     deviation: float = option(1.0, "standard deviation of the prior; 0 is no prior", minimum=0)
     candidates: int = option(100, "best strings of a hypergraph that a surrogate is chosen from", minimum=1)
     iterations: int = option(200, "of L-BFGS, at most", minimum=1)
 
-    def improve(self, problem: HypergraphProblem, start: Vector, rng: np.random.Generator, runtime: Runtime) -> Optimum:
+    def improve(self, problem: ReferenceProblem, start: Vector, rng: np.random.Generator, runtime: Runtime) -> Optimum:
         """Climb from the start."""
         graphs = problem.batch.graphs()
         targets = reached_targets(problem, graphs)
@@ -108,7 +104,7 @@ class LogLikelihood:
         return value, derivations.expected_features(self._factors) - self._precision * weights
 
 
-def reached_targets(problem: HypergraphProblem, graphs: Sequence[Hypergraph]) -> list[Hypergraph | None]:
+def reached_targets(problem: ReferenceProblem, graphs: Sequence[Hypergraph]) -> list[Hypergraph | None]:
     """For each sentence the derivations of all its targets as one hypergraph; None if it has no target."""
     strings = problem.targets.strings
     words = strings.vocab.map_to(problem.batch.joined.vocab)[strings.sentences.values]

@@ -5,40 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Event, Lock
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.tuning.methods.tuner import Optimum, Tuner, best_of, random_starts
-from dragoman.tuning.optimise.line_search import Line, Lines, Point, prepare
+from dragoman.tuning.optimise.line_search import LineAscent, Lines, prepare
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
 from dragoman.tuning.problems.problem import Problem
 
 Vector = NDArray[np.float64]
-
-#: Pieces narrower than this, in units of the largest weight, are no place to go: rounding might miss them.
-NARROWEST = 1e-9
-#: How far beyond the last break weights go into a piece without end, in units of the sum of absolute weights.
-REACH = 0.1
-
-
-class Place(NamedTuple):
-    """Where a climb is, and the objective there."""
-
-    weights: Vector
-    point: Point
-    objective: float
-
-
-class Move(NamedTuple):
-    """A step along a direction, and the objective where it leads."""
-
-    step: float
-    score: float
 
 
 @dataclass(frozen=True)
@@ -61,7 +40,6 @@ class Mert(Tuner):
     """
 
     name: ClassVar[str] = "mert"
-    takes_hypergraphs: ClassVar[bool] = True
 
     restarts: int = option(20, "random starts besides the given one", minimum=0)
     random_directions: int = option(5, "random directions in each round, besides the axes", minimum=0)
@@ -87,46 +65,17 @@ class Mert(Tuner):
         others = None if best.others is None else np.array([_scaled(other) for other in best.others])
         return replace(best, weights=_scaled(best.weights), others=others)
 
-    def climb(self, lines: Lines, start: Vector, rng: np.random.Generator, stop: Event) -> Optimum:
-        """Move from one start until nothing gains any more."""
-        at = self._place(lines, start, -np.inf)
-        for _ in range(self.max_rounds):
-            before = at
-            directions = np.concatenate([np.eye(len(start)), rng.normal(size=(self.random_directions, len(start)))])
-            for group in [directions] if self.moves == "best" else directions[:, None]:
-                if not stop.is_set():
-                    at = self._move(at, group)
-            if at is before:
-                break
-            # What counts is the metric where rounding really led.
-            at = self._place(lines, at.weights, at.objective)
-            if self.smoothing == "none" and at.objective <= before.objective:
-                return Optimum(before.weights, before.objective)
-        return Optimum(at.weights, at.objective)
-
-    def _place(self, lines: Lines, weights: Vector, smoothed: float) -> Place:
-        point = lines.at(weights)
-        return Place(weights, point, point.objective if self.smoothing == "none" else smoothed)
-
-    def _move(self, at: Place, directions: Vector) -> Place:
-        """Make the best of the moves along some directions, if it gains enough."""
-        moves = [self._search(at.point.line(direction), at.weights, direction) for direction in directions]
-        chosen = max(range(len(moves)), key=lambda i: moves[i].score)
-        move, direction = moves[chosen], directions[chosen]
-        if move.score <= at.objective + self.min_gain:
-            return at
-        return Place(at.weights + move.step * direction, at.point.moved(move.step, direction), move.score)
-
-    def _search(self, line: Line, weights: Vector, direction: Vector) -> Move:
-        scores = line.scores if self.smoothing == "none" else smooth(line.scores, self.window, self.smoothing)
-        unit = float(np.abs(direction).max()) or 1.0
-        low, high = line.low, line.high
-        wide = high - low > NARROWEST * (np.abs(weights).max() or 1.0) / unit
-        best = np.where(wide, scores, -np.inf).max()
-        pieces = np.flatnonzero(wide & (scores == best))
-        nearest = pieces[np.argmin(np.maximum(0, np.maximum(low[pieces], -high[pieces])))]
-        step = middle(float(low[nearest]), float(high[nearest]), REACH * (float(np.abs(weights).sum()) or 1.0) / unit)
-        return Move(step, float(best))
+    @property
+    def ascent(self) -> LineAscent:
+        """The climb from one start."""
+        return LineAscent(
+            random_directions=self.random_directions,
+            best_of_round=self.moves == "best",
+            smoothing=self.smoothing,
+            window=self.window,
+            min_gain=self.min_gain,
+            max_rounds=self.max_rounds,
+        )
 
 
 class _Climbs:
@@ -149,7 +98,7 @@ class _Climbs:
     def __call__(self, item: tuple[Vector, np.random.Generator], runtime: Runtime) -> Optimum:
         with self._preparing:
             lines = self._lines
-        return self._tuner.climb(lines, *item, self._stopped)
+        return Optimum(*self._tuner.ascent.climb(lines, *item, self._stopped))
 
     def stop(self) -> None:
         """End climbs at their next move, after an interruption."""
@@ -159,20 +108,3 @@ class _Climbs:
 def _scaled(weights: Vector) -> Vector:
     """The same with absolute values that sum to 1, unless all are 0."""
     return np.asarray(weights / (float(np.abs(weights).sum()) or 1.0))
-
-
-def middle(low: float, high: float, reach: float) -> float:
-    """Where to go in a piece: its middle, or `reach` into one without end; 0 if it has no ends at all."""
-    if np.isinf(low):
-        return 0.0 if np.isinf(high) else high - reach
-    return low + reach if np.isinf(high) else (low + high) / 2
-
-
-def smooth(scores: Vector, window: int, how: Literal["minimum", "average"]) -> Vector:
-    """The minimum or the mean of each score and of up to `window` scores on each side of it.
-
-    >>> smooth(np.array([1.0, 5.0, 3.0]), 1, "minimum").tolist()
-    [1.0, 1.0, 3.0]
-    """
-    around = sliding_window_view(np.pad(scores, window, constant_values=np.nan), 2 * window + 1)
-    return np.asarray(np.nanmin(around, axis=1) if how == "minimum" else np.nanmean(around, axis=1))

@@ -14,6 +14,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.tuning.methods.tuner import Optimum, Tuner
 from dragoman.tuning.problems.problem import Problem
 from dragoman.tuning.problems.pseudo_document import Gains, sentence_orders
+from dragoman.tuning.runs.trust_region import TrustRegion
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Mira(Tuner):
     """
 
     name: ClassVar[str] = "mira"
-    may_overshoot: ClassVar[bool] = True
+    region: ClassVar[TrustRegion | None] = TrustRegion(enough=0.95)
 
     C: float = option(0.01, "largest step of an update; smaller is more cautious", minimum=0)
     decay: float = option(0.999, "how much of the pseudo-document is left after another sentence", minimum=0, maximum=1)

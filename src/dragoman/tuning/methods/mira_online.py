@@ -19,16 +19,8 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.forest.hope import BEAM
 from dragoman.text.words import words_of
-from dragoman.tuning.methods.learner import (
-    Checkpoint,
-    Learner,
-    Lesson,
-    State,
-    diverged,
-    saved_count,
-    saved_names,
-    saved_numbers,
-)
+from dragoman.tuning.methods.learner import Learner, Lesson, diverged, saved_count, saved_names, saved_numbers
+from dragoman.tuning.methods.method import Checkpoint, State
 from dragoman.tuning.methods.mira_smo import MAX_SWEEPS, TOLERANCE
 from dragoman.tuning.optimise.feature_units import squares_within, units_of
 from dragoman.tuning.optimise.online import Workers, even_queue
@@ -154,7 +146,7 @@ class MiraOnline(Learner):
             reported = school.average(start)
             yield Checkpoint(reported, team.arrays(), school.report(), stop)
 
-    def last_look(self, lesson: Lesson, weights: Weights) -> dict[str, Any]:
+    def final_report(self, lesson: Lesson, weights: Weights) -> dict[str, Any]:
         """What is hoped for and feared in a sentence of middling length: figure 1 of the paper."""
         lengths = np.array([len(words_of(line)) for line in lesson.lines])
         sentence = int(np.argmin(np.abs(lengths - np.median(lengths))))

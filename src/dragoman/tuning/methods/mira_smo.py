@@ -15,6 +15,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.tuning.methods.tuner import Optimum, Tuner
 from dragoman.tuning.problems.problem import Problem
 from dragoman.tuning.problems.pseudo_document import Gains, sentence_orders
+from dragoman.tuning.runs.trust_region import TrustRegion
 
 #: The dual is solved until it is so close to the primal, a sentence, in units of C · B.
 TOLERANCE = 1e-3
@@ -40,7 +41,7 @@ class MiraSmo(Tuner):
     """
 
     name: ClassVar[str] = "mira-smo"
-    may_overshoot: ClassVar[bool] = True
+    region: ClassVar[TrustRegion | None] = TrustRegion(enough=0.95)
 
     C: float = option(0.01, "most that one sentence may move the weights; smaller is more cautious", minimum=0)
     decay: float = option(0.9, "how much of the pseudo-document is left after another sentence", minimum=0, maximum=1)

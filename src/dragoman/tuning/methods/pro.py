@@ -16,6 +16,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.tuning.methods.tuner import Optimum, Tuner
 from dragoman.tuning.problems.pairs import differences
 from dragoman.tuning.problems.problem import Problem
+from dragoman.tuning.runs.trust_region import TrustRegion
 
 #: L-BFGS needs a few dozen steps; more would mean that something is odd.
 MAX_STEPS = 1000
@@ -47,7 +48,7 @@ class Pro(Tuner):
     """
 
     name: ClassVar[str] = "pro"
-    interpolation: ClassVar[float] = 0.5
+    region: ClassVar[TrustRegion | None] = TrustRegion(part=0.5)
 
     samples: int = option(5000, "pairs drawn for each sentence (Γ)", minimum=1)
     pairs: int = option(50, "pairs kept of them (Ξ)", minimum=1)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.tuning.methods.pro import Pro, least
+from dragoman.tuning.methods.tuner import Optimum
 from dragoman.tuning.optimise.shares import bounds_of, dirichlet, from_shares, to_coordinates, to_shares
 from dragoman.tuning.problems.mixture_problem import MixedRows, MixedScores, MixtureProblem, share_groups
 from dragoman.tuning.problems.pairs import differences
@@ -38,12 +39,16 @@ class ProMix(Pro):
     """
 
     name: ClassVar[str] = "pro-mix"
-    tunes_shares: ClassVar[bool] = True
-    needs_shares: ClassVar[bool] = True
 
     concentration: float = option(
         1.0, "of the Dirichlet prior of the shares; 1 is none, more draws them to equal shares", minimum=1
     )
+
+    def improve(  # type: ignore[override]
+        self, problem: MixtureProblem, start: Vector, rng: np.random.Generator, runtime: Runtime
+    ) -> Optimum:
+        """Sample pairs and learn to rank them."""
+        return super().improve(problem, start, rng, runtime)
 
     def learnt(
         self,
@@ -55,7 +60,8 @@ class ProMix(Pro):
         runtime: Runtime = Runtime(),
     ) -> tuple[Vector, float]:
         """Return the weights and shares that rank pairs best, and their loss."""
-        if not isinstance(problem, MixtureProblem):
+        assert isinstance(problem, MixtureProblem)
+        if not problem.mixtures:
             return super().learnt(problem, better, worse, start, runtime=runtime)
         scores = [mixture.between(better, worse) for mixture in problem.mixtures]
         shares = problem.shares

@@ -19,7 +19,8 @@ from dragoman.sampling.batch_value import BatchValue
 from dragoman.sampling.ranking import Plan, Ranked, RankedSentences, Ranking, RankSteps
 from dragoman.sampling.spread_ranking import SpreadChains
 from dragoman.search.shards import ShardedTranslator
-from dragoman.tuning.methods.learner import Learnt, Lesson, State
+from dragoman.tuning.methods.learner import Learnt, Lesson
+from dragoman.tuning.methods.method import State
 from dragoman.tuning.optimise.jumps import Jumps, JumpSteps
 from dragoman.tuning.problems.forest_pools import FindInForests
 from dragoman.tuning.problems.nbest_evidence import DecodeLists, lists_of_strings

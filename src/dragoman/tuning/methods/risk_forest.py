@@ -15,6 +15,7 @@ from dragoman.tuning.methods.annealer import Annealer, Risk
 from dragoman.tuning.methods.tuner import Optimum
 from dragoman.tuning.problems.forest_counts import ForestCounts
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
+from dragoman.tuning.runs.trust_region import TrustRegion
 
 Vector = NDArray[np.float64]
 
@@ -46,9 +47,7 @@ class RiskForest(Annealer):
     """
 
     name: ClassVar[str] = "risk-forest"
-    is_held_back: ClassVar[bool] = False
-    takes_hypergraphs: ClassVar[bool] = True
-    takes_lists: ClassVar[bool] = False
+    region: ClassVar[TrustRegion | None] = None
     tolerance: ClassVar[float] = 1e-6
 
     gain: Literal["bleu", "linear"] = option("bleu", "BLEU of expected counts, or its linear approximation")

@@ -18,6 +18,7 @@ from dragoman.tuning.optimise.shares import bounds_of, dirichlet, from_shares, t
 from dragoman.tuning.problems.mixture_problem import MixedRows, MixtureProblem, share_groups
 from dragoman.tuning.problems.pairs import feature_matrix
 from dragoman.tuning.problems.problem import Problem
+from dragoman.tuning.runs.trust_region import TrustRegion
 
 
 @runtime_checkable
@@ -53,8 +54,7 @@ class RiskNbest(Annealer):
     """
 
     name: ClassVar[str] = "risk-nbest"
-    is_held_back: ClassVar[bool] = False
-    tunes_shares: ClassVar[bool] = True
+    region: ClassVar[TrustRegion | None] = None
 
     concentration: float = option(
         1.0,
@@ -64,7 +64,11 @@ class RiskNbest(Annealer):
     )
 
     def improve(
-        self, problem: Problem, start: NDArray[np.float64], rng: np.random.Generator, runtime: Runtime
+        self,
+        problem: Problem | MixtureProblem,
+        start: NDArray[np.float64],
+        rng: np.random.Generator,
+        runtime: Runtime,
     ) -> Optimum:
         """Anneal, then quench."""
         if not isinstance(problem, MixtureProblem):

@@ -18,7 +18,8 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.sampling.ranking import Plan, Ranked, Ranking, check_steps
 from dragoman.sampling.schedule import checked_seed
-from dragoman.tuning.methods.learner import Checkpoint, Learner, Lesson, State, saved_numbers
+from dragoman.tuning.methods.learner import Learner, Lesson, saved_numbers
+from dragoman.tuning.methods.method import Checkpoint, State
 from dragoman.tuning.methods.rank_neighbours import LocalSteps, PoolSteps, changed, check_jumps, together
 from dragoman.tuning.optimise.jumps import JumpSteps
 

@@ -1,11 +1,12 @@
-"""What an optimiser of decoded evidence is: a problem and a start in, weights out."""
+"""Optimisers of decoded evidence: a problem and a start in, weights out."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from typing import Any, ClassVar, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.tuning.methods.method import TuningMethod
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
 from dragoman.tuning.problems.problem import Evidence, Problem, checked_start
+from dragoman.tuning.runs.trust_region import TrustRegion
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,41 +34,52 @@ class Optimum:
 
 @dataclass(frozen=True)
 class Tuner(TuningMethod):
-    """A method that the loop of `loop.py` gives what it decodes, and its options."""
+    """A method that optimises decoded evidence, and its options.
 
-    takes_lists: ClassVar[bool] = True
-    takes_hypergraphs: ClassVar[bool] = False
-    #: The edges of hypergraphs that are kept by default, for each word of the best translation.
-    density: ClassVar[float] = 20.0
-    #: Whether hypergraphs are to hold all derivations of the references, as far as the model can write them.
-    forces_references: ClassVar[bool] = False
-    #: Whether it tunes the shares of mixed tables with the weights, and wants lists that know their pairs.
-    tunes_shares: ClassVar[bool] = False
-    #: Whether it is for models with mixed tables only.
-    needs_shares: ClassVar[bool] = False
-    #: The share of the new weights that the loop goes on with by default; the rest are those before.
-    interpolation: ClassVar[float] = 1.0
-    #: Whether the loop keeps new weights near the direction of those before; not where their size matters as well.
-    is_held_back: ClassVar[bool] = True
-    #: Whether it may go on where the evidence has no more to say, so that the loop stops as soon as that is reached.
-    may_overshoot: ClassVar[bool] = False
+    The annotation of the `problem` of `improve` says what evidence it takes: a `Problem` (lists of candidates; so by
+    default), a `MixtureProblem` (such of mixed tables, whose shares are tuned as well), a `HypergraphProblem`, a
+    `ReferenceProblem` (such with all derivations of the references), or any of several.
+    """
+
+    #: How a run moves towards what the method proposes; None where the size of weights matters, and it goes there.
+    region: ClassVar[TrustRegion | None] = TrustRegion()
+
+    @classmethod
+    def evidence(cls) -> tuple[type[Evidence], ...]:
+        """The types of problems that the method takes."""
+        return _annotated_evidence(cls)
+
+    @classmethod
+    def takes(cls, kind: type[Evidence]) -> bool:
+        """Whether the method takes problems of a kind."""
+        return any(issubclass(one, kind) for one in cls.evidence())
 
     def optimise(
         self, problem: Any, start: NDArray[np.float64], *, rng: np.random.Generator, runtime: Runtime = Runtime()
     ) -> Optimum:
-        """Return better weights, from `start`; neither argument is changed.
-
-        The problem is a `Problem` for a method that takes lists, a `HypergraphProblem` for one that takes hypergraphs.
-        """
-        if isinstance(problem, Problem) and not self.takes_lists:
+        """Return better weights, from `start`; neither argument is changed."""
+        if isinstance(problem, Problem) and not self.takes(Problem):
             raise UsageError(f"{self.name} works on hypergraphs only, and these are lists of candidates")
-        if isinstance(problem, HypergraphProblem) and not self.takes_hypergraphs:
+        if isinstance(problem, HypergraphProblem) and not self.takes(HypergraphProblem):
             raise UsageError(f"{self.name} works on lists of candidates only, and these are hypergraphs")
-        return self.improve(problem, checked_start(problem, start), rng, runtime)
+        return self.improve(self._fitted(problem), checked_start(problem, start), rng, runtime)
+
+    def _fitted(self, problem: Any) -> Any:
+        """The problem as one of the types that the method takes: plain evidence is a special case of the others."""
+        if isinstance(problem, self.evidence()):
+            return problem
+        wanted = next(kind for kind in self.evidence() if issubclass(kind, type(problem)))
+        return wanted(**{each.name: getattr(problem, each.name) for each in fields(problem)})
 
     @abstractmethod
     def improve(self, problem: Any, start: NDArray[np.float64], rng: np.random.Generator, runtime: Runtime) -> Optimum:
         """Do what `optimise` promises: the problem is of a kind that it takes, and the start a copy that fits it."""
+
+
+@cache
+def _annotated_evidence(tuner: type[Tuner]) -> tuple[type[Evidence], ...]:
+    annotated = get_type_hints(tuner.improve).get("problem", Problem)
+    return get_args(annotated) or (annotated,)
 
 
 def random_starts(

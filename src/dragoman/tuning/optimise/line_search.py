@@ -8,9 +8,11 @@ changes only where one of them does.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from threading import Event
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from dragoman import kernels
@@ -20,6 +22,11 @@ from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
 from dragoman.tuning.problems.problem import Problem, best_rows
 
 Vector = NDArray[np.float64]
+
+#: Pieces narrower than this, in units of the largest weight, are no place to go: rounding might miss them.
+NARROWEST = 1e-9
+#: How far beyond the last break weights go into a piece without end, in units of the sum of absolute weights.
+REACH = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,3 +221,93 @@ class HypergraphPoint:
             statistics,
         )
         return Line(breaks, problem.sign * problem.scorer.score(sums))
+
+
+class Place(NamedTuple):
+    """Where a climb is, and the objective there."""
+
+    weights: Vector
+    point: Point
+    objective: float
+
+
+class Move(NamedTuple):
+    """A step along a direction, and the objective where it leads."""
+
+    step: float
+    score: float
+
+
+@dataclass(frozen=True)
+class LineAscent:
+    """Climbs from one start by exact line searches: along each axis and some random directions, round after round.
+
+    Every move is made as it is found, or only the best of a round (`best_of_round`). With `smoothing`, the score of a
+    piece is the minimum or the mean over the pieces around it, `window` to each side.
+    """
+
+    random_directions: int
+    best_of_round: bool
+    smoothing: Literal["none", "minimum", "average"]
+    window: int
+    min_gain: float
+    max_rounds: int
+
+    def climb(self, lines: Lines, start: Vector, rng: np.random.Generator, stop: Event) -> tuple[Vector, float]:
+        """Move from one start until nothing gains any more; return the weights and the objective there."""
+        at = self._place(lines, start, -np.inf)
+        for _ in range(self.max_rounds):
+            before = at
+            directions = np.concatenate([np.eye(len(start)), rng.normal(size=(self.random_directions, len(start)))])
+            for group in [directions] if self.best_of_round else directions[:, None]:
+                if not stop.is_set():
+                    at = self._move(at, group)
+            if at is before:
+                break
+            # What counts is the metric where rounding really led.
+            at = self._place(lines, at.weights, at.objective)
+            if self.smoothing == "none" and at.objective <= before.objective:
+                return before.weights, before.objective
+        return at.weights, at.objective
+
+    def _place(self, lines: Lines, weights: Vector, smoothed: float) -> Place:
+        point = lines.at(weights)
+        return Place(weights, point, point.objective if self.smoothing == "none" else smoothed)
+
+    def _move(self, at: Place, directions: Vector) -> Place:
+        """Make the best of the moves along some directions, if it gains enough."""
+        moves = [self.search(at.point.line(direction), at.weights, direction) for direction in directions]
+        chosen = max(range(len(moves)), key=lambda i: moves[i].score)
+        move, direction = moves[chosen], directions[chosen]
+        if move.score <= at.objective + self.min_gain:
+            return at
+        return Place(at.weights + move.step * direction, at.point.moved(move.step, direction), move.score)
+
+    def search(self, line: Line, weights: Vector, direction: Vector) -> Move:
+        """Return the move along a line through some weights."""
+        scores = line.scores if self.smoothing == "none" else smooth(line.scores, self.window, self.smoothing)
+        unit = float(np.abs(direction).max()) or 1.0
+        low, high = line.low, line.high
+        wide = high - low > NARROWEST * (np.abs(weights).max() or 1.0) / unit
+        best = np.where(wide, scores, -np.inf).max()
+        pieces = np.flatnonzero(wide & (scores == best))
+        nearest = pieces[np.argmin(np.maximum(0, np.maximum(low[pieces], -high[pieces])))]
+        step = middle(float(low[nearest]), float(high[nearest]), REACH * (float(np.abs(weights).sum()) or 1.0) / unit)
+        return Move(step, float(best))
+
+
+def middle(low: float, high: float, reach: float) -> float:
+    """Where to go in a piece: its middle, or `reach` into one without end; 0 if it has no ends at all."""
+    if np.isinf(low):
+        return 0.0 if np.isinf(high) else high - reach
+    return low + reach if np.isinf(high) else (low + high) / 2
+
+
+def smooth(scores: Vector, window: int, how: Literal["minimum", "average"]) -> Vector:
+    """The minimum or the mean of each score and of up to `window` scores on each side of it.
+
+    >>> smooth(np.array([1.0, 5.0, 3.0]), 1, "minimum").tolist()
+    [1.0, 1.0, 3.0]
+    """
+    around = sliding_window_view(np.pad(scores, window, constant_values=np.nan), 2 * window + 1)
+    return np.asarray(np.nanmin(around, axis=1) if how == "minimum" else np.nanmean(around, axis=1))

@@ -26,7 +26,7 @@ from dragoman.forest.viterbi import best_derivation
 from dragoman.metrics.metric import Scorer
 from dragoman.model.parts import in_folder
 from dragoman.tuning.problems.evidence import Decoded, load_evidence, save_evidence
-from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem, Targets
+from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem, ReferenceProblem, Targets
 from dragoman.tuning.problems.ranges import Ranges, boxes
 
 #: The folders of references' derivations are called so, with a number after it.
@@ -78,7 +78,10 @@ class DecodedGraphs(Decoded):
         graphs = self.graphs
         for row in self.forced:
             graphs = _merged(graphs, row)
-        return HypergraphProblem.of(graphs, scorer, boxes(names, ranges), sign, names=names, targets=self._targets())
+        if not self.forced:
+            return HypergraphProblem.of(graphs, scorer, boxes(names, ranges), sign, names=names)
+        found = ReferenceProblem.of(graphs, scorer, boxes(names, ranges), sign, names=names)
+        return replace(found, targets=self._targets())
 
     def _targets(self) -> Targets:
         """The references that can be derived."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,16 +43,17 @@ class HypergraphProblem:
 
     Weights are vectors in the order of `names`. Under weights w the translation of a sentence is what its derivation
     with the highest w · features writes; `scorer` gives its statistics. What is optimised, and `ranges` and `sign`,
-    are as in `Problem`. `targets` are the references that are known to be among the translations, for methods that
-    ask for them (`Tuner.forces_references`).
+    are as in `Problem`.
     """
+
+    #: The edges that hypergraphs keep by default for each word of the best translation.
+    density: ClassVar[float] = 20.0
 
     batch: Batch
     features: FeatureRows
     scorer: Scorer
     ranges: NDArray[np.float64]
     sign: int = 1
-    targets: Targets = field(default_factory=Targets.none)
 
     @classmethod
     def of(
@@ -62,8 +64,7 @@ class HypergraphProblem:
         sign: int = 1,
         *,
         names: Sequence[str] | None = None,
-        targets: Targets | None = None,
-    ) -> HypergraphProblem:
+    ) -> Self:
         """Build from one hypergraph a sentence; each must have features and at least one derivation.
 
         Features are all that occur, or those of the given names.
@@ -81,7 +82,7 @@ class HypergraphProblem:
         empty = np.flatnonzero(max_inside(batch.joined)[batch.roots] == -np.inf)
         if len(empty):
             raise DataError(f"the hypergraph of sentence {empty[0]} has no derivation")
-        return cls(batch, features, scorer, ranges, sign, targets or Targets.none())
+        return cls(batch, features, scorer, ranges, sign)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -107,3 +108,15 @@ class HypergraphProblem:
         # Without a direction the envelope of a sentence is its best derivation.
         best = self.envelopes(weights, np.zeros(len(weights)), runtime=runtime)
         return self.sign * float(self.scorer.score(self.statistics(best, runtime=runtime).sum(axis=0)))
+
+
+@dataclass(frozen=True, eq=False)
+class ReferenceProblem(HypergraphProblem):
+    """Hypergraphs that hold all derivations of the references, as far as the model can write them.
+
+    `targets` are the references that are among the translations.
+    """
+
+    density: ClassVar[float] = 100.0
+
+    targets: Targets = field(default_factory=Targets.none)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dragoman.model.log_scores import LOG_ZERO
 from dragoman.tuning.problems.problem import Problem
-from dragoman.tuning.problems.ranges import is_share
+from dragoman.tuning.problems.ranges import is_weight
 
 Vector = NDArray[np.float64]
 
@@ -81,7 +81,7 @@ class MixtureProblem(Problem):
     @property
     def shares(self) -> NDArray[np.bool_]:
         """Which of the weights are shares."""
-        return np.array([is_share(name) for name in self.names], bool)
+        return ~is_weight(self.names)
 
     def model_scores(self, weights: Vector) -> Vector:
         """The weighted sum of each candidate's features, mixed by the shares among the weights."""

@@ -40,6 +40,11 @@ def is_share(name: str) -> bool:
     return name.startswith(SHARES)
 
 
+def is_weight(names: Sequence[str]) -> NDArray[np.bool_]:
+    """Which of some names are of weights, and not of shares of a mixture."""
+    return np.array([not is_share(name) for name in names], bool)
+
+
 def weight_ranges(names: Sequence[str]) -> dict[str, tuple[float, float]]:
     """The least and the largest weight that a random start gives each feature.
 

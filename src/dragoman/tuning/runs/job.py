@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
@@ -33,16 +33,17 @@ from dragoman.tuning.methods.method import TuningMethod
 from dragoman.tuning.methods.tuner import Tuner
 from dragoman.tuning.problems.evidence import Decoded, Decoding
 from dragoman.tuning.problems.hypergraph_evidence import DecodedGraphs
-from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
+from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem, ReferenceProblem
 from dragoman.tuning.problems.mixture_evidence import DecodedMixtures
+from dragoman.tuning.problems.mixture_problem import MixtureProblem
 from dragoman.tuning.problems.nbest_evidence import DecodedLists
 from dragoman.tuning.problems.problem import Problem
 from dragoman.tuning.problems.ranges import tuned_names, weight_ranges
 from dragoman.tuning.runs.decoder import Decoder
-from dragoman.tuning.runs.judge import Judge
-from dragoman.tuning.runs.learning import Course, learn
-from dragoman.tuning.runs.loop import Loop, Task, pooled, tune
+from dragoman.tuning.runs.loop import Loop, Training, train
 from dragoman.tuning.runs.run import Run
+from dragoman.tuning.runs.training import BatchTraining, OnlineTraining, Task, merged_evidence
+from dragoman.tuning.runs.validator import Validation, Validator
 
 
 @dataclass(frozen=True)
@@ -68,9 +69,9 @@ class HeldOut:
 class Job:
     """What to tune, on what, and how.
 
-    `loop` and `decoding` are for methods that optimise what is decoded, `course` and `held_out` for those that learn
-    from samples (`loop.keep` for both); without held-out text these are judged on the tuning set. `documents` is a file
-    of labels, for features of documents, `trees` one of the trees of the source, for features that look at these.
+    `loop` and `decoding` are for methods that optimise what is decoded, `validation` and `held_out` for those that
+    learn from samples (`loop.keep` for both); without held-out text these are judged on the tuning set. `documents` is
+    a file of labels, for features of documents, `trees` one of the trees of the source, for features that see these.
     `fixed` are patterns (`lr.*`) of features whose weights stay as they are; `ranges` are patterns with the least and
     the largest weight for random starts, in place of the usual ones.
     """
@@ -82,7 +83,7 @@ class Job:
     metric: str = "bleu"
     loop: Loop = Loop()
     decoding: Decoding = Decoding()
-    course: Course = Course()
+    validation: Validation = Validation()
     held_out: HeldOut | None = None
     documents: Path | None = None
     trees: Path | None = None
@@ -99,7 +100,11 @@ class Job:
         """What is kept of each decoding: what was asked for, else lists if the method takes them, and its density."""
         usual: dict[str, Any] = {}
         if isinstance(self.tuner, Tuner):
-            usual = {"evidence": "nbest" if self.tuner.takes_lists else "hypergraph", "density": self.tuner.density}
+            graphs = [kind for kind in self.tuner.evidence() if issubclass(kind, HypergraphProblem)]
+            usual = {
+                "evidence": "nbest" if self.tuner.takes(Problem) else "hypergraph",
+                "density": (graphs or [HypergraphProblem])[0].density,
+            }
         return Decoding.from_dict(usual | self.decoding.to_dict())
 
     def description(self) -> dict[str, Any]:
@@ -124,7 +129,7 @@ class Job:
         }
         if isinstance(self.tuner, Learner):
             del values["decoding"]
-            values |= {"loop": {"keep": self.loop.keep}, "course": self.course.to_dict()}
+            values |= {"loop": {"keep": self.loop.keep}, "course": self.validation.to_dict()}
             values["held_out"] = {} if self.held_out is None else self.held_out.description()
             values["documents"] = "" if self.documents is None else str(self.documents)
         return values
@@ -165,27 +170,36 @@ class Job:
         """
         model = Model.load(self.model)
         start = self.start_weights(model, runtime=runtime)
-        tuner = self.tuner
-        if isinstance(tuner, Learner):
-            lesson, judge = self._lesson(model, runtime)
-            tuner.check(lesson)
-            work: Callable[..., Weights] = partial(
-                learn, lesson=lesson, learner=tuner, judge=judge, course=self.course, keep=self.loop.keep
-            )
-        else:
-            assert isinstance(tuner, Tuner)
-            work = partial(tune, task=self._task(tuner, model, runtime), tuner=tuner, loop=self.loop)
+        training, validator = self._training(model, runtime)
         with Run.claimed(out, {**self.description(), "content": self.content()}, restart=restart) as run:
             if resume_from is not None:
                 run.cut_back(resume_from)
             run.warn_if_older(runtime.progress)
-            work(run, start=start, seed=self.seed, runtime=runtime)
+            train(
+                run,
+                training,
+                start,
+                keep=self.loop.keep,
+                judge=validator,
+                validation=self.validation,
+                seed=self.seed,
+                runtime=runtime,
+            )
             yield run
+
+    def _training(self, model: Model, runtime: Runtime) -> tuple[Training, Validator | None]:
+        """The method with all that it works on, and for learners who judges them."""
+        if isinstance(self.tuner, Learner):
+            lesson, validator = self._lesson(model, runtime)
+            self.tuner.check(lesson)
+            return OnlineTraining(self.tuner, lesson), validator
+        assert isinstance(self.tuner, Tuner)
+        return BatchTraining(self.tuner, self._task(self.tuner, model, runtime), self.loop), None
 
     def _task(self, tuner: Tuner, model: Model, runtime: Runtime) -> Task:
         """What the loop of an optimiser needs."""
         hypergraphs = self._decoding.evidence == "hypergraph"
-        if not (tuner.takes_hypergraphs if hypergraphs else tuner.takes_lists):
+        if not tuner.takes(HypergraphProblem if hypergraphs else Problem):
             raise UsageError(f"{tuner.name} works on {'n-best lists' if hypergraphs else 'hypergraphs'} only")
         text = self.text(model, runtime=runtime)
         # Global features are in no evidence of a search, so that their weights stay as they are.
@@ -193,7 +207,7 @@ class Job:
         names += self._tuned_shares(model)
         if not (names or model.sparse_prefixes):
             raise UsageError("only weights of global features are not fixed, and no search can tune these")
-        targets = [corpus.lines() for corpus in text.references] if tuner.forces_references else []
+        targets = [corpus.lines() for corpus in text.references] if tuner.takes(ReferenceProblem) else []
         within = runtime.quiet()
         decoder = Decoder(
             ShardedTranslator(self.translator(model, runtime=within), self.model, runtime=within),
@@ -213,7 +227,7 @@ class Job:
             sparse=partial(self._sparse, model.sparse_prefixes),
         )
 
-    def _lesson(self, model: Model, runtime: Runtime) -> tuple[Lesson, Judge]:
+    def _lesson(self, model: Model, runtime: Runtime) -> tuple[Lesson, Validator]:
         """What a learner needs, and who judges it."""
         text = self.text(model, runtime=runtime)
         labels = None if self.documents is None else read_documents(self.documents, len(text))
@@ -239,16 +253,16 @@ class Job:
             both = len(set(judged.lines) & set(text.lines))
             if both:
                 runtime.warn(f"{both} of the held-out sentences are in the tuning set too: judging will flatter")
-        evidence = self.course.judge_evidence or ("samples" if model.global_features else None)
-        judge = Judge(
+        evidence = self.validation.judge_evidence or ("samples" if model.global_features else None)
+        validator = Validator(
             stream=Stream(translator, self.model, prepared=True, runtime=within),
             lines=judged.lines,
             scorer=self._scorer(judged),
-            decision=Decision.of(self.course.judge_by, evidence=evidence),
-            samples=self.course.judge_samples,
+            decision=Decision.of(self.validation.judge_by, evidence=evidence),
+            samples=self.validation.judge_samples,
             documents=labels,
         )
-        return lesson, judge
+        return lesson, validator
 
     def start_weights(self, model: Model, *, runtime: Runtime = Runtime()) -> Weights:
         """The weights that runs of this job begin with."""
@@ -262,7 +276,7 @@ class Job:
 
     def problem(self, model: Model, run: Run, *, runtime: Runtime = Runtime()) -> Problem | HypergraphProblem:
         """What an optimiser of decoded evidence saw last in a run of this job, of dense features."""
-        pool = pooled(run, self._evidence(model))
+        pool = merged_evidence(run, len(run.events()), self._evidence(model))
         if pool is None:
             raise DataError("has no iteration", path=run.folder, expected="a run that has begun")
         names = [*self.tuned(model), *self._tuned_shares(model)]
@@ -272,7 +286,7 @@ class Job:
 
     def mixes(self, model: Model) -> bool:
         """Whether lists know the pairs of mixed tables, so that shares are tuned with the weights."""
-        return isinstance(self.tuner, Tuner) and self.tuner.tunes_shares and bool(model.share_names)
+        return isinstance(self.tuner, Tuner) and self.tuner.takes(MixtureProblem) and bool(model.share_names)
 
     def _evidence(self, model: Model) -> type[Decoded]:
         if self._decoding.evidence == "hypergraph":
@@ -317,7 +331,8 @@ class Job:
     def _tuned_shares(self, model: Model) -> list[str]:
         """The shares of mixed tables that are chosen: all or none of those that sum to 1."""
         if not self.mixes(model):
-            if not (isinstance(self.tuner, Tuner) and self.tuner.needs_shares):
+            kinds = self.tuner.evidence() if isinstance(self.tuner, Tuner) else (Problem,)
+            if not all(issubclass(kind, MixtureProblem) for kind in kinds):
                 return []
             raise UsageError(
                 f"the model has no mixed tables, whose shares {self.tuner.name} tunes; expected one that was adapted by"

@@ -30,8 +30,10 @@ from dragoman.core.recorded_run import (
 from dragoman.core.toml import format_toml, read_toml
 from dragoman.core.version import version
 from dragoman.core.weights import Weights
+from dragoman.tuning.methods.method import Checkpoint
+from dragoman.tuning.runs.record import Record
 
-_LAST_LOOK = "last_look.json"
+_FINAL_REPORT = "last_look.json"
 
 
 class Run(RecordedRun):
@@ -66,9 +68,13 @@ class Run(RecordedRun):
             check_unchanged(folder, read_toml(file), wanted)
             yield run
 
-    def started(self, start: Weights) -> list[dict[str, Any]]:
-        """Keep the weights that the run starts with, unless they are there, whole; returns its events."""
-        events, name = self.events(), weights_name(0)
+    def records(self) -> list[Record]:
+        """Return what the run recorded of each finished iteration, in order."""
+        return [Record.from_event(event) for event in self.events()]
+
+    def started(self, start: Weights) -> list[Record]:
+        """Keep the weights that the run starts with, unless they are there, whole; returns its records."""
+        events, name = self.records(), weights_name(0)
         if not events:
             self.write_weights(start)
         known = self._lines()[0].files.get(name) if events else None
@@ -76,9 +82,17 @@ class Run(RecordedRun):
             self.write_weights(start, 0)
         return events
 
-    def record(self, event: Mapping[str, Any], best: Weights | None = None) -> None:
-        """Add an event, with checksums of what its iteration wrote; then keep the `best` weights after it, if given."""
-        iteration = event["iteration"]
+    def write_checkpoint(self, checkpoint: Checkpoint, iteration: int) -> None:
+        """Keep the weights of an iteration and what the method needs to go on after it."""
+        if checkpoint.evidence is not None:
+            checkpoint.evidence.save(self.evidence(iteration))
+        self.write_weights(checkpoint.weights, iteration)
+        if checkpoint.state is not None:
+            self.write_state(checkpoint.state, iteration)
+
+    def record(self, record: Record, best: Weights | None = None) -> None:
+        """Add a record, with checksums of what its iteration wrote; then keep the `best` weights after it, if given."""
+        iteration = record.iteration
         names = [weights_name(iteration), state_name(iteration)]
         names += [_OPTIONS, weights_name(0)] if iteration == 1 else []
         folder = self.evidence(iteration)
@@ -86,7 +100,7 @@ class Run(RecordedRun):
         files = {name: checksum(self.folder / name) for name in names if (self.folder / name).is_file()}
         if best is not None:
             files[WEIGHTS] = zlib.crc32(best.format().encode())
-        self._journal.append({**event, FILES: files})
+        self._journal.append({**record.to_event(), FILES: files})
         if best is not None:
             self.write_weights(best)
 
@@ -104,7 +118,7 @@ class Run(RecordedRun):
             raise DataError(
                 f"has no state of iteration {iteration} any more", path=state, expected=f"`resume_from={last}`"
             )
-        (self.folder / _LAST_LOOK).unlink(missing_ok=True)
+        (self.folder / _FINAL_REPORT).unlink(missing_ok=True)
         self._journal.cut(iteration)
         for name in (weights_name, state_name, evidence_name):
             for path in sorted((self.folder / name(0)).parent.glob("[0-9][0-9][0-9]*")):
@@ -146,9 +160,9 @@ class Run(RecordedRun):
             if file.stem.isdecimal() and int(file.stem) < before:
                 file.unlink()
 
-    def last_look(self) -> dict[str, Any]:
-        """What a learner saw under the weights that it ended with; nothing if it did not look."""
-        file = self.folder / _LAST_LOOK
+    def final_report(self) -> dict[str, Any]:
+        """What a learner showed of the weights that it ended with; nothing if it did not."""
+        file = self.folder / _FINAL_REPORT
         if not file.exists():
             return {}
         found = opened(file.read_bytes())
@@ -156,16 +170,16 @@ class Run(RecordedRun):
             raise DataError("is damaged", path=file, expected="what the run has written; going on with it looks again")
         return found[0]
 
-    def has_looked(self) -> bool:
-        """Whether there is a last look, and it is whole."""
+    def has_final_report(self) -> bool:
+        """Whether there is a final report, and it is whole."""
         try:
-            return bool(self.last_look())
+            return bool(self.final_report())
         except DataError:
             return False
 
-    def write_last_look(self, found: Mapping[str, Any]) -> None:
-        """Keep what a learner saw in the end."""
-        _write(self.folder / _LAST_LOOK, sealed(found).decode())
+    def write_final_report(self, found: Mapping[str, Any]) -> None:
+        """Keep what a learner showed in the end."""
+        _write(self.folder / _FINAL_REPORT, sealed(found).decode())
 
 
 class _State(dict[str, NDArray[Any]]):
@@ -206,9 +220,3 @@ def check_unchanged(folder: PathLike, begun: Mapping[str, Any], wanted: Mapping[
 def _write(path: Path, text: str) -> None:
     with open_output(path) as stream:
         stream.write(text.encode())
-
-
-def seconds_of(event: Mapping[str, Any]) -> float:
-    """How long an iteration took: one number, or one for each of its parts."""
-    found = event.get("seconds", 0.0)
-    return float(sum(found.values()) if isinstance(found, dict) else found)

@@ -1,5 +1,7 @@
 """Conditional likelihood against lists of all derivations, and gradients against finite differences."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,7 @@ from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.ter import Ter
 from dragoman.tuning.methods.likelihood import Likelihood, LogLikelihood, reached_targets, surrogates
 from dragoman.tuning.problems.hypergraph_evidence import DecodedGraphs
-from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem, Targets
+from dragoman.tuning.problems.hypergraph_problem import ReferenceProblem, Targets
 from oracles.forest import FEATURES, random_hypergraphs
 
 CASES = [(graph, listed) for graph, listed in random_hypergraphs(40, seed=9) if len({d.words for d in listed}) > 3][:9]
@@ -31,7 +33,7 @@ def problem(targets=(), metric=None, sign=1):
     strings = Corpus.from_lines([string for _, string in targets])
     wanted = Targets(np.array([i for i, _ in targets], np.int64), strings)
     scorer = (metric or Bleu()).scorer([Corpus.from_lines([REFERENCE] * len(CASES))])
-    return HypergraphProblem.of(GRAPHS, scorer, RANGES, sign, targets=wanted)
+    return replace(ReferenceProblem.of(GRAPHS, scorer, RANGES, sign), targets=wanted)
 
 
 def log_probability(case, strings, weights):

@@ -9,8 +9,8 @@ import pytest
 from dragoman.core.errors import UsageError
 from dragoman.core.runtime import Runtime
 from dragoman.tuning import TUNERS
-from dragoman.tuning.methods.mert import Mert, middle, smooth
-from dragoman.tuning.optimise.line_search import Line, line_search
+from dragoman.tuning.methods.mert import Mert
+from dragoman.tuning.optimise.line_search import Line, LineAscent, line_search, middle, smooth
 from oracles.elsewhere import Elsewhere
 from oracles.tuning_mert import random_problem
 
@@ -73,7 +73,7 @@ def test_workers_climb_to_the_same_places(tuner):
 
 
 def test_an_interruption_ends_climbs_at_their_next_move(monkeypatch):
-    move, moves = Mert._move, []
+    move, moves = LineAscent._move, []
 
     def slow(self, at, directions):
         moves.append(time.sleep(0.05))
@@ -84,7 +84,7 @@ def test_an_interruption_ends_climbs_at_their_next_move(monkeypatch):
             time.sleep(0.01)
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
-    monkeypatch.setattr(Mert, "_move", slow)
+    monkeypatch.setattr(LineAscent, "_move", slow)
     threading.Thread(target=interrupt).start()
     with pytest.raises(KeyboardInterrupt):
         optimise(Mert(), random_problem(np.random.default_rng(1), 20, 40), np.ones(40), runtime=Runtime(threads=2))
@@ -120,7 +120,7 @@ def test_single_candidates_leave_the_weights_as_they_are():
 
 def search(breaks, scores, **options):
     line = Line(np.array(breaks), np.array(scores))
-    return Mert(**options)._search(line, np.array([0.5, -0.5]), np.array([0.0, 1.0]))
+    return Mert(**options).ascent.search(line, np.array([0.5, -0.5]), np.array([0.0, 1.0]))
 
 
 def test_a_search_goes_to_the_middle_of_the_best_piece():

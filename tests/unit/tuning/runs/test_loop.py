@@ -17,15 +17,16 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.tuner import Optimum, Tuner
-from dragoman.tuning.problems.ranges import no_sparse
-from dragoman.tuning.runs.kept import kept_weights
-from dragoman.tuning.runs.loop import LOOKS, Loop, reason_to_stop, say_how_long, tune
+from dragoman.tuning.runs.loop import Loop, select_weights
+from dragoman.tuning.runs.record import Record
 from dragoman.tuning.runs.run import Run
-from dragoman.tuning.runs.steps import SAFE_TURN, degrees_between
-from oracles.toy_decoder import NAMES, ToyDecoder, task_for, task_of
+from dragoman.tuning.runs.training import reason_to_stop, say_how_long
+from dragoman.tuning.runs.trust_region import TrustRegion, degrees_between
+from oracles.toy_decoder import NAMES, ToyDecoder, task_for, task_of, tune
 
 START = Weights({"adequacy": 0.0, "length": -1.0, "noise": 1.0, "fixed": 7.0})
 LOOP = Loop(iterations=4)
+EXPLORATIONS = TrustRegion().explorations
 
 
 def begin(folder):
@@ -162,11 +163,11 @@ def test_odd_translations_are_said(tmp_path):
 
 def test_events_are_lines_of_json_and_half_a_line_does_not_count(tmp_path):
     run = begin(tmp_path / "run")
-    run.record({"iteration": 1, "score": 1.5, "stop": None})
+    run.record(Record(1, 1.5))
     with (tmp_path / "run" / "events.jsonl").open("a", encoding="utf-8") as stream:
         stream.write('{"iteration": 2, "sco')
-    assert run.events() == [{"iteration": 1, "score": 1.5, "stop": None}]
-    run.record({"iteration": 2, "score": 2.0, "stop": None})
+    assert run.events() == [{"iteration": 1, "score": 1.5, "stop": None, "seconds": {}}]
+    run.record(Record(2, 2.0))
     lines = (tmp_path / "run" / "events.jsonl").read_text(encoding="utf-8").splitlines()
     assert [json.loads(line)["iteration"] for line in lines] == [1, 2]
 
@@ -203,7 +204,7 @@ class Half(Tuner):
     """Always finds the same, and would go half the way there."""
 
     name: ClassVar[str] = "half"
-    interpolation: ClassVar[float] = 0.5
+    region: ClassVar[TrustRegion | None] = TrustRegion(part=0.5)
 
     def improve(self, problem, start, rng, runtime):
         return Optimum(np.array([0.75, 0.0, 0.75]), 0.0)
@@ -244,7 +245,7 @@ class Overshooting(Away):
     """The same, of a method that is known to go on where it gains nothing."""
 
     name: ClassVar[str] = "overshooting"
-    may_overshoot: ClassVar[bool] = True
+    region: ClassVar[TrustRegion | None] = TrustRegion(enough=0.95)
 
 
 @dataclass(frozen=True)
@@ -286,7 +287,7 @@ def test_a_method_that_finds_nothing_better_looks_a_little_further(tmp_path):
     tune(run, task_of(ToyDecoder()), Content(), START, Loop(iterations=2))
     names = NAMES
     turns = [degrees_between(run.weights(i).vector(names), run.weights(i + 1).vector(names)) for i in range(2)]
-    assert 1 < turns[0] <= SAFE_TURN
+    assert 1 < turns[0] <= TrustRegion().min_radius
     assert len(run.events()) == 3, "it went on"
 
 
@@ -304,8 +305,8 @@ def test_looks_that_find_nothing_end_the_run(tmp_path):
     run = begin(tmp_path / "run")
     listening = Listening()
     found = tune(run, task_of(ToyDecoder()), Wrong(), START, Loop(iterations=12), runtime=Runtime(progress=listening))
-    assert len(run.events()) == LOOKS + 1
-    assert ["looking further" in said for said in listening.said] == [True] * LOOKS + [False]
+    assert len(run.events()) == EXPLORATIONS + 1
+    assert ["looking further" in said for said in listening.said] == [True] * EXPLORATIONS + [False]
     assert all(event["further"] for event in run.events())
     assert "further on" in run.events()[-1]["stop"]
     assert dict(found) == dict(START)
@@ -316,7 +317,7 @@ def test_looks_that_find_something_do_not(tmp_path):
     tune(run, task_of(ToyDecoder()), Content(), START, Loop(iterations=6))
     scores = [event["score"] for event in run.events()]
     assert scores == sorted(scores)
-    assert len(scores) > LOOKS + 1
+    assert len(scores) > EXPLORATIONS + 1
 
 
 class Brittle(ToyDecoder):
@@ -360,17 +361,16 @@ def test_averages_leave_shares_of_mixed_tables_as_large_as_they_are(tmp_path):
     run = begin(tmp_path / "run")
     for i, values in enumerate(([2.0, 0.5, 0.5], [4.0, 0.6, 0.4], [4.0, 0.8, 0.2])):
         run.write_weights(Weights(dict(zip(names, values, strict=True))), i)
-    events = [{"iteration": 1, "score": 1.0}, {"iteration": 2, "score": 2.0}]
-    found = kept_weights(run, events, names, no_sparse, 1, "average")
+    task = replace(task_of(ToyDecoder(sentences=2)), names=names)
+    found = select_weights(run, [Record(1, 1.0), Record(2, 2.0)], task, "average")
     np.testing.assert_allclose(found.vector(names), [1.0, 0.8, 0.2])
 
 
 def test_a_run_goes_on_while_shares_change():
     names, loop = ["lm", "mix.tm.fwd.a"], Loop(minimum_change=1e-4)
-    event = {"iteration": 1, "new": 1}
     before, same, other = (Weights({"lm": 1.0, "mix.tm.fwd.a": share}) for share in (0.5, 0.50001, 0.6))
-    assert reason_to_stop(event, names, before, same, loop) == "the weights do not change any more"
-    assert reason_to_stop(event, names, before, other, loop) is None
+    assert reason_to_stop(1, 1, names, before, same, loop) == "the weights do not change any more"
+    assert reason_to_stop(1, 1, names, before, other, loop) is None
 
 
 @pytest.mark.parametrize(
@@ -383,5 +383,58 @@ def test_a_long_run_says_how_long_it_may_take(seconds, said):
         def note(self, text):
             notes.append(text)
 
-    say_how_long({"seconds": {"decode": seconds / 2, "optimise": seconds / 2}}, 20, runtime=Runtime(progress=Noted()))
+    say_how_long(seconds, 20, runtime=Runtime(progress=Noted()))
     assert notes == said
+
+
+class Recording(ToyDecoder):
+    """Remembers the weights that it was asked to decode with, and refuses to try any on a sample."""
+
+    def __init__(self):
+        super().__init__()
+        self.asked = []
+
+    def __call__(self, weights, *, runtime):
+        self.asked.append(weights.vector(NAMES).tolist())
+        return super().__call__(weights, runtime=runtime)
+
+    def translate(self, weights, sentences):
+        raise AssertionError("a step was tried")
+
+
+@dataclass(frozen=True)
+class Listed(Tuner):
+    """Proposes what it is told, one iteration after the other, and something else besides; the last is no change."""
+
+    name: ClassVar[str] = "listed"
+    region: ClassVar[TrustRegion | None] = TrustRegion(enough=0.95)
+    proposals: ClassVar[list[list[float]]] = [[-1.0, 0.0, 0.0], [1.0, 1.0, -1.0], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0]]
+
+    def improve(self, problem, start, rng, runtime):
+        later = [i for i, one in enumerate(self.proposals) if one == start.tolist()]
+        proposal = self.proposals[later[0] + 1 if later else 0]
+        return Optimum(np.array(proposal), 1.0, others=np.array([[0.0, 1.0, 0.0]]))
+
+
+@pytest.mark.parametrize("loop", [Loop(largest_turn=180), Loop(interpolation=1.0), Loop(30, 1e-4, 1.0, 180)])
+def test_without_a_trust_region_the_loop_decodes_with_just_what_the_optimiser_gives(loop, tmp_path):
+    decoder, run = Recording(), begin(tmp_path / "run")
+    tune(run, replace(task_of(decoder), translate=decoder.translate), Listed(), START, loop)
+    assert decoder.asked == [START.vector(NAMES).tolist(), *Listed.proposals[:3]]
+    assert [event["stop"] for event in run.events()] == [None] * 3 + ["the weights do not change any more"]
+    assert not any("further" in event for event in run.events())
+
+
+def test_records_are_read_as_they_are_written_and_those_of_older_runs_too():
+    record = Record(3, 30.5, {"step": 0.3, "objective": None}, None, {"decode": 1.0, "optimise": 2.5})
+    event = record.to_event()
+    assert list(event) == ["iteration", "score", "step", "objective", "stop", "seconds"]
+    assert Record.from_event(event) == record
+    assert record.total_seconds == 3.5
+    judged = Record(1, 2.0, {"at": 1.0}, None, {"judge": 1.0}, validated=True, ends="all is learnt")
+    assert list(judged.to_event()) == ["iteration", "score", "at", "ends", "stop", "seconds"]
+    assert Record.from_event(judged.to_event()) == judged
+    older = {"iteration": 1, "score": 1.0, "stop": None}
+    assert [Record.from_event(older | more).total_seconds for more in ({}, {"seconds": 4.0})] == [0.0, 4.0]
+    with pytest.raises(DataError, match="recorded in version 2; expected version 1"):
+        Record.from_event(older | {"version": 2})

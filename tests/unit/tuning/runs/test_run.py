@@ -11,6 +11,7 @@ import pytest
 from dragoman.core.errors import DataError
 from dragoman.core.recorded_run import weights_file
 from dragoman.core.weights import Weights
+from dragoman.tuning.runs.record import Record
 from dragoman.tuning.runs.run import Run
 
 WEIGHTS = [Weights({"lm": 0.5 + i, "tm": 1.0}) for i in range(4)]
@@ -23,7 +24,10 @@ def iterate(run, iteration, best):
     (run.evidence(iteration) / "features.txt").write_text(f"lm\ntm{iteration}\n", encoding="utf-8")
     run.write_weights(WEIGHTS[iteration], iteration)
     run.write_state({"at": np.array(iteration), "names": np.array(["lm"])}, iteration)
-    run.record({"iteration": iteration, "score": 1.5, "stop": None, "seconds": {"learn": 0.25}}, WEIGHTS[best])
+    run.record(
+        Record.from_event({"iteration": iteration, "score": 1.5, "stop": None, "seconds": {"learn": 0.25}}),
+        WEIGHTS[best],
+    )
     run.drop_states(iteration - 1)
 
 
@@ -165,7 +169,7 @@ def test_first_weights_are_written_again_if_they_are_those_that_were(run):
 
 def test_a_run_is_cut_back(run):
     flip(run.folder / "weights" / "003.txt")
-    run.write_last_look({"sentence": 1})
+    run.write_final_report({"sentence": 1})
     run.cut_back(2)
     assert [event["iteration"] for event in run.events()] == [1, 2]
     names = sorted(path.relative_to(run.folder).as_posix() for path in run.folder.rglob("*") if path.is_file())
@@ -208,7 +212,7 @@ def test_runs_of_older_versions_are_read_as_they_are_and_go_on(run):
     (run.folder / "weights.txt").write_text("lm 7\n")
     assert run.weights() == {"lm": 7.0}
     shutil.rmtree(run.folder / "state")
-    run.record({"iteration": 4, "score": 1.5, "stop": None}, WEIGHTS[0])
+    run.record(Record.from_event({"iteration": 4, "score": 1.5, "stop": None}), WEIGHTS[0])
     assert (len(run.events()), run.has_checksums, run.resumable()) == (4, False, 4)
     file = run.folder / "events.jsonl"
     file.write_bytes(file.read_bytes().replace(b"1.5", b"1.7", 1))
@@ -255,13 +259,13 @@ def test_an_event_that_is_none_is_refused_with_its_line(run, form, line):
         run.events()
 
 
-def test_a_last_look_that_is_damaged_is_refused_and_looked_for_again(run):
-    assert not run.has_looked()
-    run.write_last_look({"sentence": 1})
-    assert run.last_look() == {"sentence": 1}
-    assert run.has_looked()
+def test_a_final_report_that_is_damaged_is_refused_and_made_again(run):
+    assert not run.has_final_report()
+    run.write_final_report({"sentence": 1})
+    assert run.final_report() == {"sentence": 1}
+    assert run.has_final_report()
     for data in (b"{", b'{"sentence": 2}', (run.folder / "last_look.json").read_bytes().replace(b"1", b"2", 1)):
         (run.folder / "last_look.json").write_bytes(data)
         with pytest.raises(DataError, match=r"last_look\.json: is damaged"):
-            run.last_look()
-        assert not run.has_looked()
+            run.final_report()
+        assert not run.has_final_report()

@@ -12,9 +12,9 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.weights import Weights
 from dragoman.tuning import TUNERS
 from dragoman.tuning.problems.nbest_evidence import DecodedLists
-from dragoman.tuning.runs.loop import Loop, tune
+from dragoman.tuning.runs.loop import Loop
 from dragoman.tuning.runs.run import Run
-from oracles.toy_decoder import ToyDecoder, task_of
+from oracles.toy_decoder import ToyDecoder, task_of, tune
 
 START = Weights({"adequacy": 0.0, "length": -1.0, "noise": 1.0, "fixed": 7.0, "x.kept": 2.0})
 LOOP = Loop(iterations=4)

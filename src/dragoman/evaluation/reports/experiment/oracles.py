@@ -12,7 +12,7 @@ def add_oracles(sheets: Sheets, tuned: Tuned) -> None:
     """A picture for each method whose best run left such lists."""
     for method in sheets.plan.methods:
         run = tuned.best_run(method)
-        found = run.last_look()
+        found = run.final_report()
         if "oracles" not in found:
             continue
         lists = {name: [Oracle(*row) for row in rows] for name, rows in found["oracles"].items()}

@@ -12,6 +12,7 @@ from dragoman.evaluation.reports.experiment.scores import add_scores, add_spread
 from dragoman.evaluation.reports.experiment.sheets import Sheets
 from dragoman.tuning.methods.mert import Mert
 from dragoman.tuning.runs.job import Job
+from dragoman.tuning.runs.record import Record
 from dragoman.tuning.runs.run import Run
 
 
@@ -39,7 +40,7 @@ def with_runs(plan, folder, ends):
     for seed, end in zip(plan.seeds, ends, strict=True):
         run = Run(experiment.folder(plan.methods[0], seed))
         run.started(Weights({"lm": 1.0}))
-        run.record({"iteration": 1, "score": 20.0 + end, "stop": "done"})
+        run.record(Record.from_event({"iteration": 1, "score": 20.0 + end, "stop": "done"}))
         run.write_weights(Weights({"lm": end}))
     return Tuned(experiment)
 

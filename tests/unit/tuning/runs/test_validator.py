@@ -11,9 +11,12 @@ import pytest
 from dragoman.core.progress import Progress
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
-from dragoman.tuning.methods.learner import Checkpoint, Learner, Lesson
-from dragoman.tuning.runs.learning import Course, learn
+from dragoman.tuning.methods.learner import Learner, Lesson
+from dragoman.tuning.methods.method import Checkpoint
+from dragoman.tuning.runs.loop import train
 from dragoman.tuning.runs.run import Run
+from dragoman.tuning.runs.training import OnlineTraining
+from dragoman.tuning.runs.validator import Validation
 
 START = Weights({"a": 0.0, "b": 1.0})
 SCORES = [1.0, 3.0, 2.0, 2.5, 2.0]
@@ -49,6 +52,11 @@ class Voice(Progress):
 @pytest.fixture
 def lesson():
     return Lesson(translator=None, lines=["x"], scorer=None, names=["a"])
+
+
+def learn(run, lesson, learner, judge, start, validation=Validation(), *, keep="best", runtime=Runtime()):
+    training = OnlineTraining(learner, lesson)
+    return train(run, training, start, keep=keep, judge=judge, validation=validation, runtime=runtime)
 
 
 def judge(weights, *, runtime):
@@ -105,10 +113,10 @@ def test_a_run_that_was_interrupted_ends_like_one_that_was_not(calls, lesson, tm
 
 def test_patience_and_time_end(lesson, tmp_path):
     run = begun(tmp_path)
-    learn(run, lesson, Counter(), judge, START, Course(patience=2))
+    learn(run, lesson, Counter(), judge, START, Validation(patience=2))
     assert [event["stop"] for event in run.events()] == [None] * 3 + ["no better score at the last 2 checkpoints"]
     run = begun(tmp_path, "time")
-    learn(run, lesson, Counter(), judge, START, Course(max_minutes=0.0))
+    learn(run, lesson, Counter(), judge, START, Validation(max_minutes=0.0))
     assert [event["stop"] for event in run.events()] == [None, "the time is over"]
 
 
