@@ -101,8 +101,27 @@ class NBest:
         return Corpus(self.vocab, self.hypotheses).lines()
 
     def list(self, i: int) -> NBest:
-        """Return the list of one sentence, as an n-best list of its own."""
-        return self.take(np.array([i]))
+        """Return the list of one sentence, as an n-best list of its own; hypotheses are not copied."""
+        at, rows = slice(i, i + 1), slice(*self.sentences[i : i + 2].tolist())
+        extras = self.extras
+        if extras is not None:
+            of_rows = None if extras.hypotheses is None else extras.hypotheses.part(rows)
+            of_sentence = None if extras.sentences is None else extras.sentences.part(at)
+            extras = replace(extras, hypotheses=of_rows, sentences=of_sentence)
+        return NBest(
+            vocab=self.vocab,
+            sentences=np.array([0, rows.stop - rows.start]),
+            hypotheses=self.hypotheses.part(rows),
+            scores=self.scores[rows],
+            features=self.features.part(rows),
+            segmentations=None if self.segmentations is None else self.segmentations.part(rows),
+            logprobs=None if self.logprobs is None else self.logprobs[rows],
+            ids=(i,) if self.ids is None else self.ids[at],
+            sources=None if self.sources is None else self.sources[at],
+            references=None if self.references is None else self.references[at],
+            extras=extras,
+            rows=None if self.rows is None else self.rows[rows],
+        )
 
     def take(self, picked: NDArray[np.integer]) -> NBest:
         """Return the lists of the given sentences, in that order; they keep their numbers or names."""

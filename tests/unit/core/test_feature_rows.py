@@ -51,6 +51,8 @@ def test_taking_rows_in_any_order(seed):
     rows, expected = random_rows(seed)
     wanted = np.random.default_rng(seed).integers(0, len(rows), 9)
     assert as_dicts(rows.take(wanted)) == [expected[i] for i in wanted]
+    first, last = sorted(wanted[:2].tolist())
+    assert as_dicts(rows.part(slice(first, last))) == expected[first:last]
 
 
 @given(SEEDS)

@@ -132,6 +132,10 @@ def test_sentences_can_be_picked():
     assert [[text for text, _ in rows] for rows in contents(picked)] == [["b", "c"], ["a"], []]
     assert [row.tobytes() for row in picked.extras.sentences] == [b"3", b"1", b"2"]
     assert nbest.list(2).scores.tolist() == [1, 2]
+    alone = nbest.list(1)
+    assert (alone.ids, alone.sources, alone.references) == ((1,), ("q",), (("s",),))
+    assert [row.tobytes() for row in alone.extras.sentences] == [b"2"]
+    assert contents(alone) == [[]]
 
 
 def test_nothing_to_merge():

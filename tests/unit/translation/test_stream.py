@@ -10,6 +10,7 @@ import dragoman as dm
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.nbest import NBest
 from dragoman.core.runtime import Runtime
+from dragoman.core.samples import Samples
 from dragoman.decision.settings import Decision
 from dragoman.formats.penn_trees import TreeFile
 from dragoman.model.bundle import Model
@@ -246,3 +247,19 @@ def test_only_a_search_can_be_forced(streams, lines):
 def test_outputs_can_be_sent():
     outputs = Outputs(decision=Decision.of("mbr", evidence="samples"), samples=Draw(SAMPLING))
     assert pickle.loads(pickle.dumps(outputs)) == outputs
+
+
+def test_samples_of_sentences_are_those_of_the_text(translator, lines):
+    sampler = Sampler.of(translator, SAMPLING)
+    (whole,) = (part for part in sampler.batches(lines[:4], seed=2, trace=True))
+    parts = [whole.sentence(i) for i in range(4)]
+    again = Samples.concatenate([part.samples for part in parts])
+    samples = whole.samples
+    for name in ("sentences", "scores", "counts", "trace"):
+        assert np.array_equal(getattr(again, name), getattr(samples, name))
+    for name in ("hypotheses", "segmentations"):
+        ours, theirs = getattr(again, name), getattr(samples, name)
+        assert np.array_equal(ours.values, theirs.values)
+        assert np.array_equal(ours.offsets, theirs.offsets)
+    assert np.array_equal(again.features.dense(), samples.features.dense())
+    assert sum(part.counts("reorder")[0] for part in parts) == whole.counts("reorder")[0]
