@@ -36,9 +36,8 @@ class NGramValues:
         threads: int = 1,
     ) -> NGramValues:
         """How often each n-gram up to the order is expected, given the probability of each string of a sentence."""
-        bounds, words, offsets, counts = kernels.list_ngrams(
-            strings.values, strings.offsets, sentences, probabilities, order, threads
-        )
+        lists = kernels.StringLists(strings=strings.for_kernels(), sentences=sentences)
+        bounds, words, offsets, counts = kernels.list_ngrams(lists, probabilities, order, threads)
         return cls(bounds, Ragged(words, offsets), counts)
 
     def with_values(self, values: NDArray[np.float64]) -> NGramValues:
@@ -61,12 +60,8 @@ class NGramValues:
         does not list counts `missing`.
         """
         return kernels.ngram_sums(
-            strings.values,
-            strings.offsets,
-            sentences,
-            self.ngrams.values,
-            self.ngrams.offsets,
-            self.sentences,
+            kernels.StringLists(strings=strings.for_kernels(), sentences=sentences),
+            kernels.StringLists(strings=self.ngrams.for_kernels(), sentences=self.sentences),
             self.values,
             order,
             missing,

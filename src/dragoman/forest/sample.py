@@ -36,6 +36,6 @@ def sample(
         raise no_derivation()
     with progress.stage("samples") as share:
         edges, offsets = kernels.forest_sample(
-            *structure(graph), root=graph.root, draws=n, seed=seed, threads=threads, progress=share
+            structure(graph), root=graph.root, draws=n, seed=seed, threads=threads, progress=share
         )
     return Ragged(edges, offsets)

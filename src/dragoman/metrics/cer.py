@@ -56,7 +56,7 @@ class Cer(ErrorRate):
 
     def edits(self, compared: Compared, threads: int) -> NDArray[np.int64]:
         """Count insertions, deletions and substitutions of characters."""
-        return kernels.edit_distances(*compared.arrays, threads)
+        return kernels.edit_distances(compared.for_kernels(), threads)
 
     def _characters(self, corpus: Corpus) -> Corpus:
         return Corpus.from_lines(map(characters_of, self._folded(corpus).lines()))

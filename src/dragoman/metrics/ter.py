@@ -55,4 +55,4 @@ class Ter(ErrorRate):
 
     def edits(self, compared: Compared, threads: int) -> NDArray[np.int64]:
         """Count shifts, insertions, deletions and substitutions."""
-        return kernels.translation_edits(*compared.arrays, threads)
+        return kernels.translation_edits(compared.for_kernels(), threads)

@@ -24,4 +24,4 @@ class Wer(WordErrorRate):
 
     def edits(self, compared: Compared, threads: int) -> NDArray[np.int64]:
         """Count insertions, deletions and substitutions."""
-        return kernels.edit_distances(*compared.arrays, threads)
+        return kernels.edit_distances(compared.for_kernels(), threads)

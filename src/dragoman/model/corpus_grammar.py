@@ -93,14 +93,11 @@ class CorpusGrammar:
         with progress.stage("looking rules up") as share:
             instances = RuleInstances(
                 *kernels.look_up_rules(
-                    self.text.arrays,
-                    self.text.links.offsets,
+                    self.text.part(slice(0, len(self.text.source))),
                     self.suffixes,
-                    self.rule_counts.values,
-                    self.rule_counts.offsets,
+                    kernels.UnsignedRows(values=self.rule_counts.values, offsets=self.rule_counts.offsets),
                     self.options.limits,
-                    sentences.values,
-                    sentences.offsets,
+                    sentences.for_kernels(),
                     span_limit or self.options.max_span,
                     self.sample,
                     threads,
@@ -112,9 +109,8 @@ class CorpusGrammar:
     def whole(self, *, threads: int = 1, progress: Progress = SILENT) -> Grammar:
         """Extract all rules of the corpus, from all places: the table that it stands for."""
         with progress.stage("extracting rules") as share:
-            instances = RuleInstances(
-                *kernels.extract_rules(self.text.arrays, self.text.links.offsets, self.options.limits, threads, share)
-            )
+            text = self.text.part(slice(0, len(self.text.source)))
+            instances = RuleInstances(*kernels.extract_rules(text, self.options.limits, threads, share))
         return self._indexed(instances, None, threads, progress)
 
     def _indexed(
@@ -208,6 +204,4 @@ class CorpusGrammar:
 def _rule_counts(
     text: AlignedText, options: RuleExtraction, threads: int, share: Any
 ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    return kernels.count_rules(
-        text.source.offsets, text.target.offsets, text.links.values, text.links.offsets, options.limits, threads, share
-    )
+    return kernels.count_rules(text.part(slice(0, len(text.source))), options.limits, threads, share)

@@ -26,10 +26,6 @@ _Words = ctypes.POINTER(ctypes.c_int32)
 _Offsets = ctypes.POINTER(ctypes.c_int64)
 _Signature = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int64, _Words, _Offsets, _Words, _Offsets, ctypes.c_int64)
 
-#: What the kernel takes of a feature: address, whether it is incremental, weight, whether it sees documents, symbols of
-#: source and options' words.
-FeatureArrays = tuple[int, bool, float, bool, NDArray[np.int32], NDArray[np.int32]]
-
 
 def features_of(named: Mapping[str, Mapping[str, Any]]) -> list[GlobalFeature]:
     """Make features from their names and options, as a model keeps them."""
@@ -59,16 +55,16 @@ class GlobalFunctions:
         """The names of the features of documents."""
         return tuple(feature.name for feature in self.features if feature.level == "document")
 
-    def arrays(self, source: Corpus, vocab: Vocab, words: NDArray[np.int32]) -> list[FeatureArrays]:
+    def for_kernels(self, source: Corpus, vocab: Vocab, words: NDArray[np.int32]) -> list[kernels.GlobalFeature]:
         """Prepare sentences for the kernel: `words` of `vocab` are all that their translations are made of."""
         return [
-            (
-                address or 0,
-                feature.incremental is not None,
-                weight,
-                feature.level == "document",
-                feature.symbols(source.vocab)[source.sentences.values],
-                feature.symbols(vocab)[words],
+            kernels.GlobalFeature(
+                address=address or 0,
+                incremental=feature.incremental is not None,
+                weight=weight,
+                document=feature.level == "document",
+                source=feature.symbols(source.vocab)[source.sentences.values],
+                words=feature.symbols(vocab)[words],
             )
             for feature, weight, address in zip(self.features, self.weights, self._addresses, strict=True)
         ]
@@ -81,11 +77,11 @@ class GlobalFunctions:
         columns = [
             kernels.global_values(
                 self._addresses[i] or 0,
-                self.features[i].symbols(source.vocab)[source.sentences.values],
-                source.sentences.offsets,
+                Ragged(
+                    self.features[i].symbols(source.vocab)[source.sentences.values], source.sentences.offsets
+                ).for_kernels(),
                 sentences,
-                self.features[i].symbols(vocab)[hypotheses.values],
-                hypotheses.offsets,
+                Ragged(self.features[i].symbols(vocab)[hypotheses.values], hypotheses.offsets).for_kernels(),
             )
             for i in chosen
         ]

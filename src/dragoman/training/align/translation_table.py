@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.corpus import Corpus
 from dragoman.core.progress import ShareDone, within
-from dragoman.core.ragged import blocks_of
+from dragoman.core.ragged import Ragged, blocks_of
 from dragoman.core.runs import Kept
 from dragoman.core.work.workers import Workers
 from dragoman.core.workspace import Workspace
@@ -45,8 +45,6 @@ class TranslationTable:
         self._workers = workers if workers is not None and workers.remote else None
         ours, theirs = given.sentences, generated.sentences
         self.given, self.generated = ours, theirs
-        self.given_offsets, self.generated_offsets = ours.offsets, theirs.offsets
-        self._text = ours.values, ours.offsets, theirs.values, theirs.offsets
         self.null_word, self.types = len(given.vocab), len(generated.vocab)
         tokens = kernels.group_tokens(theirs.values, theirs.offsets, ours.offsets, len(generated.vocab))
         groups = tokens[2]
@@ -81,7 +79,7 @@ class TranslationTable:
     def whole(self) -> Cooccurrence:
         """All pairs, of a table that has one range."""
         (one,) = self._ranges
-        return one.read(self._text)[0]
+        return one.read(self.given, self.generated)[0]
 
     def rows(self) -> Iterator[tuple[slice, NDArray[np.int64], NDArray[np.int32]]]:
         """For each range its generated words, where the row of each begins, and the given word of each pair."""
@@ -103,7 +101,7 @@ class TranslationTable:
         wants_linked: bool = False,
     ) -> tuple[float, NDArray[np.float64] | None]:
         """A pass of EM. Returns the sum of the diagonal's feature, and if wanted each token's posterior of a link."""
-        feature, linked = 0.0, np.zeros(len(self._text[2])) if wants_linked else None
+        feature, linked = 0.0, np.zeros(len(self.generated.values)) if wants_linked else None
 
         def counts() -> Iterator[NDArray[np.float64]]:
             nonlocal feature
@@ -112,7 +110,7 @@ class TranslationTable:
                 # From the first word to the last, so that the sum is the same whatever the ranges.
                 feature = float(np.cumsum(np.append(feature, found.features))[-1])
                 if linked is not None:
-                    linked[token_places(one.read(self._text)[0])] = found.linked
+                    linked[token_places(one.read(self.given, self.generated)[0])] = found.linked
                 yield found.counts
 
         self.reestimate(counts(), alpha)
@@ -130,9 +128,9 @@ class TranslationTable:
 
     def likeliest(self, null_probability: float, tension: float | None, share: ShareDone) -> NDArray[np.int32]:
         """The given position of each generated token, or -1 where it has none; the table is of no use afterwards."""
-        best = np.full(len(self._text[2]), -1, np.int32)
+        best = np.full(len(self.generated.values), -1, np.int32)
         for one, found in self._each(RangeAsked(0, np.empty(0), null_probability, tension, last=True), share):
-            best[token_places(one.read(self._text)[0])] = found.links
+            best[token_places(one.read(self.given, self.generated)[0])] = found.links
             one.discard()
         return best
 
@@ -146,7 +144,7 @@ class TranslationTable:
         ranges = self._ranges
         if self._workers is None:
             for i, one in enumerate(ranges):
-                table, probabilities = one.read(self._text)
+                table, probabilities = one.read(self.given, self.generated)
                 part = within(share, i / len(ranges), (i + 1) / len(ranges))
                 yield (
                     one,
@@ -173,12 +171,10 @@ class _Range:
             self._kept = Kept(*place, self._arrays)
             self._arrays = {}
 
-    def read(self, text: tuple[Any, ...]) -> tuple[Cooccurrence, NDArray[np.float64]]:
+    def read(self, given: Ragged[np.int32], generated: Ragged[np.int32]) -> tuple[Cooccurrence, NDArray[np.float64]]:
         """The table of these words, and the number of each pair."""
         arrays: dict[str, Any] = self._kept.load() if self._kept is not None else self._arrays
-        given, given_offsets, generated, generated_offsets = text
-        table = Cooccurrence(given, given_offsets, generated, generated_offsets, **arrays, null_word=self._null_word)
-        return table, self.values()
+        return Cooccurrence(given=given, generated=generated, **arrays, null_word=self._null_word), self.values()
 
     def pairs(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """The given word and the number of each pair."""

@@ -58,10 +58,7 @@ def extract_block(
     text: AlignedText, at: slice, options: RuleExtraction, *, threads: int = 1, share: ShareDone | None = None
 ) -> RuleInstances:
     """Do the same for a range of sentence pairs."""
-    rows = slice(at.start, at.stop + 1)
-    source, source_offsets, target, target_offsets, *links = text.arrays
-    corpus = (source, source_offsets[rows], target, target_offsets[rows], *links)
-    found = kernels.extract_rules(corpus, text.links.offsets[rows], options.limits, threads, share)
+    found = kernels.extract_rules(text.part(at), options.limits, threads, share)
     found[0][:] += np.int32(at.start)
     return RuleInstances(*found)
 

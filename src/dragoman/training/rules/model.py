@@ -251,7 +251,6 @@ class RuleWork(PartWork[Arrays | CountedPart]):
 
 _RAGGED = ("sources", "targets")
 _COLUMNS = ("source_ids", "target_ids", "joint", "backward_weights", "forward_weights")
-_CHOSEN = ("sentence", "begins", "spans", "counts")
 
 
 def _arrays(counted: CountedRules) -> Arrays:
@@ -259,7 +258,7 @@ def _arrays(counted: CountedRules) -> Arrays:
     for name in _RAGGED:
         rows: Ragged[np.int32] = getattr(counted, name)
         arrays |= {name: rows.values, f"{name}.offsets": rows.offsets}
-    return arrays | dict(zip(_CHOSEN, counted.chosen.arrays, strict=True))
+    return arrays | vars(counted.chosen)
 
 
 def _counted_again(arrays: Arrays) -> CountedRules:

@@ -51,6 +51,7 @@ class MiraSmo(Tuner):
     def improve(self, problem: Problem, start: NDArray[np.float64], using: Random) -> Optimum:
         """Run all passes."""
         gains = Gains.of(problem)
+        candidates = gains.candidates
         weights, document = start, gains.begin(start, self.decay)
         kinds = Ragged(np.arange(len(gains.statistics)), gains.kind_offsets)
         worth = np.zeros(len(gains.statistics))
@@ -64,7 +65,7 @@ class MiraSmo(Tuner):
                     members = kinds.take(batch).values
                     worth[members] = gains.within(document, members)
                     weights, best, _, sweeps = kernels.mira_smo_batch(
-                        *gains.candidates,
+                        candidates,
                         kinds=gains.kinds,
                         gains=worth,
                         batch=batch,
