@@ -30,7 +30,7 @@ import numpy as np
 import dragoman as dm
 from dragoman.core.files import open_output, read_lines
 from dragoman.core.live import live_progress
-from dragoman.core.work.workers import ThreadWorkers
+from dragoman.core.runtime import Runtime
 from dragoman.evaluation.experiments.experiment import Experiment
 from dragoman.evaluation.figures.svg import COLOURS, panel_grid, write_svg
 from experiments import mean_text
@@ -140,7 +140,7 @@ def compared(arguments: argparse.Namespace, cell: Cell) -> dict[str, Any]:
         return found
     begun = time.monotonic()
     experiment = Experiment.begin(plan, folder / "experiment")
-    experiment.run(workers=ThreadWorkers(arguments.threads), progress=live_progress())
+    experiment.run(runtime=Runtime(threads=arguments.threads, progress=live_progress()).here())
     (test,) = experiment.plan.tests
     runs = {
         method.name: [experiment.folder(method, seed) for seed in experiment.plan.seeds]

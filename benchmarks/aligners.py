@@ -17,6 +17,7 @@ from pathlib import Path
 from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.files import read_lines
 from dragoman.core.options import options_from
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.formats.pharaoh import write_links
 from dragoman.metrics.bleu import Bleu
@@ -95,7 +96,7 @@ def trained(folder: Path, data: Path, pair: str, aligner: str, search: Search) -
         name, *options = aligner.split(":")
         bitext = Bitext.read(source, target)
         start = processor_time()
-        directions = options_from(ALIGNERS.get(name), options).align(bitext, threads=1)
+        directions = options_from(ALIGNERS.get(name), options).align(bitext)
         seconds = processor_time() - start
         folder.mkdir(parents=True, exist_ok=True)
         write_links(links, symmetrise(directions))
@@ -139,7 +140,7 @@ def tuned(folder: Path, data: Path, pair: str, seed: int, iterations: int, searc
 
 
 def bleu(model: Model, weights: Weights, text: tuple[Path, Path], search: Search) -> float:
-    translator = Translator.of(model, weights, limits=search.limits, threads=search.threads)
+    translator = Translator.of(model, weights, limits=search.limits, runtime=Runtime(threads=search.threads))
     lines = list(read_lines(text[0]))
     found = [each.text for part in translator.searched(lines) for each in part.translations()]
     scorer = Bleu().scorer([Corpus.from_lines(read_lines(text[1]))])

@@ -16,6 +16,7 @@ from dragoman.core.corpus import Bitext
 from dragoman.core.files import read_lines
 from dragoman.core.links import Links, links_of
 from dragoman.core.options import options_from
+from dragoman.core.runtime import Runtime
 from dragoman.training.align import ALIGNERS, Directions
 from dragoman.training.symmetrise import symmetrise
 from timing import best_of
@@ -65,7 +66,7 @@ def measure(data: Path, source: str, target: str, threads: int, repeats: int) ->
     symmetrised = {}
     for name in MODELS:
         aligner = options_from(ALIGNERS.get(name.partition(":")[0]), name.split(":")[1:])
-        timed = best_of(repeats, partial(aligner.align, bitext, threads=threads))
+        timed = best_of(repeats, partial(aligner.align, bitext, runtime=Runtime(threads=threads)))
         ours = timed.result
         symmetrised[name] = symmetrise(ours)
         agreement = (

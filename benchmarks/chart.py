@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import sacrebleu
 
+from dragoman.core.runtime import Runtime
 from dragoman.model.bundle import Model
 from dragoman.model.moses import import_moses
 from dragoman.search.limits import SearchLimits, SpaceLimits
@@ -64,7 +65,7 @@ def parity(data: Path, models: Path, pair: str, weights: str) -> None:
     reference = lines(data / "multi30k" / "test_2016_flickr.en.gz")
     file = data / "hiero" / pair / f"test_2016_flickr.{weights}.pop200.1best.gz"
     theirs = [row.split(" ||| ") for row in lines(file)]
-    translator = Translator.of(model, limits=SearchLimits(pop_limit=200), space=SPACE, threads=2)
+    translator = Translator.of(model, limits=SearchLimits(pop_limit=200), space=SPACE, runtime=Runtime(threads=2))
     ours = list(translator.translate(source, features=True))
     scores = np.array([found.score for found in ours]) + constant(model)
     moses = np.array([float(row[3]) for row in theirs])
@@ -95,7 +96,8 @@ def speed(data: Path, models: Path, pair: str, weights: str, runs: int) -> None:
     source = lines(data / "multi30k" / f"test_2016_flickr.{pair[:2]}.gz")
     clock, processor = {}, {}
     for threads in (1, 2):
-        translator = Translator.of(model, limits=SearchLimits(pop_limit=200), space=SPACE, threads=threads)
+        runtime = Runtime(threads=threads)
+        translator = Translator.of(model, limits=SearchLimits(pop_limit=200), space=SPACE, runtime=runtime)
         timed = best_of(runs, partial(translate, translator, source))
         clock[threads], processor[threads] = timed.clock, timed.processor
     rate, moses = len(source) / processor[1], MOSES[pair, weights]

@@ -32,7 +32,7 @@ def main() -> None:
     print(f"{len(words):,} words, span limit {model.settings.span_limit}\n")
     print("| words a sentence | sentences | ms a sentence | ms a word |")
     print("|---|---|---|---|")
-    translator = Translator.of(model, limits=SearchLimits(), threads=1)
+    translator = Translator.of(model, limits=SearchLimits())
     for length in LENGTHS:
         lines = [" ".join(words[i : i + length]) for i in range(0, len(words) - length + 1, length)]
         _, seconds, _ = best_of(options.runs, lambda lines=lines: list(translator.translate(lines)))

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dragoman.core.runtime import Runtime
 from dragoman.model.bundle import Model
 from dragoman.sampling.chart.chains import MOVES, gloss, run_chains
 from dragoman.sampling.diagnostics.convergence import effective_sample_size, rank_normalised, split_r_hat
@@ -60,7 +61,7 @@ def speed(translator: ChartTranslator, line: str, scans: int, runs: int) -> None
                 burn_in=NO_BURN_IN,
                 temperature=temperature,
                 starts=starts,
-                threads=threads,
+                runtime=Runtime(threads=threads),
             ),
         )
         changes = visited.changed.sum(axis=(0, 1))[:-1] / scans / chains

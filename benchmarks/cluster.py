@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import math
+import pickle
 import shutil
 import subprocess
 import sys
@@ -22,14 +23,14 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.core.files import open_output, read_lines
+from dragoman.core.runtime import Runtime, _RemoteTask
 from dragoman.core.work.cluster import ClusterWorkers
-from dragoman.core.work.workers import ThreadWorkers, Workers
-from dragoman.core.workspace import Workspace
+from dragoman.core.work.workers import Workers
 from dragoman.evaluation.experiments.experiment import Experiment
 from dragoman.model.bundle import Model
 from dragoman.search.kept import Keep
 from dragoman.search.limits import SearchLimits
-from dragoman.search.spread import Portion, Recipe, Spread, Work, _Task
+from dragoman.search.spread import Portion, Spread, Work
 from dragoman.search.translator import Translator
 from dragoman.training.pipeline import train
 from dragoman.training.prepare import Preparation, prepare
@@ -104,21 +105,19 @@ def ratios(arguments: argparse.Namespace, model: Path, texts: list[Path], cluste
     for path in texts:
         text = text.replace(f"{arguments.data.resolve()}/multi30k/{path.name}.gz", str(path))
     plan.write_text(text, encoding="utf-8")
-    ways = {"two threads": ThreadWorkers(2), "local:2": cluster}
+    ways = {"two threads": Runtime(threads=2).here(), "local:2": Runtime(threads=2, workers=cluster)}
 
-    def tune(workers: Workers, out: Path) -> None:
-        job.run(out, threads=2, workers=workers)
+    def tune(runtime: Runtime, out: Path) -> None:
+        job.run(out, runtime=runtime)
 
-    def experiment(workers: Workers, out: Path) -> None:
-        Experiment.begin(plan, out).run(workers=workers)
+    def experiment(runtime: Runtime, out: Path) -> None:
+        Experiment.begin(plan, out).run(runtime=runtime)
 
-    text = prepare(
-        *(arguments.data / f"multi30k/train.{language}.gz" for language in ("fr", "en")), Preparation(), threads=2
-    )
+    sides = (arguments.data / f"multi30k/train.{language}.gz" for language in ("fr", "en"))
+    text = prepare(*sides, Preparation(), runtime=ways["two threads"])
 
-    def training(workers: Workers, out: Path) -> None:
-        with Workspace() as workspace:
-            train(text.bitext, workspace=workspace, workers=workers, threads=2).model.save(out)
+    def training(runtime: Runtime, out: Path) -> None:
+        train(text.bitext, runtime=runtime).model.save(out)
 
     print("\n| seconds, best of rounds in turn | two threads | local:2 | speed of local:2 |\n|---|---|---|---|")
     for name, work in (("tune --method mert", tune), ("experiment", experiment), ("train", training)):
@@ -137,17 +136,17 @@ def processor_time(workers: Workers) -> float:
 
 
 def alternated(
-    ways: dict[str, Workers], work: Callable[[Workers, Path], None], out: Path, rounds: int
+    ways: dict[str, Runtime], work: Callable[[Runtime, Path], None], out: Path, rounds: int
 ) -> tuple[dict[str, float], dict[str, float]]:
     best, used = dict.fromkeys(ways, math.inf), dict.fromkeys(ways, math.inf)
     for _ in range(rounds):
         weights = []
-        for name, workers in ways.items():
+        for name, runtime in ways.items():
             shutil.rmtree(out, ignore_errors=True)
-            begin, before = time.perf_counter(), processor_time(workers)
-            work(workers, out)
+            begin, before = time.perf_counter(), processor_time(runtime.workers)
+            work(runtime, out)
             best[name] = min(best[name], time.perf_counter() - begin)
-            used[name] = min(used[name], processor_time(workers) - before)
+            used[name] = min(used[name], processor_time(runtime.workers) - before)
             weights.append([path.read_bytes() for path in sorted(out.rglob("weights.txt"))])
         assert weights[0] == weights[1], "the results differ"
     shutil.rmtree(out, ignore_errors=True)
@@ -167,7 +166,7 @@ def measured(model: Path, source: Path, cluster: Workers) -> dict[str, Constants
     """Constants of translating, and of making lists of 100 hypotheses."""
     lines = list(read_lines(source))
     translator = Translator.of(Model.load(model), limits=LIMITS)
-    spread, recipe = Spread(translator, cluster, model), Recipe.of(translator, model)
+    spread = Spread(translator, model, runtime=Runtime(workers=cluster))
     portions = list(spread.portions(lines * TIMES))
     works: dict[str, Work[Any]] = {"translation": Keep(), "list of 100": DecodeLists(100, False, False)}
     found = {}
@@ -175,15 +174,15 @@ def measured(model: Path, source: Path, cluster: Workers) -> dict[str, Constants
     begin = time.process_time()
     futures = [cluster._submit(abs, i) for i in range(300)]
     assert [cluster._result(future) for future in futures] == [*range(300)]
-    task = (time.process_time() - begin) / 300
-    print(f"\na task that does nothing, processor of client and scheduler: {task * 1e3:.2f} ms\n")
+    empty = (time.process_time() - begin) / 300
+    print(f"\na task that does nothing, processor of client and scheduler: {empty * 1e3:.2f} ms\n")
     print("| a sentence | worker, ms | client and scheduler, ms | bytes back |\n|---|---|---|---|")
     for name, work in works.items():
-        for _ in _repeat(_Task(recipe, work), portions):  # once before, to load what is needed
-            break
+        task = pickle.loads(pickle.dumps(_RemoteTask(spread._sent(work))))  # as a worker has it
+        next(_repeat(task, portions))  # once before, to load what is needed
         begin = time.process_time()
         once = list(spread.portions(lines))
-        size = sum(map(len, _repeat(_Task(recipe, work), once))) / len(lines)
+        size = sum(map(len, _repeat(task, once))) / len(lines)
         worker = (time.process_time() - begin) / len(lines)
         begin = time.process_time()
         assert sum(1 for _ in spread.map(work, portions)) == len(portions)
@@ -193,8 +192,8 @@ def measured(model: Path, source: Path, cluster: Workers) -> dict[str, Constants
     return found
 
 
-def _repeat(task: _Task, portions: list[Portion]) -> Iterator[bytes]:
-    return (task(portion) for portion in portions)
+def _repeat(task: _RemoteTask, portions: list[Portion]) -> Iterator[bytes]:
+    return (pickle.dumps(task(portion)) for portion in portions)
 
 
 def on_paper(found: dict[str, Constants]) -> None:

@@ -19,6 +19,7 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import read_lines
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
 from dragoman.core.weights import Weights
 from dragoman.decision.consensus import Consensus
@@ -77,7 +78,7 @@ def samples_of(graph: Hypergraph, draws: int) -> Samples:
 
 
 def times(model: Model, weights: Weights, lines: Sequence[str], runs: int) -> None:
-    translator = PhraseTranslator(model, weights, threads=1)
+    translator = PhraseTranslator(model, weights)
     count = len(lines)
     (*parts,) = translator.searched(lines, forests=True)
     graphs = [part.hypergraph(i, features=False) for part in parts for i in range(len(part))]
@@ -119,7 +120,7 @@ def times(model: Model, weights: Weights, lines: Sequence[str], runs: int) -> No
         print(f"| {name} | {1000 * taken / sentences:.2f} |", flush=True)
 
 
-def quality(model: Model, runs: Sequence[Weights], data: Path, held_out: int, threads: int) -> None:
+def quality(model: Model, runs: Sequence[Weights], data: Path, held_out: int, runtime: Runtime) -> None:
     """BLEU of each rule over runs of a tuner: options chosen on the first sentences of val, for each run anew."""
     metric = Bleu()
 
@@ -134,10 +135,10 @@ def quality(model: Model, runs: Sequence[Weights], data: Path, held_out: int, th
         # The same size for all, so that scales of several runs can be compared.
         size = sum(abs(value) for name, value in weights.items() if name != "unknown_word")
         scaled = Weights({name: value / size if name != "unknown_word" else value for name, value in weights.items()})
-        translator = PhraseTranslator(model, scaled, threads=threads)
+        translator = PhraseTranslator(model, scaled, runtime=runtime)
         sampler = Sampler.of(translator, Sampling(samples=500, chains=2, temperature=1 / SAMPLED))
         draw = partial(sampler.sample, seed=number + 1, features=False)
-        comparison = RuleComparison(translator, metric, val, tests, draw=draw, threads=threads)
+        comparison = RuleComparison(translator, metric, val, tests, draw=draw, runtime=runtime)
         for found in comparison.compare(ROWS):
             chosen.setdefault(found.candidate, []).append(" ".join(value for _, value in found.point.options))
             row = [float(tests[name].scorer.score(found.statistics[name].sum(axis=0))) for name in TESTS]
@@ -167,7 +168,7 @@ def main() -> None:
         lines = list(read_lines(options.data / "multi30k/val.fr.gz"))[: options.sentences]
         times(model, runs[0], lines, options.runs)
     if options.only != "times":
-        quality(model, runs, options.data, options.held_out, options.threads)
+        quality(model, runs, options.data, options.held_out, Runtime(threads=options.threads))
 
 
 if __name__ == "__main__":

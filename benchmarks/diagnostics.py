@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 from dragoman.core.files import open_output
+from dragoman.core.runtime import Runtime
 from dragoman.evaluation.figures.sampler_plots import draw_divergence, draw_expectations
 from dragoman.evaluation.figures.svg import figure_svg
 from dragoman.evaluation.reports.sampler_report import (
@@ -57,7 +58,7 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=25_000)
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
-    translator = PhraseTranslator(load(options.data, options.models, "fr-en"), threads=options.threads)
+    translator = PhraseTranslator(load(options.data, options.models, "fr-en"), runtime=Runtime(threads=options.threads))
     shortest, longest = options.words
     text = enumerate(lines(options.data / "multi30k" / "test_2016_flickr.fr.gz"), 1)
     chosen = [(i, line) for i, line in text if shortest <= len(line.split()) <= longest][: options.sentences]

@@ -17,6 +17,7 @@ import numpy as np
 from dragoman.core.corpus import Corpus
 from dragoman.core.ngrams import NGrams
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import EOS
 from dragoman.model.language_model import LanguageModel
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
@@ -97,7 +98,8 @@ def main() -> None:
             arpa = arguments.data / f"moses/fr-en/lm{order}.arpa.gz"
             print(f"## Order {order}\n")
             print(f"- against lmplz: {compare(ngrams, read_numbers(arpa))}")
-            seconds = [best_of(5, partial(estimate, train, options, threads=t)).clock for t in (1, 2)]
+            runtimes = [Runtime(threads=threads) for threads in (1, 2)]
+            seconds = [best_of(5, partial(estimate, train, options, runtime=runtime)).clock for runtime in runtimes]
             print(f"- estimation: {seconds[0]:.3f} s on one thread, {seconds[1]:.3f} s on two")
             print(f"- indexing: {best_of(5, partial(LanguageModel.from_ngrams, ngrams)).clock:.3f} s")
             perplexity = model.perplexity(test)

@@ -12,6 +12,7 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.files import read_lines
+from dragoman.core.runtime import Runtime
 from dragoman.evaluation.statistics.significance import approximate_randomisation, conclusive_shares, paired_bootstrap
 from dragoman.metrics.combined import parse_metric
 from timing import best_of
@@ -39,8 +40,8 @@ def main() -> None:
     for name in METRICS:
         scorer = parse_metric(name).scorer(references)
         times = [
-            best_of(options.runs, lambda t=threads, s=scorer: s.statistics(hypotheses, sentences, threads=t)).clock
-            for threads in (1, 2)
+            best_of(options.runs, lambda r=runtime, s=scorer: s.statistics(hypotheses, sentences, runtime=r)).clock
+            for runtime in (Runtime(threads=1), Runtime(threads=2))
         ]
         print(f"| {name} | {times[0]:.2f} | {times[1]:.2f} |")
 

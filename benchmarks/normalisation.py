@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from dragoman.core.progress import available_cores
+from dragoman.core.runtime import Runtime
 from dragoman.normalisation.characters import LIMITS, CharacterModel, character_model, tuned_weights, words_model
 from dragoman.normalisation.choice import tuned_choice
 from dragoman.normalisation.evaluate import evaluate
@@ -60,28 +61,28 @@ class Task:
         self.files = {part: data / f"histnorm/{name}.{part}.txt.gz" for part in ("train", "dev", "test")}
         self.train, self.dev = (read_examples([self.files[part]]) for part in ("train", "dev"))
         self.lexicon = Lexicon.read([data / f"histnorm/modern.{code}.txt.gz"])
-        self.words = words_model(self.lexicon, CharacterModel(), threads=available_cores())
+        self.runtime = Runtime(threads=available_cores())
+        self.words = words_model(self.lexicon, CharacterModel(), runtime=self.runtime)
 
     def measured(self, size: int, sample: int) -> dict[str, float]:
         """Train on one sample, tune on the development set, and measure on the test set."""
         clock, test = [time.process_time()], read_examples([self.files["test"]])
-        threads = available_cores()
         normaliser = train_normaliser(
-            self.train.first(size, sample * size), self.dev, self.lexicon, words=self.words, threads=threads
+            self.train.first(size, sample * size), self.dev, self.lexicon, words=self.words, runtime=self.runtime
         )
         clock.append(time.process_time())
-        found = evaluate(test, normaliser.modern_forms(test, threads=threads), normaliser.memory)
+        found = evaluate(test, normaliser.modern_forms(test, runtime=self.runtime), normaliser.memory)
         seconds = dict(zip(("train_seconds", "apply_seconds"), np.diff([*clock, time.process_time()]), strict=True))
         return {**found.to_dict(), **{name: round(float(value), 2) for name, value in seconds.items()}}
 
     def ablated(self, size: int) -> dict[str, float]:
         """Accuracy on the second half of the development set, the choice being tuned on the first."""
-        threads, half = available_cores(), len(self.dev) // 2
+        runtime, half = self.runtime, len(self.dev) // 2
         halves = self.dev.first(half), self.dev.first(len(self.dev), half)
         examples = self.train.first(size)
-        model = character_model(examples, self.words, CharacterModel(), threads=threads)
-        model = replace(model, weights=tuned_weights(model, halves[0].forms, CharacterModel(), threads=threads))
-        translator = Translator.of(model, limits=LIMITS, threads=threads)
+        model = character_model(examples, self.words, CharacterModel(), runtime=runtime)
+        model = replace(model, weights=tuned_weights(model, halves[0].forms, CharacterModel(), runtime=runtime))
+        translator = Translator.of(model, limits=LIMITS, runtime=runtime)
         proposer = Proposer(translator, Memory.of(examples), self.lexicon, Learning().candidates)
         lists = [Lists.concatenate([*proposer.lists([*half.forms])]) for half in halves]
         found = {}
@@ -93,7 +94,7 @@ class Task:
             )
             start = model.weights.updated(START)
             gold = [*halves[0].forms.values()]
-            choice = tuned_choice(first, gold, start, Learning().tuner, threads=threads)
+            choice = tuned_choice(first, gold, start, Learning().tuner, runtime=runtime)
             best = choice.order(second)[second.offsets[:-1]]
             right = sum(
                 counts[second.texts[row]] for counts, row in zip(halves[1].forms.values(), best.tolist(), strict=True)

@@ -20,6 +20,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.files import read_lines
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.forest.hope import BEAM, FEAR, InDocument, hope, rescore
 from dragoman.forest.kbest import kbest
@@ -56,7 +57,8 @@ def main() -> None:
     print(f"{len(lines)} lines, {len(references.sentences.values) / len(lines):.1f} words each\n")
     print("| | processor, s | clock on two threads, s |\n|---|---|---|")
     decoding = best_of(arguments.runs, lambda: list(translator.translate(lines)))
-    threaded = best_of(arguments.runs, lambda: list(translator.reweighted(model.weights, threads=2).translate(lines)))
+    both = translator.reweighted(model.weights, runtime=Runtime(threads=2))
+    threaded = best_of(arguments.runs, lambda: list(both.translate(lines)))
     print(f"| decoding | {decoding.processor:.1f} | {threaded.clock:.1f} |")
     learn_times("a pass of online MIRA", lesson, model.weights, arguments.runs)
     if arguments.sparse:
@@ -68,7 +70,7 @@ def main() -> None:
 def learn_times(name: str, lesson: Lesson, start: Weights, runs: int) -> None:
     method = MiraOnline(passes=1)
     one = best_of(runs, lambda: list(method.learn(lesson, start)))
-    two = best_of(runs, lambda: list(method.learn(lesson, start, threads=2)))
+    two = best_of(runs, lambda: list(method.learn(lesson, start, runtime=Runtime(threads=2))))
     assert dict(one.result[0].weights) == dict(two.result[0].weights)
     print(f"| {name} | {one.processor:.1f} | {two.clock:.1f} |")
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.runtime import Runtime
 from dragoman.evaluation.statistics.significance import paired_bootstrap
 from dragoman.formats.nbest.moses import MosesNBest
 from dragoman.metrics.combined import parse_metric
@@ -67,7 +68,8 @@ def main() -> None:
         tuner = TUNERS.get(name)()
 
         def work(tuner: Any = tuner) -> Any:
-            return tuner.optimise(problem, start, rng=np.random.default_rng(options.seed), threads=options.threads)
+            rng = np.random.default_rng(options.seed)
+            return tuner.optimise(problem, start, rng=rng, runtime=Runtime(threads=options.threads))
 
         wall, cpu, found = best_of(options.repeat, work)
         moses = MOSES_SECONDS.get(name)
@@ -76,7 +78,7 @@ def main() -> None:
 
     print("\n| 1,014 lists of 500, two threads | evaluations a second |\n|---|---|")
     large = padded(problem, 500)
-    evaluator = Evaluator(large, threads=2)
+    evaluator = Evaluator(large, runtime=Runtime(threads=2))
     rng = np.random.default_rng(1)
     for label, width in (("anywhere in the ranges", None), ("± 0.03 around one point", 0.03)):
         weights = rng.uniform(large.ranges[:, 0], large.ranges[:, 1], (128, len(names)))

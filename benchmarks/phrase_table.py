@@ -15,6 +15,7 @@ import numpy as np
 from dragoman.core.corpus import Bitext
 from dragoman.core.links import Links, links_of
 from dragoman.core.phrases import PHRASE_SCORES, REORDERING_SCORES, PhrasePairs
+from dragoman.core.runtime import Runtime
 from dragoman.training.extract import extract_phrases
 from dragoman.training.lexical import lexical_tables
 from dragoman.training.prune import significance
@@ -44,13 +45,13 @@ def read_links(path: Path) -> Links:
         return links_of([tuple(map(int, link.split("-"))) for link in line.split()] for line in lines)
 
 
-def train(bitext: Bitext, links: Links, threads: int, decimals: int | None) -> tuple[PhrasePairs, Stopwatch, int]:
+def train(bitext: Bitext, links: Links, runtime: Runtime, decimals: int | None) -> tuple[PhrasePairs, Stopwatch, int]:
     watch = Stopwatch()
     lexical = watch.time("lexical", lambda: lexical_tables(bitext, links))
     if decimals is not None:
         lexical = lexical.rounded(decimals)
-    instances = watch.time("extract", lambda: extract_phrases(bitext, links, threads=threads))
-    scored = watch.time("score", lambda: score_phrases(instances, bitext, links, lexical, threads=threads))
+    instances = watch.time("extract", lambda: extract_phrases(bitext, links, runtime=runtime))
+    scored = watch.time("score", lambda: score_phrases(instances, bitext, links, lexical, runtime=runtime))
     scored.pairs.reordering["msd"] = watch.time(
         "reorder", lambda: score_reordering(instances, scored.pair_of_instance, len(scored.pairs))
     )
@@ -122,24 +123,25 @@ def main() -> None:
         bitext = Bitext.read(source, target)
         links = read_links(folder / "aligned.grow-diag-final-and.gz")
         print(f"{pair}: {len(bitext):,} sentence pairs, {len(links.values):,} links")
+        runtime = Runtime(threads=options.threads)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        pairs, watch, instances = train(bitext, links, options.threads, None)
+        pairs, watch, instances = train(bitext, links, runtime, None)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        others = [train(bitext, links, options.threads, None)[1] for _ in range(options.repeat - 1)]
+        others = [train(bitext, links, runtime, None)[1] for _ in range(options.repeat - 1)]
         watch = min([watch, *others], key=lambda other: other.total)
         parts = ", ".join(f"{name} {seconds:.2f}" for name, seconds in watch.seconds.items())
         print(f"  {instances:,} instances; {watch.total:.2f} s on {options.threads} threads ({parts})")
         print(f"  peak memory of the process {peak / 1024:.0f} MB, {before / 1024:.0f} MB before training")
         for threshold in ("a-e", "a+e"):
             start = time.perf_counter()
-            kept = significance(pairs, bitext, threshold, threads=options.threads)
+            kept = significance(pairs, bitext, threshold, runtime=runtime)
             seconds = time.perf_counter() - start
             print(
                 f"  significance {threshold}: {len(kept):,} pairs stay ({len(kept) / len(pairs):.1%}); {seconds:.2f} s"
             )
         if not options.time_only:
             print("  against Moses, lexical tables rounded to 7 decimals:")
-            compare(train(bitext, links, options.threads, 7)[0], folder)
+            compare(train(bitext, links, runtime, 7)[0], folder)
             print("  against Moses, not rounded:")
             compare(pairs, folder)
 

@@ -26,6 +26,7 @@ from dragoman import kernels
 from dragoman.core.corpus import Bitext
 from dragoman.core.phrases import PhrasePairs
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.formats.pharaoh import read_links
 from dragoman.model.grammar import Grammar
@@ -51,17 +52,17 @@ def cost(data: Path, pair: str, threads: int) -> tuple[float, float, float]:
     """Seconds of wall time and of processor time, and peak memory in MB, from links to the grammar."""
     bitext, text = read(data, pair)
     start, used = time.monotonic(), time.process_time()
-    Grammar.from_pairs(rules(bitext, text.links, threads=threads))
+    Grammar.from_pairs(rules(bitext, text.links, runtime=Runtime(threads=threads)))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return time.monotonic() - start, time.process_time() - used, peak
 
 
 def score_rules(
-    instances: RuleInstances, bitext: Bitext, text: AlignedText, lexical: LexicalTables, threads: int = 1
+    instances: RuleInstances, bitext: Bitext, text: AlignedText, lexical: LexicalTables, runtime: Runtime
 ) -> PhrasePairs:
     """Count and score the rules of all instances of a text."""
     vocabs = bitext.source.vocab, bitext.target.vocab
-    return score_instances(instances, text, vocabs, word_weights(bitext, text.links, lexical), threads=threads)
+    return score_instances(instances, text, vocabs, word_weights(bitext, text.links, lexical), runtime=runtime)
 
 
 class Spelling:
@@ -187,6 +188,7 @@ def main() -> None:
         print(
             f"{pair}: {wall:.1f} s wall, {cpu:.1f} s CPU (Moses {MOSES[pair][0]}: {times}), {memory:.0f} MB", flush=True
         )
+    runtime = Runtime(threads=options.threads)
     for pair in options.pairs:
         numbers = MOSES[pair][1]
         if options.only_cost:
@@ -195,14 +197,14 @@ def main() -> None:
         print(f"  {compare_instances(bitext, text, options.data, pair)}", flush=True)
         # Moses writes its lexical tables with seven decimals.
         lexical = lexical_tables(bitext, text.links).rounded(7)
-        instances = extract_rules(text, threads=options.threads)
-        exact = score_rules(instances, bitext, text, lexical, threads=options.threads)
+        instances = extract_rules(text, runtime=runtime)
+        exact = score_rules(instances, bitext, text, lexical, runtime)
         before = np.concatenate([[0], np.cumsum(exact.sources.values < 0)])[exact.sources.offsets]
         nonterminals = np.bincount(np.diff(before)[exact.source_ids]).tolist()
         print(f"  {len(instances):,} instances; rules by nonterminals {nonterminals}, Moses {[*numbers]}", flush=True)
         print(f"  {compare_tables(exact, options.data, pair)}", flush=True)
         del exact
-        rounded = score_rules(six_digits(instances), bitext, text, lexical, threads=options.threads)
+        rounded = score_rules(six_digits(instances), bitext, text, lexical, runtime)
         print(f"  counts of six digits: {compare_tables(rounded, options.data, pair)}", flush=True)
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dragoman.core.runtime import Runtime
 from dragoman.formats.arpa import read_arpa
 from dragoman.model.bundle import Model
 from dragoman.model.language_model import LanguageModel
@@ -59,7 +60,7 @@ def timed(
     samples: int,
     temperature: float,
     chains: int,
-    threads: int,
+    runtime: Runtime,
     runs: int,
 ) -> Timed[Visited]:
     starts = gloss(batch)
@@ -75,7 +76,7 @@ def timed(
             burn_in=NO_BURN_IN,
             temperature=temperature,
             starts=starts,
-            threads=threads,
+            runtime=runtime,
         ),
     )
 
@@ -119,7 +120,7 @@ def main() -> None:
                 samples=arguments.scans,
                 temperature=0.1 if "0.1" in name else 1.0,
                 chains=chains,
-                threads=threads,
+                runtime=Runtime(threads=threads),
                 runs=arguments.runs,
             )
             changes = visited.changes.sum() / (arguments.scans * chains)

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
+from dragoman.core.runtime import Runtime
 from dragoman.sampling.schedule import Schedule
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -36,7 +37,8 @@ def show(name: str, found: list[float | None]) -> None:
 def thinned(case: Case, seed: int, samples: int, thin: int) -> float | None:
     temperature = float(np.random.default_rng(seed).uniform(0.5, 3))
     schedule = Schedule(jump_every=1, forward_share=0.5, scan="random" if seed % 2 else "systematic")
-    settings = {"samples": samples // 4, "chains": 4, "thin": thin, "burn_in": np.full(100, 3.0), "threads": 2}
+    settings = {"samples": samples // 4, "chains": 4, "thin": thin, "burn_in": np.full(100, 3.0)}
+    settings["runtime"] = Runtime(threads=2)
     visited = run(case, schedule, temperature=temperature, seed=seed, **settings)
     rows = list(case.scores)
     expected = probabilities(np.array([case.scores[row] for row in rows]), temperature)

@@ -15,6 +15,7 @@ import numpy as np
 from dragoman.core.corpus import Corpus
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import read_lines
+from dragoman.core.runtime import Runtime
 from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.metric import Metric
 from dragoman.metrics.ter import Ter
@@ -55,7 +56,7 @@ def epoch_seconds(lesson: Lesson, method: SampleRank, threads: int, repeats: int
     """The seconds of the last of some epochs, best of several runs; the first has the options to collect."""
     best = float("inf")
     for _ in range(repeats):
-        learning = replace(method, epochs=2).learn(lesson, lesson.model.weights, threads=threads)
+        learning = replace(method, epochs=2).learn(lesson, lesson.model.weights, runtime=Runtime(threads=threads))
         next(learning)
         start = time.perf_counter()
         next(learning)

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import sacrebleu
 
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
 from dragoman.model.moses import import_moses
@@ -70,7 +71,7 @@ def parity(model: Model, data: Path, pair: str) -> None:
     for name, limits in SETTINGS.items():
         file = data / "moses" / pair / f"test_2016_flickr.{FILES[name]}.1best.gz"
         theirs = [row.split(" ||| ") for row in lines(file)]
-        translator = PhraseTranslator(model, limits=limits, space=space, threads=2)
+        translator = PhraseTranslator(model, limits=limits, space=space, runtime=Runtime(threads=2))
         ours = list(translator.translate(source, features=True))
         scores = np.array([t.score for t in ours])
         moses = np.array([float(row[3]) for row in theirs])
@@ -101,7 +102,8 @@ def speed(model: Model, data: Path, pair: str, rule: str, runs: int) -> None:
     for name, limits in SETTINGS.items():
         rates = {}
         for threads in (1, 2):
-            translator = PhraseTranslator(model, weights, limits=limits, space=space, threads=threads)
+            runtime = Runtime(threads=threads)
+            translator = PhraseTranslator(model, weights, limits=limits, space=space, runtime=runtime)
             timed = best_of(runs, partial(_expansions, translator, source))
             rates[threads], expansions = len(source) / timed.clock, timed.result
         moses = MOSES_SPEED[pair, name]

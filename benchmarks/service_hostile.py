@@ -79,6 +79,7 @@ def requests() -> Iterator[tuple[str, str, bytes]]:
         yield f"html: {name}", "/translate", json.dumps(html, ensure_ascii=False).encode()
     yield "translate: empty texts", "/api/v1/translate", b'{"texts": [%s""]}' % (b'"",' * (_BYTES // 3))
     yield "translate: numbers", "/api/v1/translate", b'{"texts": [%s3]}' % (b"3," * (_BYTES // 2))
+    yield "translate: 49,000 mistakes", "/api/v1/translate", b'{"texts": [%s3]}' % (b"3," * 49_000)
     yield "translate: keys", "/api/v1/translate", json.dumps({f"k{i}": 1 for i in range(_BYTES // 14)}).encode()
     texts = {"texts": ["Un homme dort devant la maison."] * 1000, "nbest": 100, "details": True}
     yield "translate: 1,000 lists of 100", "/api/v1/translate", json.dumps(texts).encode()

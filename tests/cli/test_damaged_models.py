@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dragoman.core.checksums import checked_files, write_checksums
 from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.errors import DataError
 from dragoman.core.progress import DragomanWarning
 from dragoman.core.verified import fingerprint, remember_verified
 from dragoman.formats.tagged_text import TaggedText
 from dragoman.model.bundle import Model
-from dragoman.model.checksums import checked_files, write_checksums
 from dragoman.model.extra_features import EXTRA_FEATURES
 from dragoman.model.further_grammar import with_grammar
 from dragoman.text.casing import Casing

@@ -100,6 +100,12 @@ def test_when_it_is_told_to_end_it_answers_what_is_under_way(served):
     assert "Traceback" not in process.stderr.read()
 
 
+def test_it_can_be_told_to_end_from_its_first_word_on(served):
+    process, _ = served()
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 0
+
+
 def test_a_model_that_is_written_into_is_refused_until_it_is_whole_again(served, folder, tmp_path):
     model = tmp_path / "changed"
     dm.load(folder / "model").save(model)

@@ -8,6 +8,7 @@ import pytest
 
 from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.links import source_positions, target_positions
+from dragoman.core.runtime import Runtime
 from dragoman.training.align import ALIGNERS, Aligner
 from oracles.toy_language import sentence_pairs
 
@@ -60,7 +61,9 @@ def test_a_plain_dictionary_is_learned(toy, name):
 @pytest.mark.parametrize("name", REPEATABLE)
 def test_runs_and_threads_give_the_same_bytes(toy, name):
     bitext, _ = toy
-    first, *others = (bytes_of(ALIGNERS.get(name)().align(bitext, threads=threads)) for threads in (1, 1, 2, 3))
+    first, *others = (
+        bytes_of(ALIGNERS.get(name)().align(bitext, runtime=Runtime(threads=threads))) for threads in (1, 1, 2, 3)
+    )
     assert others == [first] * 3
 
 

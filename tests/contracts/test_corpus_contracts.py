@@ -3,7 +3,6 @@
 import pytest
 
 from dragoman.core.errors import DragomanError
-from dragoman.core.progress import SILENT
 from dragoman.corpora import CORPORA
 from dragoman.corpora.manifest import Package
 from dragoman.corpora.recipe import Material, Recipe, Segment
@@ -33,9 +32,9 @@ def test_whatever_is_gathered_is_split_cleanly_and_repeatably(name, tmp_path, mo
     segments += segments[:9]
     material = Material("fr", "en", segments, (Package("p", "1", "CC0"),))
     cls = CORPORA.get(name)
-    monkeypatch.setattr(cls, "gather", lambda self, progress: material)
+    monkeypatch.setattr(cls, "gather", lambda self, *, runtime: material)
     for folder, seed in (("one", 1), ("two", 1), ("three", 2)):
-        cls(dev=9, test=9).build(tmp_path / folder, seed=seed, progress=SILENT)
+        cls(dev=9, test=9).build(tmp_path / folder, seed=seed)
     files = sorted(path.name for path in (tmp_path / "one").iterdir())
     assert files == ["dev.en", "dev.fr", "manifest.toml", "test.en", "test.fr", "train.en", "train.fr"]
     one, two, three = (
@@ -57,7 +56,7 @@ def test_whatever_is_gathered_is_split_cleanly_and_repeatably(name, tmp_path, mo
 @pytest.mark.parametrize("name", CORPORA.names())
 def test_nothing_gathered_is_an_error_that_names_the_corpus(name, tmp_path, monkeypatch):
     cls = CORPORA.get(name)
-    monkeypatch.setattr(cls, "gather", lambda self, progress: Material("fr", "en", [], ()))
+    monkeypatch.setattr(cls, "gather", lambda self, *, runtime: Material("fr", "en", [], ()))
     with pytest.raises(DragomanError, match=name):
         cls().build(tmp_path / "c")
     assert list(tmp_path.iterdir()) == []

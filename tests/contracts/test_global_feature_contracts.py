@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
 from dragoman.core.vocab import Vocab
 from dragoman.sampling.global_features import GLOBAL_FEATURES
@@ -22,7 +23,9 @@ def samples_of(name, weight, *, in_model=True, threads=1):
     if in_model:
         model = model.with_global_features({name: feature.to_dict()})
     space = SpaceLimits(reordering_limit=2, table_limit=0)
-    translator = PhraseTranslator(model, model.weights.updated({name: weight}), space=space, threads=threads)
+    translator = PhraseTranslator(
+        model, model.weights.updated({name: weight}), space=space, runtime=Runtime(threads=threads)
+    )
     sampler = Sampler.of(translator, Sampling(samples=30, burn_in=3), global_features=[] if in_model else [feature])
     return Samples.concatenate(list(sampler.sample(LINES, documents=LABELS, trace=True)))
 

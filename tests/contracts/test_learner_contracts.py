@@ -7,6 +7,7 @@ import pytest
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
+from dragoman.core.runtime import Runtime
 from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.chrf import Chrf
 from dragoman.metrics.combined import Combined
@@ -14,6 +15,7 @@ from dragoman.metrics.precomputed import Precomputed
 from dragoman.metrics.ter import Ter
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.learner import Learner
+from oracles.elsewhere import Elsewhere
 from oracles.lessons import reachable_lesson
 
 NAMES = [name for name in TUNERS.names() if issubclass(TUNERS.get(name), Learner)]
@@ -24,6 +26,7 @@ FEWER = {
     "risk-sentence": RISK,
     "samplerank": {"epochs": 3, "chains": 3, "samples": 10, "burn_in": 5},
 }
+OTHER_STEPS = [{"neighbours": "local"}, {"pool_from": "forests"}]
 
 
 def learner(name):
@@ -38,12 +41,26 @@ def lesson():
 @pytest.mark.parametrize("name", NAMES)
 def test_same_seed_same_checkpoints_whatever_the_threads(name, lesson):
     start = lesson.model.weights
-    one, other, third = (list(learner(name).learn(lesson, start, seed=5, threads=n)) for n in (1, 2, 3))
+    one, other, third = (
+        list(learner(name).learn(lesson, start, seed=5, runtime=Runtime(threads=n))) for n in (1, 2, 3)
+    )
     assert len(one) == 3
     for checkpoints in (other, third):
         assert [checkpoint.weights for checkpoint in checkpoints] == [checkpoint.weights for checkpoint in one]
         assert [checkpoint.report for checkpoint in checkpoints] == [checkpoint.report for checkpoint in one]
     assert next(iter(learner(name).learn(lesson, start, seed=6))).weights != one[0].weights
+
+
+@pytest.mark.parametrize(
+    ("name", "more"), [*((name, {}) for name in NAMES), *(("samplerank", more) for more in OTHER_STEPS)]
+)
+def test_same_checkpoints_whoever_works(name, more, lesson, tmp_path):
+    lesson.model.save(tmp_path / "model")
+    method, kept = replace(learner(name), **more), replace(lesson, folder=tmp_path / "model")
+    here = list(method.learn(lesson, lesson.model.weights, seed=5))
+    elsewhere = list(method.learn(kept, lesson.model.weights, seed=5, runtime=Runtime(workers=Elsewhere(2))))
+    assert [checkpoint.weights for checkpoint in elsewhere] == [checkpoint.weights for checkpoint in here]
+    assert [checkpoint.report for checkpoint in elsewhere] == [checkpoint.report for checkpoint in here]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -5,6 +5,7 @@ import pytest
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DragomanError
+from dragoman.core.runtime import Runtime
 from dragoman.metrics import METRICS
 from dragoman.metrics.combined import parse_metric
 
@@ -41,7 +42,9 @@ def test_statistics_belong_to_sentences_and_threads_do_not_matter(text):
     some = found.statistics(Corpus.from_lines([WORSE[i] for i in order]), order.astype(np.int64))
     np.testing.assert_allclose(some, whole[order], rtol=0, atol=1e-12)
     for threads in (2, 3):
-        np.testing.assert_array_equal(found.statistics(Corpus.from_lines(WORSE), threads=threads), whole)
+        np.testing.assert_array_equal(
+            found.statistics(Corpus.from_lines(WORSE), runtime=Runtime(threads=threads)), whole
+        )
 
 
 @pytest.mark.parametrize("text", SPECIFICATIONS)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.progress import DragomanWarning
+from dragoman.core.runtime import Runtime
 from dragoman.decision import RULES
 from dragoman.decision.max_derivation import MaxDerivation
 from oracles.decision import nbest_of, random_rows, samples_of
@@ -30,7 +31,7 @@ def arrays_of(evidence):
 def test_decisions_are_the_same_whatever_the_threads_and_leave_the_evidence_alone(name, kind):
     evidence = EVIDENCE[kind]
     before = [array.copy() for array in arrays_of(evidence)]
-    found = [RULES.get(name)().decide(evidence, threads=threads) for threads in (1, 2, 3, 1)]
+    found = [RULES.get(name)().decide(evidence, runtime=Runtime(threads=threads)) for threads in (1, 2, 3, 1)]
     for other in found[1:]:
         np.testing.assert_array_equal(other.translations.values, found[0].translations.values)
         np.testing.assert_array_equal(other.values, found[0].values)

@@ -7,6 +7,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.nbest import NBest
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
 from dragoman.forest.derivation import derivation_features, yields
 from dragoman.forest.inside_outside import log_partition
@@ -63,7 +64,7 @@ def test_translations_are_one_a_line_whatever_the_threads(model, lines):
     one = shown(Translator.of(model).translate(iter(lines), features=True))
     assert [row[0] for row in one] == lines
     assert one[0][1] == ""
-    assert shown(Translator.of(model, threads=2).translate(lines, features=True)) == one
+    assert shown(Translator.of(model, runtime=Runtime(threads=2)).translate(lines, features=True)) == one
     for _, _, score, _, features in one:
         assert sum(model.weights[name] * value for name, value in features.items()) == pytest.approx(score, abs=1e-9)
 
@@ -137,7 +138,7 @@ def test_other_weights_are_another_translator(model, lines):
     again = translator.reweighted(other)
     assert shown(again.translate(lines)) == shown(Translator.of(model, other).translate(lines)) != before
     assert shown(translator.translate(lines)) == before
-    assert again.reweighted(other, threads=3).threads == 3
+    assert again.reweighted(other, runtime=Runtime(threads=3)).runtime.threads == 3
 
 
 def test_forced_targets_are_reached_or_not(model, lines):
@@ -179,7 +180,7 @@ def test_long_sentences_are_translated_in_pieces(model, lines):
     assert [word for phrase in sorted(p.source for p in whole.phrases) for word in range(*phrase)] == [
         *range(len(long.split()))
     ]
-    again = Translator.of(model, limits=limits, threads=3).translate(text, features=True)
+    again = Translator.of(model, limits=limits, runtime=Runtime(threads=3)).translate(text, features=True)
     assert shown(again) == shown(found)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import UsageError
-from dragoman.core.progress import SILENT
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.tuner import Tuner
@@ -26,14 +26,14 @@ def tuner(name):
 def problem(name):
     """What the method would see, of the kind that it takes."""
     task = task_for(ToyDecoder(sentences=15, size=40), tuner(name))
-    decoded = task.decoder(Weights(dict(zip(NAMES, START.tolist(), strict=True))), SILENT)
+    decoded = task.decoder(Weights(dict(zip(NAMES, START.tolist(), strict=True))), runtime=Runtime())
     return decoded.problem(NAMES, task.ranges, task.scorer)
 
 
 @pytest.mark.parametrize("name", OPTIMISERS)
 def test_same_seed_same_weights_whatever_the_threads(name, problem):
     found = [
-        tuner(name).optimise(problem, START, rng=np.random.default_rng(7), threads=threads).weights
+        tuner(name).optimise(problem, START, rng=np.random.default_rng(7), runtime=Runtime(threads=threads)).weights
         for threads in (1, 2, 3, 1)
     ]
     for weights in found[1:]:
@@ -61,7 +61,7 @@ def test_evidence_of_a_kind_that_it_does_not_take_is_refused(name):
     chosen = tuner(name)
     assert chosen.takes_lists or chosen.takes_hypergraphs
     task = task_of(ToyDecoder(sentences=2, size=5))
-    lists = task.decoder(Weights(), SILENT)
+    lists = task.decoder(Weights(), runtime=Runtime())
     refused = [(lists, "works on hypergraphs only")] * (not chosen.takes_lists)
     refused += [(as_graphs(lists), "works on lists of candidates only")] * (not chosen.takes_hypergraphs)
     for decoded, why in refused:
@@ -82,7 +82,7 @@ def test_shares_of_mixed_tables_are_tuned_with_the_weights(name):
     problem = noisy_problem(np.random.default_rng(3))
     start = np.array([0.1, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
     found = [
-        tuner(name).optimise(problem, start, rng=np.random.default_rng(7), threads=threads).weights
+        tuner(name).optimise(problem, start, rng=np.random.default_rng(7), runtime=Runtime(threads=threads)).weights
         for threads in (1, 2)
     ]
     np.testing.assert_array_equal(*found)

@@ -164,7 +164,7 @@ def test_the_front_door_is_whatever_the_package_says(monkeypatch):
     assert "class Bitext:\n    source: Corpus\n    target: Corpus\n" in bitext
     assert "### Bitext.read { #Bitext-read }" in bitext
     assert "@classmethod\nread(" in bitext
-    assert "progress: Progress = SILENT" in section(page, "## train")
+    assert "runtime: Runtime = Runtime()" in section(page, "## train")
     assert dragoman.__version__ in section(page, "## __version__")
 
 

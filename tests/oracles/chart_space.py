@@ -16,6 +16,7 @@ from dragoman.core.ngrams import NGrams, NGramTable
 from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
 from dragoman.core.progress import Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
@@ -172,7 +173,9 @@ def random_language_model(rng: np.random.Generator) -> LanguageModel:
     """A model of order 1 to 4; every other one lacks n-grams at random, also endings and beginnings of longer ones."""
     words = [*TARGET[: int(rng.integers(2, 5))], *SOURCE[4:][: int(rng.integers(2))]]
     text = [" ".join(rng.choice(words, rng.integers(1, 8))) for _ in range(12)]
-    ngrams = estimate(Corpus.from_lines(text), KneserNey(order=int(rng.integers(1, 5))), progress=_Quiet())
+    ngrams = estimate(
+        Corpus.from_lines(text), KneserNey(order=int(rng.integers(1, 5))), runtime=Runtime(progress=_Quiet())
+    )
     if rng.random() < 0.5:
         orders = []
         for n, table in enumerate(ngrams.orders):

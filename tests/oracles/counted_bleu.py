@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from dragoman.core.runtime import Runtime
 from dragoman.metrics.bleu import bleu_scores
 from dragoman.metrics.metric import Scorer
 
@@ -11,7 +12,7 @@ class CountedBleu(Scorer):
 
     bleu_columns = np.arange(6)
 
-    def statistics(self, hypotheses, sentences=None, *, threads=1):
+    def statistics(self, hypotheses, sentences=None, *, runtime=Runtime()):
         raise NotImplementedError
 
     def score(self, statistics):

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from dragoman.core.checkpoint import Checkpoint
 from dragoman.core.errors import DragomanError
+from dragoman.core.runtime import Runtime
 from dragoman.core.work.workers import ThreadWorkers
 from dragoman.core.workspace import Workspace
 from dragoman.evaluation.experiments.experiment import Experiment
@@ -16,9 +18,8 @@ from dragoman.evaluation.experiments.tuned import Tuned
 from dragoman.evaluation.experiments.tuned_weights import TunedWeights
 from dragoman.model.bundle import Model
 from dragoman.search.translator import Translator
-from dragoman.serve.failures import RequestError
+from dragoman.serve.refusals import RequestError
 from dragoman.serve.runs import Runs
-from dragoman.training.checkpoint import Checkpoint
 from dragoman.training.mix import Mixing, mix
 from dragoman.training.pipeline import train
 from dragoman.tuning import TUNERS
@@ -191,7 +192,7 @@ def experiment_subjects(work):
 
 def _experiment_end(plan, folder):
     experiment = Experiment.begin(plan, folder)
-    experiment.run(workers=Here())
+    experiment.run(runtime=Runtime(workers=Here()))
     translated, tuned = Translated(experiment), Tuned(experiment)
     test, looked_at = experiment.plan.tests[0], TunedWeights(experiment.plan)
     measured = translated.measured(test, "bleu")
@@ -223,7 +224,7 @@ def checkpoint_subjects(work):
 
 def _trained(bitext, out, checkpoint):
     with Workspace(100_000) as workspace:
-        train(bitext, workspace=workspace, checkpoint=checkpoint).model.save(out)
+        train(bitext, runtime=Runtime(workspace=workspace, checkpoint=checkpoint)).model.save(out)
     return {path.relative_to(out).as_posix(): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
 
 

@@ -2,13 +2,16 @@
 
 import pickle
 
-from dragoman.core.work.workers import ThreadWorkers
+from dragoman.core.work.workers import ThreadWorkers, Workers
 
 
 class Elsewhere(ThreadWorkers):
     """Does everything in this process; `sizes` are the bytes that came back."""
 
-    remote = True
+    parts_at_once = Workers.parts_at_once
+    threads_per_part = Workers.threads_per_part
+    each = Workers.each
+    in_turn = Workers.in_turn
     sizes: list[int]
 
     def map(self, function, items, *, window=None):

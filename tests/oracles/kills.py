@@ -124,6 +124,7 @@ def _command(folder: str, arguments: list[str], kill_at: int | None, events: int
 
 
 def _experiment(plan: Path, out: Path) -> None:
+    from dragoman.core.runtime import Runtime
     from dragoman.core.work.workers import ThreadWorkers
     from dragoman.evaluation.experiments.experiment import Experiment
 
@@ -137,7 +138,7 @@ def _experiment(plan: Path, out: Path) -> None:
             return {}
 
     with Experiment.claimed(plan, out) as begun:
-        begun.run(workers=Here())
+        begun.run(runtime=Runtime(workers=Here()))
 
 
 def _serve() -> None:

@@ -12,6 +12,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.phrases import PHRASE_SCORES, REORDERING_SCORES, PhrasePairs
 from dragoman.core.progress import Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
@@ -74,7 +75,9 @@ def random_model(
     lms = {}
     for i in range(language_models):
         text = [" ".join(rng.choice(TARGET[: 4 - i], rng.integers(1, 8))) for _ in range(12)]
-        ngrams = estimate(Corpus.from_lines(text), KneserNey(order=int(rng.integers(1, 5))), progress=_Quiet())
+        ngrams = estimate(
+            Corpus.from_lines(text), KneserNey(order=int(rng.integers(1, 5))), runtime=Runtime(progress=_Quiet())
+        )
         lms["lm" if i == 0 else f"lm{i + 1}"] = LanguageModel.from_ngrams(ngrams)
     model = Model(source_vocab, target_vocab, made, lms, Weights(), Settings())
     weights = Weights(

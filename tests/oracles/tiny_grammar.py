@@ -8,6 +8,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
 from dragoman.core.progress import Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.model.bundle import Model
 from dragoman.model.features import initial_chart_weights
@@ -73,7 +74,7 @@ def tiny_model() -> Model:
         PHRASE_SCORES,
         alignments=Ragged.of(links, np.uint16),
     )
-    ngrams = estimate(Corpus.from_lines(TARGET[:-1] * 2), KneserNey(order=3), progress=_Quiet())
+    ngrams = estimate(Corpus.from_lines(TARGET[:-1] * 2), KneserNey(order=3), runtime=Runtime(progress=_Quiet()))
     weights = initial_chart_weights({"tm": PHRASE_SCORES}, ["lm"])
     return Model(
         vocabs[0],

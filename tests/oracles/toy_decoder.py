@@ -10,6 +10,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
+from dragoman.core.runtime import Runtime
 from dragoman.metrics.bleu import Bleu
 from dragoman.tuning.problems.hypergraph_evidence import DecodedGraphs
 from dragoman.tuning.problems.nbest_evidence import DecodedLists
@@ -39,7 +40,7 @@ class ToyDecoder:
         self.size = size
         self.calls = 0
 
-    def __call__(self, weights, progress):
+    def __call__(self, weights, *, runtime=Runtime()):
         self.calls += 1
         size = self.size
         scores = (self.features @ weights.vector(NAMES)).reshape(self.sentences, 100)
@@ -83,7 +84,7 @@ def task_for(decoder, tuner):
         return task_of(decoder)
     return replace(
         task_of(decoder),
-        decoder=lambda weights, progress: as_graphs(decoder(weights, progress)),
+        decoder=lambda weights, *, runtime: as_graphs(decoder(weights, runtime=runtime)),
         evidence=DecodedGraphs,
     )
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.runtime import Runtime
 from dragoman.metrics.metric import Scorer
 from dragoman.tuning.problems.problem import Problem
 
@@ -20,7 +21,7 @@ class ToyBleu(Scorer):
         self.references = references or []
 
     def statistics(
-        self, hypotheses: Corpus, sentences: NDArray[np.int64] | None = None, *, threads: int = 1
+        self, hypotheses: Corpus, sentences: NDArray[np.int64] | None = None, *, runtime: Runtime = Runtime()
     ) -> NDArray[np.float64]:
         numbers = range(len(hypotheses)) if sentences is None else sentences.tolist()
         rows = []

@@ -3,6 +3,7 @@
 import numpy as np
 
 from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.runtime import Runtime
 from dragoman.metrics.metric import Scorer
 from dragoman.metrics.smooth_bleu import smooth_bleu
 from dragoman.tuning.problems.problem import Problem
@@ -23,7 +24,7 @@ class SmoothBleu(CountedBleu):
 class MeanScore(Scorer):
     """One number a sentence, as an external metric gives; the score is a ratio of sums."""
 
-    def statistics(self, hypotheses, sentences=None, *, threads=1):
+    def statistics(self, hypotheses, sentences=None, *, runtime=Runtime()):
         raise NotImplementedError
 
     def score(self, statistics):

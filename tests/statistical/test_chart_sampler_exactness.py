@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.sampling.chart.chains import run_chains
 from dragoman.sampling.chart.spelled import Spelled
@@ -175,7 +176,7 @@ def test_many_thinned_samples_agree_with_enumeration():
             thin=8,
             burn_in=np.full(50, 3.0),
             temperature=temperature,
-            threads=2,
+            runtime=Runtime(threads=2),
         )
         expected = exact(case, temperature)
         found.append(p_value(counts_of(visited, list(case.scores)), expected * visited.counts.sum()))

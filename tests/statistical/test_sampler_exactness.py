@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.sampling.global_features import GlobalFunctions
 from dragoman.sampling.schedule import Schedule
@@ -114,7 +115,7 @@ def test_a_hundred_thousand_thinned_samples_agree_with_enumeration():
             thin=6,
             burn_in=np.full(50, 3.0),
             temperature=temperature,
-            threads=2,
+            runtime=Runtime(threads=2),
         )
         rows = list(case.scores)
         expected = probabilities(np.array([case.scores[row] for row in rows]), temperature)

@@ -11,10 +11,9 @@ import typer
 from dragoman.cli.mixing import named, print_shares, two_files
 from dragoman.cli.model import print_model
 from dragoman.cli.shell.flags import Flags, Force, Threads, command, refuse_existing
-from dragoman.core.live import live_progress
+from dragoman.cli.shell.runtime import runtime_of
 from dragoman.core.locks import output_locked
 from dragoman.core.options import options_from
-from dragoman.core.progress import available_cores
 from dragoman.training.adapt import SYSTEMS, Adaptation, domain_first
 from dragoman.training.adapt_recipe import AdaptRecipe, check_systems
 from dragoman.training.align import ALIGNERS
@@ -75,16 +74,16 @@ def register(app: typer.Typer) -> None:
             name: two_files(value, "--corpus") for name, value in named(corpus, "--corpus", "SOURCE,TARGET").items()
         }
         files = domain_first(files, domain)
-        workers, progress = threads or available_cores(), live_progress()
+        runtime = runtime_of(threads)
         chosen = options_from(ALIGNERS.get(aligner), aligner_option or [])
         recipe = AdaptRecipe(adaptation, preparation, cleaning, chosen, phrase_model, kneser_ney)
         with contextlib.ExitStack() as locks:
             for folder in folders.values():
                 locks.enter_context(output_locked(folder))
-            systems = recipe.read(files, source, reference, threads=workers, progress=progress)
+            systems = recipe.read(files, source, reference, runtime=runtime)
             for name, folder in folders.items():
                 model = systems.model(name)
-                with progress.stage(f"writing {folder}"):
+                with runtime.stage(f"writing {folder}"):
                     model.save(folder)
                 print_model(model, title=str(folder))
                 if "mixture" in model.history:

@@ -8,10 +8,9 @@ from typing import Annotated, Literal
 import typer
 
 from dragoman.cli.shell.flags import Threads, command
+from dragoman.cli.shell.runtime import runtime_of
 from dragoman.core.corpus import Bitext
-from dragoman.core.live import live_progress
 from dragoman.core.options import options_from
-from dragoman.core.progress import available_cores
 from dragoman.formats.pharaoh import write_links
 from dragoman.training.align import ALIGNERS
 from dragoman.training.symmetrise import symmetrise
@@ -45,9 +44,8 @@ def register(app: typer.Typer) -> None:
         threads: Threads = None,
     ) -> None:
         """Align the words of a parallel text, both directions at once; prints links like `0-0 1-2`."""
-        progress = live_progress()
         chosen = options_from(ALIGNERS.get(aligner), aligner_option or [])
-        directions = chosen.align(Bitext.read(source, target), threads=threads or available_cores(), progress=progress)
+        directions = chosen.align(Bitext.read(source, target), runtime=runtime_of(threads))
         if symmetrise_by == "forward" or symmetrise_by == "reverse":
             links = getattr(directions, symmetrise_by)
         else:

@@ -26,10 +26,10 @@ from dragoman.cli.score import (
 )
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import Json, Threads, command
+from dragoman.cli.shell.runtime import runtime_of
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
-from dragoman.core.live import live_progress
-from dragoman.core.progress import available_cores
+from dragoman.core.runtime import Runtime
 from dragoman.evaluation.statistics.comparison import Resampling, compare_systems
 from dragoman.evaluation.statistics.holm import Correction, draws_needed
 from dragoman.evaluation.statistics.measured import full_signature, measure
@@ -98,7 +98,7 @@ def register(app: typer.Typer) -> None:
             language=language,
             model=model,
             as_json=as_json,
-            threads=threads,
+            runtime=runtime_of(threads),
         )
 
 
@@ -112,23 +112,24 @@ def compare_files(
     language: str | None,
     model: Path | None,
     as_json: bool,
-    threads: int | None,
+    runtime: Runtime,
 ) -> None:
     """Print a comparison of some systems by each metric."""
     if len(systems) < 2:
         raise UsageError(f"found {len(systems)} system; expected two or more to compare")
-    _warn_of_few_draws(how, len(systems))
+    _warn_of_few_draws(how, len(systems), runtime)
     prepared = preparation_of(model)
-    references = read_references(reference, live_progress(), prepared)
+    references = read_references(reference, prepared, runtime=runtime)
     names, files = _parse_systems(systems)
     translations = [
-        [(str(file), read_hypotheses(file, references, reference[0], prepared)) for file in runs] for runs in files
+        [(str(file), read_hypotheses(file, references, reference[0], prepared, runtime=runtime)) for file in runs]
+        for runs in files
     ]
     texts = [found for runs in translations for _, found in runs]
     chosen = metrics_for(metrics, references, texts, tokenise=tokenise, language=language)
     reports = []
     for text, one in chosen.metrics.items():
-        scorer, statistics = _statistics(one, references, translations, threads or available_cores())
+        scorer, statistics = _statistics(one, references, translations, runtime)
         report = {"metric": text, **compare_systems(one, scorer, names, statistics, how)}
         signature = full_signature(one, len(references), how.resamples, how.seed, prepared=model is not None)
         note = {"note": chosen.notes[text]} if text in chosen.notes else {}
@@ -140,12 +141,12 @@ def compare_files(
             _print(report)
 
 
-def _warn_of_few_draws(how: Resampling, systems: int) -> None:
+def _warn_of_few_draws(how: Resampling, systems: int, runtime: Runtime) -> None:
     pairs = systems * (systems - 1) // 2
     needed = draws_needed(pairs)
     for flag, draws in (("resamples", how.resamples), ("trials", how.trials)):
         if how.correction == "holm" and 0 < draws < needed:
-            live_progress().warn(
+            runtime.warn(
                 f"with --{flag} {draws} no p-value of {pairs} pairs can be significant; take at least {needed:,}"
             )
 
@@ -174,9 +175,9 @@ def _statistics(
     metric: Metric,
     references: Sequence[Corpus],
     systems: Sequence[Sequence[tuple[str, Corpus]]],
-    threads: int,
+    runtime: Runtime,
 ) -> tuple[Scorer, list[NDArray[np.float64]]]:
-    measured = [[measure(metric, metric.name, references, *run, threads=threads) for run in runs] for runs in systems]
+    measured = [[measure(metric, metric.name, references, *run, runtime=runtime) for run in runs] for runs in systems]
     return measured[0][0].scorer, [np.stack([run.statistics for run in runs]) for runs in measured]
 
 

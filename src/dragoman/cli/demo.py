@@ -12,13 +12,12 @@ import typer
 from dragoman.cli.demo_story import Story, show
 from dragoman.cli.demo_tree import good_example, hierarchical
 from dragoman.cli.shell.flags import Threads, command
+from dragoman.cli.shell.runtime import runtime_of
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output, read_lines, write_error
-from dragoman.core.live import live_progress
-from dragoman.core.progress import Progress, available_cores
+from dragoman.core.runtime import Runtime
 from dragoman.core.toml import read_toml
-from dragoman.core.work.workers import ThreadWorkers
 from dragoman.corpora import CORPORA
 from dragoman.evaluation.experiments.experiment import Experiment
 from dragoman.evaluation.experiments.translations import FINAL, translations_folder
@@ -98,23 +97,23 @@ def register(app: typer.Typer) -> None:
         `pip install 'dragoman[bible]'`. Everything goes into one folder, with report.html to look at.
         """
         _claim(out)
-        workers, progress = threads or available_cores(), live_progress()
+        runtime = runtime_of(threads)
         corpus = out / "corpus"
-        with progress.stage("building the corpus"):
-            CORPORA.get(_CORPUS)().build(corpus, seed=1, progress=progress)
+        with runtime.stage("building the corpus"):
+            CORPORA.get(_CORPUS)().build(corpus, seed=1, runtime=runtime)
         english = Preparation(source_language="en", target_language="en")
         training = corpus / "train.kjv", corpus / "train.web"
-        text = prepare(*training, english, first=sentences, threads=workers, progress=progress)
+        text = prepare(*training, english, first=sentences, runtime=runtime)
         bitext, settings = text.bitext, text.settings
-        trained = train(bitext, settings=settings, casing=text.casing, threads=workers, progress=progress)
-        with progress.stage("writing the model"):
+        trained = train(bitext, settings=settings, casing=text.casing, runtime=runtime)
+        with runtime.stage("writing the model"):
             trained.model.save(out / "model")
         texts = _held_out(out, corpus, settings.preparation(), min(1.0, len(bitext) / _ENOUGH))
-        compared, untuned, translator = _tune(out, workers, progress)
-        translations = _translate(translator, texts["test.kjv"], progress)
+        compared, untuned, translator = _tune(out, runtime)
+        translations = _translate(translator, texts["test.kjv"], runtime)
         _write(out / "test.translated", translations)
-        rules = _compare_rules(translator, texts, progress)
-        rules_with_holes = hierarchical(trained, threads=workers, progress=progress)
+        rules = _compare_rules(translator, texts, runtime)
+        rules_with_holes = hierarchical(trained, runtime=runtime)
         tree = good_example(rules_with_holes, texts["test.kjv"], texts["test.web"])
         test = Corpus.from_lines(texts["test.kjv"]), Corpus.from_lines(texts["test.web"])
         raw = list(read_lines(corpus / "test.kjv")), list(read_lines(corpus / "test.web"))
@@ -132,41 +131,42 @@ def _held_out(out: Path, corpus: Path, text: TextPreparation, share: float) -> d
     return texts
 
 
-def _tune(out: Path, threads: int, progress: Progress) -> tuple[ExperimentReport, list[str], Translator]:
+def _tune(out: Path, runtime: Runtime) -> tuple[ExperimentReport, list[str], Translator]:
     """Carry out the plan; returns its report, the test verses under the first weights, and a tuned translator.
 
     That has the weights of the first method's best run.
     """
     _write(out / "plan.toml", [_PLAN])
     with Experiment.claimed(out / "plan.toml", out / "experiment", restart=True) as experiment:
-        experiment.run(workers=ThreadWorkers(threads), progress=progress)
-        report = ExperimentReport(experiment, threads=threads)
-        with progress.stage("comparing the methods"):
+        experiment.run(runtime=runtime)
+        report = ExperimentReport(experiment, runtime=runtime.quiet())
+        with runtime.stage("comparing the methods"):
             report.write()
     plan = experiment.plan
     untuned = translations_folder(experiment.untuned, plan.tests[0], plan.decisions[0]) / FINAL
     best = Tuned(experiment).best_run(plan.methods[0])
-    return report, list(read_lines(untuned)), Translator.of(Model.load(out / "model"), best.weights(), threads=threads)
+    translator = Translator.of(Model.load(out / "model"), best.weights(), runtime=runtime.quiet())
+    return report, list(read_lines(untuned)), translator
 
 
-def _translate(translator: Translator, lines: Sequence[str], progress: Progress) -> list[Translation]:
+def _translate(translator: Translator, lines: Sequence[str], runtime: Runtime) -> list[Translation]:
     translations: list[Translation] = []
-    with progress.stage("translating the test verses") as done:
+    with runtime.stage("translating the test verses") as done:
         for part in translator.searched(lines):
             translations += part.translations()
             done(len(translations) / len(lines))
     return translations
 
 
-def _compare_rules(translator: Translator, texts: dict[str, list[str]], progress: Progress) -> list[Compared]:
+def _compare_rules(translator: Translator, texts: dict[str, list[str]], runtime: Runtime) -> list[Compared]:
     """Choose the options of each decision rule on the tuning verses, and translate some test verses with it."""
     metric = Bleu()
     dev, test = (
         TextSet(texts[f"{name}.kjv"][:_DECIDED], metric.scorer([Corpus.from_lines(texts[f"{name}.web"][:_DECIDED])]))
         for name in ("dev", "test")
     )
-    comparison = RuleComparison(translator, metric, dev, {"test": test}, nbest_size=200, threads=translator.threads)
-    return comparison.compare(_RULES, progress)
+    comparison = RuleComparison(translator, metric, dev, {"test": test}, nbest_size=200, runtime=runtime)
+    return comparison.compare(_RULES)
 
 
 def _write(path: Path, lines: Sequence[object]) -> None:

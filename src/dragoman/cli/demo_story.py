@@ -144,7 +144,7 @@ def _tell_perplexity(story: Story, teller: _Teller) -> None:
     language_model = story.translator.model.language_models["lm"]
     rows: list[tuple[object, ...]] = []
     for name, corpus in (("modern test verses", story.test[1]), ("King James test verses", story.test[0])):
-        found = language_model.perplexity(corpus, threads=story.translator.threads)
+        found = language_model.perplexity(corpus, runtime=story.translator.runtime)
         rows.append((name, found.including_oovs, found.excluding_oovs, found.oovs, found.tokens))
     teller.table(
         "Perplexity of the language model",

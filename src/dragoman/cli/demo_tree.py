@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from dragoman.core.corpus import Corpus
-from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.metrics.bleu import Bleu
 from dragoman.model.features import initial_chart_weights
 from dragoman.model.grammar import Grammar
@@ -25,14 +25,14 @@ _LONGEST = 16
 _GLUE = -0.5
 
 
-def hierarchical(trained: Trained, *, threads: int, progress: Progress) -> Translator:
+def hierarchical(trained: Trained, *, runtime: Runtime) -> Translator:
     """Learn rules from the first short verses, by the word links that are there, beside the same language model."""
     lengths = trained.bitext.source.sentences.lengths
     verses = np.argsort(lengths > _LONGEST, kind="stable")[:_VERSES]
     bitext, links = trained.bitext.take(verses), trained.links.take(verses)
     options = RuleModel(max_span=7, max_source_symbols=4, tight=True, prune_limit=10)
-    with progress.stage("a hierarchical model"):
-        grammar = Grammar.from_pairs(rules(bitext, links, options, threads=threads))
+    with runtime.stage("a hierarchical model"):
+        grammar = Grammar.from_pairs(rules(bitext, links, options, runtime=runtime.quiet()))
     model = trained.model
     model = replace(
         model,
@@ -41,7 +41,7 @@ def hierarchical(trained: Trained, *, threads: int, progress: Progress) -> Trans
         weights=initial_chart_weights({"tm": grammar.score_names}, model.language_models).updated({"glue": _GLUE}),
         settings=replace(model.settings, span_limit=options.max_span),
     )
-    return Translator.of(model, limits=SearchLimits(pop_limit=50), threads=threads)
+    return Translator.of(model, limits=SearchLimits(pop_limit=50), runtime=runtime.quiet())
 
 
 def good_example(translator: Translator, lines: Sequence[str], references: Sequence[str]) -> Translation:

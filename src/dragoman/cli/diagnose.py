@@ -24,10 +24,10 @@ from dragoman.cli.shell.flags import (
     refuse_existing,
 )
 from dragoman.cli.shell.loading import SourceText, load_translator
+from dragoman.cli.shell.runtime import runtime_of
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output, output_folder
-from dragoman.core.live import live_progress
-from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.model.source_trees import trees_for
 from dragoman.sampling.diagnostics.diagnosis import Diagnosis, diagnose as diagnoses
 from dragoman.sampling.diagnostics.results import SentenceDiagnostics
@@ -73,11 +73,12 @@ def register(app: typer.Typer) -> None:
         all of them. Exact numbers need an exhaustive search; a sentence that is too large for it goes without.
         """
         refuse_existing(out, force)
-        progress = live_progress()
-        translator = load_translator(model, weights, limits, space, threads, progress)
-        parses = trees_for(translator.model, trees, progress)
-        text = SourceText.read(source, None, translator.model.preparation(prepared=prepared), trees=parses)
-        lines = _chosen(text.lines, limit_words, sentences, source, progress)
+        runtime = runtime_of(threads)
+        translator = load_translator(model, weights, limits, space, runtime=runtime)
+        parses = trees_for(translator.model, trees, runtime=runtime)
+        preparation = translator.model.preparation(prepared=prepared)
+        text = SourceText.read(source, None, preparation, trees=parses, runtime=runtime)
+        lines = _chosen(text.lines, limit_words, sentences, source, runtime)
         setting = {
             "model": str(model),
             "source": str(source),
@@ -89,11 +90,11 @@ def register(app: typer.Typer) -> None:
         }
         with output_folder(out) as folder:
             found = []
-            with progress.stage(f"diagnosing {len(lines):,} sentences") as done:
-                for one in diagnoses(translator, lines, options, schedule, seed=seed, progress=progress):
+            with runtime.stage(f"diagnosing {len(lines):,} sentences") as done:
+                for one in diagnoses(translator, lines, options, schedule, seed=seed, runtime=runtime):
                     found.append(one)
                     if not one.exact:
-                        progress.warn(f"line {one.number} is too large for exact numbers ({one.words} words)")
+                        runtime.warn(f"line {one.number} is too large for exact numbers ({one.words} words)")
                     done(len(found) / len(lines))
             summary = summarise(found)
             _write(folder, setting, found, summary)
@@ -124,7 +125,7 @@ def _print(found: Sequence[SentenceDiagnostics], summary: Summary) -> None:
 
 
 def _chosen(
-    lines: Iterable[str], limit_words: int, most: int | None, source: Path, progress: Progress
+    lines: Iterable[str], limit_words: int, most: int | None, source: Path, runtime: Runtime
 ) -> list[tuple[int, str]]:
     """The sentences to look at, with their line numbers."""
     chosen: list[tuple[int, str]] = []
@@ -139,7 +140,7 @@ def _chosen(
         long += words > limit_words
     for count, what in ((empty, "empty"), (long, f"longer than {limit_words} words")):
         if count:
-            progress.note(f"{count:,} lines are {what} and left out")
+            runtime.note(f"{count:,} lines are {what} and left out")
     if not chosen:
         raise DataError("has no sentence to look at", path=source, expected=f"one of 1 to {limit_words} words")
     return chosen

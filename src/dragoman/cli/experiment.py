@@ -8,10 +8,8 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.shell import terminal
-from dragoman.cli.shell.cluster import Cluster, ClusterWait, opened_workers
+from dragoman.cli.shell.cluster import Cluster, ClusterWait, opened_runtime
 from dragoman.cli.shell.flags import Restart, Threads, command
-from dragoman.core.live import live_progress
-from dragoman.core.progress import available_cores
 from dragoman.evaluation.experiments.experiment import Experiment
 from dragoman.evaluation.reports.experiment_report import ExperimentReport
 
@@ -61,12 +59,11 @@ def register(app: typer.Typer) -> None:
         the end there are report.html (one file, with all tables and pictures) and runs, systems, pairs, scales, curves
         and weights as CSV.
         """
-        progress = live_progress()
         with Experiment.claimed(plan, out, restart=restart) as begun:
-            with opened_workers(cluster, threads, cluster_wait) as workers:
-                begun.run(workers=workers, progress=progress)
-            report = ExperimentReport(begun, threads=threads or available_cores())
-            with progress.stage("writing the report"):
+            with opened_runtime(cluster, threads, cluster_wait) as runtime:
+                begun.run(runtime=runtime)
+            report = ExperimentReport(begun, runtime=runtime.here().quiet())
+            with runtime.stage("writing the report"):
                 path = report.write()
         console = terminal.output()
         console.print(terminal.table(begun.plan.title, *report.summary))

@@ -9,10 +9,10 @@ import typer
 
 from dragoman.cli.model import print_model
 from dragoman.cli.shell.flags import Force, command, command_group, refuse_existing
+from dragoman.cli.shell.runtime import runtime_of
 from dragoman.core.errors import UsageError
 from dragoman.core.files import open_output
-from dragoman.core.live import live_progress
-from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.model.bundle import Model
 from dragoman.model.moses import import_moses
 from dragoman.model.scfg import import_cdec, import_cdec_segments, import_joshua
@@ -35,8 +35,8 @@ def register(app: typer.Typer) -> None:
         A model for moses_chart becomes a hierarchical one. Its glue grammar must be the usual one: glue is built in.
         """
         refuse_existing(out, force)
-        progress = live_progress()
-        _save(import_moses(ini, progress=progress), out, progress)
+        runtime = runtime_of()
+        _save(import_moses(ini, runtime=runtime), out, runtime)
 
     @command(
         group,
@@ -63,17 +63,17 @@ def register(app: typer.Typer) -> None:
         sentence can then use the rules of all.
         """
         refuse_existing(out, force)
-        progress = live_progress()
+        runtime = runtime_of()
         if grammar is not None and segments is None and text is None:
-            model = import_cdec(grammar, language_models=lm or [], weights=weights, progress=progress)
+            model = import_cdec(grammar, language_models=lm or [], weights=weights, runtime=runtime)
         elif segments is not None and grammar is None:
-            found, model = import_cdec_segments(segments, language_models=lm or [], weights=weights, progress=progress)
+            found, model = import_cdec_segments(segments, language_models=lm or [], weights=weights, runtime=runtime)
             if text is not None:
                 with open_output(text) as stream:
                     stream.write("".join(f"{segment.text}\n" for segment in found).encode())
         else:
             raise UsageError("expected either a grammar, or --segments (and --text, if you like)")
-        _save(model, out, progress)
+        _save(model, out, runtime)
 
     @command(
         group,
@@ -91,12 +91,12 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Import a grammar of Joshua with ARPA files; weights are untuned ones."""
         refuse_existing(out, force)
-        progress = live_progress()
+        runtime = runtime_of()
         names = None if scores is None else scores.split(",")
-        _save(import_joshua(grammar, language_models=lm or [], score_names=names, progress=progress), out, progress)
+        _save(import_joshua(grammar, language_models=lm or [], score_names=names, runtime=runtime), out, runtime)
 
 
-def _save(model: Model, out: Path, progress: Progress) -> None:
-    with progress.stage(f"writing {out}"):
+def _save(model: Model, out: Path, runtime: Runtime) -> None:
+    with runtime.stage(f"writing {out}"):
         model.save(out)
     print_model(model, title=str(out))

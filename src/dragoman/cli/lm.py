@@ -9,10 +9,10 @@ import typer
 
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import Flags, Threads, command, command_group
+from dragoman.cli.shell.runtime import runtime_of
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.live import live_progress
-from dragoman.core.progress import Progress, available_cores
+from dragoman.core.runtime import Runtime
 from dragoman.formats.arpa import read_arpa, write_arpa
 from dragoman.model.bundle import Model
 from dragoman.model.language_model import LanguageModel
@@ -39,9 +39,7 @@ def register(app: typer.Typer) -> None:
         threads: Threads = None,
     ) -> None:
         """Estimate an interpolated modified Kneser-Ney model and write it in ARPA format."""
-        progress = live_progress()
-        ngrams = estimate_model(Corpus.read(text), options, threads=threads or available_cores(), progress=progress)
-        write_arpa(out, ngrams)
+        write_arpa(out, estimate_model(Corpus.read(text), options, runtime=runtime_of(threads)))
 
     @command(
         group,
@@ -54,13 +52,13 @@ def register(app: typer.Typer) -> None:
         threads: Threads = None,
     ) -> None:
         """Measure how well a language model predicts a text."""
-        progress = live_progress()
+        runtime = runtime_of(threads)
         corpus = Corpus.read(text)
         if not len(corpus):
             raise DataError("is empty", path=text, expected="text, one sentence a line")
         rows = []
-        for name, language_model in _load(model, progress).items():
-            found = language_model.perplexity(corpus, threads=threads or available_cores())
+        for name, language_model in _load(model, runtime).items():
+            found = language_model.perplexity(corpus, runtime=runtime.quiet())
             rows.append((name, found.including_oovs, found.excluding_oovs, found.oovs, found.tokens))
         columns = ["model", "perplexity", "without OOVs", "OOVs", "tokens"]
         terminal.output().print(terminal.table(f"{text}", columns, rows))
@@ -81,20 +79,19 @@ def register(app: typer.Typer) -> None:
         threads: Threads = None,
     ) -> None:
         """Mix models linearly and write the mixture as one ARPA file."""
-        progress = live_progress()
+        runtime = runtime_of(threads)
         if (held_out is None) == (not weight) or (weight and len(weight) != len(models)):
             raise UsageError("give either --held-out or a --weight for each model")
-        workers = threads or available_cores()
-        loaded = [LanguageModel.from_ngrams(read_arpa(path, progress=progress)) for path in models]
+        loaded = [LanguageModel.from_ngrams(read_arpa(path, runtime=runtime)) for path in models]
         weights = weight or []
         if held_out is not None:
-            weights = interpolation_weights(loaded, Corpus.read(held_out), threads=workers, progress=progress).tolist()
+            weights = interpolation_weights(loaded, Corpus.read(held_out), runtime=runtime).tolist()
             for path, value in zip(models, weights, strict=True):
-                progress.note(f"{path}: weight {value:.4f}")
-        write_arpa(out, interpolate(loaded, weights, threads=workers, progress=progress))
+                runtime.note(f"{path}: weight {value:.4f}")
+        write_arpa(out, interpolate(loaded, weights, runtime=runtime))
 
 
-def _load(path: Path, progress: Progress) -> dict[str, LanguageModel]:
+def _load(path: Path, runtime: Runtime) -> dict[str, LanguageModel]:
     if path.is_dir():
         return dict(Model.load(path).language_models)
-    return {path.name: LanguageModel.from_ngrams(read_arpa(path, progress=progress))}
+    return {path.name: LanguageModel.from_ngrams(read_arpa(path, runtime=runtime))}

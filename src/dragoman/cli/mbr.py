@@ -17,7 +17,7 @@ import typer
 from numpy.typing import NDArray
 
 from dragoman.cli.shell import terminal
-from dragoman.cli.shell.cluster import Cluster, ClusterWait, opened_workers
+from dragoman.cli.shell.cluster import Cluster, ClusterWait, opened_runtime
 from dragoman.cli.shell.flags import Threads, command
 from dragoman.cli.shell.lists import (
     FailedLines,
@@ -35,9 +35,9 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import open_output
-from dragoman.core.live import live_progress
 from dragoman.core.nbest import NBest
-from dragoman.core.progress import SILENT, PartProgress, Progress, ShareDone
+from dragoman.core.progress import ShareDone
+from dragoman.core.runtime import Runtime
 from dragoman.decision.list_blocks import in_step, joined, settled_weights
 from dragoman.decision.mbr import Mbr
 from dragoman.decision.mbr_blocks import Block, Decided, decided_by_metric, decided_by_utilities
@@ -116,21 +116,20 @@ def register(app: typer.Typer) -> None:
             raise UsageError("--utility-matrix-in leaves nothing to do for a --cluster; give one of them")
         if weights is not None and (weights_from is not None or scale != 1.0):
             raise UsageError("--weights replaces --weights-from and --scale; give one or the other")
-        progress, wanted, seen = live_progress(), wanted_order(order, source), IdsInTurn()
+        wanted, seen = wanted_order(order, source), IdsInTurn()
         rule = Mbr(metric=metric, scale=scale, weights_from=weights_from)
         # Weights and gains in files are those of all sentences, which are then one block.
         whole = weights is not None or utility_matrix is not None or utility_matrix_in is not None
-        with opened_workers(cluster, threads, cluster_wait) as workers, contextlib.ExitStack() as stack:
-            workers.require([])
+        with opened_runtime(cluster, threads, cluster_wait) as runtime, contextlib.ExitStack() as stack:
             done = None
             if not (whole or (_is_standard(out) and sys.stdout.isatty())):
-                done = stack.enter_context(progress.stage(f"choosing among {candidates}"))
+                done = stack.enter_context(runtime.stage(f"choosing among {candidates}"))
             form = chosen_format(candidates, format_name, format_option, failed)
-            lists = others = seen.watched(_read(candidates, form, progress, done, whole=whole))
+            lists = others = seen.watched(_read(candidates, form, whole, done, runtime))
             if evidence is not None:
                 same = evidence_format is None and evidence_format_option is None
                 named = (format_name, format_option) if same else (evidence_format, evidence_format_option)
-                others = _read(evidence, chosen_format(evidence, *named), progress, whole=whole)
+                others = _read(evidence, chosen_format(evidence, *named), whole, None, runtime)
             if weights is not None:
                 others = _weighted(others, weights, evidence or candidates)
             settled, others = settled_weights(others, weights_from)
@@ -151,18 +150,17 @@ def register(app: typer.Typer) -> None:
                     decided_by_metric,
                     metric=parse_metric(metric),
                     matrix=utility_matrix is not None,
-                    workers=workers,
-                    progress=progress if whole else SILENT,
+                    runtime=runtime if whole else runtime.quiet(),
                 )
                 gained = itertools.chain.from_iterable(map(by_metric, groups))
-            report = _write(out, gained, _Arranged(candidates, wanted, ids, progress))
+            report = _write(out, gained, _Arranged(candidates, wanted, ids, runtime=runtime))
         if wanted is None and not ids:
-            seen.warn(candidates, progress)
+            seen.warn(candidates, runtime=runtime)
         if utility_matrix is not None:
             _write_matrix(utility_matrix, report.first)
         if picture is not None:
             _draw(picture, report.first)
-        report.show(candidates, metric, progress)
+        report.show(candidates, metric, runtime=runtime)
 
 
 class _Report:
@@ -195,11 +193,11 @@ class _Report:
         self._first_gain = _added(self._first_gain, one.gains[firsts])
         self._chosen_gain = _added(self._chosen_gain, one.chosen.values[filled])
 
-    def show(self, path: Path, metric: str, progress: Progress) -> None:
+    def show(self, path: Path, metric: str, *, runtime: Runtime) -> None:
         """Print it."""
         if self._filled < self._sentences:
             empty = self._sentences - self._filled
-            progress.warn(f"{empty:,} of {self._sentences:,} sentences have no candidates; their lines are empty")
+            runtime.warn(f"{empty:,} of {self._sentences:,} sentences have no candidates; their lines are empty")
         rows = [
             ("sentences", self._sentences),
             ("candidates", self._candidates),
@@ -223,11 +221,9 @@ def _is_standard(out: Path) -> bool:
     return os.fspath(out) == "-"
 
 
-def _read(
-    path: Path, form: NBestFormat, progress: Progress, done: ShareDone | None = None, *, whole: bool
-) -> Iterator[NBest]:
+def _read(path: Path, form: NBestFormat, whole: bool, done: ShareDone | None, runtime: Runtime) -> Iterator[NBest]:
     """Lists in blocks, or as one; as many are read at once as show that there are candidates."""
-    blocks = form.read_blocks(path, progress=PartProgress(progress), done=done)
+    blocks = form.read_blocks(path, done=done, runtime=runtime.quiet())
     if whole:
         all_blocks = [*map(_without_features, blocks)]
         blocks = iter([joined(all_blocks)] if all_blocks else [])
@@ -264,8 +260,8 @@ def _weighted(blocks: Iterator[NBest], weights: Path, owner: Path) -> Iterator[N
 class _Arranged:
     """What is chosen as lines of the output: as it comes, or in the order that somebody wants, when all is known."""
 
-    def __init__(self, path: Path, wanted: Wanted | None, show_ids: bool, progress: Progress):
-        self._path, self._wanted, self._show_ids, self._progress = path, wanted, show_ids, progress
+    def __init__(self, path: Path, wanted: Wanted | None, show_ids: bool, *, runtime: Runtime):
+        self._path, self._wanted, self._show_ids, self._runtime = path, wanted, show_ids, runtime
         self._ids: list[Id] = []
         self._sources: list[str] = []
         self._lines: list[str] = []
@@ -287,7 +283,7 @@ class _Arranged:
         if self._wanted is None:
             return b""
         sources = self._sources if len(self._sources) == len(self._ids) else None
-        places = self._wanted.places(self._ids, sources, self._path, self._progress).tolist()
+        places = self._wanted.places(self._ids, sources, self._path, runtime=self._runtime).tolist()
         lines = [self._lines[place] if place >= 0 else "" for place in places]
         if self._show_ids:
             ids = self._wanted.ids or [self._ids[place] if place >= 0 else "" for place in places]

@@ -10,11 +10,10 @@ import typer
 
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import Flags, Force, Prepared, Threads, command, refuse_existing
+from dragoman.cli.shell.runtime import runtime_of
 from dragoman.core.corpus import Bitext
 from dragoman.core.errors import UsageError
-from dragoman.core.live import live_progress
 from dragoman.core.options import options_from
-from dragoman.core.progress import available_cores
 from dragoman.model.bundle import Model
 from dragoman.training.adapt_recipe import tuning_bitext
 from dragoman.training.align import ALIGNERS
@@ -67,7 +66,7 @@ def register_mix(group: typer.Typer) -> None:
         --method pro-mix` tunes with the others.
         """
         refuse_existing(out, force)
-        progress = live_progress()
+        runtime = runtime_of(threads)
         models = {name: Model.load(path) for name, path in named(table, "--table", "MODEL").items()}
         if (source is None) != (reference is None):
             raise UsageError("--source and --reference go together")
@@ -75,17 +74,16 @@ def register_mix(group: typer.Typer) -> None:
         if source is not None and reference is not None:
             text = next(iter(models.values())).preparation(prepared=prepared)
             beside = None if align_with is None else Bitext.read(*two_files(align_with, "--align-with"))
-            tuning = TuningText(tuning_bitext(source, reference, text, progress), alignment, beside)
+            tuning = TuningText(tuning_bitext(source, reference, text, runtime=runtime), alignment, beside)
         mixed = mix_models(
             models,
             mixing,
             tuning=tuning,
             base=None if base is None else Model.load(base),
             aligner=options_from(ALIGNERS.get(aligner), aligner_option or []),
-            threads=threads or available_cores(),
-            progress=progress,
+            runtime=runtime,
         )
-        with progress.stage(f"writing {out}"):
+        with runtime.stage(f"writing {out}"):
             mixed.save(out)
         print_shares(mixed, title=f"{out}: {len(next(iter(mixed.tables.values()))):,} phrase pairs")
 

@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from dragoman.cli.mixing import register_mix
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import Force, Threads, command, command_group, refuse_existing
+from dragoman.cli.shell.runtime import runtime_of
 from dragoman.core.corpus import Bitext
 from dragoman.core.errors import UsageError
-from dragoman.core.live import live_progress
 from dragoman.core.options import Options, options_from
-from dragoman.core.progress import available_cores
 from dragoman.core.ragged import Ragged
 from dragoman.core.registry import Registry
 from dragoman.core.vocab import UNK
@@ -88,8 +87,7 @@ def register(app: typer.Typer) -> None:
         """Keep only the phrase pairs or rules that a given text can use; everything else stays."""
         refuse_existing(out, force)
         loaded = Model.load(model)
-        progress = live_progress()
-        small = filtered(loaded, encode(loaded, source), threads=threads or available_cores(), progress=progress)
+        small = filtered(loaded, encode(loaded, source), runtime=runtime_of(threads))
         small.save(out)
         print_model(small, title=str(out))
 
@@ -147,15 +145,15 @@ def register(app: typer.Typer) -> None:
             raise UsageError("no feature is named; expected --feature or --global")
         chosen = [_feature(EXTRA_FEATURES, one) for one in feature or []]
         of_wholes = [_feature(GLOBAL_FEATURES, one) for one in global_feature or []]
-        loaded, progress = Model.load(model), live_progress()
+        loaded, runtime = Model.load(model), runtime_of()
         labelled = _tagged(tagged, text, tags)
         if labelled is not None and loaded.settings.lowercase:
             labelled = labelled.lowercased()
         linked = _aligned(source, target, alignment)
-        richer = loaded.with_features(chosen, tagged=labelled, aligned=linked, progress=progress)
+        richer = loaded.with_features(chosen, tagged=labelled, aligned=linked, runtime=runtime)
         for one in of_wholes:
             richer = richer.with_global_features({one.name: one.to_dict()})
-        with progress.stage(f"writing {out}"):
+        with runtime.stage(f"writing {out}"):
             richer.save(out)
         print_model(richer, title=str(out))
 
@@ -185,16 +183,9 @@ def register(app: typer.Typer) -> None:
         added; the language models stay those of the first.
         """
         refuse_existing(out, force)
-        progress = live_progress()
-        both = with_grammar(
-            Model.load(model),
-            name,
-            Model.load(other),
-            part=part,
-            threads=threads or available_cores(),
-            progress=progress,
-        )
-        with progress.stage(f"writing {out}"):
+        runtime = runtime_of(threads)
+        both = with_grammar(Model.load(model), name, Model.load(other), part=part, runtime=runtime)
+        with runtime.stage(f"writing {out}"):
             both.save(out)
         print_model(both, title=str(out))
 

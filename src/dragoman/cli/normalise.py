@@ -22,11 +22,11 @@ from dragoman.cli.shell.flags import (
     command_group,
     refuse_existing,
 )
+from dragoman.cli.shell.runtime import runtime_of
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import open_output, read_chunks, read_lines
-from dragoman.core.live import live_progress
 from dragoman.core.locks import output_locked
-from dragoman.core.progress import Progress, available_cores
+from dragoman.core.runtime import Runtime
 from dragoman.decision.rule import Rule
 from dragoman.decision.settings import Decision
 from dragoman.normalisation.characters import CharacterModel
@@ -94,27 +94,26 @@ def register(app: typer.Typer) -> None:
         examples that were left out. The folder appears only when all is done.
         """
         refuse_existing(out, force)
-        progress = live_progress()
+        runtime = runtime_of(threads)
         with output_locked(out):
-            tuning = None if not dev else read_examples(dev, spelling, progress)
+            tuning = None if not dev else read_examples(dev, spelling, runtime=runtime)
             if tuning is not None and not len(tuning):
                 raise DataError(
                     "has no examples", path=(dev or [])[0], expected="some, or no --dev: parts stand in for it"
                 )
             normaliser = train_normaliser(
-                read_examples(examples, spelling, progress),
+                read_examples(examples, spelling, runtime=runtime),
                 tuning,
                 Lexicon.read(modern or [], spelling),
                 spelling=spelling,
                 characters=characters,
                 learning=learning,
                 seed=seed,
-                threads=threads or available_cores(),
-                progress=progress,
+                runtime=runtime,
             )
-            with progress.stage(f"writing {out}"):
+            with runtime.stage(f"writing {out}"):
                 normaliser.save(out)
-        progress.note(
+        runtime.note(
             f"{out}: {len(normaliser.memory.counts):,} forms memorised, {len(normaliser.lexicon):,} modern words"
         )
 
@@ -152,10 +151,10 @@ def register(app: typer.Typer) -> None:
         as `evaluate` has it. Words with a tag or an entity in them are left as they are.
         """
         normaliser, rule = Normaliser.load(model), _rule(decision, decision_option)
-        workers = threads or available_cores()
+        runtime = runtime_of(threads)
 
         def explained(sentences: Sequence[Sequence[str]]) -> list[list[Normalised]]:
-            return normaliser.explain_sentences(sentences, rule=rule, threads=workers)
+            return normaliser.explain_sentences(sentences, rule=rule, runtime=runtime)
 
         with open_output("-") as stream:
             if tokens:
@@ -163,7 +162,7 @@ def register(app: typer.Typer) -> None:
                 lines = [*_lines(sentences, explained(sentences), tsv=output == "tsv")]
                 stream.write("".join(f"{line}\n" for line in lines[:-1]).encode())  # no sentence begins after the last
                 return
-            for block in _blocks(text, RunningText(normaliser.words, markup), live_progress()):
+            for block in _blocks(text, RunningText(normaliser.words, markup), runtime):
                 sentences = [line.words for line in block]
                 found = explained(sentences)
                 if output == "same":
@@ -191,13 +190,13 @@ def register(app: typer.Typer) -> None:
         Prints form, modern form as it is now, how often it occurs, confidence, other forms. With the second column
         corrected, the lines are examples: give them to `train` as another --examples, which takes seconds.
         """
-        normaliser = Normaliser.load(model)
+        normaliser, runtime = Normaliser.load(model), runtime_of(threads)
         if tokens:
             words = [word for sentence in sentences_of(read_lines(text)) for word in sentence]
         else:
-            blocks = _blocks(text, RunningText(normaliser.words, markup), live_progress())
+            blocks = _blocks(text, RunningText(normaliser.words, markup), runtime)
             words = [word for block in blocks for line in block for word in line.words]
-        found = suggestions(normaliser, words, most=most, memorised=memorised, threads=threads or available_cores())
+        found = suggestions(normaliser, words, most=most, memorised=memorised, runtime=runtime)
         with open_output("-") as stream:
             for old, count, (modern, sure, others) in found:
                 row = [old, modern, str(count), f"{sure:.4f}", _others(others)]
@@ -234,13 +233,14 @@ def register(app: typer.Typer) -> None:
         if len(spellings) > 1:
             raise UsageError("the normalisers treat words differently (case, digits); expected the same for all")
         # Digits stay: what is right does not depend on what a token should become.
-        examples = read_examples([test], replace(first.spelling, digits=False), live_progress())
+        runtime = runtime_of(threads)
+        examples = read_examples([test], replace(first.spelling, digits=False), runtime=runtime)
         if not len(examples):
             raise DataError("has no examples", path=test, expected="historical form, tab, modern form a line")
         words = [token.historical for token in examples.tokens]
         predictions = {}
         for name, one in normalisers.items():
-            predictions[name] = one.modern_forms(examples, threads=threads or available_cores())
+            predictions[name] = one.modern_forms(examples, runtime=runtime)
         predictions["memorised forms"] = [first.memorised(word) for word in words]
         predictions["as they are"] = words
         rows = {
@@ -282,7 +282,7 @@ def _rule(decision: str | None, options: Sequence[str] | None) -> Rule | None:
     return Decision.of(decision, options or [], "nbest").rule
 
 
-def _blocks(path: Path, running: RunningText, progress: Progress) -> Iterator[list[Cut]]:
+def _blocks(path: Path, running: RunningText, runtime: Runtime) -> Iterator[list[Cut]]:
     """The lines of running text as they come; says so if they are taken for markup."""
     said = running.recognised
     for chunk in read_chunks(path, prompt=True):
@@ -290,12 +290,12 @@ def _blocks(path: Path, running: RunningText, progress: Progress) -> Iterator[li
         yield running.lines(text if chunk.complete else text[:-1], last=False)
         if running.recognised and not said:
             said = True
-            progress.note(
+            runtime.note(
                 "the text looks like XML or HTML: tags and entities stay as they are (--markup none takes all for text)"
             )
     yield running.lines("")
     if running.unclosed is not None:
-        progress.warn(f"{path}: the {running.unclosed} that was begun last never ends: what follows is left as it is")
+        runtime.warn(f"{path}: the {running.unclosed} that was begun last never ends: what follows is left as it is")
 
 
 def _lines(sentences: Sequence[Sequence[str]], found: Sequence[Sequence[Normalised]], *, tsv: bool) -> Iterator[str]:

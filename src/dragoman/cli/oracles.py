@@ -12,8 +12,8 @@ from dragoman.cli.score import ReferenceFiles, print_signature
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import Flags, ModelFolder, Prepared, SourceFile, WeightsFile, command
 from dragoman.cli.shell.loading import load_translator
+from dragoman.cli.shell.runtime import runtime_of
 from dragoman.core.errors import UsageError
-from dragoman.core.live import live_progress
 from dragoman.forest.hope import FEAR, Objective, hope
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.texts import ReferencedText
@@ -56,9 +56,10 @@ def register(app: typer.Typer) -> None:
         mira-online), in words of the source: with mu 0 it alone counts, with 1 the model alone, and inf is what MIRA
         fears, good for the model and bad for the metric. The first of 0.5 is MIRA's oracle.
         """
-        progress = live_progress()
-        translator = load_translator(model, weights, limits, space, 1, progress)
-        text = ReferencedText.read(source, reference, translator.model.preparation(prepared=prepared), progress)
+        runtime = runtime_of(1)
+        translator = load_translator(model, weights, limits, space, runtime=runtime)
+        preparation = translator.model.preparation(prepared=prepared)
+        text = ReferencedText.read(source, reference, preparation, runtime=runtime)
         if line > len(text):
             raise UsageError(f"--line is {line}, and {source} has {len(text)} lines")
         objectives = dict(map(_objective, mu)) if mu else OBJECTIVES

@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 import typer
 
 from dragoman.cli.shell.flags import command
+from dragoman.cli.shell.runtime import runtime_of
 from dragoman.core.files import open_output, read_lines
-from dragoman.core.live import live_progress
 from dragoman.model.bundle import Model
 
 
@@ -37,7 +37,6 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Prepare text as a model does: normal form, tokens, case; or turn its words into text again."""
         preparation = Model.load(model).preparation()
-        progress = live_progress()
         lines = read_lines(text)
         with open_output("-") as stream:
             if undo:
@@ -45,5 +44,5 @@ def register(app: typer.Typer) -> None:
                     stream.write(f"{preparation.restore([line])[0]}\n".encode())
                 return
             prepared = preparation.source if side == "source" else preparation.target
-            for line in prepared(lines, progress):
+            for line in prepared(lines, runtime=runtime_of()):
                 stream.write(f"{line}\n".encode())

@@ -28,13 +28,13 @@ from dragoman.cli.shell.lists import (
     wanted_order,
     with_id,
 )
+from dragoman.cli.shell.runtime import runtime_of
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import open_output
-from dragoman.core.live import live_progress
 from dragoman.core.nbest import NBest
 from dragoman.core.options import options_from
-from dragoman.core.progress import Progress, available_cores
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.evaluation.statistics.significance import bootstrap_scores, confidence_interval
 from dragoman.formats.nbest.format import NBestFormat
@@ -111,36 +111,36 @@ def register(app: typer.Typer) -> None:
         Prints what the lists' own order, the new weights, and the best and worst possible choice score. BLEU of raw
         lists has sacreBLEU's tokeniser, as `dragoman score` has; `--metric bleu:tokenise=none` takes them as they are.
         """
-        progress, workers = live_progress(), threads or available_cores()
+        runtime = runtime_of(threads)
         tuner = options_from(TUNERS.get(method), method_option or [])
         if not isinstance(tuner, Tuner):
             raise UsageError(f"{method} samples derivations of a model; lists need one of {', '.join(_methods())}")
         parse_metric(metric)  # refuses what it cannot read before anything else is read
         by_id, wanted = _references_by_id(reference), wanted_order(order, source)
-        references = read_references(reference, progress) if by_id is None else []
+        references = read_references(reference, runtime=runtime) if by_id is None else []
         asked = _Asked(candidates, format_name, format_option, feature, missing)
         # A sentence without hypotheses is left out, whoever calls it failed.
         failed = "refuse" if failed == "refuse" else None
         count = len(references[0]) if by_id is None and wanted is None else None
-        lists = asked.read(progress, failed=failed, sentences=count).lists
+        lists = asked.read(failed=failed, sentences=count, runtime=runtime).lists
         if wanted is not None:
-            lists = wanted.arranged(lists, candidates, progress)
+            lists = wanted.arranged(lists, candidates, runtime=runtime)
         elif by_id is None:
-            _warn_of_order(lists, candidates, progress)
+            _warn_of_order(lists, candidates, runtime)
         if by_id is not None:
-            references = references_of(lists, by_id, candidates, progress)
+            references = references_of(lists, by_id, candidates, runtime=runtime)
         elif len(lists) != len(references[0]):
             found = f"has {len(references[0])} lines, but {wanted.path if wanted else candidates} has {len(lists)}"
             raise DataError(found, path=reference[0], expected="as many")
-        lists, references = without_empty(lists, references, progress)
+        lists, references = without_empty(lists, references, runtime=runtime)
         chosen, note = metric_of_lists(metric, lists, references)
         begin = first_weights(lists) if start is None else _fitting(start, lists)
         names = list(lists.features.names)
         sign = 1 if chosen.higher_is_better else -1
         scorer = chosen.scorer(references)
-        problem = DecodedLists(lists).problem(names, weight_ranges(names), scorer, sign=sign, threads=workers)
+        problem = DecodedLists(lists).problem(names, weight_ranges(names), scorer, sign=sign, runtime=runtime)
         rng = np.random.default_rng(seed)
-        optimum = tuner.optimise(problem, begin.vector(names), rng=rng, threads=workers, progress=progress)
+        optimum = tuner.optimise(problem, begin.vector(names), rng=rng, runtime=runtime)
         if not np.any(optimum.weights):
             raise DataError(f"{method} gave weights that are all zero", path=candidates)
         Weights(dict(zip(names, optimum.weights.tolist(), strict=True))).write(out)
@@ -175,39 +175,39 @@ def register(app: typer.Typer) -> None:
         lists with names give their lines in the natural order of these (req-2 before req-17), or, if they have none, in
         that of the file. Give --missing the value that the weights were tuned with.
         """
-        progress = live_progress()
+        runtime = runtime_of()
         wanted = wanted_order(order, source)
         marks = [name for name in Weights.read(weights) if name.endswith(MARK)]
         asked = _Asked(candidates, format_name, format_option, feature, missing)
-        lists, form, own = asked.read(progress, failed=failed, marks=marks)
+        lists, form, own = asked.read(failed=failed, marks=marks, runtime=runtime)
         chosen = _fitting(weights, lists)
         idle = [name for name in lists.features.names if name not in chosen]
         if idle:
-            progress.warn(
+            runtime.warn(
                 f"{weights}: {len(idle):,} of {len(lists.features.names):,} features have no weight and count"
                 f" for nothing: {', '.join(idle[:3])}{', ...' if len(idle) > 3 else ''}"
             )
         sorted_lists = reranked(lists, chosen)
         if wanted is not None:
-            sorted_lists = wanted.arranged(sorted_lists, candidates, progress)
+            sorted_lists = wanted.arranged(sorted_lists, candidates, runtime=runtime)
         elif not ids:
-            _warn_of_order(lists, candidates, progress)
+            _warn_of_order(lists, candidates, runtime)
         firsts, names = first_hypotheses(sorted_lists), sorted_lists.sentence_ids
         as_they_are = wanted is not None or failed == "skip"
-        lines = [*range(len(names))] if as_they_are else _lists_of_lines(names, candidates, progress)
+        lines = [*range(len(names))] if as_they_are else _lists_of_lines(names, candidates, runtime)
         with open_output("-") as stream:
             for line, i in enumerate(lines):
                 text = firsts.get(i, "")
                 stream.write(f"{with_id(names[i] if i >= 0 else line, text) if ids else text}\n".encode())
         if out is not None:
             # What the lists' own numbers became is no feature of the file.
-            form.write(out, replace(sorted_lists, features=sorted_lists.features.restricted(own)), progress=progress)
+            form.write(out, replace(sorted_lists, features=sorted_lists.features.restricted(own)), runtime=runtime)
 
 
-def _warn_of_order(lists: NBest, path: Path, progress: Progress) -> None:
+def _warn_of_order(lists: NBest, path: Path, runtime: Runtime) -> None:
     seen = IdsInTurn()
     seen.add(lists)
-    seen.warn(path, progress)
+    seen.warn(path, runtime=runtime)
 
 
 def _references_by_id(paths: Sequence[Path]) -> list[dict[str, str]] | None:
@@ -220,7 +220,7 @@ def _references_by_id(paths: Sequence[Path]) -> list[dict[str, str]] | None:
     return texts or None
 
 
-def _lists_of_lines(ids: Sequence[int | str], path: Path, progress: Progress) -> list[int]:
+def _lists_of_lines(ids: Sequence[int | str], path: Path, runtime: Runtime) -> list[int]:
     """Which list each line of the output comes from; -1 where there is none."""
     numbers = [name for name in ids if isinstance(name, int)]
     if not numbers:
@@ -235,7 +235,7 @@ def _lists_of_lines(ids: Sequence[int | str], path: Path, progress: Progress) ->
     places = {number: i for i, number in enumerate(numbers)}
     found = [places.get(line, -1) for line in range(max(numbers) + 1)]
     if missing := found.count(-1):
-        progress.warn(
+        runtime.warn(
             f"{path}: {missing:,} of {len(found):,} sentences have no list, the first of them has the id"
             f" {found.index(-1)}; their lines are empty"
         )
@@ -273,19 +273,19 @@ class _Asked:
 
     def read(
         self,
-        progress: Progress,
         *,
         failed: str | None = None,
         sentences: int | None = None,
         marks: Sequence[str] = (),
+        runtime: Runtime,
     ) -> _Read:
         """Read the lists with all features."""
         form = chosen_format(self.path, self.format, self.options, failed)
         missing = missing_from(self.missing)
-        lists = form.read(self.path, sentences=sentences, progress=progress)
+        lists = form.read(self.path, sentences=sentences, runtime=runtime)
         extra = {label: of_file(lists, read_numbers(file)) for label, file in self._files().items()}
         try:
-            featured = with_features(lists, extra, missing=missing, marks=marks, progress=progress)
+            featured = with_features(lists, extra, missing=missing, marks=marks, runtime=runtime)
         except DataError as error:
             raise DataError(str(error), path=self.path) from None
         return _Read(featured, form, [*lists.features.names, *extra])

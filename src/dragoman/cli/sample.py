@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.shell import terminal
-from dragoman.cli.shell.cluster import Cluster, ClusterWait, SendModel, opened_workers
+from dragoman.cli.shell.cluster import Cluster, ClusterWait, SendModel, opened_runtime
 from dragoman.cli.shell.flags import (
     Documents,
     Flags,
@@ -25,10 +25,10 @@ from dragoman.cli.shell.flags import (
     command,
 )
 from dragoman.cli.shell.loading import SourceText, lines_in, load_translator
+from dragoman.cli.shell.runtime import runtime_of
 from dragoman.core.errors import UsageError
 from dragoman.core.files import open_output
-from dragoman.core.live import live_progress
-from dragoman.core.progress import PartProgress
+from dragoman.core.runtime import Runtime
 from dragoman.formats.samples_jsonl import format_samples
 from dragoman.model.source_trees import trees_for
 from dragoman.sampling.sampler import Sampled
@@ -81,34 +81,36 @@ def register(app: typer.Typer) -> None:
         Each line of the result has the distinct derivations of a sentence with how often each chain was there. What it
         took is printed to standard error. The model's global features take part; --global-feature adds others.
         """
-        progress = live_progress()
+        runtime = runtime_of(threads)
         named = dict(_named_weight(text) for text in global_feature or [])
-        translator = load_translator(model, weights, limits, space, threads, progress)
+        translator = load_translator(model, weights, limits, space, runtime=runtime)
         translator = translator.reweighted(translator.weights.updated(named))
         loaded = translator.model
+        proposal = None if proposal_weights is None else loaded.read_weights(proposal_weights, runtime=runtime)
         draw = Draw(
             sampling,
             seed,
             features,
-            proposal_weights=None if proposal_weights is None else loaded.read_weights(proposal_weights, progress),
+            proposal_weights=proposal,
             more_features=tuple(name for name in named if name not in loaded.global_features),
         )
-        parses = trees_for(loaded, trees, progress)
-        text = SourceText.read(source, documents, loaded.preparation(prepared=prepared), trees=parses)
+        parses = trees_for(loaded, trees, runtime=runtime)
+        preparation = loaded.preparation(prepared=prepared)
+        text = SourceText.read(source, documents, preparation, trees=parses, runtime=runtime)
         report = _Report()
         with (
-            opened_workers(cluster, threads, cluster_wait, model=model, send=send_model) as workers,
+            opened_runtime(cluster, threads, cluster_wait, model=model, send=send_model, runtime=runtime) as opened,
             open_output(out) as stream,
-            progress.counted("sampling", lines_in(source)) as more,
+            runtime.counted("sampling", lines_in(source)) as more,
         ):
-            spread = Spread(translator, workers, model, PartProgress(progress))
+            spread = Spread(translator, model, runtime=opened.quiet())
             for part in sampled(spread, draw, text.lines, text.documents):
                 for i in range(len(part.samples)):
                     line = format_samples(part.samples, i, report.sentences + i)
                     stream.write(line.encode() + b"\n")
                 report.add(part)
                 more(len(part.samples))
-        report.show(jumps=bool(sampling.jump_every))
+        report.show(bool(sampling.jump_every), runtime=runtime)
 
 
 def _named_weight(text: str) -> tuple[str, float]:
@@ -149,7 +151,7 @@ class _Report:
             self.tried[move] += tried
             self.accepted[move] += accepted
 
-    def show(self, *, jumps: bool) -> None:
+    def show(self, jumps: bool, *, runtime: Runtime) -> None:
         """Print the table."""
         rows: list[tuple[str, str]] = [
             ("sentences", f"{self.sentences:,}"),
@@ -168,7 +170,7 @@ class _Report:
         ]
         terminal.diagnostics().print(terminal.table("Samples", ["", ""], rows))
         if self.disconnected and not jumps:
-            live_progress().warn(
+            runtime.warn(
                 f"{self.disconnected} sentences have segmentations that the operators cannot reach from others; "
                 "use jumps (--jump-every) to sample them all"
             )

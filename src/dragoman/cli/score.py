@@ -12,11 +12,11 @@ import typer
 
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import Json, Threads, command
+from dragoman.cli.shell.runtime import runtime_of
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import open_output, read_lines
-from dragoman.core.live import live_progress
-from dragoman.core.progress import available_cores
+from dragoman.core.runtime import Runtime
 from dragoman.evaluation.statistics.comparison import Resampling
 from dragoman.evaluation.statistics.measured import Measured, full_signature, measure
 from dragoman.metrics import METRICS
@@ -105,7 +105,7 @@ def register(app: typer.Typer) -> None:
         BLEU (13a, or that of the language), tokenised text and the words of a model none; the signature says which,
         and the line below it why. Options of a metric: `dragoman methods show bleu`.
         """
-        labels = metric or ["bleu"]
+        labels, runtime = metric or ["bleu"], runtime_of(threads)
         how_tokenised = tokeniser_asked_for(labels, tokenise, model)
         if paired:
             if sentences is not None or resamples == 0:
@@ -123,17 +123,16 @@ def register(app: typer.Typer) -> None:
                 language=language,
                 model=model,
                 as_json=as_json,
-                threads=threads,
+                runtime=runtime,
             )
             return
         text = preparation_of(model)
-        references = read_references(reference, live_progress(), text)
+        references = read_references(reference, text, runtime=runtime)
         paths = hypotheses or [Path("-")]
-        texts = [read_hypotheses(path, references, reference[0], text) for path in paths]
+        texts = [read_hypotheses(path, references, reference[0], text, runtime=runtime) for path in paths]
         chosen = metrics_for(labels, references, texts, tokenise=how_tokenised, language=language)
-        workers = threads or available_cores()
         scored = [
-            measure(one, label, references, str(path), found, threads=workers, note=chosen.notes.get(label))
+            measure(one, label, references, str(path), found, note=chosen.notes.get(label), runtime=runtime)
             for path, found in zip(paths, texts, strict=True)
             for label, one in chosen.metrics.items()
         ]
@@ -161,7 +160,9 @@ def preparation_of(model: Path | None) -> TextPreparation:
     return TextPreparation() if model is None else Model.load(model).preparation()
 
 
-def read_hypotheses(path: Path, references: Sequence[Corpus], reference_path: Path, text: TextPreparation) -> Corpus:
+def read_hypotheses(
+    path: Path, references: Sequence[Corpus], reference_path: Path, text: TextPreparation, *, runtime: Runtime
+) -> Corpus:
     """Read the translations of one system; warn if they look as if they could not be compared with the references."""
     as_it_is = text == TextPreparation()
     hypotheses = Corpus.read(path) if as_it_is else Corpus.from_lines(text.target(read_lines(path)))
@@ -173,7 +174,7 @@ def read_hypotheses(path: Path, references: Sequence[Corpus], reference_path: Pa
         )
     odd = mismatch(hypotheses, references[0])
     if odd is not None:
-        live_progress().warn(f"{path}: {odd}; the score says little (--model prepares both as a model does)")
+        runtime.warn(f"{path}: {odd}; the score says little (--model prepares both as a model does)")
     return hypotheses
 
 

@@ -13,7 +13,7 @@ from dragoman.cli.shell.flags import Flags, Threads, command
 from dragoman.core.errors import UsageError
 from dragoman.core.live import live_progress
 from dragoman.core.progress import DragomanWarning
-from dragoman.serve.settings import Limits
+from dragoman.serve.limits import Limits
 
 
 def register(app: typer.Typer) -> None:
@@ -78,7 +78,7 @@ def register(app: typer.Typer) -> None:
         go on. Only this machine can reach it unless a --host is given. Its schema is at /api/v1/openapi.json; clients
         of LibreTranslate can use it.
         """
-        if any(importlib.util.find_spec(name) is None for name in ("fastapi", "httptools", "uvicorn")):
+        if any(importlib.util.find_spec(name) is None for name in ("fastapi", "uvicorn")):
             raise UsageError("the service needs FastAPI and uvicorn: pip install 'dragoman[serve]'")
         from dragoman.serve.server import Address, serve_until_stopped
 

@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.shell.flags import command
+from dragoman.cli.shell.runtime import runtime_of
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output, read_lines
-from dragoman.core.live import live_progress
 from dragoman.core.options import options_from
 from dragoman.model.bundle import Model
 from dragoman.training.tag import TAGGERS
@@ -51,7 +51,8 @@ def register(app: typer.Typer) -> None:
         chosen = options_from(TAGGERS.get(tagger), tagger_option or [])
         lines: Iterable[str] = read_lines(text)
         if for_model is not None:
-            lines = replace(Model.load(for_model).preparation(), lowercase=False).target(lines, live_progress())
+            prepared = replace(Model.load(for_model).preparation(), lowercase=False)
+            lines = prepared.target(lines, runtime=runtime_of())
         try:
             with open_output(out) as stream:
                 for pairs in chosen.tag_lines(lines):

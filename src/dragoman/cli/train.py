@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from dragoman.cli.model import print_model
-from dragoman.cli.shell.cluster import Cluster, ClusterWait, opened_workers
+from dragoman.cli.shell.cluster import Cluster, ClusterWait, opened_runtime
 from dragoman.cli.shell.flags import Flags, Force, Threads, command, refuse_existing
 from dragoman.cli.shell.help_page import MACHINE, MAIN
+from dragoman.core.checkpoint import Checkpoint
 from dragoman.core.errors import UsageError
-from dragoman.core.live import live_progress
 from dragoman.core.options import options_from
-from dragoman.core.progress import available_cores
 from dragoman.core.workspace import Workspace, free_memory, memory_size, shown_size
 from dragoman.training.align import ALIGNERS
-from dragoman.training.checkpoint import Checkpoint
 from dragoman.training.clean import Cleaning
 from dragoman.training.lm.kneser_ney import KneserNey
 from dragoman.training.phrases import PhraseModel
@@ -102,18 +101,17 @@ def register(app: typer.Typer) -> None:
         if (with_phrases or on_demand) and not hierarchical:
             raise UsageError("--with-phrases and --on-demand are for hierarchical models; expected --hierarchical too")
         refuse_existing(out, force)
-        cores = threads or available_cores()
-        progress = live_progress()
         chosen = options_from(ALIGNERS.get(aligner), aligner_option or [])
         limit = free_memory() // 2 if memory is None else memory_size(memory)
         with (
-            opened_workers(cluster, threads, cluster_wait) as workers,
+            opened_runtime(cluster, threads, cluster_wait) as opened,
             Workspace(limit, temporary) as workspace,
             Checkpoint(out) as checkpoint,
         ):
-            workers.require([])
-            progress.note(f"memory: {shown_size(limit)}")
-            text = prepare(source, target, preparation, workspace=workspace, threads=cores, progress=progress)
+            runtime = replace(opened, workspace=workspace, checkpoint=checkpoint)
+            here = runtime.here()
+            runtime.note(f"memory: {shown_size(limit)}")
+            text = prepare(source, target, preparation, runtime=here)
             model = train_model(
                 text.bitext,
                 cleaning=cleaning,
@@ -124,19 +122,12 @@ def register(app: typer.Typer) -> None:
                 on_demand=on_demand,
                 kneser_ney=kneser_ney,
                 alignment=alignment,
-                lm_texts=[
-                    read_target(path, text.settings, workspace=workspace, threads=cores, progress=progress)
-                    for path in lm_text or []
-                ],
+                lm_texts=[read_target(path, text.settings, runtime=here) for path in lm_text or []],
                 arpas=arpa or [],
                 settings=text.settings,
                 casing=text.casing,
-                workspace=workspace,
-                checkpoint=checkpoint,
-                workers=workers,
-                threads=cores,
-                progress=progress,
+                runtime=runtime,
             ).model
-            with progress.stage(f"writing {out}") as share:
+            with runtime.stage(f"writing {out}") as share:
                 model.save(out, share)
         print_model(model, title=str(out))

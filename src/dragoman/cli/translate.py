@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from dragoman.cli.shell.cluster import Cluster, ClusterWait, SendModel, opened_workers
+from dragoman.cli.shell.cluster import Cluster, ClusterWait, SendModel, opened_runtime
 from dragoman.cli.shell.flags import (
     DecisionOptions,
     Documents,
@@ -27,12 +27,12 @@ from dragoman.cli.shell.flags import (
     command,
 )
 from dragoman.cli.shell.loading import SourceText, beside_output, lines_in, load_translator
+from dragoman.cli.shell.runtime import runtime_of
 from dragoman.cli.shell.side_outputs import Wanted
 from dragoman.core.errors import UsageError
 from dragoman.core.files import read_lines
-from dragoman.core.live import live_progress
 from dragoman.core.options import options_from
-from dragoman.core.progress import PartProgress
+from dragoman.core.runtime import Runtime
 from dragoman.decision import RULES
 from dragoman.decision.settings import Decision
 from dragoman.decision.spread import Decide, decided
@@ -146,18 +146,18 @@ def register(app: typer.Typer) -> None:
             raise UsageError("--documents goes with --anneal, or with --decision and --evidence samples")
         if exhaustive:
             limits = replace(limits, algorithm="exhaustive")
-        progress = live_progress()
-        translator = load_translator(model, weights, limits, space, threads, progress, climb=climb, markup=markup)
-        parses = trees_for(translator.model, trees, progress)
+        runtime = runtime_of(threads)
+        translator = load_translator(model, weights, limits, space, climb=climb, markup=markup, runtime=runtime)
+        parses = trees_for(translator.model, trees, runtime=runtime)
         preparation = translator.model.preparation(prepared=prepared)
-        text = SourceText.read(source, documents, preparation, markup=markup, trees=parses)
+        text = SourceText.read(source, documents, preparation, markup=markup, trees=parses, runtime=runtime)
         form = _restoring(translator.model, prepared=prepared, detokenise=detokenise, words=words)
         with (
-            opened_workers(cluster, threads, cluster_wait, model=model, send=send_model) as workers,
-            beside_output(progress).counted("translating", lines_in(source)) as more,
+            opened_runtime(cluster, threads, cluster_wait, model=model, send=send_model, runtime=runtime) as opened,
+            beside_output(runtime=runtime).counted("translating", lines_in(source)) as more,
         ):
             printer = _Printer(text, form, show, more)
-            spread = Spread(translator, workers, model, PartProgress(progress))
+            spread = Spread(translator, model, runtime=opened.quiet())
             if rule is not None:
                 _translate_by_rule(spread, text, rule, sampling_option, seed, printer)
             elif anneal:
@@ -166,7 +166,7 @@ def register(app: typer.Typer) -> None:
                 _force_translations(spread, text, preparation.target(read_lines(force)), wanted, printer)
             else:
                 parts = (part for block in text.blocks for part in kept(spread, wanted.keep, block))
-                _write(parts, wanted, printer)
+                _write(parts, wanted, printer, spread.runtime)
 
 
 def _refuse_for_rules(rule: Decision | None, for_rules: bool, for_derivations: bool) -> None:
@@ -255,17 +255,17 @@ def _translate_by_annealing(
 ) -> None:
     """Print and write the derivations that simulated annealing ends with."""
     anneal = Anneal(options_from(Annealing, options or []), wanted.keep, seed)
-    _write(annealed_parts(spread, anneal, text.lines, text.documents), wanted, printer)
+    _write(annealed_parts(spread, anneal, text.lines, text.documents), wanted, printer, spread.runtime)
 
 
 def _force_translations(
     spread: Spread, text: SourceText, targets: Iterable[str], wanted: Wanted, printer: _Printer
 ) -> None:
     """Print and write the best derivations of given translations, and say how many have one."""
-    found = _write(kept(spread, wanted.keep, text.lines, targets), wanted, printer)
-    live_progress().note(f"{found.reached:,} of {found.sentences:,} translations can be reached")
+    found = _write(kept(spread, wanted.keep, text.lines, targets), wanted, printer, spread.runtime)
+    spread.runtime.note(f"{found.reached:,} of {found.sentences:,} translations can be reached")
     if found.too_large:
-        live_progress().warn(
+        spread.runtime.warn(
             f"{found.too_large:,} sentences were left out: to look for all derivations needs more than --max-size"
         )
 
@@ -277,11 +277,11 @@ class _Count:
     too_large: int
 
 
-def _write(parts: Iterable[Searched], wanted: Wanted, printer: _Printer) -> _Count:
+def _write(parts: Iterable[Searched], wanted: Wanted, printer: _Printer, runtime: Runtime) -> _Count:
     """Print what was found, batch by batch, and write what is wanted on the side."""
     sentences = reached = too_large = 0
     with contextlib.ExitStack() as stack:
-        outputs = wanted.opened(stack)
+        outputs = wanted.opened(stack, runtime=runtime)
         for part in parts:
             translations = part.translations()
             printer.derivations(translations)

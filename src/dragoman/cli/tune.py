@@ -11,13 +11,11 @@ import typer
 
 from dragoman.cli.score import ReferenceFiles, print_signature
 from dragoman.cli.shell import terminal
-from dragoman.cli.shell.cluster import Cluster, ClusterWait, SendModel, opened_workers
+from dragoman.cli.shell.cluster import Cluster, ClusterWait, SendModel, opened_runtime
 from dragoman.cli.shell.flags import Flags, ModelFolder, Prepared, Restart, Threads, Trees, command
 from dragoman.cli.shell.help_page import MACHINE, MAIN
 from dragoman.core.errors import UsageError
-from dragoman.core.live import live_progress
 from dragoman.core.options import options_from
-from dragoman.core.progress import available_cores
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.references import reference_files
 from dragoman.model.bundle import Model
@@ -137,15 +135,8 @@ def register(app: typer.Typer) -> None:
             prepared=prepared,
             seed=seed,
         )
-        with opened_workers(cluster, threads, cluster_wait, model=model, send=send_model) as workers:
-            run = job.run(
-                out,
-                restart=restart,
-                resume_from=resume_from,
-                threads=threads or available_cores(),
-                workers=workers,
-                progress=live_progress(),
-            )
+        with opened_runtime(cluster, threads, cluster_wait, model=model, send=send_model) as runtime:
+            run = job.run(out, restart=restart, resume_from=resume_from, runtime=runtime)
         _print(run, model, metric)
         print_signature(parse_metric(metric), len(reference_files(held_out_reference or reference)))
 

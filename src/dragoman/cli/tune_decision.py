@@ -25,11 +25,11 @@ from dragoman.cli.shell.flags import (
     command,
 )
 from dragoman.cli.shell.loading import load_translator, sample_drawer
+from dragoman.cli.shell.runtime import runtime_of
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output
-from dragoman.core.live import live_progress
 from dragoman.core.options import options_from
-from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.decision import RULES
 from dragoman.decision.evidence import Draw
 from dragoman.decision.grid import GridPoint, best_point, grid_density, grid_rules, search_grid
@@ -80,21 +80,22 @@ def register(app: typer.Typer) -> None:
 
         The text is searched once; all points of the grid decide by the same evidence. Prints the score of each.
         """
-        progress = live_progress()
+        runtime = runtime_of(threads)
         rules = grid_rules(RULES.get(decision), decision_option or [], grid)
         chosen = Decision.of(decision, decision_option or [], evidence, nbest_size)
         measure = parse_metric(metric)
-        translator = load_translator(model, weights, limits, space, threads, progress)
-        parses = trees_for(translator.model, trees, progress)
+        translator = load_translator(model, weights, limits, space, runtime=runtime)
+        parses = trees_for(translator.model, trees, runtime=runtime)
         text = ReferencedText.read(source, reference, translator.model.preparation(prepared=prepared), trees=parses)
         if not text.lines:
             raise DataError("has no sentences", path=source, expected="some to decide about")
-        draw = sample_drawer(translator, sampling_option, seed, progress) if chosen.evidence == "samples" else None
-        parts = _gathered(chosen, translator, text.lines, grid_density(rules), draw, progress)
+        by_samples = chosen.evidence == "samples"
+        draw = sample_drawer(translator, sampling_option, seed, runtime=runtime) if by_samples else None
+        parts = _gathered(chosen, translator, text.lines, grid_density(rules), draw, runtime)
         scorer = measure.scorer(text.references)
-        points = search_grid(rules, parts, scorer, threads=translator.threads, progress=progress)
+        points = search_grid(rules, parts, scorer, runtime=runtime)
         best = best_point(points, measure)
-        sampling = options_from(Sampling, sampling_option or []) if chosen.evidence == "samples" else None
+        sampling = options_from(Sampling, sampling_option or []) if by_samples else None
         found = Decision(best.rule, chosen.evidence, chosen.nbest_size, sampling)
         tuning = {"metric": metric, "score": round(best.score, 4), "source": str(source), "grid": grid}
         with open_output(out) as stream:
@@ -114,12 +115,12 @@ def _gathered(
     lines: Sequence[str],
     density: float,
     draw: Draw | None,
-    progress: Progress,
+    runtime: Runtime,
 ) -> list[Evidence]:
     """All evidence at once: every point of the grid decides by it."""
     parts: list[Evidence] = []
     done = 0
-    with progress.stage("gathering evidence") as share:
+    with runtime.stage("gathering evidence") as share:
         for part in decision.gather(translator, lines, density=density, draw=draw):
             parts.append(part)
             done += len(part)

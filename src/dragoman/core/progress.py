@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 
 ShareDone = Callable[[float], None]
+
+_PACKAGE = "dragoman."
 
 
 def within(share: ShareDone, first: float, last: float) -> ShareDone:
@@ -49,8 +52,11 @@ class Progress:
         """Say something worth knowing."""
 
     def warn(self, text: str) -> None:
-        """Say that something was skipped, repaired or odd."""
-        warnings.warn(text, DragomanWarning, stacklevel=3)
+        """Say that something was skipped, repaired or odd; the warning names the line outside of Dragoman."""
+        frame, level = sys._getframe(1), 2
+        while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_PACKAGE):
+            frame, level = frame.f_back, level + 1
+        warnings.warn(text, DragomanWarning, stacklevel=level)
 
 
 SILENT = Progress()

@@ -93,11 +93,16 @@ class Workspace:
 
     def __init__(self, memory: int | None = None, temporary: PathLike | None = None):
         self.memory = memory
-        self._parent = Path(temporary if temporary is not None else tempfile.gettempdir())
+        self._temporary = None if temporary is None else Path(temporary)
         self._folder: Path | None = None
         self._signals: dict[int, object] = {}
-        if temporary is not None and not self._parent.is_dir():
-            raise DataError("is not a folder", path=self._parent, expected="a folder for temporary files")
+        if self._temporary is not None and not self._temporary.is_dir():
+            raise DataError("is not a folder", path=self._temporary, expected="a folder for temporary files")
+
+    @property
+    def _parent(self) -> Path:
+        """Where the temporary folder is made; the system's own place is looked up when it is needed."""
+        return self._temporary or Path(tempfile.gettempdir())
 
     def room(self) -> int:
         """Return how many bytes the next piece of work may take."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.corpora.manifest import Package
 
 
@@ -40,7 +40,7 @@ def read_packages(
     *,
     licence: str,
     folder: Path | None,
-    progress: Progress,
+    runtime: Runtime = Runtime(),
 ) -> Contents:
     """Read the wanted files of the named packages.
 
@@ -48,12 +48,12 @@ def read_packages(
     else they are downloaded with apt-get, which needs neither root nor an installation.
     """
     if folder is not None:
-        return _read_archives(_archives_of(names, folder), wanted, licence, progress)
+        return _read_archives(_archives_of(names, folder), wanted, licence, runtime)
     if (contents := _read_installed(names, wanted, licence)) is not None:
         return contents
     with tempfile.TemporaryDirectory(prefix="dragoman-") as downloads:
-        _download(names, Path(downloads), progress)
-        return _read_archives(_archives_of(names, Path(downloads)), wanted, licence, progress)
+        _download(names, Path(downloads), runtime)
+        return _read_archives(_archives_of(names, Path(downloads)), wanted, licence, runtime)
 
 
 def _archives(folder: Path) -> list[Path]:
@@ -70,12 +70,10 @@ def _archives_of(names: Sequence[str], folder: Path) -> list[Path]:
     return [by_name[name] for name in names]
 
 
-def _read_archives(
-    archives: Sequence[Path], wanted: Callable[[str], bool], licence: str, progress: Progress
-) -> Contents:
+def _read_archives(archives: Sequence[Path], wanted: Callable[[str], bool], licence: str, runtime: Runtime) -> Contents:
     files: dict[str, bytes] = {}
     packages = []
-    with progress.stage("reading packages") as done:
+    with runtime.stage("reading packages") as done:
         for number, archive in enumerate(archives, 1):
             name, version = _run(["dpkg-deb", "-W", "--showformat=${Package} ${Version}", str(archive)]).split()
             packages.append(Package(name, version, licence))
@@ -119,12 +117,12 @@ def _read_installed(names: Sequence[str], wanted: Callable[[str], bool], licence
     return Contents(files, tuple(packages)) if files else None
 
 
-def _download(names: Sequence[str], folder: Path, progress: Progress) -> None:
-    with progress.stage("downloading packages"), _start(["apt-get", "download", *names], cwd=folder, text=True) as run:
+def _download(names: Sequence[str], folder: Path, runtime: Runtime) -> None:
+    with runtime.stage("downloading packages"), _start(["apt-get", "download", *names], cwd=folder, text=True) as run:
         last = ""
         for line in cast(IO[str], run.stdout):
             if line.startswith("Get:"):
-                progress.note(line.strip())
+                runtime.note(line.strip())
             elif line.strip() and not line.startswith("W:"):
                 last = line.strip()
     if run.returncode:

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.options import option
-from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.corpora.manifest import Package
 from dragoman.corpora.recipe import Material, Recipe, Segment
 
@@ -36,13 +36,13 @@ class KjvWeb(Recipe):
     target: str = option("web", "version to translate into")
     references: str | None = option(None, "further versions as references for dev and test, separated by commas")
 
-    def gather(self, progress: Progress) -> Material:
+    def gather(self, *, runtime: Runtime = Runtime()) -> Material:
         """Read the verses that both versions have."""
         references = tuple(re.findall(r"[^\s,]+", self.references or ""))
         versions = [version.lower() for version in (self.source, self.target, *references)]
         if len(set(versions)) < len(versions):
             raise UsageError(f"a version is given twice among {', '.join(versions)}")
-        with progress.stage("reading verses") as done:
+        with runtime.stage("reading verses") as done:
             texts = []
             for number, version in enumerate(versions, 1):
                 texts.append(read_version(version))

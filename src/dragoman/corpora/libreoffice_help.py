@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from dragoman.core.errors import UsageError
 from dragoman.core.options import option
-from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.corpora.debian import read_packages
 from dragoman.corpora.recipe import Material, Recipe, Segment
 from dragoman.corpora.text import pair_sentences
@@ -31,7 +31,7 @@ class LibreofficeHelp(Recipe):
     target: str = option("en", "language to translate into")
     packages: Path | None = option(None, "folder with the .deb files, instead of downloading them")
 
-    def gather(self, progress: Progress) -> Material:
+    def gather(self, *, runtime: Runtime = Runtime()) -> Material:
         """Read the paragraphs that both languages have."""
         if self.source == self.target:
             raise UsageError(f"source and target are both '{self.source}'; expected two languages")
@@ -40,7 +40,7 @@ class LibreofficeHelp(Recipe):
             lambda path: path.endswith(".html") and "/help/" in path and "/text/" in path,
             licence="MPL-2.0",
             folder=self.packages,
-            progress=progress,
+            runtime=runtime,
         )
         pages: dict[str, dict[str, bytes]] = {}
         for path, page in contents.files.items():
@@ -49,7 +49,7 @@ class LibreofficeHelp(Recipe):
         source, target = (pages.get(_package_language(language), {}) for language in (self.source, self.target))
         places = sorted(source.keys() & target.keys())
         segments: list[Segment] = []
-        with progress.stage("reading pages") as done:
+        with runtime.stage("reading pages") as done:
             for number, place in enumerate(places, 1):
                 ours, theirs = read_page(source[place]), read_page(target[place])
                 for key, text in ours.items():

@@ -13,7 +13,7 @@ import numpy as np
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, open_output, output_folder
 from dragoman.core.options import Options, option
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.core.version import version
 from dragoman.corpora.manifest import Manifest, Package
 from dragoman.corpora.select import DEV, TEST, TRAIN, hold_out, select_pairs
@@ -57,18 +57,18 @@ class Recipe(Options, ABC):
     compress: bool = option(False, "write .gz files")
 
     @abstractmethod
-    def gather(self, progress: Progress) -> Material:
+    def gather(self, *, runtime: Runtime = Runtime()) -> Material:
         """Find the packages and read their aligned segments, in an order that never changes."""
 
-    def build(self, out: PathLike, *, seed: int = 1, progress: Progress = SILENT) -> Manifest:
+    def build(self, out: PathLike, *, seed: int = 1, runtime: Runtime = Runtime()) -> Manifest:
         """Write `train`, `dev` and `test` files, not tokenised, and `manifest.toml` into a folder.
 
         The file `dev.en` is the English side of the dev part; further references are called after their versions.
         """
-        material = self.gather(progress)
+        material = self.gather(runtime=runtime)
         if not material.segments:
             raise DataError(f"the packages of corpus '{self.name}' hold no pairs {material.source}-{material.target}")
-        with progress.stage("selecting pairs"):
+        with runtime.stage("selecting pairs"):
             names = (material.source, material.target, *material.references)
             columns = zip(*((s.source, s.target, *s.references) for s in material.segments), strict=True)
             sides = {name: [normalise(text) for text in texts] for name, texts in zip(names, columns, strict=True)}

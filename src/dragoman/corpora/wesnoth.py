@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.options import option
-from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.corpora.debian import find_packages, read_packages
 from dragoman.corpora.recipe import Material, Recipe, Segment
 from dragoman.corpora.text import pair_sentences
@@ -40,7 +40,7 @@ class Wesnoth(Recipe):
     target: str = option("en", "language to translate into")
     packages: Path | None = option(None, "folder with the .deb files, instead of downloading them")
 
-    def gather(self, progress: Progress) -> Material:
+    def gather(self, *, runtime: Runtime = Runtime()) -> Material:
         """Read the messages that both languages have."""
         if self.source == self.target:
             raise UsageError(f"source and target are both '{self.source}'; expected two languages")
@@ -50,7 +50,7 @@ class Wesnoth(Recipe):
             lambda path: path.endswith(".mo") and any(f"/locale/{language}/" in path for language in languages),
             licence="GPL-2.0-or-later",
             folder=self.packages,
-            progress=progress,
+            runtime=runtime,
         )
         messages: dict[str, dict[tuple[str, str], str]] = {language: {} for language in languages}
         for path, data in sorted(contents.files.items()):

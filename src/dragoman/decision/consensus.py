@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
 from dragoman.core.options import option
-from dragoman.core.progress import Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
 from dragoman.decision.lattice import Choice, LatticeRule, candidates
 from dragoman.decision.ngram_values import NGramValues
@@ -35,29 +35,29 @@ class Consensus(LatticeRule):
     order: int = option(4, "length of the longest n-grams", minimum=1, maximum=16)
     hypotheses: int = option(1000, "strings that can be chosen: so many of the best", minimum=1)
 
-    def choose(self, evidence: Evidence, *, threads: int, progress: Progress) -> Decisions:
+    def choose(self, evidence: Evidence, *, runtime: Runtime = Runtime()) -> Decisions:
         """Choose the string that agrees most with what is expected."""
         if not isinstance(evidence, NBest | Samples):
-            return self.choose_pruned(evidence, self._of_hypergraph, threads=threads, progress=progress)
+            return self.choose_pruned(evidence, self._of_hypergraph, runtime=runtime)
         posterior = self.posterior(evidence)
         counts = NGramValues.expected_counts(
-            posterior.strings, posterior.sentences, posterior.probabilities, self.order, threads=threads
+            posterior.strings, posterior.sentences, posterior.probabilities, self.order, runtime=runtime
         )
         chosen = posterior.top(self.hypotheses)
-        gains = self._gains(chosen.strings, chosen.sentences, counts, threads)
+        gains = self._gains(chosen.strings, chosen.sentences, counts, runtime)
         return Decisions.of_best(chosen.vocab, chosen.strings, gains, chosen.sentences)
 
     def _of_hypergraph(self, graph: Hypergraph) -> Choice:
         counts = NGramValues.of_hypergraph(expected_counts(graph, self.order))
         listed = candidates(graph, self.hypotheses)
-        gains = self._gains(listed.strings, listed.bounds, counts, 1)
+        gains = self._gains(listed.strings, listed.bounds, counts, Runtime())
         best = int(gains.argmax())
         return Choice(listed.strings[best], float(gains[best]))
 
     def _gains(
-        self, strings: Ragged[np.int32], sentences: NDArray[np.int64], counts: NGramValues, threads: int
+        self, strings: Ragged[np.int32], sentences: NDArray[np.int64], counts: NGramValues, runtime: Runtime
     ) -> NDArray[np.float64]:
-        matches = counts.sums(strings, sentences, self.order, clipped=True, threads=threads)
+        matches = counts.sums(strings, sentences, self.order, clipped=True, runtime=runtime)
         lengths = strings.lengths
         totals = np.maximum(0, lengths[:, None] - np.arange(self.order))
         # The expected length is the sum of what is expected of single words.

@@ -38,6 +38,6 @@ def gather(
     for part in translator.searched(lines, forests=True):
         graphs = [part.hypergraph(i, features=False) for i in range(len(part))]
         if kind == "nbest":
-            yield nbest(graphs, size, distinct=distinct, threads=translator.threads)
+            yield nbest(graphs, size, distinct=distinct, runtime=translator.runtime)
         else:
             yield [prune_to_density(graph, density) for graph in graphs] if density else graphs

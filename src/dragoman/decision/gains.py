@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.progress import SILENT, Progress, ShareDone
+from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import common_vocab
 from dragoman.decision.posterior import Posterior
 from dragoman.metrics.bleu import Bleu
@@ -56,22 +57,22 @@ def expected_gains(
     evidence: Posterior,
     *,
     matrix: bool = False,
-    threads: int = 1,
-    progress: Progress = SILENT,
+    share: ShareDone | None = None,
+    runtime: Runtime = Runtime(),
 ) -> Gains:
     """For each hypothesis the expected gain when the truth is distributed like its sentence's evidence.
 
     The gain is the metric's sentence score with a string of the evidence as reference, negated for error rates. With
-    `matrix`, all gains are returned as well.
+    `matrix`, all gains are returned as well. `share` is told how far it is, in place of the stage.
     """
     check_sides(metric, hypotheses, evidence)
-    with progress.stage("expected gains") as share:
-        return _gains(metric, hypotheses, evidence, matrix, threads, share)
+    with runtime.stage("expected gains") as of_stage:
+        return _gains(metric, hypotheses, evidence, matrix, share or of_stage, runtime)
 
 
 @singledispatch
 def _gains(
-    metric: Metric, hypotheses: Posterior, evidence: Posterior, matrix: bool, threads: int, share: ShareDone
+    metric: Metric, hypotheses: Posterior, evidence: Posterior, matrix: bool, share: ShareDone, runtime: Runtime
 ) -> Gains:
     """Any metric: statistics of all pairs, with the evidence of one sentence as references."""
     sign = 1.0 if metric.higher_is_better else -1.0
@@ -91,7 +92,7 @@ def _gains(
             columns = np.arange(first, min(first + step, len(theirs)))
             # All hypotheses against one reference, then all against the next: metrics index a reference once.
             pairs = text.take(np.tile(np.arange(len(ours)), len(columns)))
-            found = scorer.statistics(pairs, np.repeat(columns, len(ours)), threads=threads)
+            found = scorer.statistics(pairs, np.repeat(columns, len(ours)), runtime=runtime)
             gains[:, columns] = sign * scorer.sentence_scores(found).reshape(len(columns), len(ours)).T
         expected[ours] = gains @ evidence.probabilities[theirs]
         if matrix:
@@ -102,13 +103,13 @@ def _gains(
 
 @_gains.register
 def _bleu_gains(
-    metric: Bleu, hypotheses: Posterior, evidence: Posterior, matrix: bool, threads: int, share: ShareDone
+    metric: Bleu, hypotheses: Posterior, evidence: Posterior, matrix: bool, share: ShareDone, runtime: Runtime
 ) -> Gains:
     addend = {"add-one": 1.0, "add-k": 1.0 if metric.smoothing_value is None else metric.smoothing_value}.get(
         metric.sentence_smoothing, 0.0
     )
     if not addend > 0:
-        return _gains.dispatch(Metric)(metric, hypotheses, evidence, matrix, threads, share)
+        return _gains.dispatch(Metric)(metric, hypotheses, evidence, matrix, share, runtime)
     ours, theirs = (
         tokenise(side.corpus, metric.tokenise, lowercase=metric.lowercase) for side in (hypotheses, evidence)
     )
@@ -116,19 +117,19 @@ def _bleu_gains(
     rows = Ragged(our_ids[ours.sentences.values], ours.sentences.offsets)
     references = Ragged(their_ids[theirs.sentences.values], theirs.sentences.offsets)
     lists = _lists(rows, references, hypotheses, evidence)
-    return kernels.expected_bleu(*lists, evidence.probabilities, metric.order, addend, matrix, threads, share)
+    return kernels.expected_bleu(*lists, evidence.probabilities, metric.order, addend, matrix, runtime.threads, share)
 
 
 @_gains.register
 def _chrf_gains(
-    metric: Chrf, hypotheses: Posterior, evidence: Posterior, matrix: bool, threads: int, share: ShareDone
+    metric: Chrf, hypotheses: Posterior, evidence: Posterior, matrix: bool, share: ShareDone, runtime: Runtime
 ) -> Gains:
     if metric.word_order or not metric.char_order:
-        return _gains.dispatch(Metric)(metric, hypotheses, evidence, matrix, threads, share)
+        return _gains.dispatch(Metric)(metric, hypotheses, evidence, matrix, share, runtime)
     rows, references = (metric.characters(side.corpus) for side in (hypotheses, evidence))
     lists = _lists(rows, references, hypotheses, evidence)
     return kernels.expected_chrf(
-        *lists, evidence.probabilities, metric.char_order, float(metric.beta), matrix, threads, share
+        *lists, evidence.probabilities, metric.char_order, float(metric.beta), matrix, runtime.threads, share
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dragoman.core.errors import UsageError
 from dragoman.core.options import options_from
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.decision.lattice import LatticeRule
 from dragoman.decision.rule import Decisions, Evidence, Rule
 from dragoman.metrics.metric import Metric, Scorer
@@ -57,15 +57,14 @@ def search_grid(
     evidence: Sequence[Evidence],
     scorer: Scorer,
     *,
-    threads: int = 1,
-    progress: Progress = SILENT,
+    runtime: Runtime = Runtime(),
 ) -> list[GridPoint]:
     """Decide with each rule by the same evidence, and score the translations."""
     found = []
-    with progress.stage("the grid") as share:
+    with runtime.stage("the grid") as share:
         for i, (rule, options) in enumerate(rules):
-            decisions = Decisions.concatenate([rule.decide(part, threads=threads) for part in evidence])
-            total = scorer.statistics(decisions.corpus, threads=threads).sum(axis=0)
+            decisions = Decisions.concatenate([rule.decide(part, runtime=runtime.quiet()) for part in evidence])
+            total = scorer.statistics(decisions.corpus, runtime=runtime).sum(axis=0)
             found.append(GridPoint(rule, options, float(scorer.score(total))))
             share((i + 1) / len(rules))
     return found

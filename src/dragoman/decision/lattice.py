@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -13,8 +12,8 @@ from numpy.typing import NDArray
 from dragoman.core.errors import UsageError
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.options import option
-from dragoman.core.progress import Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import common_vocab
 from dragoman.decision.posterior import PosteriorRule
 from dragoman.decision.rule import Decisions
@@ -24,8 +23,8 @@ from dragoman.forest.kbest import kbest
 from dragoman.forest.prune import prune_to_density
 from dragoman.forest.viterbi import best_derivation
 
-#: Sentences between two reports of progress.
-_STEP = 64
+#: Sentences that are under way or wait for one that takes longer.
+_WINDOW = 64
 
 
 class Choice(NamedTuple):
@@ -67,19 +66,18 @@ class LatticeRule(PosteriorRule):
         graphs: Sequence[Hypergraph],
         choose: Callable[[Hypergraph], Choice],
         *,
-        threads: int,
-        progress: Progress,
+        runtime: Runtime = Runtime(),
     ) -> Decisions:
         """Apply a function to each hypergraph as `evidence_graph` makes it."""
-        return choose_each(graphs, lambda graph: choose(self.evidence_graph(graph)), threads=threads, progress=progress)
+        return choose_each(graphs, lambda graph: choose(self.evidence_graph(graph)), runtime=runtime)
 
 
 def choose_each(
-    graphs: Sequence[Hypergraph], choose: Callable[[Hypergraph], Choice], *, threads: int, progress: Progress
+    graphs: Sequence[Hypergraph], choose: Callable[[Hypergraph], Choice], *, runtime: Runtime = Runtime()
 ) -> Decisions:
     """Apply a function to each hypergraph that has a derivation."""
 
-    def choice(graph: Hypergraph) -> Choice:
+    def choice(graph: Hypergraph, _: Runtime) -> Choice:
         if max_inside(graph)[graph.root] == -np.inf:
             return Choice(np.empty(0, np.int32), np.nan)
         return choose(graph)
@@ -88,14 +86,13 @@ def choose_each(
         raise UsageError("there are no hypergraphs")
     vocab, ids = common_vocab([graph.vocab for graph in graphs])
     found: list[Choice] = []
-    with progress.stage("deciding") as share, ThreadPoolExecutor(threads) as pool:
-        for first in range(0, len(graphs), _STEP):
-            part = graphs[first : first + _STEP]
-            found += map(choice, part) if threads == 1 else pool.map(choice, part)
+    with runtime.stage("deciding") as share:
+        for one in runtime.here().map(choice, graphs, window=_WINDOW):
+            found.append(one)
             share(len(found) / len(graphs))
-    words = [number[choice.words] for number, choice in zip(ids, found, strict=True)]
+    words = [number[one.words] for number, one in zip(ids, found, strict=True)]
     offsets = np.cumsum([0, *map(len, words)], dtype=np.int64)
-    values = np.array([choice.value for choice in found], np.float64)
+    values = np.array([one.value for one in found], np.float64)
     return Decisions(vocab, Ragged(np.concatenate(words), offsets), values)
 
 

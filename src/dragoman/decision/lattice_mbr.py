@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
 from dragoman.core.options import option
-from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
 from dragoman.decision.lattice import Choice, LatticeRule, best_string, candidates
 from dragoman.decision.ngram_values import NGramValues
@@ -43,10 +43,10 @@ class LatticeMbr(LatticeRule):
         """What a word counts (θ0), and an n-gram of each order that is certain."""
         return np.append(-1.0, 1 / (self.order * self.p * self.r ** np.arange(self.order)))
 
-    def choose(self, evidence: Evidence, *, threads: int, progress: Progress) -> Decisions:
+    def choose(self, evidence: Evidence, *, runtime: Runtime = Runtime()) -> Decisions:
         """Choose the string with the highest expected gain."""
         assert not isinstance(evidence, NBest | Samples)
-        return self.choose_pruned(evidence, self._of_hypergraph, threads=threads, progress=progress)
+        return self.choose_pruned(evidence, self._of_hypergraph, runtime=runtime)
 
     def _of_hypergraph(self, graph: Hypergraph) -> Choice:
         split = split_by_context(graph, self.order)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dragoman.core.nbest import NBest
-from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
 from dragoman.decision.lattice import best_string, choose_each
 from dragoman.decision.posterior import hypothesis_scores
@@ -24,7 +24,7 @@ class MaxDerivation(Rule):
     name: ClassVar[str] = "max-derivation"
     takes: ClassVar[tuple[EvidenceKind, ...]] = ("hypergraph", "nbest", "samples")
 
-    def choose(self, evidence: Evidence, *, threads: int, progress: Progress) -> Decisions:
+    def choose(self, evidence: Evidence, *, runtime: Runtime = Runtime()) -> Decisions:
         """Choose the string of the best derivation."""
         if isinstance(evidence, NBest):
             return Decisions.of_best(
@@ -32,4 +32,4 @@ class MaxDerivation(Rule):
             )
         if isinstance(evidence, Samples):
             return Decisions.of_best(evidence.vocab, evidence.hypotheses, evidence.scores, evidence.sentences)
-        return choose_each(evidence, best_string, threads=threads, progress=progress)
+        return choose_each(evidence, best_string, runtime=runtime)

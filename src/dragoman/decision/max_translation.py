@@ -12,7 +12,7 @@ from dragoman.core.errors import DataError
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
 from dragoman.core.options import option
-from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
 from dragoman.decision.lattice import Choice, LatticeRule
 from dragoman.decision.rule import Decisions, Evidence, EvidenceKind
@@ -38,12 +38,12 @@ class MaxTranslation(LatticeRule):
 
     beam: int = option(100, "hypergraphs: strings kept at each node", minimum=1)
 
-    def choose(self, evidence: Evidence, *, threads: int, progress: Progress) -> Decisions:
+    def choose(self, evidence: Evidence, *, runtime: Runtime = Runtime()) -> Decisions:
         """Choose the most probable string."""
         if isinstance(evidence, NBest | Samples):
             found = self.posterior(evidence)
             return Decisions.of_best(found.vocab, found.strings, found.probabilities, found.sentences)
-        return self.choose_pruned(evidence, self._of_hypergraph, threads=threads, progress=progress)
+        return self.choose_pruned(evidence, self._of_hypergraph, runtime=runtime)
 
     def _of_hypergraph(self, graph: Hypergraph) -> Choice:
         try:

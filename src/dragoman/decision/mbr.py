@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from dragoman.core.nbest import NBest
 from dragoman.core.options import option
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
-from dragoman.core.work.workers import ThreadWorkers, Workers
 from dragoman.decision.gains import check_gain
 from dragoman.decision.posterior import Posterior, PosteriorRule
 from dragoman.decision.rule import Decisions, Evidence, EvidenceKind
@@ -42,18 +41,16 @@ class Mbr(PosteriorRule):
         super().__post_init__()
         check_gain(parse_metric(self.metric))
 
-    def choose(self, evidence: Evidence, *, threads: int, progress: Progress) -> Decisions:
+    def choose(self, evidence: Evidence, *, runtime: Runtime = Runtime()) -> Decisions:
         """Choose the string with the highest expected gain."""
         assert isinstance(evidence, NBest | Samples)
         posterior = self.posterior(evidence)
         hypotheses = posterior.top(self.hypotheses)
-        return self.choose_from(hypotheses, posterior, workers=ThreadWorkers(threads), progress=progress)
+        return self.choose_from(hypotheses, posterior, runtime=runtime.here())
 
-    def choose_from(
-        self, hypotheses: Posterior, evidence: Posterior, *, workers: Workers | None = None, progress: Progress = SILENT
-    ) -> Decisions:
+    def choose_from(self, hypotheses: Posterior, evidence: Posterior, *, runtime: Runtime = Runtime()) -> Decisions:
         """Choose among hypotheses by evidence that may come from elsewhere, for the same sentences."""
-        gains = self.gains(hypotheses, evidence, workers=workers, progress=progress)
+        gains = self.gains(hypotheses, evidence, runtime=runtime)
         return Decisions.of_best(hypotheses.vocab, hypotheses.strings, gains, hypotheses.sentences)
 
     def choose_by(self, utilities: Utilities, hypotheses: Posterior, evidence: Posterior) -> Decisions:
@@ -61,10 +58,8 @@ class Mbr(PosteriorRule):
         gains = utilities.expected(hypotheses, evidence)
         return Decisions.of_best(hypotheses.vocab, hypotheses.strings, gains, hypotheses.sentences)
 
-    def gains(
-        self, hypotheses: Posterior, evidence: Posterior, *, workers: Workers | None = None, progress: Progress = SILENT
-    ) -> NDArray[np.float64]:
+    def gains(self, hypotheses: Posterior, evidence: Posterior, *, runtime: Runtime = Runtime()) -> NDArray[np.float64]:
         """The expected gain of each hypothesis, whoever works it out."""
         metric = parse_metric(self.metric)
         evidence = evidence.top(self.evidence)
-        return spread_gains(metric, hypotheses, evidence, workers=workers, progress=progress)[0]
+        return spread_gains(metric, hypotheses, evidence, runtime=runtime)[0]

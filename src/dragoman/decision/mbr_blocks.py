@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError
 from dragoman.core.nbest import NBest
-from dragoman.core.progress import SILENT, Progress
-from dragoman.core.work.workers import ThreadWorkers, Workers
+from dragoman.core.runtime import Runtime
 from dragoman.decision.mbr import Mbr
 from dragoman.decision.posterior import Posterior
 from dragoman.decision.rule import Decisions
@@ -70,8 +69,7 @@ def decided_by_metric(
     metric: Metric,
     *,
     matrix: bool = False,
-    workers: Workers = ThreadWorkers(),
-    progress: Progress = SILENT,
+    runtime: Runtime = Runtime(),
 ) -> Iterator[Decided]:
     """Decide by the gains of a metric, whoever works them out."""
     waiting = deque[Block]()
@@ -81,5 +79,5 @@ def decided_by_metric(
             waiting.append(block)
             yield block.hypotheses, block.posterior
 
-    for gains, cells in gains_of_blocks(metric, sides(), matrix=matrix, workers=workers, progress=progress):
+    for gains, cells in gains_of_blocks(metric, sides(), matrix=matrix, runtime=runtime):
         yield Decided.of(waiting.popleft(), gains, cells)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.forest.ngrams import NGramExpectations
 
 
@@ -33,11 +34,11 @@ class NGramValues:
         probabilities: NDArray[np.float64],
         order: int,
         *,
-        threads: int = 1,
+        runtime: Runtime = Runtime(),
     ) -> NGramValues:
         """How often each n-gram up to the order is expected, given the probability of each string of a sentence."""
         lists = kernels.StringLists(strings=strings.for_kernels(), sentences=sentences)
-        bounds, words, offsets, counts = kernels.list_ngrams(lists, probabilities, order, threads)
+        bounds, words, offsets, counts = kernels.list_ngrams(lists, probabilities, order, runtime.threads)
         return cls(bounds, Ragged(words, offsets), counts)
 
     def with_values(self, values: NDArray[np.float64]) -> NGramValues:
@@ -52,7 +53,7 @@ class NGramValues:
         *,
         missing: float = 0.0,
         clipped: bool = False,
-        threads: int = 1,
+        runtime: Runtime = Runtime(),
     ) -> NDArray[np.float64]:
         """For each string (row) and order (column) the sum of its n-grams' values.
 
@@ -66,5 +67,5 @@ class NGramValues:
             order,
             missing,
             clipped,
-            threads,
+            runtime.threads,
         )

@@ -15,8 +15,8 @@ from dragoman.core.errors import UsageError
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
 from dragoman.core.options import Options
-from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
 from dragoman.core.shown import counted, html_table, shortened
 from dragoman.core.vocab import Vocab, common_vocab
@@ -96,13 +96,13 @@ class Rule(Options, ABC):
     #: Whether n-best lists are best made of distinct strings, or of derivations, so that equal strings add up.
     distinct_lists: ClassVar[bool] = True
 
-    def decide(self, evidence: Evidence, *, threads: int = 1, progress: Progress = SILENT) -> Decisions:
+    def decide(self, evidence: Evidence, *, runtime: Runtime = Runtime()) -> Decisions:
         """Choose a translation of each sentence."""
         self.check_kind(kind_of(evidence))
-        found = self.choose(evidence, threads=threads, progress=progress)
+        found = self.choose(evidence, runtime=runtime)
         empty = int(np.isnan(found.values).sum())
         if empty:
-            progress.warn(f"{empty:,} of {len(found):,} sentences have no hypotheses; their translations are empty")
+            runtime.warn(f"{empty:,} of {len(found):,} sentences have no hypotheses; their translations are empty")
         return found
 
     def check_kind(self, kind: EvidenceKind) -> None:
@@ -112,7 +112,7 @@ class Rule(Options, ABC):
             raise UsageError(f"{self.name} decides by {known}, not by {_CALLED[kind]}")
 
     @abstractmethod
-    def choose(self, evidence: Evidence, *, threads: int, progress: Progress) -> Decisions:
+    def choose(self, evidence: Evidence, *, runtime: Runtime = Runtime()) -> Decisions:
         """Choose a translation of each sentence, given evidence of a kind that the rule takes."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
 from dragoman.decision.settings import Decision
 from dragoman.sampling.spread import Draw, portions_of_documents
@@ -20,15 +20,15 @@ class Decide:
     decision: Decision
     draw: Draw | None = None
 
-    def __call__(self, translator: Translator, portion: Portion, progress: Progress) -> list[str]:
+    def __call__(self, translator: Translator, portion: Portion, runtime: Runtime) -> list[str]:
         """Choose a translation of each sentence."""
         rule = self.decision.rule
         if self.draw is not None:
-            evidence: Iterable[Samples] = (part.samples for part in self.draw(translator, portion, progress))
-            parts = [rule.decide(part, threads=translator.threads) for part in evidence]
+            evidence: Iterable[Samples] = (part.samples for part in self.draw(translator, portion, runtime))
+            parts = [rule.decide(part, runtime=runtime) for part in evidence]
         else:
             gathered = self.decision.gather(translator, portion.lines)
-            parts = [rule.decide(part, threads=translator.threads) for part in gathered]
+            parts = [rule.decide(part, runtime=runtime) for part in gathered]
         return [line for part in parts for line in part.lines()]
 
 

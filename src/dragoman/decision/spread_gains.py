@@ -8,18 +8,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dragoman.core.progress import SILENT, Progress
-from dragoman.core.work.workers import ThreadWorkers, Workers
+from dragoman.core.progress import ShareDone
+from dragoman.core.runtime import Runtime
 from dragoman.decision.gains import Gains, check_sides, expected_gains
 from dragoman.decision.posterior import Posterior
 from dragoman.metrics.metric import Metric
 
-#: Pairs of a hypothesis and a string of the evidence that are a portion: some tenths of a second for BLEU, and little
-#: to send beside that.
+#: Pairs of a hypothesis and a string of the evidence that are a portion where several are worked on at a time: some
+#: tenths of a second for BLEU, and little to send beside that.
 _PAIRS = 1 << 18
 
-#: Portions for each worker that are under way or wait to be taken: enough that none waits for the command to read.
-_AHEAD = 8
+#: Times as many portions as are otherwise in memory are under way: enough that no worker waits for the command to read.
+_AHEAD = 4
 
 #: A portion: hypotheses and evidence of the same sentences.
 Sides = tuple[Posterior, Posterior]
@@ -27,14 +27,18 @@ Sides = tuple[Posterior, Posterior]
 
 @dataclass(frozen=True)
 class Gain:
-    """What a worker does with a portion."""
+    """What is done with a portion; this process hears how far it is, which is not sent."""
 
     metric: Metric
     matrix: bool
+    share: ShareDone | None = None
 
-    def __call__(self, sides: Sides) -> Gains:
+    def __call__(self, sides: Sides, runtime: Runtime) -> Gains:
         """The gains of a portion; the metric and the evidence are all that they depend on."""
-        return expected_gains(self.metric, *sides, matrix=self.matrix)
+        return expected_gains(self.metric, *sides, matrix=self.matrix, share=self.share, runtime=runtime)
+
+    def __reduce__(self) -> tuple[type[Gain], tuple[Metric, bool]]:
+        return Gain, (self.metric, self.matrix)
 
 
 def spread_gains(
@@ -43,11 +47,10 @@ def spread_gains(
     evidence: Posterior,
     *,
     matrix: bool = False,
-    workers: Workers | None = None,
-    progress: Progress = SILENT,
+    runtime: Runtime = Runtime(),
 ) -> Gains:
     """Return what `expected_gains` does, whoever works."""
-    (gains,) = gains_of_blocks(metric, [(hypotheses, evidence)], matrix=matrix, workers=workers, progress=progress)
+    (gains,) = gains_of_blocks(metric, [(hypotheses, evidence)], matrix=matrix, runtime=runtime)
     return gains
 
 
@@ -56,25 +59,20 @@ def gains_of_blocks(
     blocks: Iterable[Sides],
     *,
     matrix: bool = False,
-    workers: Workers | None = None,
-    progress: Progress = SILENT,
+    runtime: Runtime = Runtime(),
 ) -> Iterator[Gains]:
     """Yield what `expected_gains` does for blocks of sentences, in order.
 
     The next block is asked for when one is done, or so far ahead that workers have something to do. The share that
-    `progress` is told is that of a block.
+    is told is that of a block.
     """
-    who = workers or ThreadWorkers()
-    checked = _checked(metric, blocks)
-    if not who.remote:
-        for sides in checked:
-            yield expected_gains(metric, *sides, matrix=matrix, threads=who.count, progress=progress)
-        return
     under_way = deque[_Place]()
-    portions = (portion for sides in checked for portion in _portions(*sides, under_way))
+    cut = _portions if runtime.parts_at_once > 1 else _whole
+    portions = (portion for sides in _checked(metric, blocks) for portion in cut(*sides, under_way))
     expected, cells = [np.empty(0)], [np.empty(0, np.float32)]
-    with progress.stage("expected gains") as share:
-        for gains, part in who.map(Gain(metric, matrix), portions, window=_AHEAD * (who.count + 1)):
+    with runtime.stage("expected gains") as share:
+        made = runtime.map_parts(Gain(metric, matrix, share), portions, window=_AHEAD * runtime.parts_at_once)
+        for gains, part in made:
             expected.append(gains)
             cells.append(part)
             place = under_way.popleft()
@@ -98,6 +96,12 @@ class _Place:
 
     share: float
     last: bool
+
+
+def _whole(hypotheses: Posterior, evidence: Posterior, places: deque[_Place]) -> Iterator[Sides]:
+    """Leave them as they are, so that threads share all sentences of a block."""
+    places.append(_Place(1.0, last=True))
+    yield hypotheses, evidence
 
 
 def _portions(hypotheses: Posterior, evidence: Posterior, places: deque[_Place]) -> Iterator[Sides]:

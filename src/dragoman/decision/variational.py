@@ -13,8 +13,8 @@ from dragoman.core.errors import UsageError
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
 from dragoman.core.options import option
-from dragoman.core.progress import Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
 from dragoman.core.vocab import BOS, EOS
 from dragoman.decision.lattice import Choice, LatticeRule, candidates
@@ -63,22 +63,22 @@ class Variational(LatticeRule):
             raise UsageError(f"theta is '{self.theta}'; expected {self.order} numbers, none negative")
         return weights
 
-    def choose(self, evidence: Evidence, *, threads: int, progress: Progress) -> Decisions:
+    def choose(self, evidence: Evidence, *, runtime: Runtime = Runtime()) -> Decisions:
         """Choose the string that is most probable under the n-gram model."""
         if not isinstance(evidence, NBest | Samples):
-            return self.choose_pruned(evidence, self._of_hypergraph, threads=threads, progress=progress)
+            return self.choose_pruned(evidence, self._of_hypergraph, runtime=runtime)
         posterior = self.posterior(evidence)
         counts = NGramValues.expected_counts(
             bounded(posterior.strings, self.order),
             posterior.sentences,
             posterior.probabilities,
             self.order,
-            threads=threads,
+            runtime=runtime,
         )
         chosen = posterior.top(self.hypotheses)
         with np.errstate(divide="ignore"):
             scores = np.log(chosen.probabilities)
-        values = self._values(log_model(counts), chosen.strings, chosen.sentences, scores, threads)
+        values = self._values(log_model(counts), chosen.strings, chosen.sentences, scores, runtime)
         return Decisions.of_best(chosen.vocab, chosen.strings, values, chosen.sentences)
 
     def _of_hypergraph(self, graph: Hypergraph) -> Choice:
@@ -91,7 +91,7 @@ class Variational(LatticeRule):
             words = yields(split.graph, best.as_row()).values
             return Choice(words[self.order - 1 : -1], best.score)
         listed = candidates(graph, self.hypotheses)
-        values = self._values(model, listed.strings, listed.bounds, listed.scores, 1)
+        values = self._values(model, listed.strings, listed.bounds, listed.scores, Runtime())
         chosen = int(values.argmax())
         return Choice(listed.strings[chosen], float(values[chosen]))
 
@@ -101,9 +101,9 @@ class Variational(LatticeRule):
         strings: Ragged[np.int32],
         sentences: NDArray[np.int64],
         scores: NDArray[np.float64],
-        threads: int,
+        runtime: Runtime,
     ) -> NDArray[np.float64]:
-        sums = model.sums(bounded(strings, self.order), sentences, self.order, missing=-np.inf, threads=threads)
+        sums = model.sums(bounded(strings, self.order), sentences, self.order, missing=-np.inf, runtime=runtime)
         return np.asarray(_weighted(self.order_weights, sums).sum(axis=1) + _weighted(self.derivation_weight, scores))
 
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.hypergraph import Hypergraph
-from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.forest.arrays import no_derivation, structure
 from dragoman.forest.batch import Batch
 
@@ -60,21 +60,19 @@ def envelope(graph: Hypergraph, intercepts: Vector, slopes: Vector) -> Envelope:
     return Envelope(found.intercepts, found.slopes, found.derivations)
 
 
-def envelopes(
-    batch: Batch, intercepts: Vector, slopes: Vector, *, threads: int = 1, progress: Progress = SILENT
-) -> Envelopes:
+def envelopes(batch: Batch, intercepts: Vector, slopes: Vector, *, runtime: Runtime = Runtime()) -> Envelopes:
     """The upper envelope of each hypergraph; one without derivations has no segments."""
     graph = batch.joined
     if len(intercepts) != graph.edges or len(slopes) != graph.edges:
         raise UsageError(f"there are {len(intercepts)} intercepts and {len(slopes)} slopes for {graph.edges} edges")
     try:
-        with progress.stage("envelopes") as share:
+        with runtime.stage("envelopes") as share:
             graphs, found_intercepts, found_slopes, edges, offsets = kernels.forest_envelopes(
                 structure(graph, intercepts),
                 np.ascontiguousarray(slopes, np.float64),
                 batch.nodes,
                 batch.roots,
-                threads=threads,
+                threads=runtime.threads,
                 progress=share,
             )
     except OverflowError:

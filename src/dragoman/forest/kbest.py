@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +12,7 @@ from dragoman import kernels
 from dragoman.core.errors import UsageError
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.forest.arrays import structure, texts
 
 
@@ -51,11 +50,11 @@ def kbest_many(
     *,
     distinct: bool = False,
     max_derivations: int = 1_000_000,
-    threads: int = 1,
+    runtime: Runtime = Runtime(),
 ) -> list[KBest]:
     """Return the k best of each hypergraph; `max_derivations` is for each of them."""
-    find = partial(kbest, k=k, distinct=distinct, max_derivations=max_derivations)
-    if threads == 1:
-        return [find(graph) for graph in graphs]
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(find, graphs))
+
+    def find(graph: Hypergraph, _: Runtime) -> KBest:
+        return kbest(graph, k, distinct=distinct, max_derivations=max_derivations)
+
+    return list(runtime.here().map(find, graphs, window=len(graphs)))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.errors import UsageError
+from dragoman.core.runtime import Runtime
 from dragoman.forest.batch import Batch
 from dragoman.forest.ngrams import SplitHypergraph
 
@@ -65,13 +66,13 @@ class LogLinear:
     def __len__(self) -> int:
         return self.graphs
 
-    def at(self, weights: Vector, *, threads: int = 1) -> Derivations:
+    def at(self, weights: Vector, *, runtime: Runtime = Runtime()) -> Derivations:
         """The distribution over the derivations of each hypergraph under some weights."""
         if len(weights) != self.features:
             raise UsageError(f"there are {len(weights)} weights for {self.features} features")
         weights = np.ascontiguousarray(weights, np.float64)
-        shares, totals = kernels.forest_log_shares(self.arrays, weights, threads)
-        return Derivations(self, shares, totals, threads)
+        shares, totals = kernels.forest_log_shares(self.arrays, weights, runtime.threads)
+        return Derivations(self, shares, totals, runtime)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,14 +82,14 @@ class Derivations:
     forests: LogLinear
     log_shares: Vector
     log_totals: Vector
-    threads: int
+    runtime: Runtime
 
     def expected_sums(self, columns: Vector) -> Vector:
         """For each hypergraph (row) the expected sum over a derivation's edges of each column."""
         if columns.ndim != 2 or len(columns) != self.forests.edges:
             raise UsageError(f"there are columns of shape {columns.shape} for {self.forests.edges} edges")
         columns = np.ascontiguousarray(columns, np.float64)
-        return kernels.forest_expected_sums(self.forests.arrays, self.log_shares, columns, self.threads)
+        return kernels.forest_expected_sums(self.forests.arrays, self.log_shares, columns, self.runtime.threads)
 
     def expected_gains(self, gains: Vector, temperature: float = 0.0) -> tuple[Vector, Vector]:
         """For each hypergraph E[Σ gains of edges] + temperature · entropy, and the gradient of the sum of all.
@@ -99,7 +100,9 @@ class Derivations:
             raise UsageError(f"there are {len(gains)} gains for {self.forests.edges} edges")
         gains = np.ascontiguousarray(gains, np.float64)
         features, arrays = self.forests.features, self.forests.arrays
-        return kernels.forest_expected_gains(arrays, self.log_shares, gains, temperature, features, self.threads)
+        return kernels.forest_expected_gains(
+            arrays, self.log_shares, gains, temperature, features, self.runtime.threads
+        )
 
     def expected_features(self, factors: Vector) -> Vector:
         """The sum over hypergraphs of factor · expected features: the gradient of that of factor · log Z."""
@@ -107,4 +110,4 @@ class Derivations:
             raise UsageError(f"there are {len(factors)} factors for {len(self.forests)} hypergraphs")
         factors = np.ascontiguousarray(factors, np.float64)
         features, arrays = self.forests.features, self.forests.arrays
-        return kernels.forest_expected_features(arrays, self.log_shares, factors, features, self.threads)
+        return kernels.forest_expected_features(arrays, self.log_shares, factors, features, self.runtime.threads)

@@ -11,6 +11,7 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import common_vocab
 from dragoman.forest.derivation import segmentations, yields
 from dragoman.forest.kbest import kbest_many
@@ -26,14 +27,14 @@ def nbest(
     distinct: bool = False,
     max_derivations: int = 1_000_000,
     features: EdgeFeatures | None = None,
-    threads: int = 1,
+    runtime: Runtime = Runtime(),
 ) -> NBest:
     """Return the k best hypotheses of each hypergraph, with features and segmentations.
 
     The options are those of `kbest`. A hypergraph without derivations has an empty list. `features` are asked for the
     edges of these hypotheses only, a small part of all; by default they are those that the hypergraphs have.
     """
-    lists = kbest_many(graphs, k, distinct=distinct, max_derivations=max_derivations, threads=threads)
+    lists = kbest_many(graphs, k, distinct=distinct, max_derivations=max_derivations, runtime=runtime)
     vocab, maps = common_vocab([graph.vocab for graph in graphs])
     pairs = list(zip(graphs, lists, strict=True))
     words = [yields(graph, found.derivations) for graph, found in pairs]

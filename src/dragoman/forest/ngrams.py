@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.hypergraph import Hypergraph
-from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.forest.arrays import no_derivation, structure, texts
 from dragoman.forest.inside_outside import edge_posteriors, log_partition
 
@@ -91,9 +91,7 @@ def split_counts(split: SplitHypergraph) -> NGramExpectations:
     return NGramExpectations(split.ngrams, counts.astype(np.float64, copy=False))
 
 
-def posteriors(
-    graph: Hypergraph, order: int = 4, *, threads: int = 1, progress: Progress = SILENT
-) -> NGramExpectations:
+def posteriors(graph: Hypergraph, order: int = 4, *, runtime: Runtime = Runtime()) -> NGramExpectations:
     """For each n-gram up to the given order the probability that the translation has it at least once, exactly.
 
     Given a node of the split hypergraph, a derivation has the n-gram with probability
@@ -101,20 +99,20 @@ def posteriors(
     for lattices this is the forward algorithm of de Gispert et al. (2013). Time: edges times n-grams.
     """
     split = split_by_context(replace(graph, features=None), order)
-    return split_posteriors(split, threads=threads, progress=progress)
+    return split_posteriors(split, runtime=runtime)
 
 
-def split_posteriors(split: SplitHypergraph, *, threads: int = 1, progress: Progress = SILENT) -> NGramExpectations:
+def split_posteriors(split: SplitHypergraph, *, runtime: Runtime = Runtime()) -> NGramExpectations:
     """The same, of a hypergraph that is split already."""
     if not np.isfinite(log_partition(split.graph)):
         raise no_derivation()
-    with progress.stage("n-gram posteriors") as share:
+    with runtime.stage("n-gram posteriors") as share:
         values = kernels.forest_contains(
             structure(split.graph),
             root=split.graph.root,
             occurrences=split.occurrences.for_kernels(),
             ngrams=len(split.ngrams),
-            threads=threads,
+            threads=runtime.threads,
             progress=share,
         )
     return NGramExpectations(split.ngrams, values)

@@ -7,8 +7,8 @@ import numpy as np
 from dragoman import kernels
 from dragoman.core.errors import UsageError
 from dragoman.core.hypergraph import Hypergraph
-from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.forest.arrays import no_derivation, structure
 from dragoman.forest.inside_outside import log_partition
 
@@ -18,8 +18,7 @@ def sample(
     n: int,
     rng: np.random.Generator | int,
     *,
-    threads: int = 1,
-    progress: Progress = SILENT,
+    runtime: Runtime = Runtime(),
 ) -> Ragged[np.int32]:
     """Draw n independent derivations of the root, each with probability exp(score) / Z.
 
@@ -34,8 +33,8 @@ def sample(
         raise UsageError(f"the seed is {seed}; expected a number from 0 to 2^64 - 1")
     if not np.isfinite(log_partition(graph)):
         raise no_derivation()
-    with progress.stage("samples") as share:
+    with runtime.stage("samples") as share:
         edges, offsets = kernels.forest_sample(
-            structure(graph), root=graph.root, draws=n, seed=seed, threads=threads, progress=share
+            structure(graph), root=graph.root, draws=n, seed=seed, threads=runtime.threads, progress=share
         )
     return Ragged(edges, offsets)

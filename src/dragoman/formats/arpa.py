@@ -16,7 +16,7 @@ from dragoman import kernels
 from dragoman.core.errors import DataError
 from dragoman.core.files import Chunk, PathLike, open_output, read_chunks
 from dragoman.core.ngrams import NGrams, NGramTable
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import UNK, Vocab
 from dragoman.formats.faults import check_fault, shown
 
@@ -35,16 +35,16 @@ _FAULTS = {
 }
 
 
-def read_arpa(path: PathLike, *, vocab: Vocab | None = None, progress: Progress = SILENT) -> NGrams:
+def read_arpa(path: PathLike, *, vocab: Vocab | None = None, runtime: Runtime = Runtime()) -> NGrams:
     """Read an ARPA file, compressed or not; words are added to `vocab` (a new one by default) in file order."""
     reader = _Reader(path, vocab or Vocab.of())
-    with progress.stage(f"reading {path}"):
+    with runtime.stage(f"reading {path}"):
         for chunk in read_chunks(path):
             for part in _parts(chunk):
                 reader.take(part)
         ngrams = reader.finish()
     if not reader.listed[UNK]:
-        progress.warn(f"{path}: there is no <unk> among the unigrams, so the model says nothing of unknown words")
+        runtime.warn(f"{path}: there is no <unk> among the unigrams, so the model says nothing of unknown words")
     return ngrams
 
 
@@ -176,9 +176,9 @@ class _Reader:
         return NGrams(self.vocab, tuple(self.tables))
 
 
-def write_arpa(path: PathLike, ngrams: NGrams, progress: Progress = SILENT) -> None:
+def write_arpa(path: PathLike, ngrams: NGrams, *, runtime: Runtime = Runtime()) -> None:
     """Write an ARPA file, compressed if its name says so; reading it gives the very same numbers."""
-    with progress.stage(f"writing {path}"), open_output(path) as stream:
+    with runtime.stage(f"writing {path}"), open_output(path) as stream:
         counts = "".join(f"ngram {order}={len(table)}\n" for order, table in enumerate(ngrams.orders, 1))
         stream.write(f"\\data\\\n{counts}".encode())
         for order, table in enumerate(ngrams.orders, 1):

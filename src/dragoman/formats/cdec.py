@@ -11,7 +11,7 @@ from pathlib import Path
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, open_output, read_lines
 from dragoman.core.phrases import PhrasePairs
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import shown
 from dragoman.formats.numbered_grammar import read_numbered_grammar, write_numbered_grammar
@@ -27,7 +27,7 @@ def read_cdec_grammar(
     source_vocab: Vocab | None = None,
     target_vocab: Vocab | None = None,
     score_names: Sequence[str] | None = None,
-    progress: Progress = SILENT,
+    runtime: Runtime = Runtime(),
 ) -> PhrasePairs:
     """Read a grammar of cdec, compressed or not: `[X] ||| la [X,1] ||| the [X,1] ||| EgivenF=0.5 ||| 0-0`.
 
@@ -41,13 +41,13 @@ def read_cdec_grammar(
         source_vocab=source_vocab,
         target_vocab=target_vocab,
         score_names=score_names,
-        progress=progress,
+        runtime=runtime,
     )
 
 
-def write_cdec_grammar(path: PathLike, rules: PhrasePairs, progress: Progress = SILENT) -> None:
+def write_cdec_grammar(path: PathLike, rules: PhrasePairs, *, runtime: Runtime = Runtime()) -> None:
     """Write a grammar for cdec: features are the logarithms of the scores, with their names."""
-    write_numbered_grammar(path, rules, named=True, progress=progress)
+    write_numbered_grammar(path, rules, named=True, runtime=runtime)
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def _grammar_file(path: PathLike, number: int, stated: str) -> Path:
     )
 
 
-def read_segment_grammars(path: PathLike, progress: Progress = SILENT) -> tuple[list[Segment], PhrasePairs]:
+def read_segment_grammars(path: PathLike, *, runtime: Runtime = Runtime()) -> tuple[list[Segment], PhrasePairs]:
     """Read input in which each sentence has a grammar, and the rules of all these grammars as one.
 
     A rule that is in several grammars is taken from the first. So a sentence can also use rules that were extracted
@@ -107,7 +107,7 @@ def read_segment_grammars(path: PathLike, progress: Progress = SILENT) -> tuple[
     grammars: list[PhrasePairs] = []
     source_vocab, target_vocab = Vocab.of(), Vocab.of()
     for file in dict.fromkeys(segment.grammar for segment in segments):
-        rules = read_cdec_grammar(file, source_vocab=source_vocab, target_vocab=target_vocab, progress=progress)
+        rules = read_cdec_grammar(file, source_vocab=source_vocab, target_vocab=target_vocab, runtime=runtime)
         source_vocab, target_vocab = rules.source_vocab, rules.target_vocab
         grammars.append(rules)
     if not grammars:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from dragoman.core.files import PathLike
 from dragoman.core.phrases import PhrasePairs
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.formats.numbered_grammar import read_numbered_grammar, write_numbered_grammar
 
@@ -20,7 +20,7 @@ def read_joshua_grammar(
     source_vocab: Vocab | None = None,
     target_vocab: Vocab | None = None,
     score_names: Sequence[str] | None = None,
-    progress: Progress = SILENT,
+    runtime: Runtime = Runtime(),
 ) -> PhrasePairs:
     """Read a grammar of Joshua (or Thrax), compressed or not.
 
@@ -34,12 +34,12 @@ def read_joshua_grammar(
         source_vocab=source_vocab,
         target_vocab=target_vocab,
         score_names=score_names,
-        progress=progress,
+        runtime=runtime,
     )
 
 
 def write_joshua_grammar(
-    path: PathLike, rules: PhrasePairs, *, named: bool = False, progress: Progress = SILENT
+    path: PathLike, rules: PhrasePairs, *, named: bool = False, runtime: Runtime = Runtime()
 ) -> None:
     """Write a grammar for Joshua: negative logarithms of the scores in their order or, if `named`, NAME=LOGARITHM."""
-    write_numbered_grammar(path, rules, named=named, costs=not named, progress=progress)
+    write_numbered_grammar(path, rules, named=named, costs=not named, runtime=runtime)

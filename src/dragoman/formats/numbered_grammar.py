@@ -17,8 +17,8 @@ from dragoman import kernels
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, read_chunks
 from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
-from dragoman.core.progress import Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab, texts_of
 from dragoman.formats.faults import check_fault
 from dragoman.formats.pair_lines import Ends, Phrases, first_of_each_pair, points_of, write_pair_lines
@@ -42,7 +42,7 @@ def read_numbered_grammar(
     source_vocab: Vocab | None,
     target_vocab: Vocab | None,
     score_names: Sequence[str] | None,
-    progress: Progress,
+    runtime: Runtime = Runtime(),
 ) -> PhrasePairs:
     """Read a grammar, compressed or not; its words are added to the vocabularies (new ones by default).
 
@@ -54,7 +54,7 @@ def read_numbered_grammar(
     nameless = further_lines = 0
     ids, values = [np.empty(0, np.int32)], [np.empty(0, np.float32)]
     lengths, points = [np.empty(0, np.int64)], [Ragged(np.empty(0, np.uint16), np.zeros(1, np.int64))]
-    with progress.stage(f"reading {path}"):
+    with runtime.stage(f"reading {path}"):
         for chunk in read_chunks(path):
             side, other_side, features, links, source_words, target_words, all_names, nameless, further, fault = (
                 kernels.parse_grammar(
@@ -77,13 +77,13 @@ def read_numbered_grammar(
             points.append(Ragged(*links))
             further_lines += further
     if further_lines:
-        progress.warn(f"{path}: left out what follows the links on {further_lines} lines")
+        runtime.warn(f"{path}: left out what follows the links on {further_lines} lines")
     distinct_sources, source_ids = sources.finish()
     distinct_targets, target_ids = targets.finish()
     columns, logs = _dense(path, np.concatenate(ids), np.concatenate(values), np.concatenate(lengths))
     found = [unnamed(-1 - column) if column < 0 else names[column] for column in columns]
     if not len(logs):
-        progress.warn(f"{path}: the grammar is empty")
+        runtime.warn(f"{path}: the grammar is empty")
         found, logs = [*(score_names or PHRASE_SCORES)], np.empty((0, len(score_names or PHRASE_SCORES)))
     alignments = Ragged.concatenate(points)
     rules = PhrasePairs(
@@ -99,7 +99,7 @@ def read_numbered_grammar(
     )
     rows, repeated = first_of_each_pair(source_ids, target_ids)
     if repeated:
-        progress.warn(f"{path}: {repeated} rules are there more than once; the first of each is kept")
+        runtime.warn(f"{path}: {repeated} rules are there more than once; the first of each is kept")
     return rules if rows is None else rules.take(rows)
 
 
@@ -132,7 +132,7 @@ def _score_names(path: PathLike, found: Sequence[str], wanted: Sequence[str] | N
 
 
 def write_numbered_grammar(
-    path: PathLike, rules: PhrasePairs, *, named: bool, costs: bool = False, progress: Progress
+    path: PathLike, rules: PhrasePairs, *, named: bool, costs: bool = False, runtime: Runtime = Runtime()
 ) -> None:
     """Write a grammar, compressed if its name says so, sorted by bytes; if features are `costs`, they are negated."""
     with np.errstate(divide="ignore"):
@@ -153,4 +153,4 @@ def write_numbered_grammar(
     def lines(rows: NDArray[np.int64], texts: kernels.PairTexts) -> NDArray[np.uint8]:
         return kernels.format_grammar(rows, texts, values, labels, points)
 
-    write_pair_lines(path, spelled(path, rules, _NONTERMINALS), lines, progress)
+    write_pair_lines(path, spelled(path, rules, _NONTERMINALS), lines, runtime=runtime)

@@ -11,8 +11,8 @@ from dragoman import kernels
 from dragoman.core.errors import DataError
 from dragoman.core.files import Chunk, PathLike, open_output
 from dragoman.core.phrases import PhrasePairs
-from dragoman.core.progress import Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 
 _ROWS_A_BLOCK = 1 << 16
@@ -79,13 +79,14 @@ def write_pair_lines(
     path: PathLike,
     pairs: PhrasePairs,
     lines: Callable[[NDArray[np.int64], kernels.PairTexts], NDArray[np.uint8]],
-    progress: Progress,
+    *,
+    runtime: Runtime = Runtime(),
 ) -> None:
     """Write pairs in the order of `LC_ALL=C sort`, which programs that build indices over tables rely on.
 
     `lines` gives the text of some rows, in which the phrases must come first and be followed by ` |||`.
     """
-    with progress.stage(f"writing {path}") as done:
+    with runtime.stage(f"writing {path}") as done:
         sources = _phrase_texts(path, pairs.sources, pairs.source_vocab)
         targets = _phrase_texts(path, pairs.targets, pairs.target_vocab)
         source_ids, target_ids = np.ascontiguousarray(pairs.source_ids), np.ascontiguousarray(pairs.target_ids)

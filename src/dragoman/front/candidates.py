@@ -12,18 +12,17 @@ from numpy.typing import NDArray
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
-from dragoman.core.live import watcher_of
 from dragoman.core.nbest import NBest
-from dragoman.core.progress import SILENT, Progress, available_cores
+from dragoman.core.progress import Progress
 from dragoman.core.shown import shortened
 from dragoman.core.weights import Weights
-from dragoman.core.work.workers import Workers
 from dragoman.decision.called_gains import Utility, called_gains
 from dragoman.decision.mbr import Mbr
 from dragoman.decision.rule import Decisions
 from dragoman.formats.nbest.format import NBEST_FORMATS, sniff
 from dragoman.formats.nbest.json_rows import Failed
 from dragoman.formats.nbest.order import IdsInTurn, Wanted, read_ids, read_texts
+from dragoman.front.runtime import opened_runtime, runtime_of
 from dragoman.front.texts import File, Text, file_of, lines_of
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.tuner import Tuner
@@ -90,9 +89,8 @@ def mbr(
         hypotheses = posterior.top(rule.hypotheses)
         gains = called_gains(metric, hypotheses, posterior)
         return Decisions.of_best(hypotheses.vocab, hypotheses.strings, gains, hypotheses.sentences).lines()
-    with Workers.of(cluster, threads=threads or available_cores()) as workers:
-        workers.require([])
-        return rule.choose_from(posterior.top(rule.hypotheses), posterior, workers=workers).lines()
+    with opened_runtime(cluster, threads) as runtime:
+        return rule.choose_from(posterior.top(rule.hypotheses), posterior, runtime=runtime).lines()
 
 
 def rerank(
@@ -163,30 +161,23 @@ def tune_reranker(
     tuner = TUNERS.get(method).from_dict(options or {})
     if not isinstance(tuner, Tuner) or not tuner.takes_lists:
         raise UsageError(f"{method} does not work on lists; expected a method that does, like mert")
-    watcher, by_id = watcher_of(progress), _texts_by_id(references)
+    runtime, by_id = runtime_of(threads, progress), _texts_by_id(references)
     read = _lists(candidates, format, None, failed, quiet=order is not None or by_id is not None)
-    featured = with_features(
-        read, _columns(features, candidates, read), missing=missing_from(missing), progress=watcher
-    )
+    featured = with_features(read, _columns(features, candidates, read), missing=missing_from(missing), runtime=runtime)
     lists = _arranged(featured, order)
     if by_id is not None:
-        known = references_of(lists, [by_id], "the lists", watcher)
+        known = references_of(lists, [by_id], "the lists", runtime=runtime)
     else:
         known = [Corpus.from_lines(lines_of(references))]  # type: ignore[arg-type]
     if len(lists) != len(known[0]):
         raise DataError(f"there are {len(lists)} lists for {len(known[0])} references", expected="one for each")
-    lists, known = without_empty(lists, known, watcher)
+    lists, known = without_empty(lists, known, runtime=runtime)
     chosen, _ = metric_of_lists(metric, lists, known)
-    names, workers = list(lists.features.names), threads or available_cores()
+    names = list(lists.features.names)
     sign = 1 if chosen.higher_is_better else -1
-    problem = DecodedLists(lists).problem(names, weight_ranges(names), chosen.scorer(known), sign=sign, threads=workers)
-    optimum = tuner.optimise(
-        problem,
-        first_weights(lists).vector(names),
-        rng=np.random.default_rng(seed),
-        threads=workers,
-        progress=watcher,
-    )
+    problem = DecodedLists(lists).problem(names, weight_ranges(names), chosen.scorer(known), sign=sign, runtime=runtime)
+    rng = np.random.default_rng(seed)
+    optimum = tuner.optimise(problem, first_weights(lists).vector(names), rng=rng, runtime=runtime)
     return Weights(dict(zip(names, optimum.weights.tolist(), strict=True)))
 
 
@@ -229,7 +220,7 @@ def _lists(
         if order is None and not quiet:
             seen = IdsInTurn()
             seen.add(lists)
-            seen.warn(file, SILENT)
+            seen.warn(file)
         return _arranged(lists, order)
     alone = next((row for row in candidates if isinstance(row, str)), None)
     if alone is not None:

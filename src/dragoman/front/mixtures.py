@@ -8,8 +8,8 @@ from typing import Any
 
 from dragoman.core.corpus import Bitext
 from dragoman.core.errors import UsageError
-from dragoman.core.live import watcher_of
-from dragoman.core.progress import Progress, available_cores
+from dragoman.core.progress import Progress
+from dragoman.front.runtime import runtime_of
 from dragoman.front.system import System, load
 from dragoman.front.texts import File, Text, TextFiles
 from dragoman.model.bundle import Model
@@ -48,7 +48,7 @@ def mix(
     >>> mixed.weights["mix.tm.fwd.in"], mixed.translate("Un homme dort.")
     (0.7, 'A man sleeps.')
     """
-    watcher = watcher_of(progress)
+    runtime = runtime_of(threads, progress)
     loaded = {name: _model(model) for name, model in models.items()}
     tuning = None
     if (source is None) != (reference is None):
@@ -62,15 +62,14 @@ def mix(
                     files.path(align_with[0], "align_source"), files.path(align_with[1], "align_target")
                 )
             sides = files.path(source, "source"), files.path(reference, "reference")
-            tuning = TuningText(tuning_bitext(*sides, text, watcher), alignment, beside)
+            tuning = TuningText(tuning_bitext(*sides, text, runtime=runtime), alignment, beside)
     mixed = mix_models(
         loaded,
         Mixing.from_dict(options),
         tuning=tuning,
         base=None if base is None else _model(base),
         aligner=ALIGNERS.get(aligner)(),
-        threads=threads or available_cores(),
-        progress=watcher,
+        runtime=runtime,
     )
     mixed.save(out)
     return load(out, threads=threads)
@@ -98,7 +97,6 @@ def adapt(
     `reference` are a tuning set of the domain. `options` are those of text preparation, cleaning and the phrase table,
     and `align` ("together" or "apart"); `lm` are those of the language model.
     """
-    watcher, workers = watcher_of(progress), threads or available_cores()
     check_systems(mixtures)
     recipe = AdaptRecipe.from_dict(options, aligner=aligner, aligner_options=aligner_options, lm=lm)
     with TextFiles() as files:
@@ -107,7 +105,7 @@ def adapt(
             for name, pair in corpora.items()
         }
         tuning = files.path(source, "tuning.source"), files.path(reference, "tuning.reference")
-        systems = recipe.read(domain_first(sides, domain), *tuning, threads=workers, progress=watcher)
+        systems = recipe.read(domain_first(sides, domain), *tuning, runtime=runtime_of(threads, progress))
     for name in mixtures:
         systems.model(name).save(Path(out) / name)
     return {name: load(Path(out) / name, threads=threads) for name in mixtures}

@@ -8,10 +8,11 @@ from os import PathLike
 from typing import Any, get_args, overload
 
 from dragoman.core.errors import UsageError
-from dragoman.core.live import watcher_of
 from dragoman.core.options import routed
 from dragoman.core.progress import Progress, available_cores
+from dragoman.core.runtime import Runtime
 from dragoman.decision.settings import Decision
+from dragoman.front.runtime import runtime_of
 from dragoman.front.texts import File, Sentences, file_of, files_of, sentences_of, words_of
 from dragoman.normalisation.characters import CharacterModel
 from dragoman.normalisation.evaluate import Accuracy, evaluate
@@ -32,6 +33,10 @@ class Normaliser:
 
     def __init__(self, engine: Engine, *, threads: int | None = None):
         self.engine, self.threads = engine, threads or available_cores()
+
+    @property
+    def _runtime(self) -> Runtime:
+        return Runtime(threads=self.threads)
 
     def __repr__(self) -> str:
         known = len(self.engine.memory.counts)
@@ -64,7 +69,7 @@ class Normaliser:
         rule = None if decision is None else Decision.of(decision, evidence="nbest").rule
 
         def modern(sentences: list[list[str]]) -> list[list[str]]:
-            found = self.engine.explain_sentences(sentences, rule=rule, threads=self.threads)
+            found = self.engine.explain_sentences(sentences, rule=rule, runtime=self._runtime)
             return [[one.modern for one in words] for words in found]
 
         whole = text if isinstance(text, str) else "\n".join(sentences_of(text))
@@ -77,20 +82,20 @@ class Normaliser:
 
     def words(self, words: Sequence[str]) -> list[str]:
         """Return the modern spelling of each word of a sentence."""
-        return self.engine.normalise(words_of(words), threads=self.threads)
+        return self.engine.normalise(words_of(words), runtime=self._runtime)
 
     def explain(self, words: Sequence[str]) -> list[Normalised]:
         """Return the modern spelling of each word, with its probability and alternatives."""
-        return self.engine.explain(words_of(words), threads=self.threads)
+        return self.engine.explain(words_of(words), runtime=self._runtime)
 
     def suggest(self, words: Iterable[str], most: int | None = 100) -> list[Suggestion]:
         """Rank the forms of a text by what there is to learn from annotating them."""
-        return suggestions(self.engine, words_of(words), most=most, threads=self.threads)
+        return suggestions(self.engine, words_of(words), most=most, runtime=self._runtime)
 
     def evaluate(self, examples: Pairs) -> Accuracy:
         """Measure on examples that it has not seen."""
-        found = _examples(examples, replace(self.engine.spelling, digits=False), Progress())
-        predictions = self.engine.modern_forms(found, threads=self.threads)
+        found = _examples(examples, replace(self.engine.spelling, digits=False), Runtime())
+        predictions = self.engine.modern_forms(found, runtime=self._runtime)
         return evaluate(found, predictions, self.engine.memory, form=self.engine.form)
 
     def save(self, folder: File) -> Normaliser:
@@ -127,28 +132,27 @@ def normaliser(
     if folder is not None:
         return Normaliser(Engine.load(folder), threads=threads)
     assert examples is not None
-    watcher, workers = watcher_of(progress), threads or available_cores()
+    runtime = runtime_of(threads, progress)
     spelt, characters, learning = routed(options, Spelling, CharacterModel, Learning)
     spelling = Spelling.from_dict(spelt)
     engine = train_normaliser(
-        _examples(examples, spelling, watcher),
-        None if dev is None else _examples(dev, spelling, watcher),
+        _examples(examples, spelling, runtime),
+        None if dev is None else _examples(dev, spelling, runtime),
         Lexicon.read(files_of(modern), spelling),
         spelling=spelling,
         characters=CharacterModel.from_dict(characters),
         learning=Learning.from_dict(learning),
         seed=seed,
-        threads=workers,
-        progress=watcher,
+        runtime=runtime,
     )
     found = Normaliser(engine, threads=threads)
     return found if out is None else found.save(out)
 
 
-def _examples(given: Pairs, spelling: Spelling, progress: Progress) -> Examples:
+def _examples(given: Pairs, spelling: Spelling, runtime: Runtime) -> Examples:
     if isinstance(given, str | PathLike):
-        return read_examples([file_of(given)], spelling, progress)
+        return read_examples([file_of(given)], spelling, runtime=runtime)
     rows = list(given)
     if all(isinstance(row, str | PathLike) for row in rows):
-        return read_examples([file_of(row) for row in rows], spelling, progress)  # type: ignore[arg-type]
+        return read_examples([file_of(row) for row in rows], spelling, runtime=runtime)  # type: ignore[arg-type]
     return Examples.spelt(rows, spelling)  # type: ignore[arg-type]

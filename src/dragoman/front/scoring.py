@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.progress import available_cores
+from dragoman.core.runtime import Runtime
 from dragoman.core.shown import frame, html_table
 from dragoman.evaluation.statistics.comparison import Resampling, compare_systems
 from dragoman.evaluation.statistics.measured import Measured, full_signature, measure
+from dragoman.front.runtime import runtime_of
 from dragoman.front.texts import Text, lines_of
 from dragoman.metrics.looks import ChosenMetrics, metrics_for
 
@@ -77,7 +78,7 @@ def score(
     known = _references(references)
     translations = _translations(outputs, known, "outputs")
     chosen = metrics_for([metric], known, [translations], language=language)
-    measured = _measured(chosen, translations, known, "outputs", threads)
+    measured = _measured(chosen, translations, known, "outputs", runtime_of(threads))
     summary = measured.summary(len(known), resamples, seed)
     interval = summary.get("interval")
     return Score(
@@ -159,7 +160,8 @@ def compare(
     known = _references(references)
     texts = {name: [_translations(run, known, name) for run in _several(runs)] for name, runs in systems.items()}
     chosen = metrics_for([metric], known, [text for runs in texts.values() for text in runs], language=language)
-    measured = {name: [_measured(chosen, text, known, name, threads) for text in runs] for name, runs in texts.items()}
+    runtime = runtime_of(threads)
+    measured = {name: [_measured(chosen, text, known, name, runtime) for text in runs] for name, runs in texts.items()}
     how = Resampling(resamples, trials, samples=0, seed=seed)
     statistics = [np.stack([run.statistics for run in runs]) for runs in measured.values()]
     first = next(iter(measured.values()))[0]
@@ -195,8 +197,7 @@ def _translations(outputs: Text, references: Sequence[Corpus], name: str) -> Cor
 
 
 def _measured(
-    chosen: ChosenMetrics, translations: Corpus, references: Sequence[Corpus], name: str, threads: int | None
+    chosen: ChosenMetrics, translations: Corpus, references: Sequence[Corpus], name: str, runtime: Runtime
 ) -> Measured:
     ((label, metric),) = chosen.metrics.items()
-    workers, note = threads or available_cores(), chosen.notes.get(label)
-    return measure(metric, label, references, name, translations, threads=workers, note=note)
+    return measure(metric, label, references, name, translations, note=chosen.notes.get(label), runtime=runtime)

@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any, overload
 
+from dragoman.core.checkpoint import Checkpoint
 from dragoman.core.errors import UsageError
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.live import watcher_of
 from dragoman.core.nbest import NBest
 from dragoman.core.options import routed
 from dragoman.core.progress import Progress, available_cores
+from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
 from dragoman.core.shown import counted, html_table
 from dragoman.core.weights import Weights
 from dragoman.core.work.handshake import Needed
-from dragoman.core.work.workers import ThreadWorkers, Workers
 from dragoman.core.workspace import Workspace, free_memory, memory_size
 from dragoman.decision.settings import Decision
 from dragoman.formats.penn_trees import with_trees
 from dragoman.front.deciding import decided_lines, decision_of
 from dragoman.front.run import TuningRun
+from dragoman.front.runtime import opened_runtime
 from dragoman.front.texts import File, Sentences, Text, TextFiles, file_of, files_of, sentences_of
 from dragoman.model.bundle import Model, model_digest
 from dragoman.model.source_trees import trees_for
@@ -36,7 +39,6 @@ from dragoman.search.spread import Spread
 from dragoman.search.translation import Translation
 from dragoman.search.translator import Translator
 from dragoman.training.align import ALIGNERS
-from dragoman.training.checkpoint import Checkpoint
 from dragoman.training.clean import Cleaning
 from dragoman.training.lm.kneser_ney import KneserNey
 from dragoman.training.phrases import PhraseModel
@@ -131,7 +133,7 @@ class System:
         other = self._changed(weights=weights)
         other.threads = threads
         if "translator" in self.__dict__:
-            other.__dict__["translator"] = self.translator.reweighted(weights, threads=threads)
+            other.__dict__["translator"] = self.translator.reweighted(weights, runtime=Runtime(threads=threads))
         return other
 
     def _changed(self, **values: Any) -> System:
@@ -141,7 +143,8 @@ class System:
     @cached_property
     def translator(self) -> Translator:
         """What searches, on prepared text."""
-        return Translator.of(self.model, self.weights, limits=self.limits, space=self.space, threads=self.threads)
+        runtime = Runtime(threads=self.threads)
+        return Translator.of(self.model, self.weights, limits=self.limits, space=self.space, runtime=runtime)
 
     @overload
     def translate(self, text: str, **options: Any) -> str: ...
@@ -173,8 +176,8 @@ class System:
         preparation = self.model.preparation(prepared=prepared)
         lines = sentences_of(text)
         words = self._parsed(preparation.source(lines), trees)
-        with self._workers(cluster) as workers:
-            spread = Spread(self.translator, workers, self.folder)
+        with self._runtime(cluster) as runtime:
+            spread = Spread(self.translator, self.folder, runtime=runtime)
             if decision is None:
                 found = [one.text for part in kept(spread, Keep(), words) for one in part.found]
             else:
@@ -182,19 +185,13 @@ class System:
         restored = preparation.restore(found, lines)
         return "\n".join(restored) if isinstance(text, str) else restored
 
-    def _workers(self, cluster: str | None) -> Workers:
-        """Who works: threads of this process, or a cluster that has the model."""
+    def _runtime(self, cluster: str | None) -> AbstractContextManager[Runtime]:
+        """What the work runs on: threads of this process, or a cluster that has the model."""
         if cluster is None:
-            return ThreadWorkers(self.threads)
+            return opened_runtime(None, self.threads)
         if self.folder is None:
             raise UsageError("a cluster loads the model from its folder; call save first")
-        workers = Workers.of(cluster)
-        try:
-            workers.require([Needed.of(self.folder, model_digest)])
-        except BaseException:
-            workers.close()
-            raise
-        return workers
+        return opened_runtime(cluster, self.threads, needs=[Needed.of(self.folder, model_digest)])
 
     @overload
     def explain(self, line: str, *, tree: str | None = None, prepared: bool = False) -> Translation: ...  # type: ignore[overload-overlap]
@@ -344,16 +341,9 @@ class System:
             prepared=prepared,
             seed=seed,
         )
-        with self._workers(cluster) as workers:
-            watch = watcher_of(progress)
-            job.run(
-                Path(out),
-                restart=restart,
-                resume_from=resume_from,
-                threads=self.threads,
-                workers=workers,
-                progress=watch,
-            )
+        with self._runtime(cluster) as runtime:
+            watched = replace(runtime, progress=watcher_of(progress))
+            job.run(Path(out), restart=restart, resume_from=resume_from, runtime=watched)
         return TuningRun(out)
 
     def save(self, folder: File) -> System:
@@ -410,18 +400,17 @@ def train(
         raise UsageError("rules, and phrases beside them, are for hierarchical models; expected hierarchical=True")
     text, cleaning, table = routed(options, Preparation, Cleaning, PhraseModel)
     chosen = ALIGNERS.get(aligner).from_dict(aligner_options or {})
-    watcher, cores = watcher_of(progress), threads or available_cores()
     limit = free_memory() // 2 if memory is None else memory_size(memory)
     with (
-        Workers.of(cluster, threads=cores, progress=watcher) as workers,
+        opened_runtime(cluster, threads, progress) as opened,
         TextFiles() as files,
         Workspace(limit, temporary) as workspace,
         Checkpoint(out) as checkpoint,
     ):
-        workers.require([])
+        runtime = replace(opened, workspace=workspace, checkpoint=checkpoint)
         how = Preparation.from_dict(text)
         sides = files.path(source, "source"), files.path(target, "target")
-        prepared = prepare(*sides, how, workspace=workspace, threads=cores, progress=watcher)
+        prepared = prepare(*sides, how, runtime=runtime.here())
         train_model(
             prepared.bitext,
             cleaning=Cleaning.from_dict(cleaning),
@@ -433,11 +422,7 @@ def train(
             kneser_ney=KneserNey.from_dict(lm or {}),
             settings=prepared.settings,
             casing=prepared.casing,
-            workspace=workspace,
-            checkpoint=checkpoint,
-            workers=workers,
-            threads=cores,
-            progress=watcher,
+            runtime=runtime,
         ).model.save(out)
     return load(out, threads=threads)
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.corpus import Corpus
 from dragoman.core.options import option
+from dragoman.core.runtime import Runtime
 from dragoman.metrics.metric import Metric
 from dragoman.metrics.preparation import change_words
 from dragoman.metrics.reference_scorer import ReferenceScorer
@@ -45,12 +46,14 @@ class Accuracy(Metric):
 class AccuracyScorer(ReferenceScorer):
     """Accuracy with its references."""
 
-    def counts(self, hypotheses: Corpus, sentences: NDArray[np.int64], threads: int) -> NDArray[np.float64]:
+    def counts(
+        self, hypotheses: Corpus, sentences: NDArray[np.int64], *, runtime: Runtime = Runtime()
+    ) -> NDArray[np.float64]:
         """Return for each hypothesis: whether it equals a reference, and 1."""
         words = self.references.encode(hypotheses)
         equal = np.zeros(len(words), bool)
         for reference in self.references.rows:
-            equal |= kernels.edit_distances(Compared(words, sentences, reference).for_kernels(), threads) == 0
+            equal |= kernels.edit_distances(Compared(words, sentences, reference).for_kernels(), runtime.threads) == 0
         return np.column_stack([equal, np.ones(len(words))]).astype(np.float64)
 
     def score(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:

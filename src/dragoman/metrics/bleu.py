@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dragoman.core.corpus import Corpus
 from dragoman.core.options import option
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.metrics.metric import Metric
 from dragoman.metrics.preparation import Tokenisation, tokenise
 from dragoman.metrics.reference_scorer import ReferenceScorer
@@ -71,16 +72,18 @@ class BleuScorer(ReferenceScorer):
         # Statistics are the two lengths, matches, totals; this is where a tuner finds them.
         self.bleu_columns = np.array([*range(2, 2 + 2 * metric.order), 0, 1])
 
-    def counts(self, hypotheses: Corpus, sentences: NDArray[np.int64], threads: int) -> NDArray[np.float64]:
+    def counts(
+        self, hypotheses: Corpus, sentences: NDArray[np.int64], *, runtime: Runtime = Runtime()
+    ) -> NDArray[np.float64]:
         """Return for each hypothesis: length, reference length, matches of each order, n-grams of each order."""
-        return self.counts_of_words(self.references.encode(hypotheses), sentences, threads)
+        return self.counts_of_words(self.references.encode(hypotheses), sentences, runtime=runtime)
 
     def counts_of_words(
-        self, words: Ragged[np.int32], sentences: NDArray[np.int64], threads: int = 1
+        self, words: Ragged[np.int32], sentences: NDArray[np.int64], *, runtime: Runtime = Runtime()
     ) -> NDArray[np.float64]:
         """Return the same for hypotheses in the references' ids, with -1 for words that no reference has."""
         order = self.metric.order
-        matches = self.references.matches(words, sentences, order, threads=threads)
+        matches = self.references.matches(words, sentences, order, runtime=runtime)
         reference_lengths = self.reference_lengths(words.lengths, sentences)
         return np.column_stack([words.lengths, reference_lengths, matches, ngram_totals(words.lengths, order)])
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.corpus import Corpus
 from dragoman.core.options import option
+from dragoman.core.runtime import Runtime
 from dragoman.metrics.error_rate import ErrorRate, ErrorRateScorer
 from dragoman.metrics.preparation import change_words
 from dragoman.metrics.references import Compared, Preparation, References
@@ -54,9 +55,9 @@ class Cer(ErrorRate):
         """Write the words of text as characters."""
         return self._characters
 
-    def edits(self, compared: Compared, threads: int) -> NDArray[np.int64]:
+    def edits(self, compared: Compared, *, runtime: Runtime = Runtime()) -> NDArray[np.int64]:
         """Count insertions, deletions and substitutions of characters."""
-        return kernels.edit_distances(compared.for_kernels(), threads)
+        return kernels.edit_distances(compared.for_kernels(), runtime.threads)
 
     def _characters(self, corpus: Corpus) -> Corpus:
         return Corpus.from_lines(map(characters_of, self._folded(corpus).lines()))

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dragoman.core.corpus import Corpus
 from dragoman.core.options import option
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.metrics.metric import Metric
 from dragoman.metrics.preparation import change_words
 from dragoman.metrics.reference_scorer import ReferenceScorer
@@ -76,14 +77,16 @@ class ChrfScorer(ReferenceScorer):
         super().__init__(References(references, metric.name, self._words))
         self.characters = [self.metric.characters(reference) for reference in references]
 
-    def counts(self, hypotheses: Corpus, sentences: NDArray[np.int64], threads: int) -> NDArray[np.float64]:
+    def counts(
+        self, hypotheses: Corpus, sentences: NDArray[np.int64], *, runtime: Runtime = Runtime()
+    ) -> NDArray[np.float64]:
         """Return for each hypothesis and order: n-grams, n-grams of the reference, matches."""
         characters, words = self.metric.characters(hypotheses), self.references.encode(hypotheses)
 
         def against(reference_characters: Ragged[np.int32], reference_words: Ragged[np.int32]) -> NDArray[np.float64]:
             counts = [
-                _overlap(Compared(characters, sentences, reference_characters), self.metric.char_order, threads),
-                _overlap(Compared(words, sentences, reference_words), self.metric.word_order, threads),
+                _overlap(Compared(characters, sentences, reference_characters), self.metric.char_order, runtime),
+                _overlap(Compared(words, sentences, reference_words), self.metric.word_order, runtime),
             ]
             return np.concatenate(counts, axis=1)
 
@@ -119,12 +122,12 @@ def _is_space() -> NDArray[np.bool_]:
     return np.array([chr(point).isspace() for point in range(0x10000)])
 
 
-def _overlap(compared: Compared, order: int, threads: int) -> NDArray[np.float64]:
+def _overlap(compared: Compared, order: int, runtime: Runtime) -> NDArray[np.float64]:
     """Return n-grams of the hypothesis, of the reference, and in both, for each order in turn."""
     hypotheses, sentences, references = compared
     if order == 0:
         return np.empty((len(hypotheses), 0))
-    matches = compared.matches(order, threads)
+    matches = compared.matches(order, runtime=runtime)
     shown = ngram_totals(hypotheses.lengths, order)
     possible = ngram_totals(references.lengths[sentences], order)
     shown = np.where(possible > 0, shown, 0)  # as in sacreBLEU: what the reference is too short for does not count

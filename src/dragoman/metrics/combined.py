@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
 from dragoman.core.options import option, options_from
+from dragoman.core.runtime import Runtime
 from dragoman.metrics import METRICS
 from dragoman.metrics.metric import Metric, Scorer
 from dragoman.metrics.preparation import Tokenisation
@@ -71,10 +72,10 @@ class CombinedScorer(Scorer):
         self._widths: list[int] | None = None
 
     def statistics(
-        self, hypotheses: Corpus, sentences: NDArray[np.int64] | None = None, *, threads: int = 1
+        self, hypotheses: Corpus, sentences: NDArray[np.int64] | None = None, *, runtime: Runtime = Runtime()
     ) -> NDArray[np.float64]:
         """Return the statistics of all metrics."""
-        parts = [scorer.statistics(hypotheses, sentences, threads=threads) for _, scorer in self.terms]
+        parts = [scorer.statistics(hypotheses, sentences, runtime=runtime) for _, scorer in self.terms]
         self._widths = [part.shape[1] for part in parts]
         return np.concatenate(parts, axis=1)
 

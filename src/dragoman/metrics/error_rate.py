@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.options import option
+from dragoman.core.runtime import Runtime
 from dragoman.metrics.metric import Metric
 from dragoman.metrics.preparation import words_as_in_sacrebleu
 from dragoman.metrics.reference_scorer import ReferenceScorer
@@ -36,7 +37,7 @@ class ErrorRate(Metric):
         return None
 
     @abstractmethod
-    def edits(self, compared: Compared, threads: int) -> NDArray[np.int64]:
+    def edits(self, compared: Compared, *, runtime: Runtime = Runtime()) -> NDArray[np.int64]:
         """Count the edits from each hypothesis to its sentence's reference."""
 
 
@@ -62,11 +63,13 @@ class ErrorRateScorer(ReferenceScorer):
         super().__init__(references)
         self.metric = metric
 
-    def counts(self, hypotheses: Corpus, sentences: NDArray[np.int64], threads: int) -> NDArray[np.float64]:
+    def counts(
+        self, hypotheses: Corpus, sentences: NDArray[np.int64], *, runtime: Runtime = Runtime()
+    ) -> NDArray[np.float64]:
         """Return for each hypothesis: edits, reference length."""
         words = self.references.encode(hypotheses)
         compared = [Compared(words, sentences, reference) for reference in self.references.rows]
-        edits = np.stack([self.metric.edits(one, threads) for one in compared], axis=0)
+        edits = np.stack([self.metric.edits(one, runtime=runtime) for one in compared], axis=0)
         return np.column_stack([edits.min(axis=0), self.references.lengths.mean(axis=0)[sentences]])
 
     def score(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:

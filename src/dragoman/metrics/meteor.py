@@ -13,6 +13,7 @@ from dragoman import kernels
 from dragoman.core.corpus import Corpus
 from dragoman.core.options import option
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.metrics.metric import Metric
 from dragoman.metrics.porter import stem
 from dragoman.metrics.preparation import change_words
@@ -72,7 +73,9 @@ class MeteorScorer(ReferenceScorer):
             else self.references
         )
 
-    def counts(self, hypotheses: Corpus, sentences: NDArray[np.int64], threads: int) -> NDArray[np.float64]:
+    def counts(
+        self, hypotheses: Corpus, sentences: NDArray[np.int64], *, runtime: Runtime = Runtime()
+    ) -> NDArray[np.float64]:
         """Return for each hypothesis: length, reference length, exact matches, stem matches, chunks."""
         words, stems = self.references.encode(hypotheses), self.stems.encode(hypotheses)
 
@@ -81,7 +84,7 @@ class MeteorScorer(ReferenceScorer):
                 Compared(words, sentences, reference).for_kernels(),
                 Compared(stems, sentences, reference_stems).for_kernels(),
                 self.metric.beam,
-                threads,
+                runtime.threads,
             )
             return np.column_stack([words.lengths, reference.lengths[sentences], matches]).astype(np.float64)
 

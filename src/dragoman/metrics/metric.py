@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.options import Options
+from dragoman.core.runtime import Runtime
 
 
 class Scorer(ABC):
@@ -23,7 +24,7 @@ class Scorer(ABC):
 
     @abstractmethod
     def statistics(
-        self, hypotheses: Corpus, sentences: NDArray[np.int64] | None = None, *, threads: int = 1
+        self, hypotheses: Corpus, sentences: NDArray[np.int64] | None = None, *, runtime: Runtime = Runtime()
     ) -> NDArray[np.float64]:
         """Return one row of statistics for each hypothesis.
 

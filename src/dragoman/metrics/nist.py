@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dragoman.core.corpus import Corpus
 from dragoman.core.options import option
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.metrics.metric import Metric
 from dragoman.metrics.preparation import Tokenisation, tokenise
 from dragoman.metrics.reference_scorer import ReferenceScorer
@@ -54,10 +55,12 @@ class NistScorer(ReferenceScorer):
         self.metric = metric
         self.information = ngram_information(self.references.grouped, metric.order)
 
-    def counts(self, hypotheses: Corpus, sentences: NDArray[np.int64], threads: int) -> NDArray[np.float64]:
+    def counts(
+        self, hypotheses: Corpus, sentences: NDArray[np.int64], *, runtime: Runtime = Runtime()
+    ) -> NDArray[np.float64]:
         """Return for each hypothesis: length, reference length, information and n-grams of each order."""
         words, order = self.references.encode(hypotheses), self.metric.order
-        information = self.references.matches(words, sentences, order, self.information, threads)
+        information = self.references.matches(words, sentences, order, self.information, runtime=runtime)
         reference_lengths = self.references.lengths.mean(axis=0)[sentences]
         return np.column_stack([words.lengths, reference_lengths, information, ngram_totals(words.lengths, order)])
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.core.runtime import Runtime
 from dragoman.metrics.error_rate import WordErrorRate
 from dragoman.metrics.references import Compared
 
@@ -22,7 +23,7 @@ class Per(WordErrorRate):
 
     name: ClassVar[str] = "per"
 
-    def edits(self, compared: Compared, threads: int) -> NDArray[np.int64]:
+    def edits(self, compared: Compared, *, runtime: Runtime = Runtime()) -> NDArray[np.int64]:
         """Count words without a partner, on the side that has more of them."""
         longer = np.maximum(compared.hypotheses.lengths, compared.references.lengths[compared.sentences])
-        return longer - compared.matches(1, threads)[:, 0].astype(np.int64)
+        return longer - compared.matches(1, runtime=runtime)[:, 0].astype(np.int64)

@@ -15,6 +15,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import read_lines
 from dragoman.core.options import option
+from dragoman.core.runtime import Runtime
 from dragoman.metrics.metric import Metric, Scorer
 from dragoman.metrics.signature import signature
 
@@ -63,7 +64,7 @@ class PrecomputedScorer(Scorer):
         self.values = _read_columns(metric.path, columns)
 
     def statistics(
-        self, hypotheses: Corpus, sentences: NDArray[np.int64] | None = None, *, threads: int = 1
+        self, hypotheses: Corpus, sentences: NDArray[np.int64] | None = None, *, runtime: Runtime = Runtime()
     ) -> NDArray[np.float64]:
         """Return the numbers of each hypothesis: what is summed, and what it is divided by."""
         if len(hypotheses) != len(self.values):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
+from dragoman.core.runtime import Runtime
 from dragoman.metrics.metric import Scorer
 from dragoman.metrics.references import References
 
@@ -20,13 +21,15 @@ class ReferenceScorer(Scorer):
         self.references = references
 
     def statistics(
-        self, hypotheses: Corpus, sentences: NDArray[np.int64] | None = None, *, threads: int = 1
+        self, hypotheses: Corpus, sentences: NDArray[np.int64] | None = None, *, runtime: Runtime = Runtime()
     ) -> NDArray[np.float64]:
         """Return one row of statistics for each hypothesis; see `counts`."""
-        return self.counts(hypotheses, self.references.sentences(hypotheses, sentences), threads)
+        return self.counts(hypotheses, self.references.sentences(hypotheses, sentences), runtime=runtime)
 
     @abstractmethod
-    def counts(self, hypotheses: Corpus, sentences: NDArray[np.int64], threads: int) -> NDArray[np.float64]:
+    def counts(
+        self, hypotheses: Corpus, sentences: NDArray[np.int64], *, runtime: Runtime = Runtime()
+    ) -> NDArray[np.float64]:
         """Return the statistics of each hypothesis; the numbers of their sentences are checked."""
 
     def best_counts(self, counts: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:

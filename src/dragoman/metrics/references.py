@@ -14,16 +14,19 @@ from dragoman import kernels
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import read_lines
-from dragoman.core.progress import Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.text.preparation import TextPreparation
 
 Preparation = Callable[[Corpus], Corpus]
 
+#: For whoever does not want to hear what is odd.
+UNHEARD = Runtime().quiet(warns=False)
+
 
 def read_references(
-    paths: Sequence[Path], progress: Progress | None = None, text: TextPreparation = TextPreparation()
+    paths: Sequence[Path], text: TextPreparation = TextPreparation(), *, runtime: Runtime = UNHEARD
 ) -> list[Corpus]:
     """Read references; a name that is no file but has files with 0, 1, … after it stands for those.
 
@@ -43,8 +46,8 @@ def read_references(
         if len(corpus) == 0:
             raise DataError("is empty", path=file, expected="one reference translation a line")
         empty = int((corpus.sentences.lengths == 0).sum())
-        if empty and progress is not None:
-            progress.warn(f"{file}: {empty:,} of {len(corpus):,} references have no words")
+        if empty:
+            runtime.warn(f"{file}: {empty:,} of {len(corpus):,} references have no words")
     return references
 
 
@@ -138,13 +141,15 @@ class References:
         sentences: NDArray[np.int64],
         order: int,
         values: NDArray[np.float64] | None = None,
-        threads: int = 1,
+        *,
+        runtime: Runtime = Runtime(),
     ) -> NDArray[np.float64]:
         """Count the n-grams of hypotheses that references have, each as often as one reference does; a column an order.
 
         An n-gram counts 1, or what `values` has for its occurrence in the grouped references.
         """
-        return Compared(words, sentences, self.grouped).matches(order, threads, values, references=len(self))
+        compared = Compared(words, sentences, self.grouped)
+        return compared.matches(order, values, references=len(self), runtime=runtime)
 
     def sentences(self, hypotheses: Corpus, sentences: NDArray[np.int64] | None) -> NDArray[np.int64]:
         """Return which sentence each hypothesis translates, checked."""
@@ -167,11 +172,16 @@ class Compared(NamedTuple):
         )
 
     def matches(
-        self, order: int, threads: int, values: NDArray[np.float64] | None = None, *, references: int = 1
+        self,
+        order: int,
+        values: NDArray[np.float64] | None = None,
+        *,
+        references: int = 1,
+        runtime: Runtime = Runtime(),
     ) -> NDArray[np.float64]:
         """Count n-grams as `References.matches` does; each sentence has so many references, one after the other."""
         worth = np.empty((0, order)) if values is None else values
-        return kernels.clipped_ngrams(self.for_kernels(), references, worth, order, threads)
+        return kernels.clipped_ngrams(self.for_kernels(), references, worth, order, runtime.threads)
 
 
 def ngram_totals(lengths: NDArray[np.int64], order: int) -> NDArray[np.int64]:

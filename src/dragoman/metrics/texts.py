@@ -9,9 +9,9 @@ from pathlib import Path
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
 from dragoman.core.files import read_lines
-from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.formats.penn_trees import TreeFile, with_trees
-from dragoman.metrics.references import read_references
+from dragoman.metrics.references import UNHEARD, read_references
 from dragoman.text.preparation import TextPreparation
 
 
@@ -31,14 +31,14 @@ class ReferencedText:
         source: Path,
         references: Sequence[Path],
         text: TextPreparation,
-        progress: Progress | None = None,
         *,
         trees: TreeFile | None = None,
+        runtime: Runtime = UNHEARD,
     ) -> ReferencedText:
         """Read a source text and its references, and trees if these matter; if somebody listens, says what is odd."""
         prepared = text.source(read_lines(source))
         lines: list[str] = list(prepared) if trees is None else [*with_trees(prepared, trees)]
-        found = read_references(references, progress, text)
+        found = read_references(references, text, runtime=runtime)
         if len(found[0]) != len(lines):
             raise DataError(
                 f"has {len(found[0])} lines, but {source} has {len(lines)}", path=references[0], expected="as many"

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
+from dragoman.core.runtime import Runtime
 from dragoman.metrics.error_rate import WordErrorRate
 from dragoman.metrics.references import Compared
 
@@ -22,6 +23,6 @@ class Wer(WordErrorRate):
 
     name: ClassVar[str] = "wer"
 
-    def edits(self, compared: Compared, threads: int) -> NDArray[np.int64]:
+    def edits(self, compared: Compared, *, runtime: Runtime = Runtime()) -> NDArray[np.int64]:
         """Count insertions, deletions and substitutions."""
-        return kernels.edit_distances(compared.for_kernels(), threads)
+        return kernels.edit_distances(compared.for_kernels(), runtime.threads)

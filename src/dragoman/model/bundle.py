@@ -11,11 +11,13 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.core.checksums import CHECKSUMS, checked_files, compare_checksums, write_checksums
 from dragoman.core.digest import digest
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import PathLike, output_folder
-from dragoman.core.progress import SILENT, Progress, ShareDone, within
+from dragoman.core.progress import ShareDone, within
 from dragoman.core.recorded_run import weights_file
+from dragoman.core.runtime import Runtime
 from dragoman.core.store import Arrays, load_arrays, save_arrays
 from dragoman.core.toml import format_toml, read_toml
 from dragoman.core.verified import fingerprint, is_verified, remember_verified
@@ -23,7 +25,6 @@ from dragoman.core.version import version
 from dragoman.core.vocab import Vocab
 from dragoman.core.weights import Weights
 from dragoman.formats.tagged_text import TaggedText
-from dragoman.model.checksums import CHECKSUMS, checked_files, compare_checksums, write_checksums
 from dragoman.model.corpus_grammar import CorpusGrammar
 from dragoman.model.extra_features import EXTRA_FEATURES
 from dragoman.model.extra_features.feature import (
@@ -201,7 +202,7 @@ class Model:
         *,
         tagged: TaggedText | None = None,
         aligned: AlignedText | None = None,
-        progress: Progress = SILENT,
+        runtime: Runtime = Runtime(),
     ) -> Model:
         """Add features, which learn what they need from the model, from a tagged text of its target language, and from
         a parallel text with links, whose words need not be the model's.
@@ -214,7 +215,7 @@ class Model:
                 raise UsageError(f"{feature.name} is about neighbours, and the rules of a hierarchical model have none")
             if feature.of_holes and self.kind != "chart":
                 raise UsageError(f"{feature.name} is about the holes of rules, and phrases have none")
-            extra[feature] = feature.learn(self._parts(tagged, aligned), progress)
+            extra[feature] = feature.learn(self._parts(tagged, aligned), runtime=runtime)
         model = replace(self, extra_features=extra)
         if sum(isinstance(feature, NeighbourFeature) for feature in model._ready.values()) > 1:
             raise UsageError("a model can have one feature of neighbours only")
@@ -235,12 +236,12 @@ class Model:
         """For each word of the target vocabulary its id in a language model (0 where the model lacks it)."""
         return self.language_models[name].ids_of(self.target_vocab)
 
-    def read_weights(self, path: PathLike, progress: Progress = SILENT) -> Weights:
+    def read_weights(self, path: PathLike, *, runtime: Runtime = Runtime()) -> Weights:
         """Read weights for this model, from a file or the folder of a tuning run; refuse unknown and missing names.
 
         Sparse names that the model cannot have are counted in a warning: they may come from a model with other tags.
         """
-        file = weights_file(path, progress)
+        file = weights_file(path, runtime.progress)
         weights = _read_weights(file)
         names = set(self.weight_names)
         others = [name for name in weights if name not in names]
@@ -256,7 +257,7 @@ class Model:
             raise DataError(str(error), path=file) from None
         idle = [name for name in others if not self._can_have(name)]
         if idle:
-            progress.warn(f"{file}: the model has no features for {len(idle):,} of the weights: {_some(idle)}")
+            runtime.warn(f"{file}: the model has no features for {len(idle):,} of the weights: {_some(idle)}")
         return weights
 
     def can_weigh(self, name: str) -> bool:

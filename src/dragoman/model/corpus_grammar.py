@@ -13,8 +13,8 @@ from dragoman import kernels
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.links import source_positions, target_positions
 from dragoman.core.phrases import PHRASE_SCORES
-from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.sound import check_numbers, check_offsets, check_range, ragged_array, typed_array
 from dragoman.core.store import Arrays
 from dragoman.core.vocab import Vocab
@@ -56,16 +56,14 @@ class CorpusGrammar:
         target_counts: TargetCounts,
         *,
         sample: int = 0,
-        threads: int = 1,
-        progress: Progress = SILENT,
+        runtime: Runtime = Runtime(),
     ) -> CorpusGrammar:
         """Index a text."""
         if options.adjacent_nonterminals:
             raise UsageError("rules on demand have no nonterminals side by side; expected a table of rules for those")
-        with progress.stage("sorting suffixes"):
+        with runtime.stage("sorting suffixes"):
             suffixes = kernels.suffix_array(text.source.values, text.source.offsets, options.max_source_symbols)
-        with progress.stage("counting rules") as share:
-            counts = Ragged(*_rule_counts(text, options, threads, share))
+        counts = Ragged(*_rule_counts(text, options, runtime))
         return cls(text, options, suffixes, counts, *word_weights, target_counts, sample)
 
     @property
@@ -79,43 +77,36 @@ class CorpusGrammar:
         return f"rules on demand from {len(self.text.source):,} sentence pairs"
 
     def for_sentences(
-        self,
-        sentences: Ragged[np.int32],
-        *,
-        span_limit: int | None = None,
-        threads: int = 1,
-        progress: Progress = SILENT,
+        self, sentences: Ragged[np.int32], *, span_limit: int | None = None, runtime: Runtime = Runtime()
     ) -> Grammar:
         """Take the rules whose source side fits on at most `span_limit` words of some sentences from the corpus.
 
         By default that is the longest span of an initial phrase.
         """
-        with progress.stage("looking rules up") as share:
+        with runtime.stage("looking rules up") as share:
             instances = RuleInstances(
                 *kernels.look_up_rules(
-                    self.text.part(slice(0, len(self.text.source))),
+                    self.text.pairs_for_kernels(),
                     self.suffixes,
                     kernels.UnsignedRows(values=self.rule_counts.values, offsets=self.rule_counts.offsets),
                     self.options.limits,
                     sentences.for_kernels(),
                     span_limit or self.options.max_span,
                     self.sample,
-                    threads,
+                    runtime.threads,
                     share,
                 )
             )
-        return self._indexed(instances, self.target_counts, threads, progress)
+        return self._indexed(instances, self.target_counts, runtime)
 
-    def whole(self, *, threads: int = 1, progress: Progress = SILENT) -> Grammar:
+    def whole(self, *, runtime: Runtime = Runtime()) -> Grammar:
         """Extract all rules of the corpus, from all places: the table that it stands for."""
-        with progress.stage("extracting rules") as share:
-            text = self.text.part(slice(0, len(self.text.source)))
-            instances = RuleInstances(*kernels.extract_rules(text, self.options.limits, threads, share))
-        return self._indexed(instances, None, threads, progress)
+        with runtime.stage("extracting rules") as share:
+            text = self.text.pairs_for_kernels()
+            instances = RuleInstances(*kernels.extract_rules(text, self.options.limits, runtime.threads, share))
+        return self._indexed(instances, None, runtime)
 
-    def _indexed(
-        self, instances: RuleInstances, target_counts: TargetCounts | None, threads: int, progress: Progress
-    ) -> Grammar:
+    def _indexed(self, instances: RuleInstances, target_counts: TargetCounts | None, runtime: Runtime) -> Grammar:
         # Indexing asks for no word by name.
         nameless = Vocab.of(())
         return Grammar.from_pairs(
@@ -125,8 +116,7 @@ class CorpusGrammar:
                 (nameless, nameless),
                 (self.source_weights, self.target_weights),
                 target_counts=target_counts,
-                threads=threads,
-                progress=progress,
+                runtime=runtime,
             )
         )
 
@@ -191,7 +181,7 @@ class CorpusGrammar:
         if np.any(outside) or np.any(same & (text.links.values[:-1] >= text.links.values[1:])):
             raise DataError("the array 'links' has links outside their sentences, or not in order", expected=_PART)
         check_range("suffixes", self.suffixes, 0, len(text.source.values))
-        counts, offsets = _rule_counts(text, self.options, 1, None)
+        counts, offsets = _rule_counts(text, self.options, Runtime())
         if not np.array_equal(offsets, self.rule_counts.offsets) or not np.array_equal(counts, self.rule_counts.values):
             raise DataError("the array 'rule_counts' has other numbers of rules than the text", expected=_PART)
         for name, weights in (("source_weights", self.source_weights), ("target_weights", self.target_weights)):
@@ -202,6 +192,7 @@ class CorpusGrammar:
 
 
 def _rule_counts(
-    text: AlignedText, options: RuleExtraction, threads: int, share: Any
+    text: AlignedText, options: RuleExtraction, runtime: Runtime
 ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    return kernels.count_rules(text.part(slice(0, len(text.source))), options.limits, threads, share)
+    with runtime.stage("counting rules") as share:
+        return kernels.count_rules(text.pairs_for_kernels(), options.limits, runtime.threads, share)

@@ -6,27 +6,27 @@ from dataclasses import replace
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.files import PathLike
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.model.bundle import Model
 from dragoman.model.grammar import rules_for
 from dragoman.model.phrase_table import PhraseTable
 
 
-def filtered(model: Model, corpus: Corpus, *, threads: int = 1, progress: Progress = SILENT) -> Model:
+def filtered(model: Model, corpus: Corpus, *, runtime: Runtime = Runtime()) -> Model:
     """Keep only the phrase pairs and rules whose source side fits on a text (in the words of the model, see `encode`).
 
     What is left of a grammar on demand is a table of its rules for the text.
     """
     tables = {}
     for name, table in model.tables.items():
-        rows = table.rows_for(corpus, threads=threads, progress=progress)
+        rows = table.rows_for(corpus, runtime=runtime)
         tables[name] = PhraseTable.from_pairs(table.to_pairs(model.source_vocab, model.target_vocab).take(rows))
     limit = model.settings.span_limit
     known = [
-        grammar.for_sentences(corpus.sentences, span_limit=limit, threads=threads, progress=progress)
+        grammar.for_sentences(corpus.sentences, span_limit=limit, runtime=runtime)
         for grammar in model.grammars.values()
     ]
-    rules = rules_for(known, corpus, limit, threads=threads, progress=progress)
+    rules = rules_for(known, corpus, limit, runtime=runtime)
     grammars = {
         name: grammar.take(rows, model.source_vocab, model.target_vocab)
         for name, grammar, rows in zip(model.grammars, known, rules, strict=True)

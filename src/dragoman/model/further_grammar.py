@@ -9,7 +9,7 @@ from typing import Any
 
 from dragoman.core.errors import UsageError
 from dragoman.core.phrases import PhrasePairs
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import common_vocab
 from dragoman.model.bundle import Model
 from dragoman.model.extra_features import EXTRA_FEATURES
@@ -25,13 +25,7 @@ _PREPARATION = ("source_language", "target_language", "tokenise", "lowercase", "
 
 
 def with_grammar(
-    model: Model,
-    name: str,
-    other: Model,
-    *,
-    part: str | None = None,
-    threads: int = 1,
-    progress: Progress = SILENT,
+    model: Model, name: str, other: Model, *, part: str | None = None, runtime: Runtime = Runtime()
 ) -> Model:
     """Give a hierarchical model a further grammar: the phrase table or the rules of another model.
 
@@ -41,13 +35,13 @@ def with_grammar(
     """
     if model.kind != "chart":
         raise UsageError("the model is phrase-based; expected a hierarchical one, which takes further grammars")
-    columns = _pairs(other, part, threads, progress)
+    columns = _pairs(other, part, runtime)
     _refuse_name(model, name, columns.score_names)
     for setting in _PREPARATION:
         ours, theirs = (getattr(one.settings, setting) for one in (model, other))
         if ours != theirs:
             text = f"'{setting.replace('_', '-')}' is {theirs!r} there and {ours!r} here"
-            progress.warn(f"the text of the other model was prepared otherwise ({text}): its words may not fit")
+            runtime.warn(f"the text of the other model was prepared otherwise ({text}): its words may not fit")
     source_vocab, source_ids = common_vocab([model.source_vocab, columns.source_vocab])
     target_vocab, target_ids = common_vocab([model.target_vocab, columns.target_vocab])
     sides = {}
@@ -58,7 +52,7 @@ def with_grammar(
         values = symbols.values.copy()
         values[words] = ids[values[words]]
         sides[side] = replace(symbols, values=values)
-    with progress.stage(f"indexing {name}"):
+    with runtime.stage(f"indexing {name}"):
         grammar = Grammar.from_pairs(
             replace(columns, source_vocab=source_vocab, target_vocab=target_vocab, reordering={}, **sides)
         )
@@ -72,7 +66,7 @@ def with_grammar(
     )
 
 
-def _pairs(other: Model, part: str | None, threads: int, progress: Progress) -> PhrasePairs:
+def _pairs(other: Model, part: str | None, runtime: Runtime) -> PhrasePairs:
     parts: Mapping[str, Any] = {**other.tables, **other.grammars}
     if not parts:
         raise UsageError("the other model has neither a phrase table nor a grammar")
@@ -82,7 +76,7 @@ def _pairs(other: Model, part: str | None, threads: int, progress: Progress) -> 
         raise UsageError(f"the other model has no table or grammar {part}; expected {' or '.join(parts)}")
     found = parts[part] if part is not None else next(iter(parts.values()))
     if not isinstance(found, PhraseTable):
-        found = found.whole(threads=threads, progress=progress)
+        found = found.whole(runtime=runtime)
     pairs: PhrasePairs = found.to_pairs(other.source_vocab, other.target_vocab)
     return pairs
 

@@ -19,8 +19,8 @@ from dragoman import kernels
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.phrases import PhrasePairs
-from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.sound import check_numbers, check_offsets, check_range, ragged_array, typed_array
 from dragoman.core.store import Arrays
 from dragoman.core.vocab import Vocab
@@ -120,17 +120,12 @@ class Grammar:
         return f"{len(self):,} rules"
 
     def for_sentences(
-        self,
-        sentences: Ragged[np.int32],
-        *,
-        span_limit: int | None = None,
-        threads: int = 1,
-        progress: Progress = SILENT,
+        self, sentences: Ragged[np.int32], *, span_limit: int | None = None, runtime: Runtime = Runtime()
     ) -> Grammar:
         """Return a grammar with all rules that some sentences can use: this one."""
         return self
 
-    def whole(self, *, threads: int = 1, progress: Progress = SILENT) -> Grammar:
+    def whole(self, *, runtime: Runtime = Runtime()) -> Grammar:
         """Return the grammar with all rules: this one."""
         return self
 
@@ -291,7 +286,7 @@ class Grammar:
 
 
 def rules_for(
-    grammars: Sequence[Grammar], corpus: Corpus, span_limit: int, *, threads: int = 1, progress: Progress = SILENT
+    grammars: Sequence[Grammar], corpus: Corpus, span_limit: int, *, runtime: Runtime = Runtime()
 ) -> list[NDArray[np.int64]]:
     """The rules of each grammar whose source side fits on a span of a text, their holes filled by rules of all."""
     used = [np.zeros(len(grammar.symbols), bool) for grammar in grammars]
@@ -299,7 +294,7 @@ def rules_for(
     lines = corpus.sentences.offsets
     if not grammars:
         return []
-    with progress.stage("finding rules in the text") as share:
+    with runtime.stage("finding rules in the text") as share:
         for first in range(0, len(lines) - 1, _SENTENCES):
             some = corpus.sentences.part(slice(first, min(first + _SENTENCES, len(lines) - 1)))
             found, _ = kernels.chart_matches(
@@ -308,7 +303,7 @@ def rules_for(
                 np.zeros(len(some.values), np.uint8),
                 np.empty((0, 3), np.int32),
                 span_limit,
-                threads,
+                runtime.threads,
             )
             for i, nodes in enumerate(used):
                 nodes[found[found[:, 0] == i, 1]] = True

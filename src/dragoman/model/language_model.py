@@ -14,8 +14,8 @@ from dragoman import kernels
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
 from dragoman.core.ngrams import NGrams, NGramTable
-from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.sound import LARGEST, blocks, check_numbers, check_offsets, check_range
 from dragoman.core.store import Arrays
 from dragoman.core.vocab import BOS, EOS, UNK, Vocab
@@ -232,25 +232,19 @@ class LanguageModel:
         return ids
 
     def logprobs(
-        self,
-        sentences: Ragged[np.int32],
-        *,
-        bos: bool = True,
-        eos: bool = True,
-        threads: int = 1,
-        progress: Progress = SILENT,
+        self, sentences: Ragged[np.int32], *, bos: bool = True, eos: bool = True, runtime: Runtime = Runtime()
     ) -> NDArray[np.float32]:
         """Return the base-10 log-probability of each word of sentences in ids and, with `eos`, of each end."""
         words = sentences.values
         if len(words) and not 0 <= words.min() <= words.max() < len(self.vocab):
             raise IndexError(f"word ids from {words.min()} to {words.max()} in a vocabulary of {len(self.vocab)}")
-        with progress.stage("querying the language model") as done:
-            return kernels.lm_score(self.automaton, sentences.for_kernels(), bos, eos, False, threads, done)[0]
+        with runtime.stage("querying the language model") as done:
+            return kernels.lm_score(self.automaton, sentences.for_kernels(), bos, eos, False, runtime.threads, done)[0]
 
-    def perplexity(self, corpus: Corpus, *, threads: int = 1, progress: Progress = SILENT) -> Perplexity:
+    def perplexity(self, corpus: Corpus, *, runtime: Runtime = Runtime()) -> Perplexity:
         """Measure how well the model predicts text, sentence ends included."""
         sentences = self.sentences(corpus)
-        logprobs = self.logprobs(sentences, threads=threads, progress=progress)
+        logprobs = self.logprobs(sentences, runtime=runtime)
         is_word = np.ones(len(logprobs), bool)
         is_word[sentences.offsets[1:] + np.arange(len(sentences))] = False
         oov = ~self.knows[sentences.values]

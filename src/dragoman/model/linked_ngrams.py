@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.progress import ShareDone, within
 from dragoman.core.runs import Column
+from dragoman.core.runtime import Runtime
 from dragoman.core.slot_table import SlotTable
 from dragoman.core.sound import LARGEST
 from dragoman.core.store import rows_of
 from dragoman.core.vocab import Vocab
-from dragoman.core.workspace import Workspace
 from dragoman.model.language_model import ENTRY, LanguageModel
 
 #: What the work on an n-gram takes, in bytes.
@@ -58,11 +58,11 @@ def index_ngrams(
     vocab: Vocab,
     orders: Sequence[LinkedNGrams],
     *,
-    workspace: Workspace | None = None,
     share: ShareDone = lambda share: None,
+    runtime: Runtime = Runtime(),
 ) -> LanguageModel:
-    """Index n-grams in the memory of a workspace; what does not fit is mapped from its folder."""
-    workspace = workspace or Workspace()
+    """Index n-grams in the memory of the runtime's workspace; what does not fit is mapped from its folder."""
+    workspace = runtime.workspace
     rows = sum(map(len, orders))
     states = Column(workspace, "lm-states", np.uint64, 1 + rows, 2)
     states.write(np.zeros((1, 2), np.uint64))  # the empty context

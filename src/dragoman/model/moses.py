@@ -15,8 +15,8 @@ from dragoman import kernels
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, output_folder
 from dragoman.core.phrases import PhrasePairs
-from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.core.weights import Weights
 from dragoman.formats.moses.ini import MosesFeature, MosesIni, read_moses_ini, write_moses_ini
@@ -46,18 +46,18 @@ _PENALTIES = {
 }
 
 
-def import_moses(path: PathLike, *, progress: Progress = SILENT) -> Model:
+def import_moses(path: PathLike, *, runtime: Runtime = Runtime()) -> Model:
     """Read a moses.ini and everything that it names: tables of phrases or rules, ARPA files, and weights."""
-    ini = read_moses_ini(path, progress)
+    ini = read_moses_ini(path, runtime=runtime)
     if ini.is_hierarchical:
-        return import_hierarchical(path, ini, progress)
+        return import_hierarchical(path, ini, runtime=runtime)
     weights = penalty_weights(ini, _PENALTIES)
     tables: dict[str, PhrasePairs] = {}
     source_vocab, target_vocab = Vocab.of(), Vocab.of()
     for feature in (f for f in ini.features if f.is_phrase_table):
         name = numbered("tm", len(tables))
         pairs = read_phrase_table(
-            file_of(path, feature), source_vocab=source_vocab, target_vocab=target_vocab, progress=progress
+            file_of(path, feature), source_vocab=source_vocab, target_vocab=target_vocab, runtime=runtime
         )
         source_vocab, target_vocab = pairs.source_vocab, pairs.target_vocab
         tables[name] = pairs
@@ -70,14 +70,14 @@ def import_moses(path: PathLike, *, progress: Progress = SILENT) -> Model:
         weights |= weighted(path, feature, names, given)
     for i, feature in enumerate(f for f in ini.features if f.is_reordering):
         name = numbered("lr", i)
-        reordering = read_reordering(file_of(path, feature), progress=progress)
+        reordering = read_reordering(file_of(path, feature), runtime=runtime)
         if reordering.scores.shape[1] != 6:
             raise DataError(
                 f"has {reordering.scores.shape[1]} scores", path=feature.file, expected="6 (msd-bidirectional-fe)"
             )
-        tables = {table: attach_reordering(pairs, reordering, name, progress) for table, pairs in tables.items()}
+        tables = {table: attach_reordering(pairs, reordering, name, runtime=runtime) for table, pairs in tables.items()}
         weights |= weighted(path, feature, reordering_features(name), feature.weights)
-    language_models = read_language_models(path, ini, weights, progress)
+    language_models = read_language_models(path, ini, weights, runtime=runtime)
     if not tables:
         raise DataError("names no phrase table", path=path, expected="a phrase-based model")
     return Model(
@@ -133,7 +133,7 @@ def _numbered_together(
     return Ragged(words, offsets), np.concatenate(renumbered)
 
 
-def export_moses(model: Model, path: PathLike, *, progress: Progress = SILENT) -> None:
+def export_moses(model: Model, path: PathLike, *, runtime: Runtime = Runtime()) -> None:
     """Write a model as a folder that Moses reads: moses.ini, tables of phrases or rules, and ARPA files.
 
     Mixtures are written as their weights say.
@@ -142,18 +142,18 @@ def export_moses(model: Model, path: PathLike, *, progress: Progress = SILENT) -
     weights = model.weights
     if model.extra_features:
         names = ", ".join(feature.name for feature in model.extra_features)
-        progress.warn(f"sparse features cannot be written and are left out: {names}")
+        runtime.warn(f"sparse features cannot be written and are left out: {names}")
     if model.global_features:
-        progress.warn(f"global features cannot be written and are left out: {', '.join(model.global_features)}")
+        runtime.warn(f"global features cannot be written and are left out: {', '.join(model.global_features)}")
     with output_folder(path) as folder:
         if model.kind == "chart":
-            write_hierarchical(model, folder, progress)
+            write_hierarchical(model, folder, runtime=runtime)
             return
         features = [MosesFeature(kind, f"{kind}0", (weights.get(name, 0.0),)) for kind, name in _PENALTIES.items()]
         for i, (name, table) in enumerate(model.tables.items()):
             file = folder / f"phrase-table.{name}.gz"
             pairs = table.to_pairs(model.source_vocab, model.target_vocab)
-            with progress.stage(f"writing {file.name}"):
+            with runtime.stage(f"writing {file.name}"):
                 write_phrase_table(file, pairs)
             arguments = {
                 "num-features": str(len(table.score_names)),
@@ -171,7 +171,7 @@ def export_moses(model: Model, path: PathLike, *, progress: Progress = SILENT) -
             )
         for i, name in enumerate(model.reorderings):
             file = folder / f"reordering-table.{name}.gz"
-            with progress.stage(f"writing {file.name}"):
+            with runtime.stage(f"writing {file.name}"):
                 write_reordering(file, _with_reordering(model, name), name)
             features.append(
                 MosesFeature(
@@ -188,7 +188,7 @@ def export_moses(model: Model, path: PathLike, *, progress: Progress = SILENT) -
                     file,
                 )
             )
-        features += write_language_models(model, folder, weights, progress)
+        features += write_language_models(model, folder, weights, runtime=runtime)
         sections = {
             "input-factors": ("0",),
             "mapping": tuple(f"{i} T {i}" for i in range(len(model.tables))),

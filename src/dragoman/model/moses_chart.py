@@ -22,7 +22,7 @@ import numpy as np
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike
 from dragoman.core.phrases import PhrasePairs
-from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.core.weights import Weights
 from dragoman.formats.moses.glue_grammar import GLUE_SCORE, is_glue_grammar, read_glue_grammar, write_glue_grammar
@@ -51,7 +51,7 @@ _SPAN_LIMIT = 20
 _GLUE_SPAN_LIMIT = 1000
 
 
-def import_hierarchical(path: PathLike, ini: MosesIni, progress: Progress) -> Model:
+def import_hierarchical(path: PathLike, ini: MosesIni, *, runtime: Runtime = Runtime()) -> Model:
     """Read everything that a configuration for moses_chart names: rule tables, glue grammar, ARPA files, weights."""
     weights = {"rule_penalty": 0.0} | penalty_weights(ini, _PENALTIES)
     tables = [feature for feature in ini.features if feature.is_phrase_table]
@@ -67,7 +67,7 @@ def import_hierarchical(path: PathLike, ini: MosesIni, progress: Progress) -> Mo
             continue
         name = numbered("tm", len(grammars))
         rules = read_rule_table(
-            file_of(path, feature), source_vocab=source_vocab, target_vocab=target_vocab, progress=progress
+            file_of(path, feature), source_vocab=source_vocab, target_vocab=target_vocab, runtime=runtime
         )
         source_vocab, target_vocab = rules.source_vocab, rules.target_vocab
         grammars[name] = rules
@@ -85,7 +85,7 @@ def import_hierarchical(path: PathLike, ini: MosesIni, progress: Progress) -> Mo
     }
     weights["glue"] += weights["rule_penalty"]
     weights["rule_penalty"] += penalties[0]
-    language_models = read_language_models(path, ini, weights, progress)
+    language_models = read_language_models(path, ini, weights, runtime=runtime)
     score_names = {name: rules.score_names for name, rules in grammars.items()}
     order = initial_chart_weights(score_names, language_models)
     return Model(
@@ -95,7 +95,7 @@ def import_hierarchical(path: PathLike, ini: MosesIni, progress: Progress) -> Mo
         grammars={name: Grammar.from_pairs(rules) for name, rules in grammars.items()},
         language_models=language_models,
         weights=Weights({name: weights.get(name, 0.0) for name in order}),
-        settings=_settings(path, ini, tables, glue[0], progress),
+        settings=_settings(path, ini, tables, glue[0], runtime),
         history={"imported_from": "moses"},
     )
 
@@ -112,12 +112,12 @@ def _glue_weight(path: PathLike, feature: MosesFeature) -> float:
 
 
 def _settings(
-    path: PathLike, ini: MosesIni, tables: list[MosesFeature], glue: MosesFeature, progress: Progress
+    path: PathLike, ini: MosesIni, tables: list[MosesFeature], glue: MosesFeature, runtime: Runtime
 ) -> Settings:
     given = ini.span_limits
     limits = {feature.name: given[i] if i < len(given) else _SPAN_LIMIT for i, feature in enumerate(tables)}
     if limits.pop(glue.name) < _GLUE_SPAN_LIMIT:
-        progress.warn(
+        runtime.warn(
             f"{path}: the glue grammar has a limit in [max-chart-span], but glue joins any number of words here"
         )
     if len(set(limits.values())) > 1 or min(limits.values()) < 1:
@@ -132,27 +132,27 @@ def _settings(
     )
 
 
-def write_hierarchical(model: Model, folder: Path, progress: Progress) -> None:
+def write_hierarchical(model: Model, folder: Path, *, runtime: Runtime = Runtime()) -> None:
     """Write a hierarchical model into a folder: moses.ini, rule tables, a glue grammar and ARPA files."""
     weights = model.weights
     features = [MosesFeature(kind, f"{kind}0", (weights.get(name, 0.0),)) for kind, name in _PENALTIES.items()]
     for i, (name, grammar) in enumerate(model.grammars.items()):
         file = folder / f"rule-table.{name}.gz"
-        rules = grammar.whole(progress=progress).to_pairs(model.source_vocab, model.target_vocab)
+        rules = grammar.whole(runtime=runtime).to_pairs(model.source_vocab, model.target_vocab)
         values = weights.vector(phrase_features(name, grammar.score_names)).tolist()
         penalty = weights.get(f"{name}.{GRAMMAR_PENALTY}", 0.0) if i else 0.0
         if penalty:
             scores = np.insert(rules.scores, rules.scores.shape[1], PENALTY_SCORE, axis=1)
             rules = replace(rules, scores=scores, score_names=(*rules.score_names, GRAMMAR_PENALTY))
             values.append(penalty / math.log(PENALTY_SCORE))
-        with progress.stage(f"writing {file.name}"):
+        with runtime.stage(f"writing {file.name}"):
             write_rule_table(file, rules)
         features.append(_table(f"TranslationModel{i}", file, values, table_limit=model.settings.table_limit))
     glue = folder / "glue-grammar"
     write_glue_grammar(glue)
     weight = (weights.get("glue", 0.0) - weights.get("rule_penalty", 0.0)) / math.log(GLUE_SCORE)
     features.append(_table(f"TranslationModel{len(model.grammars)}", glue, [weight]))
-    features += write_language_models(model, folder, weights, progress)
+    features += write_language_models(model, folder, weights, runtime=runtime)
     sections = {
         "input-factors": ("0",),
         "mapping": tuple(f"{i} T {i}" for i in range(len(model.grammars) + 1)),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike
-from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.formats.arpa import read_arpa, write_arpa
 from dragoman.formats.moses.ini import MosesFeature, MosesIni
@@ -45,13 +45,13 @@ def penalty_weights(ini: MosesIni, names: Mapping[str, str]) -> dict[str, float]
 
 
 def read_language_models(
-    path: PathLike, ini: MosesIni, weights: dict[str, float], progress: Progress
+    path: PathLike, ini: MosesIni, weights: dict[str, float], *, runtime: Runtime = Runtime()
 ) -> dict[str, LanguageModel]:
     """Read the language models that a configuration names; their weights are added to `weights`."""
     language_models: dict[str, LanguageModel] = {}
     for i, feature in enumerate(f for f in ini.features if f.is_language_model):
         name = numbered("lm", i)
-        language_models[name] = LanguageModel.from_ngrams(read_arpa(file_of(path, feature), progress=progress))
+        language_models[name] = LanguageModel.from_ngrams(read_arpa(file_of(path, feature), runtime=runtime))
         weights |= weighted(path, feature, [name], feature.weights)
     return language_models
 
@@ -65,12 +65,14 @@ def table_limit_of(ini: MosesIni) -> int | None:
     return None if ini.table_limit is None else max(0, ini.table_limit)
 
 
-def write_language_models(model: Model, folder: Path, weights: Weights, progress: Progress) -> list[MosesFeature]:
+def write_language_models(
+    model: Model, folder: Path, weights: Weights, *, runtime: Runtime = Runtime()
+) -> list[MosesFeature]:
     """Write the language models of a model as ARPA files, and return the features that name them."""
     features = []
     for i, (name, language_model) in enumerate(model.language_models.items()):
         file = folder / f"{name}.arpa.gz"
-        with progress.stage(f"writing {file.name}"):
+        with runtime.stage(f"writing {file.name}"):
             write_arpa(file, language_model.to_ngrams())
         arguments = {"factor": "0", "path": file.name, "order": str(language_model.order)}
         features.append(MosesFeature("KENLM", f"LM{i}", (weights.get(name, 0.0),), arguments, file))

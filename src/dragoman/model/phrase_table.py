@@ -13,8 +13,8 @@ from dragoman import kernels
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
 from dragoman.core.phrases import REORDERING_SCORES, Components, PhrasePairs
-from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.sound import blocks, check_numbers, check_offsets, check_range, ragged_array, typed_array
 from dragoman.core.store import Arrays
 from dragoman.core.vocab import Vocab
@@ -106,11 +106,11 @@ class PhraseTable:
         source = int(found[0, -1])
         return range(int(self.first_pair[source]), int(self.first_pair[source + 1])) if source >= 0 else range(0)
 
-    def rows_for(self, corpus: Corpus, *, threads: int = 1, progress: Progress = SILENT) -> NDArray[np.int64]:
+    def rows_for(self, corpus: Corpus, *, runtime: Runtime = Runtime()) -> NDArray[np.int64]:
         """Return the rows of all pairs whose source phrase occurs in a text encoded with the model's vocabulary."""
         wanted = np.zeros(len(self.sources), bool)
         sources, sentences = self.sources, corpus.sentences
-        with progress.stage("finding phrases") as done:
+        with runtime.stage("finding phrases") as done:
             found = kernels.match_spans(
                 sentences.values,
                 sentences.offsets,
@@ -118,7 +118,7 @@ class PhraseTable:
                 sources.values,
                 sources.offsets,
                 self.index,
-                threads,
+                runtime.threads,
                 done,
             )
         wanted[found[found >= 0]] = True

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.links import Links, aligned_rows, links_before
 from dragoman.core.options import Options, option
-from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 
 #: What a count of one is in the integers that counts are kept in: sums of these do not depend on their order.
 ONE = 1 << 36
@@ -67,9 +67,9 @@ class AlignedText:
         """Return the text as kernels take it that look at the links of words."""
         return aligned_rows(self.source, self.target, self.links, self.links_before)
 
-    def part(self, at: slice) -> kernels.AlignedText:
-        """Return a range of sentence pairs as kernels take them."""
-        rows = slice(at.start, at.stop + 1)
+    def pairs_for_kernels(self, most: int | None = None) -> kernels.AlignedText:
+        """Return the sentence pairs, or the first so many, as kernels take them that look at no links of words."""
+        rows = slice(None) if most is None else slice(0, most + 1)
         source = Ragged(self.source.values, self.source.offsets[rows])
         target = Ragged(self.target.values, self.target.offsets[rows])
         return aligned_rows(source, target, Ragged(self.links.values, self.links.offsets[rows]))
@@ -102,12 +102,7 @@ class RuleInstances:
 
 
 def hole_counts(
-    text: AlignedText,
-    options: RuleExtraction,
-    *,
-    sentences: int = 0,
-    threads: int = 1,
-    progress: Progress = SILENT,
+    text: AlignedText, options: RuleExtraction, *, sentences: int = 0, runtime: Runtime = Runtime()
 ) -> NDArray[np.float64]:
     """How often nonterminals of rules are reordered, by how many source words they stand for.
 
@@ -116,5 +111,5 @@ def hole_counts(
     all sentence pairs or the first so many.
     """
     last = min(sentences, len(text.links)) if sentences else len(text.links)
-    with progress.stage("counting reordered nonterminals") as share:
-        return kernels.count_hole_reordering(text.part(slice(0, last)), options.limits, threads, share)
+    with runtime.stage("counting reordered nonterminals") as share:
+        return kernels.count_hole_reordering(text.pairs_for_kernels(last), options.limits, runtime.threads, share)

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.errors import DataError
 from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
-from dragoman.core.progress import SILENT, Progress, ShareDone
+from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.model.rule_instances import ONE, AlignedText, RuleInstances
 
@@ -24,12 +25,10 @@ class TargetCounts(NamedTuple):
     counts: NDArray[np.uint64]
 
     @classmethod
-    def of(
-        cls, instances: RuleInstances, text: AlignedText, *, threads: int = 1, progress: Progress = SILENT
-    ) -> TargetCounts:
+    def of(cls, instances: RuleInstances, text: AlignedText, *, runtime: Runtime = Runtime()) -> TargetCounts:
         """Count the target sides of all instances."""
-        with progress.stage("numbering target sides") as share:
-            ids, targets = number_sides(text, instances, True, threads, share)
+        with runtime.stage("numbering target sides") as share:
+            ids, targets = number_sides(text, instances, True, share, runtime=runtime)
         same = kernels.unpaired_sides(targets.values, targets.offsets)
         hashes, number = np.unique(kernels.side_hashes(targets.values, targets.offsets), return_inverse=True)
         if len(hashes) < len(np.unique(same)):
@@ -85,8 +84,7 @@ def score_instances(
     word_weights: tuple[NDArray[np.float64], NDArray[np.float64]],
     *,
     target_counts: TargetCounts | None = None,
-    threads: int = 1,
-    progress: Progress = SILENT,
+    runtime: Runtime = Runtime(),
 ) -> PhrasePairs:
     """Count rules and score them with p(f|e), lexical(f|e), p(e|f), lexical(e|f).
 
@@ -96,9 +94,9 @@ def score_instances(
     products of `word_weights`, one a running word of source and target. If the instances are not all that there are of
     a target side, `target_counts` say what it counts.
     """
-    counted = count_instances(instances, text, word_weights, threads=threads, progress=progress)
+    counted = count_instances(instances, text, word_weights, runtime=runtime)
     totals = counted.target_totals() if target_counts is None else target_counts.total(counted.targets)
-    return score_counted(counted, totals, text, vocabs, threads=threads, progress=progress)[0]
+    return score_counted(counted, totals, text, vocabs, runtime=runtime)[0]
 
 
 def count_instances(
@@ -106,25 +104,24 @@ def count_instances(
     text: AlignedText,
     word_weights: tuple[NDArray[np.float64], NDArray[np.float64]],
     *,
-    threads: int = 1,
-    progress: Progress = SILENT,
+    runtime: Runtime = Runtime(),
 ) -> CountedRules:
     """Bring the instances of each rule together, and choose its links."""
     if len(instances) >= 1 << 31:
         raise DataError(f"{len(instances)} rule instances", expected="fewer than 2**31: use shorter spans or less text")
-    with progress.stage("numbering source sides") as share:
-        source_ids, sources = number_sides(text, instances, False, threads, share)
-    with progress.stage("numbering target sides") as share:
-        target_ids, targets = number_sides(text, instances, True, threads, share)
-    with progress.stage("collecting rules") as share:
-        order, offsets = kernels.group_pairs(source_ids, target_ids, len(sources), threads, share)
+    with runtime.stage("numbering source sides") as share:
+        source_ids, sources = number_sides(text, instances, False, share, runtime=runtime)
+    with runtime.stage("numbering target sides") as share:
+        target_ids, targets = number_sides(text, instances, True, share, runtime=runtime)
+    with runtime.stage("collecting rules") as share:
+        order, offsets = kernels.group_pairs(source_ids, target_ids, len(sources), runtime.threads, share)
     some = order[offsets[:-1]]
     rule_sources, rule_targets = source_ids[some], target_ids[some]
     del source_ids, target_ids, some
     joint = np.add.reduceat(instances.counts[order], offsets[:-1]) if len(rule_sources) else instances.counts
     place = text.for_kernels(), instances.for_kernels()
-    with progress.stage("choosing links") as share:
-        forward, backward = kernels.choose_rule_alignments(order, offsets, *place, threads, share)
+    with runtime.stage("choosing links") as share:
+        forward, backward = kernels.choose_rule_alignments(order, offsets, *place, runtime.threads, share)
     rule_of_instance = np.empty(len(instances), np.int32)
     rule_of_instance[order] = np.repeat(np.arange(len(joint), dtype=np.int32), np.diff(offsets))
     del order, offsets
@@ -134,8 +131,8 @@ def count_instances(
         rule_sources,
         rule_targets,
         joint,
-        kernels.rule_products(backward, *place, word_weights[0], False, threads).astype(np.float32),
-        kernels.rule_products(forward, *place, word_weights[1], True, threads).astype(np.float32),
+        kernels.rule_products(backward, *place, word_weights[0], False, runtime.threads).astype(np.float32),
+        kernels.rule_products(forward, *place, word_weights[1], True, runtime.threads).astype(np.float32),
         instances.take(forward),
         rule_of_instance,
     )
@@ -147,8 +144,7 @@ def score_counted(
     text: AlignedText,
     vocabs: tuple[Vocab, Vocab],
     *,
-    threads: int = 1,
-    progress: Progress = SILENT,
+    runtime: Runtime = Runtime(),
 ) -> tuple[PhrasePairs, NDArray[np.int64]]:
     """Score counted rules, given what each target side counts, and put them in order.
 
@@ -158,7 +154,7 @@ def score_counted(
     source_totals = sums(source_ids, counted.joint, len(counted.sources))
     counts, scores = _frequencies(counted.joint, target_totals[target_ids], source_totals[source_ids])
     scores[:, 1], scores[:, 3] = counted.backward_weights, counted.forward_weights
-    with progress.stage("sorting rules") as share:
+    with runtime.stage("sorting rules") as share:
         rows = kernels.order_pairs(
             np.searchsorted(source_ids, np.arange(len(counted.sources) + 1, dtype=np.int32)),
             target_ids,
@@ -166,7 +162,7 @@ def score_counted(
             counted.targets.offsets,
             scores[:, 2].copy(),
             scores[:, 0].copy(),
-            threads,
+            runtime.threads,
             share,
         )
     links = kernels.rule_links(rows.astype(np.uint32), text.for_kernels(), counted.chosen.for_kernels())
@@ -185,11 +181,11 @@ def score_counted(
 
 
 def number_sides(
-    text: AlignedText, instances: RuleInstances, target: bool, threads: int, share: ShareDone
+    text: AlignedText, instances: RuleInstances, target: bool, share: ShareDone, *, runtime: Runtime = Runtime()
 ) -> tuple[NDArray[np.int32], Ragged[np.int32]]:
     """Number the distinct sides: the id of each instance, and the sides."""
     ids, symbols, offsets = kernels.number_rule_sides(
-        text.for_kernels(), instances.for_kernels(), target, threads, share
+        text.for_kernels(), instances.for_kernels(), target, runtime.threads, share
     )
     return ids, Ragged(symbols, offsets)
 

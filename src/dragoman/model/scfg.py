@@ -17,7 +17,7 @@ import numpy as np
 from dragoman.core.errors import UsageError
 from dragoman.core.files import PathLike, open_output, output_folder
 from dragoman.core.phrases import PhrasePairs
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.formats.arpa import read_arpa, write_arpa
 from dragoman.formats.cdec import (
@@ -43,10 +43,10 @@ def import_cdec(
     *,
     language_models: Sequence[PathLike] = (),
     weights: PathLike | None = None,
-    progress: Progress = SILENT,
+    runtime: Runtime = Runtime(),
 ) -> Model:
     """Read a grammar of cdec, ARPA files, and cdec's weights; without those the model starts with untuned ones."""
-    return _cdec_model(read_cdec_grammar(grammar, progress=progress), language_models, weights, progress)
+    return _cdec_model(read_cdec_grammar(grammar, runtime=runtime), language_models, weights, runtime)
 
 
 def import_cdec_segments(
@@ -54,11 +54,11 @@ def import_cdec_segments(
     *,
     language_models: Sequence[PathLike] = (),
     weights: PathLike | None = None,
-    progress: Progress = SILENT,
+    runtime: Runtime = Runtime(),
 ) -> tuple[list[Segment], Model]:
     """Read input in which each sentence names a grammar: its sentences, and one model with the rules of all."""
-    sentences, rules = read_segment_grammars(segments, progress)
-    return sentences, _cdec_model(rules, language_models, weights, progress)
+    sentences, rules = read_segment_grammars(segments, runtime=runtime)
+    return sentences, _cdec_model(rules, language_models, weights, runtime)
 
 
 def import_joshua(
@@ -66,18 +66,18 @@ def import_joshua(
     *,
     language_models: Sequence[PathLike] = (),
     score_names: Sequence[str] | None = None,
-    progress: Progress = SILENT,
+    runtime: Runtime = Runtime(),
 ) -> Model:
     """Read a grammar of Joshua and ARPA files; the model starts with untuned weights."""
-    rules = read_joshua_grammar(grammar, score_names=score_names, progress=progress)
-    return _model(rules, language_models, {"imported_from": "joshua"}, progress)
+    rules = read_joshua_grammar(grammar, score_names=score_names, runtime=runtime)
+    return _model(rules, language_models, {"imported_from": "joshua"}, runtime)
 
 
 def _model(
-    rules: PhrasePairs, language_models: Sequence[PathLike], history: Mapping[str, str], progress: Progress
+    rules: PhrasePairs, language_models: Sequence[PathLike], history: Mapping[str, str], runtime: Runtime
 ) -> Model:
     models = {
-        numbered("lm", i): LanguageModel.from_ngrams(read_arpa(file, progress=progress))
+        numbered("lm", i): LanguageModel.from_ngrams(read_arpa(file, runtime=runtime))
         for i, file in enumerate(language_models)
     }
     return Model(
@@ -92,10 +92,10 @@ def _model(
 
 
 def _cdec_model(
-    rules: PhrasePairs, language_models: Sequence[PathLike], weights: PathLike | None, progress: Progress
+    rules: PhrasePairs, language_models: Sequence[PathLike], weights: PathLike | None, runtime: Runtime
 ) -> Model:
     rules, counted = _without_rule_penalty(rules)
-    model = _model(rules, language_models, {"imported_from": "cdec"}, progress)
+    model = _model(rules, language_models, {"imported_from": "cdec"}, runtime)
     if weights is None:
         costs = [
             name
@@ -103,7 +103,7 @@ def _cdec_model(
             if column.min(initial=0) >= 0 and column.max(initial=0) > 0
         ]
         if costs:
-            progress.warn(
+            runtime.warn(
                 f"{', '.join(costs)} have no negative values, as costs have: their weights may need another sign"
             )
         return model
@@ -118,7 +118,7 @@ def _cdec_model(
         (feature,) = phrase_features(_GRAMMAR, [name])
         ours[feature] = theirs.pop(name, 0.0)
     if theirs:
-        progress.warn(f"{weights}: left out the weights of features that the model does not have: {', '.join(theirs)}")
+        runtime.warn(f"{weights}: left out the weights of features that the model does not have: {', '.join(theirs)}")
     return replace(model, weights=Weights({name: ours[name] for name in model.weights}))
 
 
@@ -133,9 +133,9 @@ def _without_rule_penalty(rules: PhrasePairs) -> tuple[PhrasePairs, bool]:
     return replace(rules, scores=np.delete(rules.scores, column, axis=1), score_names=names), True
 
 
-def export_cdec(model: Model, path: PathLike, *, progress: Progress = SILENT) -> None:
+def export_cdec(model: Model, path: PathLike, *, runtime: Runtime = Runtime()) -> None:
     """Write a model as a folder for cdec: cdec.ini (for use in that folder), grammar, weights and ARPA files."""
-    rules = _rules(model, "cdec", progress)
+    rules = _rules(model, "cdec", runtime)
     weights = model.weights
     penalty = weights.get("rule_penalty", 0.0)
     theirs = dict(zip(rules.score_names, weights.vector(phrase_features(*_scores(model))).tolist(), strict=True))
@@ -155,9 +155,9 @@ def export_cdec(model: Model, path: PathLike, *, progress: Progress = SILENT) ->
         "feature_function=WordPenalty",
     ]
     with output_folder(path) as folder:
-        with progress.stage("writing grammar.gz"):
+        with runtime.stage("writing grammar.gz"):
             write_cdec_grammar(folder / "grammar.gz", rules)
-        _write_language_models(model, folder, progress)
+        _write_language_models(model, folder, runtime)
         for i, name in enumerate(model.language_models):
             lines.append(f"feature_function=KLanguageModel -n {_language_model(i)} {name}.arpa.gz")
             theirs[_language_model(i)] = weights.get(name, 0.0) * math.log(10)
@@ -166,18 +166,18 @@ def export_cdec(model: Model, path: PathLike, *, progress: Progress = SILENT) ->
             stream.write("".join(f"{line}\n" for line in lines).encode())
 
 
-def export_joshua(model: Model, path: PathLike, *, named: bool = False, progress: Progress = SILENT) -> None:
+def export_joshua(model: Model, path: PathLike, *, named: bool = False, runtime: Runtime = Runtime()) -> None:
     """Write the grammar of a model for Joshua, and ARPA files; weights are not written."""
-    rules = _rules(model, "Joshua", progress)
+    rules = _rules(model, "Joshua", runtime)
     with output_folder(path) as folder:
-        with progress.stage("writing grammar.gz"):
+        with runtime.stage("writing grammar.gz"):
             write_joshua_grammar(folder / "grammar.gz", rules, named=named)
-        _write_language_models(model, folder, progress)
+        _write_language_models(model, folder, runtime)
 
 
-def _write_language_models(model: Model, folder: Path, progress: Progress) -> None:
+def _write_language_models(model: Model, folder: Path, runtime: Runtime) -> None:
     for name, language_model in model.language_models.items():
-        with progress.stage(f"writing {name}.arpa.gz"):
+        with runtime.stage(f"writing {name}.arpa.gz"):
             write_arpa(folder / f"{name}.arpa.gz", language_model.to_ngrams())
 
 
@@ -190,7 +190,7 @@ def _scores(model: Model) -> tuple[str, tuple[str, ...]]:
     return name, grammar.score_names
 
 
-def _rules(model: Model, toolkit: str, progress: Progress) -> PhrasePairs:
+def _rules(model: Model, toolkit: str, runtime: Runtime) -> PhrasePairs:
     """The rules of the one grammar of a model, with scores in double precision."""
     if model.kind != "chart":
         raise UsageError(f"a phrase-based model cannot be written for {toolkit}; expected a hierarchical one")
@@ -198,8 +198,8 @@ def _rules(model: Model, toolkit: str, progress: Progress) -> PhrasePairs:
         raise UsageError(f"a model with {len(model.grammars)} grammars cannot be written for {toolkit}; expected one")
     for what, features in (("sparse", [f.name for f in model.extra_features]), ("global", [*model.global_features])):
         if features:
-            progress.warn(f"{what} features cannot be written and are left out: {', '.join(features)}")
+            runtime.warn(f"{what} features cannot be written and are left out: {', '.join(features)}")
     (grammar,) = model.grammars.values()
-    table = grammar.whole(progress=progress)
+    table = grammar.whole(runtime=runtime)
     rules = table.to_pairs(model.source_vocab, model.target_vocab)
     return replace(rules, scores=np.exp(table.log_scores.astype(np.float64)))

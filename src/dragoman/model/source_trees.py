@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from dragoman.core.errors import UsageError
 from dragoman.core.files import PathLike
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.formats.penn_trees import TreeFile
 from dragoman.model.bundle import Model
 
@@ -26,16 +26,12 @@ def no_trees(model: Model, name: str = "trees") -> UsageError:
 
 
 def trees_for(
-    model: Model,
-    trees: PathLike | Iterable[str] | None,
-    progress: Progress = SILENT,
-    *,
-    name: str = "trees",
+    model: Model, trees: PathLike | Iterable[str] | None, *, name: str = "trees", runtime: Runtime = Runtime()
 ) -> TreeFile | None:
     """Open trees, a file or lines, if the model looks at them; says so if it does not, and refuses to go without."""
     if not features_of_trees(model):
         if trees is not None:
-            progress.warn("trees are not used: the model has no feature that looks at them")
+            runtime.warn("trees are not used: the model has no feature that looks at them")
         return None
     if trees is None:
         raise no_trees(model, name)

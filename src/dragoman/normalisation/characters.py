@@ -12,6 +12,7 @@ from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.files import open_output
 from dragoman.core.options import Options, option
 from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.metrics.combined import parse_metric
 from dragoman.model.bundle import Model
@@ -64,7 +65,7 @@ class Calm(Progress):
         """Say nothing."""
 
 
-def words_model(lexicon: Lexicon, options: CharacterModel, *, threads: int = 1) -> LanguageModel | None:
+def words_model(lexicon: Lexicon, options: CharacterModel, *, runtime: Runtime = Runtime()) -> LanguageModel | None:
     """Estimate a language model of the characters of a word list, each word once; None if it is empty."""
     if not len(lexicon):
         return None
@@ -72,7 +73,7 @@ def words_model(lexicon: Lexicon, options: CharacterModel, *, threads: int = 1) 
     # What a list has once at these lengths is a word in itself, which the choice knows of anyway.
     prune = ",".join("0" if n < 5 else "1" for n in range(1, options.lm_order + 1))
     kneser_ney = KneserNey(order=options.lm_order, prune=prune)
-    return estimate_model(text, kneser_ney, threads=threads, progress=Calm())
+    return estimate_model(text, kneser_ney, runtime=replace(runtime, progress=Calm()))
 
 
 def character_model(
@@ -80,7 +81,7 @@ def character_model(
     words: LanguageModel | None,
     options: CharacterModel,
     *,
-    threads: int = 1,
+    runtime: Runtime = Runtime(),
 ) -> Model:
     """Train on examples: phrases of characters in order, and language models of their modern side and of word lists."""
     text = SETTINGS.preparation()
@@ -95,8 +96,7 @@ def character_model(
         phrase_model=PhraseModel(max_phrase_length=options.max_phrase_length, reordering=False),
         kneser_ney=KneserNey(order=options.lm_order),
         settings=SETTINGS,
-        threads=threads,
-        progress=Calm(),
+        runtime=replace(runtime, progress=Calm()),
     ).model
     models = {_EXAMPLES: model.language_models["lm"]} | ({} if words is None else {_WORDS: words})
     scores = {name: table.score_names for name, table in model.tables.items()}
@@ -109,7 +109,7 @@ def tuned_weights(
     options: CharacterModel,
     *,
     seed: int = 1,
-    threads: int = 1,
+    runtime: Runtime = Runtime(),
 ) -> Weights:
     """Tune the model's weights on forms, each with the modern form that it has most often."""
     chosen = sorted(forms, key=lambda form: -forms[form].total())[: options.tuning_forms]
@@ -130,7 +130,7 @@ def tuned_weights(
             fixed=("distortion",),
             seed=seed,
         )
-        return job.run(folder / "run", threads=threads, progress=Calm()).weights()
+        return job.run(folder / "run", runtime=replace(runtime, progress=Calm())).weights()
 
 
 def _write_lines(path: Path, lines: list[str]) -> None:

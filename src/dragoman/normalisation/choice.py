@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dragoman.core.corpus import Corpus
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.nbest import NBest
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.decision.rule import Rule
 from dragoman.metrics.accuracy import Accuracy
@@ -41,13 +41,13 @@ class Choice:
             scores += weight * column
         return _log_softmax(self.scale * scores, lists.offsets)
 
-    def order(self, lists: Lists, rule: Rule | None = None, *, threads: int = 1) -> NDArray[np.int64]:
+    def order(self, lists: Lists, rule: Rule | None = None, *, runtime: Runtime = Runtime()) -> NDArray[np.int64]:
         """The rows of lists, each form's most probable first; or first what a decision rule makes of the list."""
         scores = self.log_probabilities(lists)
         of_form = np.repeat(np.arange(len(lists.offsets) - 1), np.diff(lists.offsets))
         first = np.zeros(len(scores), bool)
         if rule is not None:
-            decided = _decided(lists, scores, rule, threads)
+            decided = _decided(lists, scores, rule, runtime)
             first = np.array([decided[i] == text for i, text in zip(of_form.tolist(), lists.texts, strict=True)])
         return np.lexsort((-scores, ~first, of_form))
 
@@ -59,8 +59,7 @@ def tuned_choice(
     tuner: Tuner,
     *,
     seed: int = 1,
-    threads: int = 1,
-    progress: Progress = SILENT,
+    runtime: Runtime = Runtime(),
 ) -> Choice:
     """Find weights under which most tokens get their modern form; `gold` has for each form how many have which.
 
@@ -79,18 +78,18 @@ def tuned_choice(
         ranges=boxes(names, weight_ranges(names)),
     )
     rng = np.random.default_rng(seed)
-    optimum = tuner.optimise(problem, start.vector(names), rng=rng, threads=threads, progress=progress)
+    optimum = tuner.optimise(problem, start.vector(names), rng=rng, runtime=runtime)
     found = optimum.weights / max(np.abs(optimum.weights).sum(), 1e-12)
     weights = Weights(dict(zip(names, found.tolist(), strict=True)))
     return Choice(weights, _calibrated(used @ found, right, lists.offsets))
 
 
-def _decided(lists: Lists, scores: NDArray[np.float64], rule: Rule, threads: int) -> list[str]:
+def _decided(lists: Lists, scores: NDArray[np.float64], rule: Rule, runtime: Runtime) -> list[str]:
     rule.check_kind("nbest")
     text = SETTINGS.preparation()
     corpus = Corpus.from_lines(text.target(lists.texts))
     nbest = NBest(corpus.vocab, lists.offsets, corpus.sentences, scores, FeatureRows.zeros(len(scores)))
-    return text.restore(rule.decide(nbest, threads=threads).lines())
+    return text.restore(rule.decide(nbest, runtime=runtime).lines())
 
 
 def _calibrated(scores: NDArray[np.float64], right: NDArray[np.float64], offsets: NDArray[np.int64]) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.model.language_model import LanguageModel
 from dragoman.normalisation.characters import Calm
 from dragoman.normalisation.examples import Examples
@@ -32,13 +33,14 @@ class Context:
     weight: float = 0.3
 
     @classmethod
-    def of(cls, examples: Examples, weight: float = 0.3, *, threads: int = 1) -> Context:
+    def of(cls, examples: Examples, weight: float = 0.3, *, runtime: Runtime = Runtime()) -> Context:
         """Learn from the modern side of examples, sentence by sentence."""
         # A form of two words is one token here: no space may cut it.
         words = [_token(example.modern) for example in examples.tokens]
         lines = [" ".join(words[begin:end]) for begin, end in pairwise(examples.bounds)]
         text = Corpus.from_lines(line for line in lines if line)
-        return cls(estimate_model(text, KneserNey(order=2), threads=threads, progress=Calm()), weight)
+        calm = replace(runtime, progress=Calm())
+        return cls(estimate_model(text, KneserNey(order=2), runtime=calm), weight)
 
     def chosen(self, sentence: Sequence[Normalised]) -> list[Normalised]:
         """Return the words of a sentence with those of their forms first that are most probable together."""

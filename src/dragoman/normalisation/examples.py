@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, read_lines
 from dragoman.core.options import Options, option
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.normalisation.capitals import Capitalised
 
 _DIGIT = re.compile(r"\d")
@@ -132,7 +132,9 @@ class Examples:
         return {old: counts for old, counts in self.forms.items() if len(counts) > 1}
 
 
-def read_examples(paths: Sequence[PathLike], spelling: Spelling = Spelling(), progress: Progress = SILENT) -> Examples:
+def read_examples(
+    paths: Sequence[PathLike], spelling: Spelling = Spelling(), *, runtime: Runtime = Runtime()
+) -> Examples:
     """Read tables of examples; says what was left out, and how many forms have more than one modern form."""
     tokens: list[Example] = []
     capitalised: list[Capitalised] = []
@@ -158,11 +160,11 @@ def read_examples(paths: Sequence[PathLike], spelling: Spelling = Spelling(), pr
             else:
                 left_out[reason] += 1
         bounds.append(len(tokens))
-        _check_columns(path, narrow, wide, progress)
+        _check_columns(path, narrow, wide, runtime)
     for reason, count in sorted(left_out.items()):
-        progress.note(f"{count:,} lines are left out: {reason}")
+        runtime.note(f"{count:,} lines are left out: {reason}")
     examples = Examples(tuple(tokens), tuple(sorted(set(bounds))), tuple(capitalised))
-    _report(examples, progress)
+    _report(examples, runtime)
     return examples
 
 
@@ -193,7 +195,7 @@ def sentences_of(lines: Iterable[str]) -> list[list[str]]:
     return found
 
 
-def _check_columns(path: PathLike, narrow: Sequence[tuple[int, str]], wide: int, progress: Progress) -> None:
+def _check_columns(path: PathLike, narrow: Sequence[tuple[int, str]], wide: int, runtime: Runtime) -> None:
     """Let single lines without a tab pass, which are slips, and refuse a file of them, which is none of ours."""
     if not narrow:
         return
@@ -205,7 +207,7 @@ def _check_columns(path: PathLike, narrow: Sequence[tuple[int, str]], wide: int,
             line=number,
             expected="a historical form, a tab and its modern form",
         )
-    progress.warn(f"{path}: {len(narrow):,} lines are left out: one column only, the first of them line {number:,}")
+    runtime.warn(f"{path}: {len(narrow):,} lines are left out: one column only, the first of them line {number:,}")
 
 
 def _unfit(example: Example, spelling: Spelling) -> str | None:
@@ -218,18 +220,18 @@ def _unfit(example: Example, spelling: Spelling) -> str | None:
     )
 
 
-def _report(examples: Examples, progress: Progress) -> None:
+def _report(examples: Examples, runtime: Runtime) -> None:
     found = examples.contradictions()
     if found:
         often = max(found, key=lambda old: (found[old].total(), old))
-        progress.note(
+        runtime.note(
             f"{len(found):,} of {len(examples.forms):,} forms have more than one modern form, such as {often}: "
             + ", ".join(f"{new} ({count:,})" for new, count in found[often].most_common(3))
         )
     scripts = {name for old in examples.forms if len(name := "/".join(_scripts(old))) and "/" in name}
     if scripts:
         mixed = sum(len(_scripts(old)) > 1 for old in examples.forms)
-        progress.warn(f"{mixed:,} forms mix scripts ({', '.join(sorted(scripts)[:3])}): letters that look alike?")
+        runtime.warn(f"{mixed:,} forms mix scripts ({', '.join(sorted(scripts)[:3])}): letters that look alike?")
 
 
 def _scripts(word: str) -> list[str]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from dragoman.core.errors import DataError, DragomanError
 from dragoman.core.files import PathLike, open_output, output_folder
+from dragoman.core.runtime import Runtime
 from dragoman.core.toml import format_toml, read_toml
 from dragoman.core.version import version
 from dragoman.core.weights import Weights
@@ -57,17 +58,19 @@ class Normaliser:
         """What finds words in running text, and forms of the examples whole."""
         return WordFinder(self.memory.counts, self.spelling)
 
-    def normalise(self, words: Sequence[str], *, rule: Rule | None = None, threads: int = 1) -> list[str]:
+    def normalise(self, words: Sequence[str], *, rule: Rule | None = None, runtime: Runtime = Runtime()) -> list[str]:
         """Return the modern spelling of each word of a sentence, with the capital letters of examples or the word."""
-        return [found.modern for found in self.explain(words, rule=rule, threads=threads)]
+        return [found.modern for found in self.explain(words, rule=rule, runtime=runtime)]
 
-    def explain(self, words: Sequence[str], *, rule: Rule | None = None, threads: int = 1) -> list[Normalised]:
+    def explain(
+        self, words: Sequence[str], *, rule: Rule | None = None, runtime: Runtime = Runtime()
+    ) -> list[Normalised]:
         """Return for each word of a sentence its modern spelling, with its probability and alternatives."""
-        (found,) = self.explain_sentences([words], rule=rule, threads=threads)
+        (found,) = self.explain_sentences([words], rule=rule, runtime=runtime)
         return found
 
     def explain_sentences(
-        self, sentences: Sequence[Sequence[str]], *, rule: Rule | None = None, threads: int = 1
+        self, sentences: Sequence[Sequence[str]], *, rule: Rule | None = None, runtime: Runtime = Runtime()
     ) -> list[list[Normalised]]:
         """Return the same for many sentences, whose forms are looked at together.
 
@@ -75,7 +78,7 @@ class Normaliser:
         context, words are chosen together with their neighbours.
         """
         forms = [[self.form(word) for word in words] for words in sentences]
-        known = self.forms((form for sentence in forms for form in sentence), rule=rule, threads=threads)
+        known = self.forms((form for sentence in forms for form in sentence), rule=rule, runtime=runtime)
         found = []
         written: dict[tuple[str, str], Normalised] = {}  # words come again
         for words, sentence in zip(sentences, forms, strict=True):
@@ -92,7 +95,9 @@ class Normaliser:
             )
         return found
 
-    def forms(self, forms: Iterable[str], *, rule: Rule | None = None, threads: int = 1) -> dict[str, Normalised]:
+    def forms(
+        self, forms: Iterable[str], *, rule: Rule | None = None, runtime: Runtime = Runtime()
+    ) -> dict[str, Normalised]:
         """Return what each form becomes alone, of those that can be normalised: neither too long nor without letters.
 
         What was found by probability is remembered, of so many forms that memory does not fill up.
@@ -101,11 +106,11 @@ class Normaliser:
         remembered = {} if rule is not None else {form: self._known.get(form) for form in wanted}
         known = {form: one for form, one in remembered.items() if one is not None}
         new = [form for form in wanted if form not in known]
-        translator = Translator.of(self.model, limits=LIMITS, threads=threads)
+        translator = Translator.of(self.model, limits=LIMITS, runtime=runtime.quiet())
         proposer = Proposer(translator, self.memory, self.lexicon, self.candidates)
         at = 0
         for lists in proposer.lists(new):
-            order = self.choice.order(lists, rule, threads=threads)
+            order = self.choice.order(lists, rule, runtime=runtime.quiet())
             probabilities = np.exp(self.choice.log_probabilities(lists))
             for begin, end in zip(lists.offsets[:-1].tolist(), lists.offsets[1:].tolist(), strict=True):
                 rows = order[begin : min(end, begin + 1 + _ALTERNATIVES)].tolist()
@@ -118,11 +123,11 @@ class Normaliser:
             self._known.update(known)
         return {form: known[form] for form in wanted}
 
-    def modern_forms(self, examples: Examples, *, threads: int = 1) -> list[str]:
+    def modern_forms(self, examples: Examples, *, runtime: Runtime = Runtime()) -> list[str]:
         """Return what the tokens of examples become, in the form in which examples have them."""
         words = [token.historical for token in examples.tokens]
         sentences = [words[begin:end] for begin, end in pairwise(examples.bounds)]
-        found = self.explain_sentences(sentences, threads=threads)
+        found = self.explain_sentences(sentences, runtime=runtime)
         return [self.spelling.word(one.modern) for sentence in found for one in sentence]
 
     def memorised(self, word: str) -> str:

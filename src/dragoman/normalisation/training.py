@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.options import Options, option
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.model.bundle import Model
 from dragoman.model.language_model import LanguageModel
 from dragoman.normalisation.capitals import Capitals
@@ -69,8 +69,7 @@ def train_normaliser(
     learning: Learning = Learning(),
     words: LanguageModel | None = None,
     seed: int = 1,
-    threads: int = 1,
-    progress: Progress = SILENT,
+    runtime: Runtime = Runtime(),
 ) -> Normaliser:
     """Train on examples; weights are tuned on `dev`, or where there is none, on each part of the examples in turn.
 
@@ -86,9 +85,9 @@ def train_normaliser(
     if dev is None and len(examples) < FEWEST:
         raise DataError(f"there are {len(examples)} examples", expected=f"at least {FEWEST}, or a development set")
     if words is None:
-        with progress.stage("learning how modern words are spelt"):
-            words = words_model(lexicon, characters, threads=threads)
-    work = _Training(lexicon, words, characters, learning, seed, threads, progress)
+        with runtime.stage("learning how modern words are spelt"):
+            words = words_model(lexicon, characters, runtime=runtime)
+    work = _Training(lexicon, words, characters, learning, seed, runtime)
     if dev is not None:
         model = work.tuned(work.model(examples), dev)
         parts = [(model, examples, dev)]
@@ -105,8 +104,8 @@ def train_normaliser(
     if not learning.context:
         return found
     tried, known, held_out = parts[0]
-    weight = context_weight(normaliser(tried, known), known, held_out, threads=threads, progress=progress)
-    return replace(found, context=Context.of(examples, weight, threads=threads))
+    weight = context_weight(normaliser(tried, known), known, held_out, runtime=runtime)
+    return replace(found, context=Context.of(examples, weight, runtime=runtime))
 
 
 class _Training:
@@ -119,43 +118,36 @@ class _Training:
         characters: CharacterModel,
         learning: Learning,
         seed: int,
-        threads: int,
-        progress: Progress,
+        runtime: Runtime,
     ):
         self.lexicon, self.words, self.characters, self.learning = lexicon, words, characters, learning
-        self.seed, self.threads, self.progress = seed, threads, progress
+        self.seed, self.runtime = seed, runtime
 
     def model(self, examples: Examples) -> Model:
         """Train a model of characters, untuned."""
-        with self.progress.stage("learning how spelling changed"):
-            return character_model(examples, self.words, self.characters, threads=self.threads)
+        with self.runtime.stage("learning how spelling changed"):
+            return character_model(examples, self.words, self.characters, runtime=self.runtime)
 
     def tuned(self, model: Model, dev: Examples) -> Model:
         """Give a model weights that suit a development set."""
-        with self.progress.stage("weighing what was learnt"):
-            weights = tuned_weights(model, dev.forms, self.characters, seed=self.seed, threads=self.threads)
+        with self.runtime.stage("weighing what was learnt"):
+            weights = tuned_weights(model, dev.forms, self.characters, seed=self.seed, runtime=self.runtime)
         return replace(model, weights=weights)
 
     def choice(self, parts: Sequence[Part]) -> Choice:
         """Learn to choose on development sets, each with a model and the examples that this was trained on."""
         lists: list[Lists] = []
         gold: list[Counter[str]] = []
-        with self.progress.stage("proposing candidates") as share:
+        with self.runtime.stage("proposing candidates") as share:
             for i, (model, examples, dev) in enumerate(parts):
-                translator = Translator.of(model, limits=LIMITS, threads=self.threads)
+                translator = Translator.of(model, limits=LIMITS, runtime=self.runtime.quiet())
                 proposer = Proposer(translator, Memory.of(examples), self.lexicon, self.learning.candidates)
                 lists += proposer.lists([*dev.forms])
                 gold += dev.forms.values()
                 share((i + 1) / len(parts))
         start = parts[0][0].weights.updated(START)
         return tuned_choice(
-            Lists.concatenate(lists),
-            gold,
-            start,
-            self.learning.tuner,
-            seed=self.seed,
-            threads=self.threads,
-            progress=self.progress,
+            Lists.concatenate(lists), gold, start, self.learning.tuner, seed=self.seed, runtime=self.runtime
         )
 
     def in_turn(self, examples: Examples) -> list[Part]:
@@ -170,19 +162,17 @@ class _Training:
         return parts
 
 
-def context_weight(
-    normaliser: Normaliser, known: Examples, dev: Examples, *, threads: int = 1, progress: Progress = SILENT
-) -> float:
+def context_weight(normaliser: Normaliser, known: Examples, dev: Examples, *, runtime: Runtime = Runtime()) -> float:
     """Find how much the neighbours of words should weigh, by accuracy on a development set; the least of equals."""
     words = [token.historical for token in dev.tokens]
-    forms = normaliser.forms(words, threads=threads)
+    forms = normaliser.forms(words, runtime=runtime)
     alone = [forms.get(word, Normalised(word, 1.0)) for word in words]
-    context = Context.of(known, threads=threads)
+    context = Context.of(known, runtime=runtime)
     scores = {}
     for weight in WEIGHTS:
         weighed = replace(context, weight=weight)
         found = [one.modern for begin, end in pairwise(dev.bounds) for one in weighed.chosen(alone[begin:end])]
         scores[weight] = int(right(dev, found).sum())
     best = max(WEIGHTS, key=lambda weight: (scores[weight], -weight))
-    progress.note(f"context weighs {best:g}: {scores[best]:,} of {len(dev):,} tokens right, {scores[0.0]:,} without it")
+    runtime.note(f"context weighs {best:g}: {scores[best]:,} of {len(dev):,} tokens right, {scores[0.0]:,} without it")
     return best

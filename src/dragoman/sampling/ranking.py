@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dragoman.core.errors import UsageError
 from dragoman.core.options import Options, option
 from dragoman.core.progress import ShareDone
+from dragoman.core.runtime import Runtime
 from dragoman.metrics.metric import Scorer
 from dragoman.search.limits import SpaceLimits
 from dragoman.search.translator import Translator
@@ -104,9 +105,9 @@ class Ranking:
 
     seed: int
     first_batch: int
-    trace: bool
-    threads: int
-    progress: ShareDone | None
+    trace: bool = False
+    share: ShareDone | None = None
+    runtime: Runtime = Runtime()
 
 
 class RankChains(ABC):
@@ -139,14 +140,13 @@ class RankChains(ABC):
         seed: int,
         first_batch: int,
         trace: bool = False,
-        threads: int = 1,
-        progress: ShareDone | None = None,
+        runtime: Runtime = Runtime(),
     ) -> Ranked:
         """Run chains, each from its row of `weights` (of all features) through its batches of the plan.
 
         Random numbers depend on the seed, the chain, and `first_batch` plus the place of the batch.
         """
-        return self.ranked(plan, weights, Ranking(seed, first_batch, trace, threads, progress))
+        return self.ranked(plan, weights, Ranking(seed, first_batch, trace, runtime=runtime))
 
     @abstractmethod
     def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> Ranked:

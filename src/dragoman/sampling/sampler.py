@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pkgutil import resolve_name
 from typing import TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
 from dragoman.core.weights import Weights
 from dragoman.sampling.forest import Forest
@@ -60,7 +60,8 @@ class Drawing(TypedDict, total=False):
     lines and the chain's number: more samples, chains or threads leave the first ones as they are. `first` is added to
     that place where the lines are a part of a text. `documents` are labels of the lines for global features of
     documents; lines with the same label in a row are a document, and by default all are one. `features=False` leaves
-    features out, which take longer than the sampling itself; `trace` keeps the order in time.
+    features out, which take longer than the sampling itself; `trace` keeps the order in time. `runtime` is by default
+    that of the translator.
     """
 
     seed: int
@@ -68,7 +69,7 @@ class Drawing(TypedDict, total=False):
     documents: Iterable[object] | None
     features: bool
     trace: bool
-    progress: Progress
+    runtime: Runtime
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ class Request:
     documents: Iterable[object] | None = None
     features: bool = True
     trace: bool = False
-    progress: Progress = SILENT
+    runtime: Runtime = Runtime()
 
 
 class Sampler(ABC):
@@ -141,11 +142,11 @@ class Sampler(ABC):
 
     def batches(self, lines: Iterable[str], **how: Unpack[Drawing]) -> Iterator[Sampled]:
         """Sample like `sample`, and tell how it went."""
-        return self._sampled(lines, Request(**how))
+        return self._sampled(lines, replace(Request(runtime=self.translator.runtime), **how))
 
     @abstractmethod
     def _sampled(self, lines: Iterable[str], asked: Request) -> Iterator[Sampled]:
-        """Sample in as many threads as the translator has."""
+        """Sample as was asked."""
 
     @abstractmethod
     def forest(self, line: str, limits: SearchLimits) -> Forest | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.sampling.annealing import annealed
 from dragoman.sampling.documents import document_parts
@@ -33,7 +33,7 @@ class Draw:
         more = [GLOBAL_FEATURES.get(name)() for name in self.more_features]
         return Sampler.of(translator, self.options, proposal_weights=self.proposal_weights, global_features=more)
 
-    def __call__(self, translator: Translator, portion: Portion, progress: Progress) -> list[Sampled]:
+    def __call__(self, translator: Translator, portion: Portion, runtime: Runtime) -> list[Sampled]:
         """Sample a portion."""
         return list(
             self.sampler(translator).batches(
@@ -43,7 +43,7 @@ class Draw:
                 documents=portion.documents,
                 features=self.features,
                 trace=self.trace,
-                progress=progress,
+                runtime=runtime,
             )
         )
 
@@ -65,7 +65,7 @@ class Anneal:
     keep: Keep
     seed: int = 1
 
-    def __call__(self, translator: Translator, portion: Portion, progress: Progress) -> list[Kept]:
+    def __call__(self, translator: Translator, portion: Portion, runtime: Runtime) -> list[Kept]:
         """Anneal a portion."""
         parts = annealed(
             translator,
@@ -85,11 +85,10 @@ def portions_of_documents(
     if not together:
         yield from spread.portions(lines)
         return
-    several = 1 if spread.workers.remote else spread.translator.threads
     everything = list(lines)
     labels: Sequence[object] = [0] * len(everything) if documents is None else list(documents)
     first = 0
-    for part, _ in document_parts(everything, labels, BATCH * several, together=True):
+    for part, _ in document_parts(everything, labels, BATCH * spread.runtime.threads_per_part, together=True):
         yield Portion(first, part, documents=labels[first : first + len(part)])
         first += len(part)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.work.workers import Workers
+from dragoman.core.runtime import Runtime
 from dragoman.sampling.ranking import Plan, RankChains, Ranked, RankedSentences, Ranking, RankSteps
 from dragoman.search.spread import Recipe, Spread
 
@@ -17,59 +16,52 @@ _COLUMNS = [field.name for field in fields(Ranked)]
 
 
 @dataclass(frozen=True, eq=False)
-class OneChain:
-    """One of many chains: its number, how many there are, its batches and its weights."""
+class SomeChains:
+    """Some of many chains: the number of the first, their batches and weights, and how they are to run."""
 
-    number: int
-    count: int
-    batches: Sequence[NDArray[np.int64]]
+    first: int
+    plan: Plan
     weights: NDArray[np.float64]
-    asked: Ranking
+    seed: int
+    first_batch: int
+    trace: bool
 
 
-@dataclass(frozen=True, eq=False)
-class RunOne:
-    """Runs one chain on a worker, which prepares the sentences once for all chains that it gets."""
+class SpreadChains(RankChains):
+    """Chains whoever runs them: wherever this is sent, the sentences are prepared once for all chains that come."""
 
-    steps: RankSteps
-    recipe: Recipe
-    sentences: RankedSentences
+    def __init__(self, steps: RankSteps, spread: Spread, sentences: RankedSentences):
+        self._steps, self._spread, self._sentences = steps, spread, sentences
+        self._chains = RankChains.of(steps, spread.translator, sentences)
+        self.names, self.learnt = self._chains.names, self._chains.learnt
 
-    @cached_property
-    def _chains(self) -> RankChains:
-        return RankChains.of(self.steps, self.recipe.translator(), self.sentences)
+    def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> Ranked:
+        """Run chains as `run` says, as many together as there are threads for them."""
+        several, found = asked.runtime.threads_per_part, list[Ranked]()
+        parts = (
+            SomeChains(i, plan[i : i + several], weights[i : i + several], asked.seed, asked.first_batch, asked.trace)
+            for i in range(0, len(plan), several)
+        )
+        for some in asked.runtime.map_parts(self, parts):
+            found.append(some)
+            if asked.share is not None:
+                asked.share(min(1.0, several * len(found) / len(plan)))
+        columns = {name: np.concatenate([getattr(some, name) for some in found]) for name in _COLUMNS[:-1]}
+        return Ranked(**columns, traces=[trace for some in found for trace in some.traces])
 
-    def __call__(self, one: OneChain) -> Ranked:
-        """Run it at its place, where the others have nothing to do."""
-        plan: list[Sequence[NDArray[np.int64]]] = [[] for _ in range(one.count)]
-        plan[one.number] = one.batches
-        found = self._chains.ranked(plan, np.tile(one.weights, (one.count, 1)), one.asked)
-        return Ranked(**{name: getattr(found, name)[one.number : one.number + 1] for name in _COLUMNS})
+    def __call__(self, some: SomeChains, runtime: Runtime) -> Ranked:
+        """Run some at their place, where those before have nothing to do."""
+        first = some.first
+        weights = np.concatenate([np.zeros((first, some.weights.shape[1])), some.weights])
+        asked = Ranking(some.seed, some.first_batch, some.trace, runtime=runtime)
+        found = self._chains.ranked([*([] for _ in range(first)), *some.plan], weights, asked)
+        return Ranked(**{name: getattr(found, name)[first:] for name in _COLUMNS})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        assert self._spread.folder is not None
+        recipe = Recipe.of(self._spread.translator, self._spread.folder)
+        return _prepared, (self._steps, recipe, self._sentences)
 
 
-@dataclass(frozen=True, eq=False)
-class ChainsElsewhere:
-    """Runs chains on workers."""
-
-    workers: Workers
-    run_one: RunOne
-
-    @classmethod
-    def of(cls, steps: RankSteps, spread: Spread, sentences: RankedSentences) -> ChainsElsewhere | None:
-        """Return them, or None where the work is done in this process."""
-        if not spread.workers.remote:
-            return None
-        assert spread.folder is not None
-        return cls(spread.workers, RunOne(steps, Recipe.of(spread.translator, spread.folder), sentences))
-
-    def run(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> Ranked:
-        """Run chains as `RankChains.run` says."""
-        told, alone = asked.progress, replace(asked, threads=1, progress=None)
-        chains = [OneChain(i, len(plan), batches, weights[i], alone) for i, batches in enumerate(plan)]
-        found = []
-        for one in self.workers.map(self.run_one, chains):
-            found.append(one)
-            if told is not None:
-                told(len(found) / len(chains))
-        columns = {name: np.concatenate([getattr(one, name) for one in found]) for name in _COLUMNS if name != "traces"}
-        return Ranked(**columns, traces=[trace for one in found for trace in one.traces])
+def _prepared(steps: RankSteps, recipe: Recipe, sentences: RankedSentences) -> SpreadChains:
+    return SpreadChains(steps, Spread(recipe.translator(), recipe.model), sentences)

@@ -12,7 +12,7 @@ from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
-from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.search.searched import Searched
 from dragoman.search.spread import Portion, Spread
 from dragoman.search.translation import Translation
@@ -77,7 +77,7 @@ class Keep:
     distinct: bool = False
     hypergraphs: bool = False
 
-    def __call__(self, translator: Translator, portion: Portion, progress: Progress) -> list[Kept]:
+    def __call__(self, translator: Translator, portion: Portion, runtime: Runtime) -> list[Kept]:
         """Search a portion."""
         forests = self.nbest is not None or self.hypergraphs
         return [self.of(part) for part in translator.searched(portion.lines, forests=forests, targets=portion.targets)]

@@ -13,6 +13,7 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
+from dragoman.core.runtime import Runtime
 from dragoman.core.shown import shortened
 from dragoman.search.translation import Translation
 
@@ -93,11 +94,18 @@ _TOO_LARGE = 2
 class SearchedBatch(Searched, Generic[Batch, Found]):
     """What a kernel found of a batch; `global_values` are of features that a search cannot see."""
 
-    def __init__(self, batch: Batch, found: Found, *, global_values: FeatureRows | None = None, threads: int = 1):
+    def __init__(
+        self,
+        batch: Batch,
+        found: Found,
+        *,
+        global_values: FeatureRows | None = None,
+        runtime: Runtime = Runtime(),
+    ):
         self.batch = batch
         self.found = found
         self._global_values = global_values
-        self._threads = threads
+        self._runtime = runtime
 
     def __len__(self) -> int:
         return len(self.found.outcomes)

@@ -5,26 +5,27 @@ from __future__ import annotations
 import io
 import itertools
 import pickle
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from dragoman.core.errors import DataError
-from dragoman.core.progress import SILENT, Progress, Remembered
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.core.weights import Weights
 from dragoman.core.work.sent import place_of
-from dragoman.core.work.workers import ThreadWorkers, Workers
 from dragoman.model.bundle import Model, model_digest
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
 from dragoman.search.pieces import batches
 from dragoman.search.translator import BATCH, WORDS, Translator
 
 Made = TypeVar("Made")
+MadeOf = TypeVar("MadeOf", covariant=True)
 
 
 @dataclass(frozen=True)
@@ -40,27 +41,29 @@ class Portion:
     documents: Sequence[object] | None = None
 
 
-#: What is made of a portion: a function of a module, or an object of a class of one.
-Work = Callable[[Translator, Portion, Progress], Made]
+class Work(Protocol[MadeOf]):
+    """What is made of a portion: a function of a module, or an object of a class of one."""
+
+    def __call__(self, translator: Translator, portion: Portion, /, *, runtime: Runtime) -> MadeOf:
+        """Make it; the translator runs on the same."""
 
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """A translator, and who does what it does: this process, or workers that load the same model from its folder.
+    """A translator and what it runs on: this process, or workers that load the same model from its folder.
 
     What comes back is the same whoever it was.
     """
 
     translator: Translator
-    workers: Workers = ThreadWorkers()
     folder: Path | None = None
-    progress: Progress = SILENT
+    runtime: Runtime = field(default=Runtime(), kw_only=True)
 
     def portions(self, lines: Iterable[str], targets: Iterable[str] | None = None) -> Iterator[Portion]:
         """Cut a text into portions: large enough to be worth sending, small enough to stream."""
         if isinstance(lines, str) or isinstance(targets, str):
             raise TypeError("expected an iterable of lines, found one string")
-        several = 1 if self.workers.remote else self.translator.threads
+        several = self.runtime.threads_per_part
         first, forced = 0, None if targets is None else iter(targets)
         longest = self.translator.limits.max_words
         for part in batches(lines, sentences=BATCH * several, words=WORDS * several, longest=longest):
@@ -71,16 +74,22 @@ class Spread:
             first += len(part)
 
     def map(self, work: Work[Made], portions: Iterable[Portion], *, window: int | None = None) -> Iterator[Made]:
-        """Yield what is made of each portion, in order, as it becomes known."""
-        if not self.workers.remote:
-            yield from (work(self.translator, portion, self.progress) for portion in portions)
-            return
-        assert self.folder is not None
-        vocab = self.translator.model.target_vocab
-        for packed in self.workers.map(_Task(Recipe.of(self.translator, self.folder), work), portions, window=window):
-            made, told = _Unpickler(packed, vocab).load()
-            told.tell(self.progress)
-            yield made
+        """Yield what is made of each portion, in order, as it becomes known; here with all threads.
+
+        Of portions that are sent, at most `window` are under way, by default what keeps workers busy.
+        """
+        made = self.runtime.map_parts(self._sent(work), portions, window=window or sys.maxsize)
+        return self._unpacked(made)
+
+    def map_alone(self, work: Work[Made], portions: Iterable[Portion]) -> Iterator[Made]:
+        """Yield the same, each made with one thread: for work that does most of it outside kernels."""
+        return self._unpacked(self.runtime.map(self._sent(work), portions))
+
+    def _sent(self, work: Work[Made]) -> _Search[Made]:
+        return _Search(self.translator, self.folder, work)
+
+    def _unpacked(self, every: Iterator[Callable[[Vocab], Made]]) -> Iterator[Made]:
+        return (made(self.translator.model.target_vocab) for made in every)
 
 
 @dataclass(frozen=True)
@@ -121,19 +130,45 @@ def _made(
     return Translator.of(model, limits=limits, space=space, climbing=climbing, markup=markup)
 
 
-@dataclass(frozen=True)
-class _Task:
-    """What a worker does with a portion."""
+@dataclass(frozen=True, eq=False)
+class _Search(Generic[Made]):
+    """Work with a translator, which is made anew from the folder of its model wherever this is sent."""
 
-    recipe: Recipe
-    work: Work[Any]
+    translator: Translator
+    folder: Path | None
+    work: Work[Made]
 
-    def __call__(self, portion: Portion) -> bytes:
-        translator, told = self.recipe.translator(), Remembered()
-        made = self.work(translator, portion, told)
+    def __call__(self, portion: Portion, runtime: Runtime) -> Callable[[Vocab], Made]:
+        translator = self.translator.reweighted(self.translator.weights, runtime=runtime)
+        return _Result(self.work(translator, portion, runtime=runtime), translator.model.target_vocab)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        assert self.folder is not None
+        return _search_again, (Recipe.of(self.translator, self.folder), self.work)
+
+
+def _search_again(recipe: Recipe, work: Work[Made]) -> _Search[Made]:
+    return _Search(recipe.translator(), recipe.model, work)
+
+
+@dataclass(frozen=True, eq=False)
+class _Result(Generic[Made]):
+    """What was made of a portion; it goes back without the words of the model, and is called with these."""
+
+    made: Made
+    vocab: Vocab
+
+    def __call__(self, vocab: Vocab) -> Made:
+        return self.made
+
+    def __reduce__(self) -> tuple[Any, ...]:
         stream = io.BytesIO()
-        _Pickler(stream, translator.model.target_vocab).dump((made, told))
-        return stream.getvalue()
+        _Pickler(stream, self.vocab).dump(self.made)
+        return partial, (_unpickled, stream.getvalue())
+
+
+def _unpickled(packed: bytes, vocab: Vocab) -> Any:
+    return _Unpickler(packed, vocab).load()
 
 
 class _Pickler(pickle.Pickler):

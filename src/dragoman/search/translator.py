@@ -12,6 +12,7 @@ from typing import Self
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
+from dragoman.core.runtime import Runtime
 from dragoman.core.shown import shortened
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
@@ -37,8 +38,8 @@ _SEARCHES = {
 class Translator(ABC):
     """Translates tokenised sentences with a model, under some weights.
 
-    `limits` say how hard to search, `space` which derivations there are, and `threads` how many sentences are worked on
-    at a time; results do not depend on their number.
+    `limits` say how hard to search, `space` which derivations there are, and `runtime` what it runs on; results do not
+    depend on the number of threads.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class Translator(ABC):
         limits: SearchLimits,
         space: SpaceLimits,
         markup: bool,
-        threads: int,
+        runtime: Runtime,
         climbing: HillClimbing | None = None,
     ):
         self.model = model
@@ -57,7 +58,7 @@ class Translator(ABC):
         self.limits = limits
         self.space = space
         self.markup = markup
-        self.threads = threads
+        self.runtime = runtime
         self.climbing = climbing
 
     @classmethod
@@ -70,7 +71,7 @@ class Translator(ABC):
         space: SpaceLimits = SpaceLimits(),
         climbing: HillClimbing | None = None,
         markup: bool = False,
-        threads: int = 1,
+        runtime: Runtime = Runtime(),
     ) -> Translator:
         """Return the translator for a model's kind.
 
@@ -78,13 +79,13 @@ class Translator(ABC):
         sentences may fix translations of spans, see `markup.py`.
         """
         search: type[Translator] = resolve_name(_SEARCHES[model.kind])
-        return search(model, weights, limits=limits, space=space, climbing=climbing, markup=markup, threads=threads)
+        return search(model, weights, limits=limits, space=space, climbing=climbing, markup=markup, runtime=runtime)
 
-    def reweighted(self, weights: Weights, *, threads: int | None = None) -> Self:
+    def reweighted(self, weights: Weights, *, runtime: Runtime | None = None) -> Self:
         """Return the same translator under other weights; what does not depend on them is shared."""
         other = copy.copy(self)
         other.weights = weights
-        other.threads = self.threads if threads is None else threads
+        other.runtime = runtime or self.runtime
         return other
 
     @abstractmethod
@@ -105,7 +106,8 @@ class Translator(ABC):
         if isinstance(lines, str) or isinstance(targets, str):
             raise TypeError("expected an iterable of lines, found one string")
         forced, longest = None if targets is None else iter(targets), self.limits.max_words
-        for part in batches(lines, sentences=BATCH * self.threads, words=WORDS * self.threads, longest=longest):
+        threads = self.runtime.threads
+        for part in batches(lines, sentences=BATCH * threads, words=WORDS * threads, longest=longest):
             wanted = None if forced is None else list(itertools.islice(forced, len(part)))
             if wanted is not None and len(wanted) != len(part):
                 raise DataError("there are fewer targets than source sentences", expected="one for each")
@@ -117,8 +119,8 @@ class Translator(ABC):
                         "translated in pieces, without n-best lists, hypergraphs, forced translations or markup",
                         expected="a shorter sentence or a larger max-words",
                     )
-                starts = range(0, len(pieces), self.threads)
-                yield Pieced(self.search_together(pieces[i : i + self.threads]) for i in starts)
+                starts = range(0, len(pieces), threads)
+                yield Pieced(self.search_together(pieces[i : i + threads]) for i in starts)
             else:
                 yield self.search_together(part, forests=forests, targets=wanted)
 

@@ -1,4 +1,4 @@
-"""The application: routes under their prefixes, errors in one shape, the page, and a guard around all of it."""
+"""The application: all routes, those about the service itself, refusals in one shape, the page, and the guard."""
 
 from __future__ import annotations
 
@@ -6,31 +6,23 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import get_args
 
-from fastapi import FastAPI, Request, Response
-from fastapi.exceptions import RequestValidationError
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.middleware.cors import CORSMiddleware
-from fastapi.responses import FileResponse, JSONResponse
-from pydantic import ValidationError
+from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse
 from starlette.exceptions import HTTPException
 
 from dragoman.core.errors import DragomanError
 from dragoman.core.version import version
-from dragoman.serve import (
-    routes_inside,
-    routes_libretranslate,
-    routes_lists,
-    routes_normalise,
-    routes_runs,
-    routes_service,
-    routes_translate,
-)
-from dragoman.serve.access import Access
-from dragoman.serve.direct import MOST_MISTAKES, Direct, too_many_mistakes
-from dragoman.serve.failures import RequestError, error_body, refusal_of
-from dragoman.serve.guard import LIBRE, Guard
-from dragoman.serve.service import Service
+from dragoman.decision import RULES
+from dragoman.decision.rule import Rule
+from dragoman.formats.nbest.format import NBEST_FORMATS
+from dragoman.serve import evidence, libretranslate, lists_and_scores, normalisation, runs, schemas, translation
+from dragoman.serve.guard import Access, Guard
+from dragoman.serve.json_bodies import NO_JSON, Answer, api_router
+from dragoman.serve.refusals import RequestError, error_body, refusal_of
+from dragoman.serve.service import Service, metric_names
 
 PAGE = Path(__file__).parent / "page"
 
@@ -51,18 +43,18 @@ _TYPES = {
     ".woff2": "font/woff2",
 }
 _SENTENCES = {
-    400: "the body is not JSON in UTF-8",
+    400: NO_JSON,
     404: "there is nothing at this address",
     405: "this address is not for requests of this method",
 }
 
 
 def make_app(service: Service, access: Access = Access(), *, cors: Sequence[str] = ()) -> FastAPI:
-    """Return the application; closing it ends the service's threads."""
+    """Make the application; closing it ends the service's threads."""
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        warming = asyncio.ensure_future(routes_translate.warmed(service))
+        warming = asyncio.ensure_future(translation.warm_up(service))
         yield
         warming.cancel()
         service.close()
@@ -76,24 +68,38 @@ def make_app(service: Service, access: Access = Access(), *, cors: Sequence[str]
         redoc_url=None,
         lifespan=lifespan,
     )
-    groups = (routes_translate, routes_inside, routes_lists, routes_normalise, routes_runs, routes_service)
-    routers = [group.routes(service) for group in groups]
+    routers = [
+        translation.routes(service),
+        evidence.routes(service),
+        lists_and_scores.routes(service),
+        normalisation.routes(service),
+        runs.routes(service.runs, lambda: service.closing),
+        _service_routes(service),
+    ]
     for router in routers:
         app.include_router(router, prefix="/api/v1")
         app.include_router(router, prefix="/api", include_in_schema=False)
-    app.include_router(routes_service.metrics_route(service))
-    app.include_router(routes_libretranslate.routes(service, access))
+    app.include_router(_metrics_route(service))
+    app.include_router(libretranslate.routes(service, access))
     _add_page(app)
-    _add_errors(app)
-    app.add_middleware(Direct, prefixes=("/api/v1", "/api"), routers=routers, refused=_refused)
+    for kind in (RequestError, DragomanError, HTTPException):
+        app.add_exception_handler(kind, _refused)
     if cors:
         app.add_middleware(CORSMiddleware, allow_origins=list(cors), allow_methods=["GET", "POST"], allow_headers=["*"])
     app.add_middleware(Guard, limits=service.limits, access=access, metrics=service.metrics, origins=cors)
     return app
 
 
+async def _refused(request: Request, error: Exception) -> Response:
+    """Answer an error in the shape that all have."""
+    if isinstance(error, HTTPException):
+        error = RequestError(error.status_code, _SENTENCES.get(error.status_code, str(error.detail)))
+    refusal = refusal_of(error)
+    return JSONResponse(error_body(refusal, request.url.path), refusal.status, refusal.headers)
+
+
 def _add_page(app: FastAPI) -> None:
-    """Serve the files of the page by a list of them that is made now: no name is joined to a path."""
+    """Serve the files of the page from a list that is made now: no name is joined to a path."""
     files = {path.relative_to(PAGE).as_posix(): path for path in PAGE.rglob("*") if path.suffix in _TYPES}
 
     def served(name: str) -> Response:
@@ -111,40 +117,59 @@ def _add_page(app: FastAPI) -> None:
         return served(name)
 
 
-def _shaped(path: str, refusal: RequestError) -> Response:
-    """An error in our shape, or as LibreTranslate has it."""
-    body = {"error": refusal.message} if path in LIBRE else error_body(refusal.status, refusal.message)
-    return JSONResponse(body, refusal.status, refusal.headers)
+def _service_routes(service: Service) -> APIRouter:
+    """Make the routes about the service itself."""
+    router = api_router("service")
+
+    @router.get("/models", response_model=schemas.ModelsAnswer)
+    async def models() -> Response:
+        """List models with their features and weights, decision rules, metrics, formats of lists, and limits."""
+        return Answer(
+            schemas.ModelsAnswer(
+                models=[model.info for model in service.shelf],
+                decisions=[_described(RULES.get(name)) for name in RULES.names()],
+                metrics=metric_names(),
+                formats=NBEST_FORMATS.names(),
+                limits=service.limits.to_dict(),
+            )
+        )
+
+    @router.get("/health", response_model=schemas.HealthAnswer)
+    async def health() -> Response:
+        """Say that the service is there, and how much waits."""
+        return Answer(
+            schemas.HealthAnswer(
+                status="ok",
+                version=version(),
+                models=service.shelf.names,
+                waiting=service.batcher.waiting,
+                slow=service.slow.inside,
+            )
+        )
+
+    return router
 
 
-def _refused(path: str, error: Exception) -> Response:
-    return _shaped(path, refusal_of(error))
+def _described(rule: type[Rule]) -> schemas.DecisionInfo:
+    options = {
+        name: value for name, value in rule().to_dict().items() if isinstance(value, get_args(str | int | float))
+    }
+    return schemas.DecisionInfo(name=rule.name, takes=list(rule.takes), options=options)
 
 
-def _add_errors(app: FastAPI) -> None:
-    """Give all errors one shape."""
+def _metrics_route(service: Service) -> APIRouter:
+    """Make the route for Prometheus, which has a place of its own."""
+    router = api_router("service")
 
-    async def refused(request: Request, error: Exception) -> Response:
-        return _refused(request.url.path, error)
+    @router.get("/metrics", response_class=PlainTextResponse)
+    async def metrics() -> Response:
+        """Return counts and times in Prometheus' format."""
+        gauges = [
+            ("dragoman_waiting_sentences", "Sentences that wait for the search.", service.batcher.waiting),
+            ("dragoman_slow_requests", "Slow requests that wait or are worked on.", service.slow.inside),
+            ("dragoman_batches", "Batches that were searched so far.", service.batcher.batches),
+            ("dragoman_kept_bytes", "Memory of hypergraphs that are kept.", service.hypergraphs.bytes),
+        ]
+        return PlainTextResponse(service.metrics.text(gauges), media_type="text/plain; version=0.0.4; charset=utf-8")
 
-    async def invalid(request: Request, error: Exception) -> Response:
-        assert isinstance(error, RequestValidationError | ValidationError)
-        if isinstance(error, ValidationError) and error.error_count() > MOST_MISTAKES:
-            return _shaped(request.url.path, too_many_mistakes(error))
-        first: dict[str, Any] = dict(error.errors()[0])
-        if first["type"] == "json_invalid":
-            return _shaped(request.url.path, RequestError(400, _SENTENCES[400]))
-        place = ".".join(str(part) for part in first["loc"] if part != "body") or "the body"
-        status = 400 if request.url.path in LIBRE else 422
-        return _shaped(request.url.path, RequestError(status, f"{place}: {first['msg']}"))
-
-    async def of_http(request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
-        sentence = _SENTENCES.get(error.status_code, str(error.detail))
-        return _shaped(request.url.path, RequestError(error.status_code, sentence))
-
-    app.add_exception_handler(RequestError, refused)
-    app.add_exception_handler(DragomanError, refused)
-    app.add_exception_handler(RequestValidationError, invalid)
-    app.add_exception_handler(ValidationError, invalid)
-    app.add_exception_handler(HTTPException, of_http)
+    return router

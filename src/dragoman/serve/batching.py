@@ -1,4 +1,4 @@
-"""Work of many clients: sentences that are searched together, and slow work that has a place and a time of its own."""
+"""Work of many clients: sentences that are searched in batches, and slow work with threads and a time of its own."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from typing import Any, NamedTuple, TypeVar
 
 from dragoman.core.errors import DragomanError
 from dragoman.core.stopping import stopped_by
-from dragoman.serve.failures import RequestError, busy
+from dragoman.serve.refusals import RequestError, busy
 
 T = TypeVar("T")
 Item = TypeVar("Item")
 
-#: How long to wait for slow work to obey before its client is told that time is over.
+#: Seconds that slow work has to obey before its client is told that time is over.
 _GRACE = 1.0
 
-#: Of what waits, a thread that is at work is left so much of the part that a free one takes: it will be free soon.
+#: The part that is left to a thread at work, which will be free soon, of the part that a free thread takes.
 _BUSY_SHARE = 1 / 3
 
 
@@ -33,7 +33,7 @@ class StoppedError(Exception):
 
 
 class Stop:
-    """Says to work in another thread that it should end: because nobody waits, or because its time is over."""
+    """An order to work in another thread to end, because nobody waits for it or its time is over."""
 
     def __init__(self, seconds: float | None = None):
         self._asked = threading.Event()
@@ -41,17 +41,17 @@ class Stop:
         self._deadline = float("inf")
 
     def begin(self) -> None:
-        """Let the time begin."""
+        """Start the clock."""
         if self._seconds is not None:
             self._deadline = time.monotonic() + self._seconds
 
     def ask(self) -> None:
-        """End it."""
+        """Have the work end."""
         self._asked.set()
 
     @property
     def late(self) -> bool:
-        """Whether its time has been over for a while."""
+        """Whether time has been over for a while."""
         return time.monotonic() > self._deadline + _GRACE
 
     def check(self) -> None:
@@ -62,7 +62,7 @@ class Stop:
             raise self.time_over()
 
     def time_over(self) -> RequestError:
-        """What to say when the work took too long."""
+        """Refuse work that took too long."""
         return RequestError(
             422, f"the work takes longer than {self._seconds:g} seconds; ask for less, or a shorter text"
         )
@@ -70,7 +70,7 @@ class Stop:
 
 @dataclass(eq=False)
 class _Job:
-    """The sentences of one request that can be searched together with others of the same key."""
+    """The sentences of a request, to be searched together with others of the same key."""
 
     key: Hashable
     items: Sequence[Any]
@@ -83,7 +83,7 @@ class _Job:
 
     @property
     def left(self) -> int:
-        """How many sentences wait."""
+        """The number of sentences that wait."""
         return len(self.items) - self.picked
 
     def take(self, most: int) -> _Share:
@@ -94,7 +94,7 @@ class _Job:
 
 
 class _Share(NamedTuple):
-    """Some sentences of a request, the first of which is the one of that number."""
+    """Some sentences of a request, from number `begin` on."""
 
     job: _Job
     begin: int
@@ -103,17 +103,17 @@ class _Share(NamedTuple):
 
 @dataclass(eq=False)
 class _Batch:
-    """Shares that are searched together, and how to stop that."""
+    """Shares that are searched together, and the order to stop."""
 
     shares: list[_Share]
     stop: Stop = field(default_factory=Stop)
 
 
 class Batcher:
-    """Searches the sentences of many requests in batches, each request getting its share.
+    """Threads that search the sentences of many requests in batches, of which each request gets its share.
 
-    There is a thread for each batch that is worked on, and none waits for another. Whichever is free takes its part of
-    what waits, at most a full batch: so a sentence alone is searched at once, and batches grow with what comes.
+    A thread that is free takes its part of the sentences that wait, at most a full batch, and waits for no other: so a
+    sentence alone is searched at once, and batches grow with the load.
     """
 
     def __init__(self, *, workers: int, most: int, queue: int):
@@ -126,7 +126,7 @@ class Batcher:
         self.batches = 0
 
     async def run(self, key: Hashable, items: Sequence[Item], work: Callable[[list[Item]], list[T]]) -> list[T]:
-        """Have work done on items, together with those of other requests of the same key, for which it is the same."""
+        """Have work done on items, together with those of other requests of the same key, whose work is the same."""
         if not items:
             return []
         if self.waiting and self.waiting + len(items) > self._queue:
@@ -144,16 +144,16 @@ class Batcher:
             self._leave(job)
 
     async def alone(self, work: Callable[[], T]) -> T:
-        """Have quick work done in its turn that cannot be done together with others'."""
+        """Have quick work done by itself, in its turn."""
         (found,) = await self.run(object(), [None], lambda _: [work()])
         return found
 
     def close(self) -> None:
-        """End the threads; work that is going on is waited for."""
+        """End the threads, after the work that is going on."""
         self._pool.shutdown(cancel_futures=True)
 
     def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Give batches to all who are free."""
+        """Give batches to all threads that are free."""
         self._will_begin = False
         while self._free and self._jobs:
             batch = _Batch(self._picked())
@@ -165,12 +165,12 @@ class Batcher:
             done.add_done_callback(partial(self._ended, loop, batch))
 
     def _ended(self, loop: asyncio.AbstractEventLoop, batch: _Batch, done: Future[list[Any]]) -> None:
-        """Say in the thread of a batch that it is done."""
+        """Tell the event loop, from the thread of a batch, that it is done."""
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(self._end, loop, batch, done)
 
     def _end(self, loop: asyncio.AbstractEventLoop, batch: _Batch, done: Future[list[Any]]) -> None:
-        """Give the results of a batch to those who wait for them."""
+        """Give the results of a batch to the requests that wait for them."""
         self._free += 1
         self._begin(loop)
         for share, result in zip(batch.shares, done.result(), strict=True):
@@ -196,7 +196,7 @@ class Batcher:
                 batch.stop.ask()
 
     def _picked(self) -> list[_Share]:
-        """The next batch: a share for each request of the first one's key; those with more to come go to the end."""
+        """Pick the next batch: a share of each request of the first one's key; requests with more to come go last."""
         first = next(iter(self._jobs))
         mates = [job for job in self._jobs if job.key == first.key]
         shared_by = self._free + _BUSY_SHARE * (self._workers - self._free)
@@ -215,7 +215,7 @@ class Batcher:
 
 
 def _done(shares: Sequence[_Share], stop: Stop) -> list[Any]:
-    """The results of each share, or what went wrong with it; one that is refused does not hurt the others."""
+    """Find the results of each share, or its error; a share that is refused does not hurt the others."""
     try:
         with stopped_by(stop.check):
             results = shares[0].job.work([item for share in shares for item in share.items])
@@ -230,7 +230,7 @@ def _done(shares: Sequence[_Share], stop: Stop) -> list[Any]:
 
 
 class SlowPool:
-    """A few threads for work that takes long; each has its time, and ends when nobody waits for it any more."""
+    """A few threads for work that takes long; it ends when its time is over, or when nobody waits for it."""
 
     def __init__(self, *, workers: int, queue: int, seconds: float):
         self._pool = ThreadPoolExecutor(workers, "dragoman-slow")
@@ -239,7 +239,7 @@ class SlowPool:
         self.inside = 0
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Have work done, or refuse it if too much waits; a request that is cancelled stops its work."""
+        """Have work done, or refuse it if too much waits; cancelling a request stops its work."""
         if self.inside >= self._most:
             raise busy(f"{self.inside} slow requests wait already")
         stop = Stop(self._seconds)
@@ -262,11 +262,11 @@ class SlowPool:
     def _left(self, done: asyncio.Future[Any]) -> None:
         self.inside -= 1
         if not done.cancelled():
-            done.exception()  # seen: nobody may be left who could look at it
+            done.exception()  # retrieved, in case nobody is left to do so
 
 
 def _timed(work: Callable[[], T], stop: Stop) -> T:
-    stop.check()  # whoever asked may have gone while this waited
+    stop.check()  # the client may have gone while this waited
     stop.begin()
     with stopped_by(stop.check):
         return work()

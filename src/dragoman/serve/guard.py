@@ -1,43 +1,44 @@
-"""What every request goes through first: who may ask, how much and how often, and how long a client may take."""
+"""The guard, through which every request goes first: by host, key and site of the client, rate, size and time."""
 
 from __future__ import annotations
 
 import asyncio
+import hmac
 import json
 import logging
+import os
+import re
 import time
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
-from dragoman.serve.access import Access, Headers, check_origin, no_key
-from dragoman.serve.bodies import Bodies, Message, Receive
-from dragoman.serve.failures import RequestError, busy, error_body, refusal_of
-from dragoman.serve.json_text import has_more_values, may_have_more_values
-from dragoman.serve.metrics import Metrics
-from dragoman.serve.settings import Limits
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-Scope = MutableMapping[str, Any]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+from dragoman.serve.connections import Bodies, request_under_way
+from dragoman.serve.json_bodies import has_more_values, may_have_more_values
+from dragoman.serve.limits import Limits, Place, Places, Rate
+from dragoman.serve.refusals import LIBRETRANSLATE, RequestError, error_body, refusal_of
+from dragoman.serve.service import Metrics
+
+Headers = Mapping[bytes, bytes]
 
 _log = logging.getLogger("dragoman.serve")
 
-#: Clients whose requests are counted; the ones that were seen last.
-_MOST_CLIENTS = 10_000
+#: A name or address, and perhaps a port; this header takes no other parts of a URL.
+_HOST = re.compile(rb"([a-z0-9._-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?", re.IGNORECASE)
 
-#: After so many seconds of work, see whether the client is still there.
+#: Types of bodies that a page of any site can have a browser send without asking first.
+_FORMS = (b"", b"application/x-www-form-urlencoded", b"multipart/form-data", b"text/plain")
+
+#: Seconds of work after which to look whether the client is still there.
 _LOOK = 0.1
 
-#: For each sentence that a request may have, so many values of JSON: its outputs, and twenty references of each.
+#: Values of JSON for each sentence that a request may have: its outputs, and twenty references of each.
 _VALUES = 50
 
-#: What nobody needs a key for: the page, and whether the service is there.
-_OPEN = ("/", "/favicon.ico", "/api/health", "/api/v1/health")
-
-#: Those of LibreTranslate, whose key is in the body, and whose errors have another shape.
-LIBRE = ("/languages", "/translate", "/detect")
+#: Paths that need no key: the page and health. LibreTranslate's have it in the body.
+_OPEN = ("/", "/favicon.ico", "/api/health", "/api/v1/health", *LIBRETRANSLATE)
 
 _HEADERS = {
     b"x-content-type-options": b"nosniff",
@@ -51,77 +52,70 @@ _HEADERS = {
 }
 
 
-class Rate:
-    """How many requests each client may make: so many a second, and some more at once."""
+@dataclass(frozen=True)
+class Access:
+    """Clients that may ask: those with the key, by one of the names of the host; either may be left open."""
 
-    def __init__(self, rate: float, burst: int):
-        self._rate, self._burst = rate, burst
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+    key: str | None = None
+    hosts: frozenset[str] | None = None
 
-    def check(self, client: str, now: float) -> None:
-        """Count a request, or refuse it."""
-        if not self._rate:
-            return
-        left, before = self._left.pop(client, (float(self._burst), now))
-        left = min(self._burst, left + (now - before) * self._rate)
-        allowed = left >= 1
-        self._left[client] = (left - allowed, now)
-        if len(self._left) > _MOST_CLIENTS:
-            self._left.popitem(last=False)
-        if not allowed:
-            wait = max(1, round((1 - left) / self._rate + 0.5))
-            raise RequestError(429, f"there are more than {self._rate:g} requests a second", retry_after=wait)
+    def knows(self, given: bytes | None) -> bool:
+        """Whether a key is the right one, in UTF-8 or as older clients write headers; without a key, all are known."""
+        if self.key is None:
+            return True
+        wanted = [os.fsencode(self.key)]
+        if not self.key.isascii() and all(ord(character) < 256 for character in self.key):
+            wanted.append(self.key.encode("latin-1"))
+        return any(hmac.compare_digest(given or b"", one) for one in wanted)
 
+    def knows_sender(self, headers: Headers) -> bool:
+        """Whether a request has the key in its headers."""
+        scheme, _, bearer = headers.get(b"authorization", b"").strip().partition(b" ")
+        bearer = bearer if scheme.lower() == b"bearer" else scheme
+        return self.knows(headers.get(b"x-api-key") or bearer.strip())
 
-class _Places:
-    """How many requests may be worked on at a time: of clients that are known, and of strangers, each by themselves."""
+    def check_key(self, given: str | None) -> None:
+        """Refuse a request without the key, or with another."""
+        if not self.knows((given or "").encode(errors="surrogatepass")):
+            raise _no_key()
 
-    def __init__(self, most: int):
-        self._most = most
-        self._taken = {True: 0, False: 0}
-
-    def take(self, *, known: bool) -> None:
-        """Take a place, or refuse a request if there is none."""
-        if self._taken[known] >= self._most:
-            raise busy(f"{self._most} requests are worked on already")
-        self._taken[known] += 1
-
-    def give_back(self, *, known: bool) -> None:
-        """Leave a place to others."""
-        self._taken[known] -= 1
+    def check_host(self, headers: Headers) -> None:
+        """Refuse a name that is not ours, or is none: another site may have its name lead a browser here."""
+        host = headers.get(b"host")
+        found = None if host is None else _HOST.fullmatch(host)
+        if host is not None and found is None:
+            raise RequestError(400, "the host of this request is no name or address with a port")
+        if self.hosts is not None and (found is None or found[1].decode().lower() not in self.hosts):
+            raise RequestError(421, "the service does not go by the host of this request")
 
 
-class Place:
-    """The place of a request, for as long as it is worked on."""
+def _no_key() -> RequestError:
+    return RequestError(401, "the request has no valid key; send it as Authorization: Bearer KEY, or as X-API-Key")
 
-    def __init__(self, places: _Places, *, known: bool):
-        places.take(known=known)
-        self._places, self.known = places, known
 
-    def become_known(self) -> None:
-        """Take a place of those who are known in place of a stranger's: the key was in the body."""
-        if not self.known:
-            self._places.take(known=True)
-            self._places.give_back(known=False)
-            self.known = True
-
-    def leave(self) -> None:
-        """Leave it to others."""
-        self._places.give_back(known=self.known)
+def _check_origin(method: str, headers: Headers, allowed: frozenset[str]) -> None:
+    """Refuse forms that pages of other sites send: a browser sends them without asking, though it keeps the answer."""
+    origin = headers.get(b"origin")
+    kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+    if method != "POST" or origin is None or kind not in _FORMS:
+        return
+    own = origin.partition(b"://")[2].lower() == headers.get(b"host", b"").lower()
+    if not own and not allowed & {"*", origin.decode("latin-1")}:
+        raise RequestError(403, "forms of other sites are not answered; expected JSON, or a site that --cors names")
 
 
 class Guard:
     """The outermost layer: limits, headers, counts, errors in one shape, and an end to work that nobody waits for.
 
-    Keys are looked at before anything else is taken in, and strangers have bodies and places of their own: what they
-    send, or do not send, keeps nobody waiting who has the key.
+    Keys are checked before anything else is taken in, and strangers have bodies and places of their own: whatever they
+    send, or do not send, keeps no client waiting that has the key.
     """
 
-    def __init__(self, app: App, limits: Limits, access: Access, metrics: Metrics, origins: Sequence[str] = ()):
+    def __init__(self, app: ASGIApp, limits: Limits, access: Access, metrics: Metrics, origins: Sequence[str] = ()):
         self._app, self._limits, self._access, self._metrics = app, limits, access, metrics
         self._origins = frozenset(origins)
         self._rate = Rate(limits.rate, limits.burst)
-        self._places = _Places(limits.concurrency)
+        self._places = Places(limits.concurrency)
         self._bodies = {True: Bodies(limits), False: Bodies(limits)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -129,13 +123,17 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        only_head = scope["method"] == "HEAD"  # which is GET without what follows
+        only_head = scope["method"] == "HEAD"  # a GET whose answer has no body
         scope = {**scope, "method": "GET"} if only_head else scope
-        request = _Request(scope, receive, _Answer(send, only_head=only_head))
-        answer = request.answer
+        with request_under_way():
+            await self._answer(_Request(scope, receive, _Answer(send, only_head=only_head)))
+
+    async def _answer(self, request: _Request) -> None:
+        """Have a request answered, and count it."""
+        answer, path = request.answer, request.scope["path"]
         begin = time.monotonic()
         try:
-            await self._admitted(request)
+            await self._admit(request)
         except asyncio.CancelledError:
             answer.status = answer.status or 499
             raise
@@ -144,25 +142,25 @@ class Guard:
         except Exception as error:
             refusal = refusal_of(error)
             if refusal.status == 500:
-                _log.error("a request to %s failed", scope["path"], exc_info=error)
+                _log.error("a request to %s failed", path, exc_info=error)
             if not answer.status:
-                await answer.refuse(refusal, bare=scope["path"] in LIBRE, rest=self._rest(request, refusal))
+                await answer.refuse(refusal, path, rest=self._rest(request, refusal))
         finally:
-            self._metrics.request(_route(scope), answer.status or 499, time.monotonic() - begin)
+            self._metrics.request(_route(request.scope), answer.status or 499, time.monotonic() - begin)
 
-    async def _admitted(self, request: _Request) -> None:
-        """See who asks, take in what is asked, and have it answered."""
+    async def _admit(self, request: _Request) -> None:
+        """Check the client, take in the body, and pass the request on."""
         scope, headers = request.scope, request.headers
         request.known = self._access.knows_sender(headers)
         if [name for name, _ in scope["headers"]].count(b"host") > 1:
             raise RequestError(400, "the request names several hosts")
         self._access.check_host(headers)
-        check_origin(scope["method"], headers, self._origins)
+        _check_origin(scope["method"], headers, self._origins)
         self._rate.check((scope.get("client") or ("", 0))[0], time.monotonic())
         # A browser that asks whether it may ask sends no key.
-        is_open = scope["path"] in (*_OPEN, *LIBRE) or scope["method"] == "OPTIONS"
-        if not (request.known or is_open or scope["path"].startswith("/static/")):
-            raise no_key()
+        is_open = scope["path"] in _OPEN or scope["path"].startswith("/static/") or scope["method"] == "OPTIONS"
+        if not (request.known or is_open):
+            raise _no_key()
         bodies = self._bodies[request.known]
         bodies.check_length(headers.get(b"content-length"))
         body = await bodies.read(request.receive)
@@ -177,7 +175,7 @@ class Guard:
             place.leave()
 
     async def _check_values(self, headers: Headers, body: bytes) -> None:
-        """Refuse JSON of more values than a request can need: to look at each takes longer than to count them."""
+        """Refuse JSON of more values than a request can need: to read them takes longer than to count them."""
         most = _VALUES * self._limits.sentences
         is_form = headers.get(b"content-type", b"").startswith(b"application/x-www-form-urlencoded")
         if is_form or not may_have_more_values(body, most):
@@ -186,7 +184,7 @@ class Guard:
             raise RequestError(413, f"the body has more than {most:,} values; expected fewer")
 
     def _rest(self, request: _Request, refusal: RequestError) -> Callable[[], Awaitable[None]] | None:
-        """What lets the rest of a body come that was not read; who was too slow is not waited for."""
+        """A function that lets the rest of an unread body come; a client that was too slow has no more time."""
         if request.is_whole or not request.headers.keys() & {b"content-length", b"transfer-encoding"}:
             return None
         if refusal.status == 408:
@@ -195,7 +193,7 @@ class Guard:
 
 
 class _Request:
-    """A request on its way in: who sent it, and whether all of it has come."""
+    """A request on its way in: whether its client is known, and whether all of it has come."""
 
     def __init__(self, scope: Scope, receive: Receive, answer: _Answer):
         self.scope, self.receive, self.answer = scope, receive, answer
@@ -205,7 +203,7 @@ class _Request:
 
 
 class _Client:
-    """Who asks: gives the body, which was read already, and ends the work if nobody waits for it any more."""
+    """The client of a request whose body has come; when it goes, the work for it ends."""
 
     def __init__(self, body: bytes, receive: Receive):
         self._body: bytes | None = body
@@ -214,7 +212,7 @@ class _Client:
         self._gone = False
 
     async def __call__(self) -> Message:
-        """Give the body; whoever asks for more waits until the client goes."""
+        """Give the body; if it was given, wait until the client goes."""
         if self._body is None:
             await asyncio.shield(self._watched())
             return {"type": "http.disconnect"}
@@ -222,7 +220,7 @@ class _Client:
         return {"type": "http.request", "body": body, "more_body": False}
 
     async def wait_for(self, work: Awaitable[None]) -> None:
-        """Have a request answered; only if that takes a while does anybody look whether its client is still there."""
+        """Have work done; if it takes a while, end it when the client goes."""
         task = asyncio.current_task()
         assert task is not None
 
@@ -245,7 +243,7 @@ class _Client:
                 self._watch.cancel()
 
     def _watched(self) -> asyncio.Task[None]:
-        """What is done when the client has gone."""
+        """A task that is done when the client has gone."""
         if self._watch is None:
             self._watch = asyncio.ensure_future(_disconnected(self._receive))
         return self._watch
@@ -257,14 +255,14 @@ async def _disconnected(receive: Receive) -> None:
 
 
 def _route(scope: Scope) -> str:
-    """The route of a request as the schema has it: names in paths would be counters without end."""
+    """The route of a request as the schema has it: with names from paths there would be counters without end."""
     route = getattr(scope.get("route"), "path", "other")
     prefix = next((some for some in ("/api/v1", "/api") if scope["path"].startswith(f"{some}/")), "")
     return route if route.startswith(prefix) else prefix + route
 
 
 class _Answer:
-    """What is sent, with headers that every answer has; of an answer that is only a head, nothing follows it."""
+    """An answer with the headers that all have; after a head that was asked for alone, nothing is sent."""
 
     def __init__(self, send: Send, *, only_head: bool):
         self._send = send
@@ -284,11 +282,10 @@ class _Answer:
         await self._send(message)
 
     async def refuse(
-        self, refusal: RequestError, *, bare: bool, rest: Callable[[], Awaitable[None]] | None = None
+        self, refusal: RequestError, path: str, *, rest: Callable[[], Awaitable[None]] | None = None
     ) -> None:
-        """Send an error in our shape, or as LibreTranslate does; then let the rest of the request come, and hang up."""
-        shape = {"error": refusal.message} if bare else error_body(refusal.status, refusal.message)
-        body = json.dumps(shape, ensure_ascii=False).encode()
+        """Send a refusal, let the rest of the request come, and hang up."""
+        body = json.dumps(error_body(refusal, path), ensure_ascii=False).encode()
         headers = {"content-type": "application/json", "content-length": str(len(body)), **refusal.headers}
         if rest is not None:
             headers["connection"] = "close"

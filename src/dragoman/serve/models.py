@@ -1,22 +1,113 @@
-"""The models of the service: each with a name, languages, and sets of weights by name."""
+"""Models by name, each with its languages and sets of weights, and watched: others may write into its files."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from dragoman.core.errors import DragomanError, UsageError
-from dragoman.core.store import array_origins, copied_arrays
+from dragoman.core.store import Origin, array_origins, changed_in_place, copied_arrays
 from dragoman.core.weights import Weights
 from dragoman.front.system import System, load
 from dragoman.model.source_trees import features_of_trees
 from dragoman.normalisation.normaliser import MODEL, NAME, Normaliser
 from dragoman.serve import schemas
-from dragoman.serve.failures import RequestError
-from dragoman.serve.watched import Watched
+from dragoman.serve.refusals import RequestError, refusal_of
+
+T = TypeVar("T")
+
+_log = logging.getLogger("dragoman.serve")
+
+#: Seconds between two looks at files, unless one is asked for: a look takes microseconds for each file.
+_LOOK = 0.05
+
+
+class Watched(Generic[T]):
+    """An object that was loaded from the files of a folder, while they are as their `origins` say.
+
+    Its arrays are mapped: to use them when a file has become shorter would end the process. Once a file was written
+    into, the object is refused, and loaded again in a thread of its own; if that fails, once more after the next
+    change. Files that were replaced or removed stay whole while they are mapped, and are used on.
+    """
+
+    def __init__(self, name: str, folder: Path, origins: Mapping[str, Origin], first: T, load: Callable[[], T]):
+        self._name, self._folder, self._load = name, folder, load
+        self._lock = threading.Lock()
+        self._origins = origins
+        self._loaded: T | None = first
+        self._looked = time.monotonic()
+        self._reader: threading.Thread | None = None
+        self._tried: Mapping[str, Origin] | None = None
+        self._reason = ""
+        self.when_changed: list[Callable[[], None]] = []
+
+    def current(self, *, look: bool = False) -> T:
+        """Return the object, or refuse it and say why; `look` at the files in any case."""
+        with self._lock:
+            now = time.monotonic()
+            if look or now - self._looked >= _LOOK:
+                self._looked = now
+                self._look()
+            if self._loaded is not None:
+                return self._loaded
+            if self._reader is not None:
+                raise RequestError(
+                    503, f"{self._subject} was changed while it was served, and is read again", retry_after=1
+                )
+            raise RequestError(
+                503,
+                f"{self._subject} was changed while it was served, and is not whole: {self._reason}; expected a model "
+                "that was put there whole",
+                retry_after=10,
+            )
+
+    @property
+    def _subject(self) -> str:
+        return f"the model {self._name} (in the folder {self._folder.name})"
+
+    def _look(self) -> None:
+        if self._loaded is not None:
+            changed = changed_in_place(self._origins)
+            if changed is None:
+                return
+            _log.warning("%s was written into while it was served: %s", self._subject, changed)
+            self._loaded = None
+            for tell in self.when_changed:
+                tell()
+        if self._reader is None and self._tried != _origins_of(self._folder):
+            self._reader = threading.Thread(target=self._read, name="dragoman-load", daemon=True)
+            self._reader.start()
+
+    def _read(self) -> None:
+        """Load the object again, if its files are whole."""
+        origins, loaded, reason = _origins_of(self._folder), None, ""
+        try:
+            loaded = self._load()
+        except DragomanError as error:
+            reason = refusal_of(error).message
+            _log.warning("%s is not whole: %s", self._subject, error)
+        except Exception:
+            reason = "it cannot be read"
+            _log.exception("%s cannot be read", self._subject)
+        with self._lock:
+            self._reader, self._tried, self._reason = None, origins, reason
+            if loaded is not None and origins is not None:
+                self._loaded, self._origins, self._tried = loaded, origins, None
+                _log.warning("%s was read again", self._subject)
+
+
+def _origins_of(folder: Path) -> dict[str, Origin] | None:
+    try:
+        return array_origins(folder)
+    except OSError:
+        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +120,7 @@ class Loaded:
 
 
 class NamedModel:
-    """A model by name, and what it translates from and to; whoever asks for it gets it only if its files are whole."""
+    """A model by name, with its languages; it is refused while its files are not whole."""
 
     def __init__(self, name: str, languages: tuple[str | None, str | None], files: Watched[Loaded]):
         self.name, self.languages = name, languages
@@ -48,11 +139,11 @@ class NamedModel:
 
     @property
     def normaliser(self) -> Normaliser | None:
-        """The normaliser, if it is the model of characters of one."""
+        """The normaliser whose model of characters this is, if it is one."""
         return self.files.current().normaliser
 
     def check(self) -> None:
-        """Refuse work if files have changed, by a look at them now."""
+        """Refuse work if files have changed by now."""
         self.files.current(look=True)
 
     def weighted(self, weights: Mapping[str, float] | str | None) -> System:
@@ -68,7 +159,7 @@ class NamedModel:
 
     @property
     def info(self) -> schemas.ModelInfo:
-        """What clients are told of it; if it cannot be used now, how it was."""
+        """The description for clients; if the model cannot be used now, the last one."""
         with contextlib.suppress(RequestError):
             self._info = self._described(self.files.current())
         return self._info
@@ -97,14 +188,14 @@ class NamedModel:
 
 
 def _group(name: str) -> str:
-    """What features are shown together: those of one table, reordering model or prefix."""
+    """The group in which a feature is shown: its table, reordering model or prefix."""
     return name.partition(".")[0] if "." in name else "lm" if name.startswith("lm") else "penalties"
 
 
 class Shelf:
-    """All models of the service by name; requests that name none get the first that is not a normaliser's.
+    """All models of the service by name, those of normalisers, which translate letters, behind all others.
 
-    Models of normalisers, which translate letters, come behind all others.
+    Requests that name no model get the first.
     """
 
     def __init__(self, models: Sequence[NamedModel]):
@@ -132,7 +223,7 @@ class Shelf:
             places[name] = Path(folder)
         if not places:
             raise UsageError("there is no model; expected --model FOLDER")
-        # Nobody can change what is copied.
+        # Nobody can change copies.
         origins = {name: {} if copied else array_origins(folder) for name, folder in places.items()}
         first = {name: _loaded(folder, copied=copied) for name, folder in places.items()}
         systems = {name: loaded.system for name, loaded in first.items()}
@@ -164,7 +255,7 @@ class Shelf:
         return list(self._models)
 
     def get(self, name: str | None) -> NamedModel:
-        """A model by name, or the one for requests that name none."""
+        """Return a model by name, or the first."""
         if name is None:
             return next(iter(self._models.values()))
         if name not in self._models:
@@ -173,7 +264,7 @@ class Shelf:
 
 
 def _loaded(folder: Path, *, copied: bool) -> Loaded:
-    """A model from its folder, or a normaliser from its own; the model in that is a model like others."""
+    """Load a model from its folder, or from that of its normaliser."""
     with copied_arrays() if copied else contextlib.nullcontext():
         normaliser = Normaliser.load(folder) if (folder / NAME).is_file() else None
         return Loaded(load(folder if normaliser is None else folder / MODEL, threads=1), normaliser=normaliser)
@@ -186,7 +277,7 @@ def _read_again(folder: Path, weights: Mapping[str, Weights]) -> Loaded:
 
 
 def _named(text: str, default: str | None = None) -> tuple[str, str]:
-    """The two sides of NAME=VALUE."""
+    """Return the two sides of NAME=VALUE."""
     name, equals, value = text.partition("=")
     if not equals and default is not None:
         return default, text
@@ -198,7 +289,7 @@ def _named(text: str, default: str | None = None) -> tuple[str, str]:
 def _weight_sets(
     model: str, system: System, weights: Sequence[str], systems: Mapping[str, System]
 ) -> dict[str, System]:
-    """The sets of weights that are for a model."""
+    """Load the sets of weights that are for a model."""
     found = {}
     for text in weights:
         label, file = _named(text)
@@ -209,7 +300,7 @@ def _weight_sets(
             try:
                 found[name] = system.with_weights(file)
             except DragomanError:
-                # Weights for all may be those of another model; that they are of none is refused.
+                # Weights for all models need not fit each of them, but one.
                 if wanted or len(systems) == 1 or not any(_takes(other, file) for other in systems.values()):
                     raise
     return found

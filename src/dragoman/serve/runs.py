@@ -1,12 +1,16 @@
-"""Runs and experiments in a folder: what there is, what each says of itself, and what it says while it goes on."""
+"""Runs and experiments in a folder: listed, described, and followed while they go on."""
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Path as InPath, Response
+from fastapi.responses import StreamingResponse
 
 from dragoman.core.errors import DataError, DragomanError
 from dragoman.core.recorded_run import parse_events
@@ -15,42 +19,51 @@ from dragoman.core.weights import Weights
 from dragoman.evaluation.statistics.measured import full_signature
 from dragoman.metrics.combined import parse_metric
 from dragoman.serve import schemas
-from dragoman.serve.failures import RequestError
-from dragoman.serve.run_files import Inside, check_plain
+from dragoman.serve.confined_folder import ConfinedFolder, check_plain
+from dragoman.serve.json_bodies import Answer, api_router, written
+from dragoman.serve.refusals import RequestError, busy
 
-#: An experiment's runs are below it at runs/METHOD/SEED.
-_DEPTH = 5
-_MOST = 1000
-_MOST_FOLDERS = 50_000
 _RUN, _PLAN, _REPORT = "run.toml", "plan.toml", "report.html"
 _EVENTS, _WEIGHTS = "events.jsonl", "weights.txt"
 
-#: The most bytes that are read of options, events, a report, and weights, of which the first are told.
+#: The depth to which folders are searched, the runs of an experiment being at runs/METHOD/SEED, and bounds of numbers.
+_DEPTH, _MOST_FOLDERS, _MOST_RUNS = 5, 50_000, 1000
+
+#: Bounds of the bytes that are read of options, events and a report, and of weights, whose head is enough.
 _LARGEST_OPTIONS, _LARGEST_EVENTS, _LARGEST_REPORT, _HEAD = 2**20, 2**24, 2**26, 2**16
 
 _LONGEST_METRIC = 1000
 
-#: The most weights after an iteration that are told: a model may have millions of sparse ones.
+#: The most weights of an iteration in an answer: a model may have millions of sparse ones.
 _MOST_WEIGHTS = 200
+
+#: Seconds between two looks at a run that is followed, and looks between two signs of life.
+_LOOK, _SIGN = 0.5, 30
+_MOST_FOLLOWERS = 16
+
+#: A report is a page by itself: it may look as it likes, and do nothing.
+_REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox; frame-ancestors 'self'"
+
+Name = Annotated[str, InPath(description="The name of a run, as `runs` has it; it may have slashes.")]
 
 
 class Runs:
     """The runs and experiments of a folder, by their names in it.
 
-    A name in a request is looked up in the list of what is there and never joined to a path. Folders may come from
-    anywhere: each is read by itself, and what is damaged is listed as such.
+    A name in a request is looked up in a list of them, and never joined to a path. Folders may come from anywhere: each
+    is read by itself, and a damaged one is listed as such.
     """
 
     def __init__(self, folder: Path | None):
-        self._inside = None if folder is None else Inside(folder)
+        self._folder = None if folder is None else ConfinedFolder(folder)
 
     def all(self) -> list[schemas.RunInfo]:
-        """What there is, each in a line."""
+        """Describe all of them in short."""
         found = self._found()
         return [_info(name, entry, found) for name, entry in found.items()]
 
     def one(self, name: str) -> schemas.RunAnswer:
-        """A run with its events and the weights of each iteration; of an experiment, its plan."""
+        """Describe a run with its events and the weights of each iteration, or an experiment."""
         found = self._found()
         entry = _entry(name, found)
         info = _info(name, entry, found)
@@ -68,7 +81,7 @@ class Runs:
         )
 
     def events(self, name: str) -> list[dict[str, Any]]:
-        """What a run has told so far."""
+        """Return the events of a run so far."""
         entry = _entry(name, self._found())
         if not entry.is_run:
             raise RequestError(404, f"'{name}' is an experiment; its runs have events")
@@ -79,7 +92,7 @@ class Runs:
             raise RequestError(400, f"the run '{name}' is damaged: {error}") from None
 
     def report(self, name: str) -> bytes:
-        """The page about an experiment."""
+        """Return the page about an experiment."""
         try:
             return _entry(name, self._found()).read(_REPORT, _LARGEST_REPORT)
         except FileNotFoundError:
@@ -88,7 +101,7 @@ class Runs:
             raise RequestError(404, f"'{name}' has no report that can be shown: {error}") from None
 
     def _found(self) -> dict[str, _Entry]:
-        return {} if self._inside is None else dict(sorted(_walk(self._inside))[:_MOST])
+        return {} if self._folder is None else dict(sorted(_walk(self._folder))[:_MOST_RUNS])
 
 
 @dataclass(frozen=True, order=True)
@@ -97,14 +110,14 @@ class _Entry:
 
     path: PurePosixPath
     is_run: bool
-    inside: Inside
+    folder: ConfinedFolder
 
     def read(self, name: str, most: int, *, head: bool = False) -> bytes:
         """Read one of its files."""
-        return self.inside.read(self.path / name, most, head=head)
+        return self.folder.read(self.path / name, most, head=head)
 
     def options(self) -> dict[str, Any]:
-        """What a run was begun with."""
+        """Read the options of a run."""
         try:
             options = parse_toml(self.read(_RUN, _LARGEST_OPTIONS), _RUN)
         except FileNotFoundError:
@@ -113,7 +126,7 @@ class _Entry:
         return options
 
     def events(self) -> list[dict[str, Any]]:
-        """What a run has told so far."""
+        """Read the events of a run so far."""
         try:
             events = parse_events(self.read(_EVENTS, _LARGEST_EVENTS), Path(_EVENTS))
         except FileNotFoundError:
@@ -122,7 +135,7 @@ class _Entry:
         return events
 
     def some_weights(self, name: str) -> dict[str, float]:
-        """Weights in a file, the first of them if there are very many; none if there are none that can be read."""
+        """Read the weights of a file, the first of very many, and none if they cannot be read."""
         try:
             data = self.read(name, _HEAD, head=True)
             lines = data.decode(errors="ignore" if len(data) == _HEAD else "strict").split("\n")
@@ -138,29 +151,29 @@ def _entry(name: str, found: Mapping[str, _Entry]) -> _Entry:
     return found[name]
 
 
-def _walk(inside: Inside) -> Iterator[tuple[str, _Entry]]:
-    """Folders of runs and experiments with their names."""
+def _walk(folder: ConfinedFolder) -> Iterator[tuple[str, _Entry]]:
+    """Find the folders of runs and experiments, with their names."""
     waiting = [(PurePosixPath(), 0)]
     seen = 0
     while waiting:
         here, depth = waiting.pop()
-        for name in sorted(inside.folders(here)):
+        for name in sorted(folder.folders(here)):
             seen += 1
             if seen > _MOST_FOLDERS:
                 return
             path = here / name
-            is_run = inside.has(path / _RUN)
-            if is_run or inside.has(path / _PLAN):
+            is_run = folder.has(path / _RUN)
+            if is_run or folder.has(path / _PLAN):
                 # Names of files may hold any bytes, those of an answer may not.
-                yield os.fsencode(path).decode(errors="backslashreplace"), _Entry(path, is_run, inside)
+                yield os.fsencode(path).decode(errors="backslashreplace"), _Entry(path, is_run, folder)
             if not is_run and depth + 1 < _DEPTH:
                 waiting.append((path, depth + 1))
 
 
 def _info(name: str, entry: _Entry, found: Mapping[str, _Entry]) -> schemas.RunInfo:
-    """What can be said of a run or an experiment, and if it is damaged, how."""
+    """Describe a run or an experiment, or its damage."""
     info = schemas.RunInfo(
-        name=name, kind="run" if entry.is_run else "experiment", report=entry.inside.has_file(entry.path / _REPORT)
+        name=name, kind="run" if entry.is_run else "experiment", report=entry.folder.has_file(entry.path / _REPORT)
     )
     try:
         return info.model_copy(update=_facts(entry) if entry.is_run else _runs_of(name, entry, found))
@@ -194,9 +207,78 @@ def _facts(entry: _Entry) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Options without paths of the server: of a path, only its last part is told."""
+    """Options without paths of the server: of a path, only the last part stays."""
     if isinstance(value, dict):
         return {key: _plain(one) for key, one in value.items()}
     if isinstance(value, list):
         return [_plain(one) for one in value]
     return Path(value).name if isinstance(value, str) and os.sep in value else value
+
+
+def routes(runs: Runs, is_closing: Callable[[], bool]) -> APIRouter:
+    """Make the routes about runs; streams of events end when the service closes."""
+    router = api_router("runs")
+    followers: set[object] = set()
+
+    @router.get("/runs", name="runs", response_model=schemas.RunsAnswer)
+    async def all_runs() -> Response:
+        """List tuning runs and experiments of the folder."""
+        return Answer(schemas.RunsAnswer(runs=await asyncio.to_thread(runs.all)))
+
+    @router.get(
+        "/runs/{name:path}/events",
+        response_class=StreamingResponse,
+        responses={200: {"content": {"text/event-stream": {}}}},
+    )
+    async def events(name: Name, last_event_id: Annotated[str | None, Header()] = None) -> Response:
+        """Follow a run: an event for each iteration, past ones first; `end` when it has stopped."""
+        await asyncio.to_thread(runs.events, name)
+        if len(followers) >= _MOST_FOLLOWERS:
+            raise busy(f"{_MOST_FOLLOWERS} clients follow runs already")
+        first = int(last_event_id) + 1 if (last_event_id or "").isdecimal() else 0  # type: ignore[arg-type]
+
+        async def followed() -> AsyncIterator[str]:
+            me = object()
+            followers.add(me)
+            try:
+                async for text in _followed(runs, is_closing, name, first):
+                    yield text
+            finally:
+                followers.discard(me)
+
+        return StreamingResponse(followed(), media_type="text/event-stream")
+
+    @router.get("/runs/{name:path}/report", response_class=Response, responses={200: {"content": {"text/html": {}}}})
+    async def report(name: Name) -> Response:
+        """Return the page about an experiment."""
+        page = await asyncio.to_thread(runs.report, name)
+        headers = {"Content-Security-Policy": _REPORT_POLICY, "X-Frame-Options": "SAMEORIGIN"}
+        return Response(page, media_type="text/html; charset=utf-8", headers=headers)
+
+    @router.get("/runs/{name:path}", response_model=schemas.RunAnswer)
+    async def run(name: Name) -> Response:
+        """Return a run with its options, events, and weights after each iteration."""
+        return Answer(await asyncio.to_thread(runs.one, name))
+
+    return router
+
+
+async def _followed(runs: Runs, is_closing: Callable[[], bool], name: str, first: int) -> AsyncIterator[str]:
+    """Yield the events of a run from `first` on, as server-sent events, until it has stopped."""
+    quiet = 0
+    while not is_closing():
+        try:
+            events = await asyncio.to_thread(runs.events, name)
+        except RequestError as error:  # it was there when the answer began
+            yield f"event: end\ndata: {written({'stop': error.message})}\n\n"
+            return
+        for number, event in enumerate(events[first:], first):
+            yield f"id: {number}\nevent: iteration\ndata: {written(event)}\n\n"
+        quiet = 0 if len(events) > first else quiet + 1
+        first = max(first, len(events))
+        if events and events[-1].get("stop"):
+            yield f"event: end\ndata: {written({'stop': events[-1]['stop']})}\n\n"
+            return
+        if quiet % _SIGN == 1:
+            yield ": waiting\n\n"
+        await asyncio.sleep(_LOOK)

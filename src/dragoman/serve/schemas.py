@@ -1,4 +1,4 @@
-"""What requests and answers look like: the models from which the OpenAPI schema is made."""
+"""Schemas of requests and answers, from which the OpenAPI schema is made."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EvidenceKind = Literal["nbest", "hypergraph", "samples"]
 
 
 class Asked(BaseModel):
-    """A request; what it does not know it refuses."""
+    """A request, without fields that are not known."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -63,7 +63,7 @@ class TranslateRequest(OfModel):
     )
     samples: int = Field(default=1000, ge=1, description="Samples a chain, where samples are the evidence.")
     seed: int = Field(default=1, ge=0, lt=2**63, description="Of samples.")
-    nbest: int = Field(default=0, ge=0, description="So many best hypotheses of each sentence beside its translation.")
+    nbest: int = Field(default=0, ge=0, description="The size of the list of each sentence beside its translation.")
     details: bool = Field(default=False, description="Say how each sentence was translated.")
     trees: list[str] | None = Field(
         None, description="A tree for each line of the texts, for models that look at them."
@@ -79,7 +79,7 @@ class Hypothesis(BaseModel):
 
 
 class Sentence(BaseModel):
-    """A sentence and its translation; more of it where that was asked for."""
+    """A sentence and its translation, with details and a list if they were asked for."""
 
     source: str
     text: str
@@ -99,7 +99,7 @@ class TextTranslated(BaseModel):
 
 
 class TranslateAnswer(BaseModel):
-    """What became of each text."""
+    """The translation of each text."""
 
     model: str
     translations: list[TextTranslated]
@@ -140,7 +140,7 @@ class ReweightAnswer(BaseModel):
 
 
 class HypergraphRequest(OfSentence):
-    """One sentence of which all is wanted that the search kept."""
+    """One sentence whose hypergraph is wanted."""
 
 
 class HypergraphAnswer(BaseModel):
@@ -201,7 +201,7 @@ class Candidate(BaseModel):
 
 
 class Choice(BaseModel):
-    """What a rule chose, or why it did not."""
+    """The choice of a rule, or why it made none."""
 
     decision: str
     evidence: EvidenceKind | None = None
@@ -210,7 +210,7 @@ class Choice(BaseModel):
 
 
 class PosteriorAnswer(BaseModel):
-    """The most probable strings, and what each rule chooses; `mass` is the share of the probability that is shown."""
+    """The most probable strings, the choice of each rule, and `mass`, the share of the probability that is shown."""
 
     model: str
     source: str
@@ -235,7 +235,7 @@ class ScoreRequest(Asked):
 
 
 class MetricScore(BaseModel):
-    """What a metric says, of the whole and of each line."""
+    """The score of a metric, for the whole and for each line."""
 
     metric: str
     score: float | None
@@ -246,7 +246,7 @@ class MetricScore(BaseModel):
 
 
 class Compared(BaseModel):
-    """Which is better, by how much, and with which probability of seeing that by chance."""
+    """The better one, the difference, and the probability of seeing it by chance."""
 
     metric: str
     signature: str
@@ -385,7 +385,7 @@ class RunInfo(BaseModel):
 
 
 class RunsAnswer(BaseModel):
-    """What is in the folder of runs."""
+    """All runs and experiments of the folder."""
 
     runs: list[RunInfo]
 
@@ -400,7 +400,7 @@ class RunAnswer(RunInfo):
 
 
 class HealthAnswer(BaseModel):
-    """The service is there; how much waits."""
+    """A sign of life, and how much waits."""
 
     status: Literal["ok"]
     version: str
@@ -410,13 +410,13 @@ class HealthAnswer(BaseModel):
 
 
 class ErrorInfo(BaseModel):
-    """What went wrong."""
+    """The status of a refusal, and its sentence."""
 
     status: int
     message: str
 
 
 class ErrorAnswer(BaseModel):
-    """What every refusal and failure looks like."""
+    """The shape of every refusal and failure."""
 
     error: ErrorInfo

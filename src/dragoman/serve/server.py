@@ -1,46 +1,52 @@
-"""The server: models are loaded, and requests are answered until somebody stops it."""
+"""The server: it loads models, listens at an address, and answers requests until it is stopped."""
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import ipaddress
 import math
 import signal
 import socket
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
 import uvicorn
+from fastapi import FastAPI
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import SILENT, Progress
-from dragoman.serve.access import Access, is_loopback
 from dragoman.serve.app import make_app
+from dragoman.serve.connections import DeadlineLoop
+from dragoman.serve.guard import Access
+from dragoman.serve.limits import Limits
 from dragoman.serve.models import Shelf
-from dragoman.serve.protocol import LONGEST_HEAD, timed_protocol
 from dragoman.serve.service import Service
-from dragoman.serve.settings import Limits
 
-#: Connections that wait to be taken.
+#: Connections that wait to be accepted.
 _BACKLOG = 256
 
 #: How long a thread waits for the interpreter before it asks for it.
 _SWITCH_SECONDS = 0.0005
 
-#: A connection between two requests is kept so long: longer than clients and proxies usually do, so that it is they who
-#: close it, and none sends a request into one that is being closed.
+#: Bytes of the longest head of a request.
+_LONGEST_HEAD = 65_536
+
+#: How long a connection stays open between two requests: longer than clients and proxies usually keep it, so that they
+#: close it, and none sends a request into a connection that is being closed.
 _IDLE_SECONDS = 75
 
-
-#: When it is to end, what is under way has as long as slow work and clients may take, and so many seconds more.
+#: How long the last requests may take when the server stops, beyond the limits of slow work and slow clients.
 _LAST_SECONDS = 5
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where to listen, and who may ask there."""
+    """An address to listen at, and the clients that may ask there."""
 
     host: str
     port: int
@@ -48,7 +54,7 @@ class Address:
 
     @classmethod
     def of(cls, host: str, port: int, key: str | None, *, no_key: bool, names: Sequence[str] = ()) -> Address:
-        """Check that nobody is let in by mistake: what others can reach has a key, or is said to have none.
+        """Check that nobody is let in by mistake: a host that others can reach has a key, or is said to have none.
 
         A host that only this machine can reach goes by its own names only, so that no other site's name leads a browser
         to it.
@@ -57,7 +63,7 @@ class Address:
             raise UsageError("found --api-key and --no-key; expected one of them")
         if key == "":
             raise UsageError("the key is empty; expected some characters, or --no-key")
-        local = is_loopback(host)
+        local = _is_loopback(host)
         if not local and not key and not no_key:
             raise UsageError(f"others can reach {host}: give --api-key KEY, or say --no-key if everybody may ask")
         own = {host.lower(), f"[{host}]", "localhost", "127.0.0.1", "[::1]", *(name.lower() for name in names)}
@@ -66,13 +72,13 @@ class Address:
     def bound(self) -> socket.socket:
         """Listen, or say why that cannot be."""
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
-        # Only where the protocol is named does asyncio turn Nagle's algorithm off, by which the body of an answer
-        # waits, up to 40 ms, until the client has said that it got the head.
+        # asyncio turns Nagle's algorithm off only where the protocol is named. By that algorithm the body of an answer
+        # waits, up to 40 ms, until the client has acknowledged the head.
         listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind((self.host, self.port))
-            listener.listen(_BACKLOG)  # whoever asks from now on waits until models are loaded
+            listener.listen(_BACKLOG)  # clients that ask from now on wait until models are loaded
         except OSError as error:
             listener.close()
             raise DataError(
@@ -81,38 +87,50 @@ class Address:
         return listener
 
 
-class _Server(uvicorn.Server):
-    """A server that says when it is to end, so that streams do."""
+def _is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a host.
 
-    def __init__(self, config: uvicorn.Config, service: Service):
-        super().__init__(config)
-        self._service = service
+    >>> _is_loopback("127.0.0.1"), _is_loopback("localhost"), _is_loopback("0.0.0.0")
+    (True, True, False)
+    """
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class Server(uvicorn.Server):
+    """A server whose clients have deadlines, and whose streams end before it does."""
+
+    def __init__(self, app: FastAPI, service: Service, *, log_requests: bool = False):
+        self._service, limits = service, service.limits
+        super().__init__(
+            uvicorn.Config(
+                app,
+                access_log=log_requests,
+                log_level="info" if log_requests else "error",  # its warnings are about odd requests
+                forwarded_allow_ips="127.0.0.1,::1",  # a proxy on this machine says whose request it is
+                server_header=False,
+                date_header=False,
+                lifespan="on",
+                http="h11",  # which ignores offers of other protocols, and limits the length of a head
+                ws="none",
+                backlog=_BACKLOG,
+                timeout_keep_alive=_IDLE_SECONDS,
+                timeout_graceful_shutdown=math.ceil(max(limits.slow_seconds, limits.client_seconds)) + _LAST_SECONDS,
+                h11_max_incomplete_event_size=_LONGEST_HEAD,
+            )
+        )
+
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        """Answer requests until told to stop, in an event loop whose connections have deadlines."""
+        with asyncio.Runner(loop_factory=partial(DeadlineLoop, self._service.limits.client_seconds)) as runner:
+            runner.run(self.serve(sockets=sockets))
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Answer what is under way, and end."""
+        """End streams, answer the requests that are under way, and stop."""
         self._service.closing = True
         super().handle_exit(sig, frame)
-
-
-def configured(app: object, limits: Limits, *, log_requests: bool = False) -> uvicorn.Config:
-    """How uvicorn is to serve: clients that are slow or idle are left."""
-    return uvicorn.Config(
-        app,  # type: ignore[arg-type]
-        access_log=log_requests,
-        log_level="info" if log_requests else "warning",
-        proxy_headers=True,
-        forwarded_allow_ips="127.0.0.1,::1",  # a proxy on this machine says whose request it is
-        server_header=False,
-        date_header=False,
-        lifespan="on",
-        http=timed_protocol(limits.client_seconds),
-        ws="none",
-        loop="asyncio",
-        backlog=_BACKLOG,
-        timeout_keep_alive=_IDLE_SECONDS,
-        timeout_graceful_shutdown=math.ceil(max(limits.slow_seconds, limits.client_seconds)) + _LAST_SECONDS,
-        h11_max_incomplete_event_size=LONGEST_HEAD,
-    )
 
 
 def serve_until_stopped(
@@ -137,14 +155,15 @@ def serve_until_stopped(
         shelf = Shelf.of(models, weights=weights, languages=languages, copied=copied)
         service = Service(shelf, limits, runs=runs, threads=threads)
         app = make_app(service, address.access, cors=cors)
-        host, port = listener.getsockname()[:2]
-        shown = f"[{host}]" if ":" in host else host
-        progress.note(f"{', '.join(shelf.names)} at http://{shown}:{port} (Ctrl-C ends it)")
-        # When it was told to end, uvicorn tells it once more after all was answered.
-        before = signal.signal(signal.SIGTERM, lambda *_: None)
-        _answer_promptly()
+        server = Server(app, service, log_requests=log_requests)
+        # It can be stopped from its first word on; uvicorn raises the signal once more after all is answered.
+        before = signal.signal(signal.SIGTERM, server.handle_exit)
         try:
-            _Server(configured(app, limits, log_requests=log_requests), service).run(sockets=[listener])
+            _answer_promptly()
+            host, port = listener.getsockname()[:2]
+            shown = f"[{host}]" if ":" in host else host
+            progress.note(f"{', '.join(shelf.names)} at http://{shown}:{port} (Ctrl-C ends it)")
+            server.run(sockets=[listener])
         finally:
             signal.signal(signal.SIGTERM, before)
 
@@ -153,8 +172,8 @@ def _answer_promptly() -> None:
     """See that the thread that answers gets its turn beside those that work.
 
     Kernels give up the interpreter for microseconds, and a thread that waits for it asks only after it has not been
-    given up for a whole interval: beside many short kernels it would wait until all are done. And what is there for
-    good need not be looked through whenever garbage is collected, which keeps everybody waiting.
+    given up for a whole interval: beside many short kernels it would wait until all are done. And objects that stay for
+    good need not be searched whenever garbage is collected, which keeps all threads waiting.
     """
     sys.setswitchinterval(_SWITCH_SECONDS)
     gc.collect()

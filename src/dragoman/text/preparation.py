@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.text.casing import Casing
 from dragoman.text.segment import Segmentation
 from dragoman.text.tokenise import Tokeniser, detokenise_lines, tokenise_lines
@@ -47,13 +47,13 @@ class TextPreparation:
     source_segmenter: Segmentation = "none"
     target_segmenter: Segmentation = "none"
 
-    def source(self, lines: Iterable[str], progress: Progress = SILENT) -> Iterator[str]:
+    def source(self, lines: Iterable[str], *, runtime: Runtime = Runtime()) -> Iterator[str]:
         """Prepare source text, a line at a time; at the end, says if letters had to be composed."""
-        return self._prepared(lines, self.source_language, self.source_tokeniser(), progress)
+        return self._prepared(lines, self.source_language, self.source_tokeniser(), runtime)
 
-    def target(self, lines: Iterable[str], progress: Progress = SILENT) -> Iterator[str]:
+    def target(self, lines: Iterable[str], *, runtime: Runtime = Runtime()) -> Iterator[str]:
         """Prepare target text, such as references, a line at a time."""
-        return self._prepared(lines, self.target_language, self.target_tokeniser(), progress)
+        return self._prepared(lines, self.target_language, self.target_tokeniser(), runtime)
 
     def source_tokeniser(self) -> Tokeniser:
         """How source text becomes tokens."""
@@ -94,7 +94,7 @@ class TextPreparation:
         )
 
     def _prepared(
-        self, lines: Iterable[str], language: str | None, options: Tokeniser, progress: Progress
+        self, lines: Iterable[str], language: str | None, options: Tokeniser, runtime: Runtime
     ) -> Iterator[str]:
         changed = 0
         for line in lines:
@@ -105,4 +105,4 @@ class TextPreparation:
                 (line,) = tokenise_lines([line], language or DEFAULT_LANGUAGE, options)
             yield characters_of(line, boundaries=self.boundaries) if self.units == "characters" else line
         if changed:
-            progress.note(f"in {changed:,} lines letters were composed (Unicode's NFC), as in the model's training")
+            runtime.note(f"in {changed:,} lines letters were composed (Unicode's NFC), as in the model's training")

@@ -12,7 +12,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
 
 from dragoman.core.options import Options, option
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.text.detokenise import MARKS, WITHOUT_MARKS, joined, marked
 from dragoman.text.punctuation import normalise_punctuation
 from dragoman.text.segment import Segmentation, segment
@@ -43,12 +43,7 @@ class Tokeniser(Options):
 
 
 def tokenise_lines(
-    lines: Sequence[str],
-    language: str,
-    options: Tokeniser | None = None,
-    *,
-    threads: int = 1,
-    progress: Progress = SILENT,
+    lines: Sequence[str], language: str, options: Tokeniser | None = None, *, runtime: Runtime = Runtime()
 ) -> list[str]:
     """Tokenise lines of one language (`en`, `fr`, ...); one space between tokens.
 
@@ -60,35 +55,36 @@ def tokenise_lines(
     """
     chunks = [lines[start : start + CHUNK_LINES] for start in range(0, len(lines), CHUNK_LINES)]
     tokenised: list[str] = []
-    with progress.stage(f"tokenising {language}") as done:
-        for block in tokenised_blocks(chunks, language, options, threads=threads):
+    with runtime.stage(f"tokenising {language}") as done:
+        for block in tokenised_blocks(chunks, language, options, runtime=runtime):
             tokenised += block
             done(len(tokenised) / len(lines))
     return tokenised
 
 
 def tokenised_blocks(
-    blocks: Iterable[Sequence[str]], language: str, options: Tokeniser | None = None, *, threads: int = 1
+    blocks: Iterable[Sequence[str]], language: str, options: Tokeniser | None = None, *, runtime: Runtime = Runtime()
 ) -> Iterator[list[str]]:
     """Do the same for lines that come in blocks, which are best of `CHUNK_LINES`; few of them are held."""
     tokenise = functools.partial(_tokenise_chunk, language=language, options=options or Tokeniser())
     blocks = iter(blocks)
     ahead: list[Sequence[str]] = []
     lines = 0
-    while threads > 1 and lines < _MOST_LINES_AHEAD and (block := next(blocks, None)) is not None:
+    while runtime.threads > 1 and lines < _MOST_LINES_AHEAD and (block := next(blocks, None)) is not None:
         ahead.append(block)
         lines += len(block)
-    workers = threads if lines >= _MOST_LINES_AHEAD else min(threads, lines // _LINES_TO_PAY_FOR_A_PROCESS)
+    paid_for = runtime.threads if lines >= _MOST_LINES_AHEAD else lines // _LINES_TO_PAY_FOR_A_PROCESS
+    processes = min(runtime.threads, paid_for)
     blocks = itertools.chain(ahead, blocks)
-    if workers < 2:
+    if processes < 2:
         yield from map(tokenise, blocks)
         return
     # Not forked: the parent may have threads of its own.
-    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
         waiting: deque[Future[list[str]]] = deque()
         for block in blocks:
             waiting.append(pool.submit(tokenise, block))
-            if len(waiting) > 2 * workers:
+            if len(waiting) > 2 * processes:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()

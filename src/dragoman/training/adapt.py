@@ -19,8 +19,8 @@ from dragoman.core.errors import UsageError
 from dragoman.core.links import Links
 from dragoman.core.options import Options, option
 from dragoman.core.phrases import PhrasePairs
-from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
 from dragoman.model.features import initial_weights
@@ -89,16 +89,15 @@ class Adapted:
         kneser_ney: KneserNey = KneserNey(),
         settings: Settings = Settings(),
         casing: Casing | None = None,
-        threads: int = 1,
-        progress: Progress = SILENT,
+        runtime: Runtime = Runtime(),
     ):
         if len(corpora) < 2:
             raise UsageError(f"there is {len(corpora)} corpus; expected two or more, the one of the domain first")
         self._options, self._aligner, self._phrase_model = options, aligner, phrase_model
         self._kneser_ney, self._settings, self._casing = kneser_ney, settings, casing
-        self._threads, self._progress = threads, progress
+        self._runtime = runtime
         self._corpora = dict(corpora)
-        parts = [clean(bitext, cleaning, progress).bitext for bitext in (*corpora.values(), tuning)]
+        parts = [clean(bitext, cleaning, runtime=runtime).bitext for bitext in (*corpora.values(), tuning)]
         # One vocabulary for all, so that nothing has to be translated between them later.
         self._whole = Bitext.concatenate(parts)
         bounds = np.cumsum([0, *map(len, parts)])
@@ -110,7 +109,7 @@ class Adapted:
         if system not in SYSTEMS:
             raise UsageError(f"no system is called '{system}'; there are {', '.join(SYSTEMS)}")
         pairs, shares = self._pairs(system)
-        with self._progress.stage("indexing the phrase table"):
+        with self._runtime.stage("indexing the phrase table"):
             tables = {name: PhraseTable.from_pairs(each) for name, each in pairs.items()}
         reorderings = sorted({name for table in tables.values() for name in table.log_reordering})
         weights = initial_weights({name: table.score_names for name, table in tables.items()}, reorderings, [_LM])
@@ -121,7 +120,7 @@ class Adapted:
             language_models={_LM: self._language_model[0]},
             weights=weights.updated(shares if system == "pro-mix" else {}),
             settings=with_reordering_limit(
-                self._settings, Ragged.concatenate(self._links[:-1]), self._phrase_model, self._progress
+                self._settings, Ragged.concatenate(self._links[:-1]), self._phrase_model, runtime=self._runtime
             ),
             casing=self._casing,
             history=self._history(system, shares),
@@ -135,17 +134,17 @@ class Adapted:
             return {_TABLE: self._joint}, Weights()
         if system == "fill-up":
             union = self._union
-            with self._progress.stage("filling the first phrase table up"):
+            with self._runtime.stage("filling the first phrase table up"):
                 return {_TABLE: filled_up(union)}, Weights()
         if system == "log-linear":
             check_tables(self._tables)
             joint = self._joint
-            with self._progress.stage("looking up orientations"):
+            with self._runtime.stage("looking up orientations"):
                 tables = [reordered(pairs, joint) for pairs in self._tables.values()]
             return {_TABLE if i == 0 else f"{_TABLE}{i + 1}": pairs for i, pairs in enumerate(tables)}, Weights()
         union = self._union
         shares = uniform_shares(union) if system == "uniform" else self._perplexity_shares
-        with self._progress.stage("mixing the phrase tables"):
+        with self._runtime.stage("mixing the phrase tables"):
             mixed = with_shares(union, shares) if system == "pro-mix" else baked(union, shares)
         return {_TABLE: mixed}, named_shares(_TABLE, union, shares)
 
@@ -169,18 +168,16 @@ class Adapted:
         apart = [self._aligned(self._whole.take(rows)) for rows in self._rows[:-1]]
         *training, tuning = self._rows
         beside = self._whole.take(np.concatenate(training))
-        aligned = aligned_beside(
-            self._whole.take(tuning), beside, self._aligner, threads=self._threads, progress=self._progress
-        )
+        aligned = aligned_beside(self._whole.take(tuning), beside, self._aligner, runtime=self._runtime)
         return [*apart, aligned]
 
     def _aligned(self, bitext: Bitext) -> Links:
-        directions = self._aligner.align(bitext, threads=self._threads, progress=self._progress)
-        with self._progress.stage("putting both directions together"):
-            return symmetrise(directions, self._phrase_model.symmetrisation, threads=self._threads)
+        directions = self._aligner.align(bitext, runtime=self._runtime)
+        with self._runtime.stage("putting both directions together"):
+            return symmetrise(directions, self._phrase_model.symmetrisation, runtime=self._runtime)
 
     def _extracted(self, bitext: Bitext, links: Links) -> PhrasePairs:
-        return phrase_pairs(bitext, links, self._phrase_model, threads=self._threads, progress=self._progress)
+        return phrase_pairs(bitext, links, self._phrase_model, runtime=self._runtime)
 
     @cached_property
     def _made(self) -> dict[str, PhrasePairs]:
@@ -206,27 +203,27 @@ class Adapted:
     @cached_property
     def _union(self) -> PhrasePairs:
         tables, joint = self._tables, self._joint if self._phrase_model.reordering else None
-        with self._progress.stage("uniting the phrase tables"):
+        with self._runtime.stage("uniting the phrase tables"):
             return united(tables, reordering=joint)
 
     @cached_property
     def _perplexity_shares(self) -> NDArray[np.float64]:
         tuning, links = self._whole.take(self._rows[-1]), self._links[-1]
         longest = self._phrase_model.max_phrase_length
-        pairs = tuning_pairs(tuning, links, longest, threads=self._threads, progress=self._progress)
-        return perplexity_shares(self._union, pairs, progress=self._progress)
+        pairs = tuning_pairs(tuning, links, longest, runtime=self._runtime)
+        return perplexity_shares(self._union, pairs, runtime=self._runtime)
 
     @cached_property
     def _language_model(self) -> tuple[LanguageModel, dict[str, float]]:
         """The mixture of the corpora's language models that fits the tuning set best, and their weights."""
         models = []
         for name, corpus in self._corpora.items():
-            self._progress.note(f"language model of {name}")
+            self._runtime.note(f"language model of {name}")
             text = language_model_text([corpus.target])
-            models.append(estimate_model(text, self._kneser_ney, threads=self._threads, progress=self._progress))
+            models.append(estimate_model(text, self._kneser_ney, runtime=self._runtime))
         held_out = self._whole.target.take(self._rows[-1])
-        weights = interpolation_weights(models, held_out, threads=self._threads, progress=self._progress)
-        mixed = interpolate(models, weights, threads=self._threads, progress=self._progress)
+        weights = interpolation_weights(models, held_out, runtime=self._runtime)
+        mixed = interpolate(models, weights, runtime=self._runtime)
         return LanguageModel.from_ngrams(mixed), dict(zip(self._corpora, weights.tolist(), strict=True))
 
 

@@ -11,7 +11,7 @@ from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.errors import UsageError
 from dragoman.core.files import PathLike
 from dragoman.core.options import routed
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.metrics.texts import ReferencedText
 from dragoman.text.preparation import TextPreparation
 from dragoman.training.adapt import SYSTEMS, Adaptation, Adapted
@@ -67,14 +67,10 @@ class AdaptRecipe:
         source: PathLike,
         reference: PathLike,
         *,
-        threads: int = 1,
-        progress: Progress = SILENT,
+        runtime: Runtime = Runtime(),
     ) -> Adapted:
         """Read parallel texts by name, that of the domain first, and a tuning set of the domain."""
-        texts = {
-            name: prepare(*paths, self.preparation, threads=threads, progress=progress)
-            for name, paths in corpora.items()
-        }
+        texts = {name: prepare(*paths, self.preparation, runtime=runtime) for name, paths in corpora.items()}
         if not texts:
             raise UsageError("there is no corpus; expected two or more, the one of the domain first")
         first = next(iter(texts.values()))
@@ -83,7 +79,7 @@ class AdaptRecipe:
                 raise UsageError(f"the corpus {name} is of other languages than the first; expected the same")
         return Adapted(
             {name: text.bitext for name, text in texts.items()},
-            tuning_bitext(source, reference, first.settings.preparation(), progress),
+            tuning_bitext(source, reference, first.settings.preparation(), runtime=runtime),
             self.adaptation,
             cleaning=self.cleaning,
             aligner=self.aligner,
@@ -91,14 +87,15 @@ class AdaptRecipe:
             kneser_ney=self.kneser_ney,
             settings=first.settings,
             casing=first.casing,
-            threads=threads,
-            progress=progress,
+            runtime=runtime,
         )
 
 
-def tuning_bitext(source: PathLike, reference: PathLike, text: TextPreparation, progress: Progress) -> Bitext:
+def tuning_bitext(
+    source: PathLike, reference: PathLike, text: TextPreparation, *, runtime: Runtime = Runtime()
+) -> Bitext:
     """Read a tuning set in the words of a model."""
-    found = ReferencedText.read(Path(source), [Path(reference)], text, progress)
+    found = ReferencedText.read(Path(source), [Path(reference)], text, runtime=runtime)
     return Bitext(Corpus.from_lines(found.lines), found.references[0])
 
 

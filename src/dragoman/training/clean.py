@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.errors import DataError
 from dragoman.core.options import Options, option
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import SPECIAL, UNK
 
 #: Words that mean something else in our files and models than themselves.
@@ -36,7 +36,7 @@ class Cleaned:
     dropped: Mapping[str, int]
 
 
-def clean(bitext: Bitext, options: Cleaning | None = None, progress: Progress = SILENT) -> Cleaned:
+def clean(bitext: Bitext, options: Cleaning | None = None, *, runtime: Runtime = Runtime()) -> Cleaned:
     """Drop pairs with an empty or long side, with sides of very different lengths, or with reserved words.
 
     A pair counts for the first of these reasons that holds. If anything is dropped, one warning says how much and why.
@@ -66,7 +66,7 @@ def clean(bitext: Bitext, options: Cleaning | None = None, progress: Progress = 
             f"none of the {len(bitext):,} sentence pairs can be used: {why}" if why else "there are no sentence pairs"
         )
     if why:
-        progress.warn(f"skipped {len(bitext) - len(rows):,} of {len(bitext):,} pairs: {why}")
+        runtime.warn(f"skipped {len(bitext) - len(rows):,} of {len(bitext):,} pairs: {why}")
     return Cleaned(bitext.take(rows) if why else bitext, rows, dropped)
 
 

@@ -11,8 +11,8 @@ from dragoman import kernels
 from dragoman.core.corpus import Bitext
 from dragoman.core.errors import UsageError
 from dragoman.core.links import Links
-from dragoman.core.progress import SILENT, Progress, ShareDone
-from dragoman.core.ragged import Ragged
+from dragoman.core.progress import ShareDone
+from dragoman.core.runtime import Runtime
 from dragoman.training.lexical import check_links
 
 Spans = tuple[NDArray[np.int32], NDArray[np.uint16], NDArray[np.uint8]]
@@ -51,7 +51,7 @@ class PhraseInstances:
 
 
 def extract_phrases(
-    bitext: Bitext, links: Links, *, max_length: int = 7, threads: int = 1, progress: Progress = SILENT
+    bitext: Bitext, links: Links, *, max_length: int = 7, runtime: Runtime = Runtime()
 ) -> PhraseInstances:
     """Find all pairs of spans, each at most `max_length` words, with a link inside and none that leads outside.
 
@@ -68,22 +68,9 @@ def extract_phrases(
     [(0, 1), (0, 2), (1, 1)]
     """
     links = check_links(bitext, links)
-    with progress.stage("extracting phrases") as share:
-        return extract_block(bitext, links, slice(0, len(bitext)), max_length=max_length, threads=threads, share=share)
-
-
-def extract_block(
-    bitext: Bitext, links: Links, at: slice, *, max_length: int, threads: int = 1, share: ShareDone | None = None
-) -> PhraseInstances:
-    """Do the same for a range of sentence pairs; the links must have been checked."""
-    if not 1 <= max_length <= 255:
-        raise UsageError(f"the longest phrase is {max_length}; expected between 1 and 255 words")
-    rows = slice(at.start, at.stop + 1)
-    spans = bitext.source.sentences.offsets[rows], bitext.target.sentences.offsets[rows]
-    some = Ragged(links.values, links.offsets[rows])
-    found = extract_spans(*spans, some, max_length=max_length, threads=threads, share=share)
-    found.sentence[:] += np.int32(at.start)
-    return found
+    with runtime.stage("extracting phrases") as share:
+        source, target = bitext.source.sentences.offsets, bitext.target.sentences.offsets
+        return extract_spans(source, target, links, max_length=max_length, share=share, runtime=runtime)
 
 
 def extract_spans(
@@ -92,10 +79,15 @@ def extract_spans(
     links: Links,
     *,
     max_length: int,
-    threads: int = 1,
     share: ShareDone | None = None,
+    runtime: Runtime = Runtime(),
 ) -> PhraseInstances:
-    """Do the same given where sentences begin on both sides: what words they have does not matter."""
+    """Do the same given where sentences begin on both sides: what words they have does not matter.
+
+    The links must have been checked.
+    """
+    if not 1 <= max_length <= 255:
+        raise UsageError(f"the longest phrase is {max_length}; expected between 1 and 255 words")
     return PhraseInstances(
-        *kernels.extract_phrases(source, target, links.values, links.offsets, max_length, threads, share)
+        *kernels.extract_phrases(source, target, links.values, links.offsets, max_length, runtime.threads, share)
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +16,14 @@ from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError
 from dragoman.core.key_lists import KeyLists
-from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
+from dragoman.core.phrases import PHRASE_SCORES
 from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
 from dragoman.core.runs import Kept, OffsetsWriter, RaggedWriter
 from dragoman.core.store import Arrays, ArrayWriter, load_arrays, save_arrays
 from dragoman.core.workspace import Workspace
 from dragoman.model.grammar import NONTERMINAL, ROOT, Grammar
+from dragoman.training.partitions import Parts
 
 #: What the work on a node with its rules takes, in bytes.
 _NODE = 1000
@@ -32,16 +32,8 @@ _NODE = 1000
 _MOST = (1 << 31) - 1
 
 
-@dataclass(frozen=True, eq=False)
-class GrammarParts:
-    """The rules of a text: as they are (`whole`), or as grammars that wait on disk to be merged."""
-
-    whole: PhrasePairs | None
-    parts: list[Kept]
-
-
 def merged_grammar(
-    found: GrammarParts,
+    found: Parts,
     workspace: Workspace,
     hole_counts: NDArray[np.float64] | None = None,
     share: ShareDone = lambda share: None,

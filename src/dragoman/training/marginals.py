@@ -1,85 +1,31 @@
-"""What target phrases count in all partitions of a text's phrase pairs, each of which has some of their pairs only."""
+"""What target phrases count in all partitions of a text's phrase pairs, each of which has some of their pairs only.
+
+A phrase is known by a place in the text where it stands, and compared word by word.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.corpus import Corpus
-from dragoman.core.exchange import Exchange
-from dragoman.core.progress import Progress
 from dragoman.core.ragged import Ragged
-from dragoman.core.runs import BUCKETS, Kept
+from dragoman.core.runs import BUCKETS
+from dragoman.core.runtime import Runtime
 from dragoman.core.store import Arrays
-from dragoman.core.workspace import Workspace
 from dragoman.training.score import CountedPairs
 
-#: What the work on a question takes, in bytes.
-_QUESTION = 150
 
-
-class Marginals(NamedTuple):
-    """For each target phrase how often it occurs, in how many pairs, and the number of its first instance."""
-
-    total: NDArray[np.int64]
-    distinct: NDArray[np.int64]
-    first: NDArray[np.int64]
-
-
-class TargetExchange:
-    """Each partition asks for its target phrases, in turn; when all have asked, each reads its answer.
-
-    A phrase is known by a place in the text where it stands, and compared word by word.
-    """
-
-    def __init__(self, corpus: Corpus, workspace: Workspace, threads: int):
-        self._corpus, self._workspace, self._threads = corpus, workspace, threads
-        self._exchange = Exchange(workspace, self._buckets, bytes_per_row=_QUESTION)
-        self.pairs: list[int] = []
-
-    def ask(self, questions: Arrays, pairs: int) -> None:
-        """Ask for the target phrases of a partition, which has so many pairs; see `questions_of`."""
-        self._exchange.ask(np.arange(len(questions["first"])), questions)
-        self.pairs.append(pairs)
-
-    def answer(self, progress: Progress) -> list[Kept]:
-        """Put together what was said of each phrase; returns the distinct phrases, by their first instances."""
-        targets = list[Kept]()
-
-        def reply(rows: Arrays) -> Arrays:
-            text = self._corpus.sentences
-            ids, words, offsets = kernels.number_spans(text.values, text.offsets, *_spans(rows), self._threads, None)
-            total, distinct = (_sums(ids, rows[name], len(offsets) - 1) for name in ("total", "distinct"))
-            first = np.full(len(offsets) - 1, np.iinfo(np.int64).max)
-            np.minimum.at(first, ids, rows["first"])
-            order = np.argsort(first)
-            phrases = Ragged(words, offsets).take(order)
-            arrays: Arrays = {"first": first[order], "words": phrases.values, "offsets": phrases.offsets}
-            targets.append(Kept(self._workspace, f"targets-{len(targets)}", arrays))
-            return {"total": total[ids], "distinct": distinct[ids], "first": first[ids]}
-
-        with progress.stage("counting target phrases") as share:
-            self._exchange.answer(reply, share)
-        return targets
-
-    def read(self, part: int) -> Marginals:
-        """The answers of a partition, in the order in which it numbered its target phrases."""
-        return Marginals(**self._exchange.read(part))
-
-    def close(self) -> None:
-        """Remove the answers."""
-        self._exchange.close()
-
-    def _buckets(self, rows: Arrays) -> NDArray[np.uint16]:
-        text = self._corpus.sentences
-        return kernels.span_buckets(text.values, text.offsets, *_spans(rows), BUCKETS, self._threads)
-
-
-def _spans(rows: Arrays) -> tuple[Any, Any, Any]:
-    return rows["sentence"], rows["begin"], rows["length"]
+def own_marginals(counted: CountedPairs) -> Arrays:
+    """For each target phrase how often it occurs, and in how many pairs, as a partition knows it."""
+    number = len(counted.targets)
+    return {
+        "total": np.bincount(counted.target_ids, counted.joint, number).astype(np.int64),
+        "distinct": np.bincount(counted.target_ids, minlength=number),
+    }
 
 
 def questions_of(counted: CountedPairs, instances: Arrays) -> tuple[Arrays, NDArray[np.int64]]:
@@ -88,14 +34,45 @@ def questions_of(counted: CountedPairs, instances: Arrays) -> tuple[Arrays, NDAr
     sources = _first_of(counted.source_ids[pair_of_instance], len(counted.sources))
     some = _first_of(counted.target_ids[pair_of_instance], len(counted.targets))
     questions: Arrays = {
+        "thing": np.arange(len(some), dtype=np.int32),
         "sentence": instances["sentence"][some],
         "begin": instances["target_begin"][some],
         "length": instances["target_length"][some],
-        "total": np.bincount(counted.target_ids, counted.joint, len(some)).astype(np.int64),
-        "distinct": np.bincount(counted.target_ids, minlength=len(some)),
+        **own_marginals(counted),
         "first": number[some],
     }
     return questions, np.asarray(number[sources], np.int64)
+
+
+def put_together(corpus: Corpus, questions: dict[str, Any], *, runtime: Runtime = Runtime()) -> tuple[Arrays, Arrays]:
+    """What all partitions say of the phrase of each question, with the number of its first instance.
+
+    Returns also the distinct phrases, by their first instances.
+    """
+    text, spans = corpus.sentences, (questions["sentence"], questions["begin"], questions["length"])
+    ids, words, offsets = kernels.number_spans(text.values, text.offsets, *spans, runtime.threads, None)
+    total, distinct = (_sums(ids, questions[name], len(offsets) - 1) for name in ("total", "distinct"))
+    first = np.full(len(offsets) - 1, np.iinfo(np.int64).max)
+    np.minimum.at(first, ids, questions["first"])
+    order = np.argsort(first)
+    phrases = Ragged(words, offsets).take(order)
+    return (
+        {"total": total[ids], "distinct": distinct[ids], "first": first[ids]},
+        {"first": first[order], "words": phrases.values, "offsets": phrases.offsets},
+    )
+
+
+def span_buckets(
+    corpus: Corpus,
+    sentence: NDArray[Any],
+    begin: NDArray[Any],
+    length: NDArray[Any],
+    *,
+    runtime: Runtime = Runtime(),
+) -> NDArray[np.uint16]:
+    """Deal phrases out by their words."""
+    text = corpus.sentences
+    return kernels.span_buckets(text.values, text.offsets, sentence, begin, length, BUCKETS, runtime.threads)
 
 
 def _first_of(ids: NDArray[np.int32], size: int) -> NDArray[np.int64]:

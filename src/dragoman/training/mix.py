@@ -15,7 +15,7 @@ from dragoman.core.files import PathLike
 from dragoman.core.links import Links
 from dragoman.core.options import Options, option
 from dragoman.core.phrases import PhrasePairs
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.formats.pharaoh import read_links
 from dragoman.model.bundle import Model
@@ -75,8 +75,7 @@ def mix(
     tuning: TuningText | None = None,
     base: Model | None = None,
     aligner: Aligner = Auto(),
-    threads: int = 1,
-    progress: Progress = SILENT,
+    runtime: Runtime = Runtime(),
 ) -> Model:
     """Return a model with the mixture of the models' phrase tables.
 
@@ -89,17 +88,17 @@ def mix(
     base = base or first
     _check_alike({**models, "base": base})
     name, own = _only_table("base", base)
-    with progress.stage("uniting the phrase tables"):
+    with runtime.stage("uniting the phrase tables"):
         union = united(tables, reordering=own.to_pairs(base.source_vocab, base.target_vocab))
     if options.weights == "perplexity":
         if tuning is None:
             raise UsageError("shares by perplexity need a tuning set: a source and a reference")
-        links, bitext = _aligned(tuning, tables, aligner, threads, progress)
-        pairs = tuning_pairs(bitext, links, options.max_phrase_length, threads=threads, progress=progress)
-        shares = perplexity_shares(union, pairs, progress=progress)
+        links, bitext = _aligned(tuning, tables, aligner, runtime)
+        pairs = tuning_pairs(bitext, links, options.max_phrase_length, runtime=runtime)
+        shares = perplexity_shares(union, pairs, runtime=runtime)
     else:
         shares = given_shares(options, name, union)
-    with progress.stage("mixing and indexing the phrase table"):
+    with runtime.stage("mixing and indexing the phrase table"):
         return mixed_model(base, name, union, shares, keep_components=options.keep_components, how=options.weights)
 
 
@@ -217,16 +216,14 @@ def _numbers(text: str, tables: tuple[str, ...]) -> NDArray[np.float64]:
     return numbers
 
 
-def tuning_pairs(
-    bitext: Bitext, links: Links, longest: int, *, threads: int = 1, progress: Progress = SILENT
-) -> PhrasePairs:
+def tuning_pairs(bitext: Bitext, links: Links, longest: int, *, runtime: Runtime = Runtime()) -> PhrasePairs:
     """Extract the phrase pairs of an aligned tuning set, each with its number of occurrences as the last count."""
-    instances = extract_phrases(bitext, links, max_length=longest, threads=threads, progress=progress)
+    instances = extract_phrases(bitext, links, max_length=longest, runtime=runtime)
     lexical = lexical_tables(bitext, links)
-    return score_phrases(instances, bitext, links, lexical, threads=threads, progress=progress).pairs
+    return score_phrases(instances, bitext, links, lexical, runtime=runtime).pairs
 
 
-def perplexity_shares(union: PhrasePairs, pairs: PhrasePairs, *, progress: Progress = SILENT) -> NDArray[np.float64]:
+def perplexity_shares(union: PhrasePairs, pairs: PhrasePairs, *, runtime: Runtime = Runtime()) -> NDArray[np.float64]:
     """Return for each score the shares with which the mixture gives a tuning set's pairs the lowest cross-entropy.
 
     Pairs that no table has are left out: every mixture gives them probability 0. A table that has none of the pairs
@@ -253,29 +250,25 @@ def perplexity_shares(union: PhrasePairs, pairs: PhrasePairs, *, progress: Progr
         shares.append(likeliest_mixture(column[:, there], counts[there], iterations=_ITERATIONS, tolerance=_TOLERANCE))
         entropy = -float(np.log2(shares[-1] @ column[:, there]) @ counts[there] / counts[there].sum())
         shown = ", ".join(f"{name} {share:.4f}" for name, share in zip(union.components.names, shares[-1], strict=True))
-        progress.note(f"{score}: {shown}; cross-entropy {entropy:.3f} bits of {int(counts[there].sum()):,} pairs")
+        runtime.note(f"{score}: {shown}; cross-entropy {entropy:.3f} bits of {int(counts[there].sum()):,} pairs")
     return np.array(shares)
 
 
 def _aligned(
-    tuning: TuningText, tables: Mapping[str, PhrasePairs], aligner: Aligner, threads: int, progress: Progress
+    tuning: TuningText, tables: Mapping[str, PhrasePairs], aligner: Aligner, runtime: Runtime
 ) -> tuple[Links, Bitext]:
     """The links of a tuning set's usable sentence pairs, and these."""
-    cleaned = clean(tuning.bitext, progress=progress)
+    cleaned = clean(tuning.bitext, runtime=runtime)
     if tuning.alignment is not None:
         return read_links(tuning.alignment, tuning.bitext).take(cleaned.rows), cleaned.bitext
     beside = [dictionary(table) for table in tables.values()] if tuning.beside is None else [tuning.beside]
-    return aligned_beside(
-        cleaned.bitext, Bitext.concatenate(beside), aligner, threads=threads, progress=progress
-    ), cleaned.bitext
+    return aligned_beside(cleaned.bitext, Bitext.concatenate(beside), aligner, runtime=runtime), cleaned.bitext
 
 
-def aligned_beside(
-    bitext: Bitext, beside: Bitext, aligner: Aligner, *, threads: int = 1, progress: Progress = SILENT
-) -> Links:
+def aligned_beside(bitext: Bitext, beside: Bitext, aligner: Aligner, *, runtime: Runtime = Runtime()) -> Links:
     """Return the links of a text that is aligned together with a larger one, from which the aligner learns words."""
     whole = Bitext.concatenate([bitext, clean(beside).bitext])
-    links = symmetrise(aligner.align(whole, threads=threads, progress=progress), threads=threads)
+    links = symmetrise(aligner.align(whole, runtime=runtime), runtime=runtime)
     return links.take(np.arange(len(bitext)))
 
 

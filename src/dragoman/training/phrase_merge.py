@@ -20,7 +20,7 @@ from dragoman.core.store import Arrays, ArrayWriter, load_array, load_arrays, ro
 from dragoman.core.workspace import Workspace
 from dragoman.model.log_scores import log_scores
 from dragoman.model.phrase_table import PhraseTable
-from dragoman.training.phrases import PhraseParts
+from dragoman.training.partitions import Parts
 
 #: What the work on a source phrase takes, on a pair, and on a target phrase, in bytes.
 _SOURCE, _PAIR, _TARGET = 250, 250, 200
@@ -37,7 +37,7 @@ _MOST = (1 << 31) - 1
 _BITS = np.array([bin(byte).count("1") for byte in range(256)], np.uint8)
 
 
-def merged_table(found: PhraseParts, workspace: Workspace, share: ShareDone = lambda share: None) -> PhraseTable:
+def merged_table(found: Parts, workspace: Workspace, share: ShareDone = lambda share: None) -> PhraseTable:
     """Index phrase pairs, as `PhraseTable.from_pairs` does; if they are in parts, the table is mapped from disk."""
     if found.whole is not None:
         return PhraseTable.from_pairs(found.whole)
@@ -52,7 +52,7 @@ def mapped_table(arrays: Arrays) -> PhraseTable:
     return PhraseTable.from_arrays(PHRASE_SCORES, arrays)
 
 
-def write_table(found: PhraseParts, workspace: Workspace, folder: Path, share: ShareDone = lambda share: None) -> None:
+def write_table(found: Parts, workspace: Workspace, folder: Path, share: ShareDone = lambda share: None) -> None:
     """Merge the parts into the files of a table."""
     used = _Marks(found.instances)
     for part in found.parts:

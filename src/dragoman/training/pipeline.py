@@ -9,19 +9,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.core.checkpoint import stage_key
 from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.files import PathLike
 from dragoman.core.links import Links
 from dragoman.core.options import Options
-from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
 from dragoman.core.runs import mapped_arrays
+from dragoman.core.runtime import Runtime
 from dragoman.core.sound import ragged_array
 from dragoman.core.store import Arrays, save_arrays
 from dragoman.core.vocab import BOS, EOS
 from dragoman.core.weights import Weights
-from dragoman.core.work.workers import Workers
-from dragoman.core.workspace import Workspace
 from dragoman.formats.arpa import read_arpa
 from dragoman.formats.pharaoh import read_links
 from dragoman.model.bundle import Model
@@ -35,19 +34,15 @@ from dragoman.text.casing import Casing
 from dragoman.training.align.auto import Auto
 from dragoman.training.align.base import Aligner
 from dragoman.training.align.diagonal import Diagonal
-from dragoman.training.checkpoint import Checkpoint, stage_key
 from dragoman.training.clean import Cleaning, clean
-from dragoman.training.grammar_merge import GrammarParts, mapped_grammar, merged_grammar, write_grammar
+from dragoman.training.grammar_merge import mapped_grammar, merged_grammar, write_grammar
 from dragoman.training.jumps import FAR, TOO_MANY, USUAL, share_of_long_jumps
 from dragoman.training.lm.kneser_ney import KneserNey, estimate_model
+from dragoman.training.partitions import Parts
 from dragoman.training.phrase_merge import mapped_table, merged_table, write_table
-from dragoman.training.phrases import PhraseModel, check_disk, phrase_parts
-from dragoman.training.rules.model import (
-    RuleModel,
-    check_disk as check_disk_for_rules,
-    reordered_nonterminals,
-    rule_parts,
-)
+from dragoman.training.phrases import PHRASES, PhraseModel, phrase_parts
+from dragoman.training.rules.extract import RULES
+from dragoman.training.rules.model import RuleModel, reordered_nonterminals, rule_parts
 from dragoman.training.rules.on_demand import corpus_grammar
 from dragoman.training.symmetrise import symmetrise
 
@@ -79,11 +74,7 @@ def train(
     arpas: Sequence[PathLike] = (),
     settings: Settings = Settings(),
     casing: Casing | None = None,
-    workspace: Workspace | None = None,
-    checkpoint: Checkpoint | None = None,
-    workers: Workers | None = None,
-    threads: int = 1,
-    progress: Progress = SILENT,
+    runtime: Runtime = Runtime(),
 ) -> Trained:
     """Train a model from tokenised parallel text.
 
@@ -91,25 +82,22 @@ def train(
     from the target side and `lm_texts`; `arpas` are finished ones that take its place. `settings` and `casing` say how
     the text was prepared. With a `rule_model` the model is hierarchical: its rules take the place of the phrase table,
     or stand beside its phrases, which become a second grammar (`with_phrases`); `on_demand` keeps the aligned text in
-    the model, and no rules. A `workspace` with limited memory has what does not fit on disk, parts of the model too: it
-    must stay open until the model is saved. With a `checkpoint`, a training that was killed goes on with what it made.
-    `workers` that are elsewhere align, extract, count and score phrases and rules, and count n-grams; all else is done
+    the model, and no rules. A workspace with limited memory has what does not fit on disk, parts of the model too: it
+    must stay open until the model is saved. With a checkpoint, a training that was killed goes on with what it made.
+    Workers that are elsewhere align, extract, count and score phrases and rules, and count n-grams; all else is done
     here.
     """
-    whole, workspace = bitext, workspace or Workspace()
+    whole = bitext
     # What can be wrong with files and disks comes to light before the work begins.
     if rule_model is not None:
-        check_disk_for_rules(bitext, workspace)
+        RULES.check_disk(bitext, runtime.workspace)
     if rule_model is None or with_phrases:
-        check_disk(bitext, workspace)
-    finished = [LanguageModel.from_ngrams(read_arpa(path, progress=progress)) for path in arpas]
+        PHRASES.check_disk(bitext, runtime.workspace)
+    finished = [LanguageModel.from_ngrams(read_arpa(path, runtime=runtime)) for path in arpas]
     links = None if alignment is None else read_links(alignment, bitext)
-    cleaned = clean(bitext, cleaning, progress)
+    cleaned = clean(bitext, cleaning, runtime=runtime)
     bitext = cleaned.bitext
-    if links is not None:
-        links = links.take(cleaned.rows)
-    else:
-        links = _aligned(bitext, aligner, phrase_model, workspace, checkpoint, workers, threads, progress)
+    links = links.take(cleaned.rows) if links is not None else _aligned(bitext, aligner, phrase_model, runtime)
     used: dict[str, Options] = {}
     tables: dict[str, PhraseTable] = {}
     grammars: dict[str, Grammar | CorpusGrammar] = {}
@@ -117,29 +105,23 @@ def train(
         used["rule_model"] = rule_model
         settings = replace(settings, span_limit=rule_model.max_span)
         if on_demand:
-            grammars["tm"] = corpus_grammar(
-                bitext, links, rule_model, workspace=workspace, workers=workers, threads=threads, progress=progress
-            )
+            grammars["tm"] = corpus_grammar(bitext, links, rule_model, runtime=runtime)
         else:
-            grammars["tm"] = _rule_grammar(bitext, links, rule_model, workspace, checkpoint, workers, threads, progress)
+            grammars["tm"] = _rule_grammar(bitext, links, rule_model, runtime)
     if rule_model is None:
-        settings = with_reordering_limit(settings, links, phrase_model, progress)
+        settings = with_reordering_limit(settings, links, phrase_model, runtime=runtime)
         if alignment is None and aligner.name == Diagonal.name and share_of_long_jumps(links) > TOO_MANY:
-            progress.note("the diagonal aligner is made for languages of similar word order: try the aligner hmm")
+            runtime.note("the diagonal aligner is made for languages of similar word order: try the aligner hmm")
     if rule_model is None or with_phrases:
         used["phrase_model"] = phrase_model
         if rule_model is None:
-            tables["tm"] = _phrase_table(bitext, links, phrase_model, workspace, checkpoint, workers, threads, progress)
+            tables["tm"] = _phrase_table(bitext, links, phrase_model, runtime)
         else:
-            grammars["phrases"] = _phrase_grammar(
-                bitext, links, phrase_model, workspace, checkpoint, workers, threads, progress
-            )
+            grammars["phrases"] = _phrase_grammar(bitext, links, phrase_model, runtime)
     if not finished:
-        with progress.stage("putting the language model's text together"):
+        with runtime.stage("putting the language model's text together"):
             text = language_model_text([whole.target, *lm_texts])
-        finished = [
-            estimate_model(text, kneser_ney, workspace=workspace, workers=workers, threads=threads, progress=progress)
-        ]
+        finished = [estimate_model(text, kneser_ney, runtime=runtime)]
     named = {"lm" if i == 0 else f"lm{i + 1}": model for i, model in enumerate(finished)}
     model = Model(
         source_vocab=bitext.source.vocab,
@@ -166,131 +148,79 @@ def train(
     return Trained(model, bitext, links)
 
 
-def _aligned(
-    bitext: Bitext,
-    aligner: Aligner,
-    options: PhraseModel,
-    workspace: Workspace,
-    checkpoint: Checkpoint | None,
-    workers: Workers | None,
-    threads: int,
-    progress: Progress,
-) -> Links:
+def _aligned(bitext: Bitext, aligner: Aligner, options: PhraseModel, runtime: Runtime) -> Links:
     """Align words in both directions, unless a training that was killed has done so."""
     key = stage_key(bitext, {"aligner": aligner.name, **aligner.to_dict(), "symmetrise": options.symmetrisation})
-    found = checkpoint.found("links", key, progress) if checkpoint is not None else None
+    found = _made_before("links", key, "word alignment", runtime)
     if found is not None:
-        progress.note("going on with the word alignment of a training that was killed")
         return ragged_array(found, "links", "offsets", np.uint32, "links")
-    directions = aligner.align(bitext, workspace=workspace, workers=workers, threads=threads, progress=progress)
-    with progress.stage("putting both directions together"):
-        links = symmetrise(directions, options.symmetrisation, threads=threads)
+    directions = aligner.align(bitext, runtime=runtime)
+    with runtime.stage("putting both directions together"):
+        links = symmetrise(directions, options.symmetrisation, runtime=runtime)
         arrays: Arrays = {"links": links.values, "offsets": links.offsets}
-        if checkpoint is None:
-            arrays = mapped_arrays(workspace, "links", arrays)
+        if runtime.checkpoint is None:
+            arrays = mapped_arrays(runtime.workspace, "links", arrays)
         else:
-            arrays = checkpoint.made("links", key, lambda folder: save_arrays(folder, arrays))
+            arrays = runtime.checkpoint.made("links", key, lambda folder: save_arrays(folder, arrays))
         return ragged_array(arrays, "links", "offsets", np.uint32, "links")
 
 
-def _phrase_table(
-    bitext: Bitext,
-    links: Links,
-    options: PhraseModel,
-    workspace: Workspace,
-    checkpoint: Checkpoint | None,
-    workers: Workers | None,
-    threads: int,
-    progress: Progress,
-) -> PhraseTable:
+def _phrase_table(bitext: Bitext, links: Links, options: PhraseModel, runtime: Runtime) -> PhraseTable:
     """Make the phrase table; one that does not fit into memory may have been made by a training that was killed."""
     key = stage_key(bitext, options.to_dict(), [links.values, links.offsets])
-    made = checkpoint.found("table", key, progress) if checkpoint is not None else None
+    made = _made_before("table", key, "phrase table", runtime)
     if made is not None:
-        progress.note("going on with the phrase table of a training that was killed")
         return mapped_table(made)
-    found = phrase_parts(
-        bitext, links, options, workspace=workspace, workers=workers, threads=threads, progress=progress
-    )
-    with progress.stage("indexing the phrase table") as share:
-        if checkpoint is None or found.whole is not None:
+    found, workspace = phrase_parts(bitext, links, options, runtime=runtime), runtime.workspace
+    with runtime.stage("indexing the phrase table") as share:
+        if runtime.checkpoint is None or found.whole is not None:
             return merged_table(found, workspace, share)
-        return mapped_table(checkpoint.made("table", key, lambda folder: write_table(found, workspace, folder, share)))
-
-
-def _rule_grammar(
-    bitext: Bitext,
-    links: Links,
-    options: RuleModel,
-    workspace: Workspace,
-    checkpoint: Checkpoint | None,
-    workers: Workers | None,
-    threads: int,
-    progress: Progress,
-) -> Grammar:
-    def made() -> GrammarParts:
-        return rule_parts(
-            bitext, links, options, workspace=workspace, workers=workers, threads=threads, progress=progress
+        return mapped_table(
+            runtime.checkpoint.made("table", key, lambda folder: write_table(found, workspace, folder, share))
         )
 
-    counts = reordered_nonterminals(bitext, links, options, threads=threads, progress=progress)
+
+def _rule_grammar(bitext: Bitext, links: Links, options: RuleModel, runtime: Runtime) -> Grammar:
+    counts = reordered_nonterminals(bitext, links, options, runtime=runtime)
     key = stage_key(bitext, options.to_dict(), [links.values, links.offsets])
-    return _grammar("rules", key, made, counts, workspace, checkpoint, progress)
+    return _grammar("rules", key, lambda: rule_parts(bitext, links, options, runtime=runtime), counts, runtime)
 
 
-def _phrase_grammar(
-    bitext: Bitext,
-    links: Links,
-    options: PhraseModel,
-    workspace: Workspace,
-    checkpoint: Checkpoint | None,
-    workers: Workers | None,
-    threads: int,
-    progress: Progress,
-) -> Grammar:
+def _phrase_grammar(bitext: Bitext, links: Links, options: PhraseModel, runtime: Runtime) -> Grammar:
     """Phrases as a grammar, which has no scores of reordering."""
     options = replace(options, reordering=False)
 
-    def made() -> GrammarParts:
-        found = phrase_parts(
-            bitext,
-            links,
-            options,
-            workspace=workspace,
-            workers=workers,
-            threads=threads,
-            progress=progress,
-            as_grammars=True,
-        )
-        return GrammarParts(found.whole, found.parts)
+    def make() -> Parts:
+        return phrase_parts(bitext, links, options, as_grammars=True, runtime=runtime)
 
     key = stage_key(bitext, options.to_dict(), [links.values, links.offsets])
-    return _grammar("phrases", key, made, None, workspace, checkpoint, progress)
+    return _grammar("phrases", key, make, None, runtime)
 
 
 def _grammar(
-    stage: str,
-    key: str,
-    make: Callable[[], GrammarParts],
-    hole_counts: NDArray[np.float64] | None,
-    workspace: Workspace,
-    checkpoint: Checkpoint | None,
-    progress: Progress,
+    stage: str, key: str, make: Callable[[], Parts], hole_counts: NDArray[np.float64] | None, runtime: Runtime
 ) -> Grammar:
     """Make a grammar; one that does not fit into memory may have been made by a training that was killed."""
-    made = checkpoint.found(stage, key, progress) if checkpoint is not None else None
+    made = _made_before(stage, key, stage, runtime)
     if made is not None:
-        progress.note(f"going on with the {stage} of a training that was killed")
         return mapped_grammar(made)
-    found = make()
-    with progress.stage(f"indexing the {stage}") as share:
-        if checkpoint is None or found.whole is not None:
+    found, workspace = make(), runtime.workspace
+    with runtime.stage(f"indexing the {stage}") as share:
+        if runtime.checkpoint is None or found.whole is not None:
             return merged_grammar(found, workspace, hole_counts, share)
 
         def write(folder: Path) -> None:
             write_grammar(found.parts, workspace, folder, hole_counts, share)
 
-        return mapped_grammar(checkpoint.made(stage, key, write))
+        return mapped_grammar(runtime.checkpoint.made(stage, key, write))
+
+
+def _made_before(stage: str, key: str, what: str, runtime: Runtime) -> Arrays | None:
+    """What a training that was killed has made."""
+    made = None if runtime.checkpoint is None else runtime.checkpoint.found(stage, key, runtime.progress)
+    if made is not None:
+        runtime.note(f"going on with the {what} of a training that was killed")
+    return made
 
 
 def _untuned(
@@ -305,7 +235,7 @@ def _untuned(
 
 
 def with_reordering_limit(
-    settings: Settings, links: Links, options: PhraseModel, progress: Progress = SILENT
+    settings: Settings, links: Links, options: PhraseModel, *, runtime: Runtime = Runtime()
 ) -> Settings:
     """The settings with the limit that was asked for, or with one that suits the word order that links show."""
     if options.reordering_limit is not None:
@@ -313,7 +243,7 @@ def with_reordering_limit(
     share = share_of_long_jumps(links)
     if settings.reordering_limit != USUAL or share <= TOO_MANY:
         return settings
-    progress.note(
+    runtime.note(
         f"{share:.0%} of the jumps between words are longer than {USUAL}: the model's reordering limit is {FAR}"
         " (a longer one takes longer to translate with)"
     )

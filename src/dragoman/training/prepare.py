@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -15,8 +15,7 @@ from dragoman.core.corpus import Bitext, Corpus, CorpusBuilder
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import PathLike, read_chunks, read_lines
 from dragoman.core.options import Options, option
-from dragoman.core.progress import SILENT, Progress
-from dragoman.core.workspace import Workspace
+from dragoman.core.runtime import Runtime
 from dragoman.model.settings import Settings
 from dragoman.text.casing import Casing, CasingLearner
 from dragoman.text.preparation import DEFAULT_LANGUAGE
@@ -85,27 +84,24 @@ def prepare(
     options: Preparation,
     *,
     first: int | None = None,
-    workspace: Workspace | None = None,
-    threads: int = 1,
-    progress: Progress = SILENT,
+    runtime: Runtime = Runtime(),
 ) -> Prepared:
     """Read, tokenise and lower-case a parallel text, and learn how its target words are written.
 
     Of raw text, only so many of the `first` lines are taken. Text is worked on block by block and kept as numbers of
-    words, which are mapped from the folder of a `workspace` if its memory is small for them.
+    words, which are mapped from the folder of the workspace if its memory is small for them.
     """
     if options.units == "characters":
         settings = Settings(unicode=options.unicode, units="characters", boundaries=options.boundaries)
-        return Prepared(_in_characters(source, target, settings, first, workspace, progress), settings)
+        return Prepared(_in_characters(source, target, settings, first, runtime), settings)
     if options.tokenised:
-        with progress.stage("reading") as share:
-            bitext = Bitext.read(source, target, workspace=workspace, share=share)
+        with runtime.stage("reading") as share:
+            bitext = Bitext.read(source, target, workspace=runtime.workspace, share=share)
         for corpus, path in ((bitext.source, source), (bitext.target, target)):
-            _warn_of_long_words(corpus, path, progress)
+            _warn_of_long_words(corpus, path, runtime)
         if options.unicode == "NFC":
             sides = [
-                _composed(corpus, path, workspace, progress)
-                for corpus, path in ((bitext.source, source), (bitext.target, target))
+                _composed(corpus, path, runtime) for corpus, path in ((bitext.source, source), (bitext.target, target))
             ]
             bitext = Bitext(*sides)
         return Prepared(bitext, Settings(unicode=options.unicode))
@@ -119,8 +115,8 @@ def prepare(
     )
     sides = []
     for side, path in (("source", source), ("target", target)):
-        text = _Reading(path, settings, first=first, workspace=workspace, threads=threads, progress=progress)
-        language, segmenter = _language_and_segmenter(text.sample, path, side, options, progress)
+        text = _Reading(path, settings, first=first, runtime=runtime)
+        language, segmenter = _language_and_segmenter(text.sample, path, side, options, runtime)
         if side == "source":
             settings = replace(settings, source_language=language, source_segmenter=segmenter)
             sides.append(text.corpus(language, settings.preparation().source_tokeniser()))
@@ -131,39 +127,22 @@ def prepare(
     return Prepared(Bitext(*sides), settings, None if learner is None else learner.learnt())
 
 
-def read_target(
-    path: PathLike,
-    settings: Settings,
-    *,
-    workspace: Workspace | None = None,
-    threads: int = 1,
-    progress: Progress = SILENT,
-) -> Corpus:
+def read_target(path: PathLike, settings: Settings, *, runtime: Runtime = Runtime()) -> Corpus:
     """Read more text of the target language, prepared as that of the parallel text was."""
     if settings.units == "characters":
-        return _of_characters(path, settings.preparation().target, None, workspace, progress)
+        return _of_characters(path, settings.preparation().target, None, runtime)
     if not settings.tokenise:
-        with progress.stage(f"reading {path}") as share:
-            return Corpus.read(path, workspace=workspace, share=share)
-    text = _Reading(path, settings, workspace=workspace, threads=threads, progress=progress)
+        with runtime.stage(f"reading {path}") as share:
+            return Corpus.read(path, workspace=runtime.workspace, share=share)
+    text = _Reading(path, settings, runtime=runtime)
     return text.corpus(settings.target_language or DEFAULT_LANGUAGE, settings.preparation().target_tokeniser())
 
 
 class _Reading:
     """One side of a raw text, on its way through tokenising and numbering, a block of lines at a time."""
 
-    def __init__(
-        self,
-        path: PathLike,
-        settings: Settings,
-        *,
-        first: int | None = None,
-        workspace: Workspace | None,
-        threads: int,
-        progress: Progress,
-    ):
-        self._path, self._settings, self._first = path, settings, first
-        self._workspace, self._threads, self._progress = workspace, threads, progress
+    def __init__(self, path: PathLike, settings: Settings, *, first: int | None = None, runtime: Runtime = Runtime()):
+        self._path, self._settings, self._first, self._runtime = path, settings, first, runtime
         self._composed, self._share = 0, 0.0
         # A text may come through a pipe: what was read to look at is kept, and nothing is read twice.
         self._blocks = self._read()
@@ -176,15 +155,15 @@ class _Reading:
 
     def corpus(self, language: str, tokeniser: Tokeniser, learner: CasingLearner | None = None) -> Corpus:
         """Tokenise it; `learner` looks at the words before they are lower-cased."""
-        builder = CorpusBuilder(workspace=self._workspace)
+        builder = CorpusBuilder(workspace=self._runtime.workspace)
         cased, blocks = replace(tokeniser, lowercase=False), itertools.chain(self._ahead, self._blocks)
-        with self._progress.stage(f"tokenising {self._path}") as share:
-            for lines in tokenised_blocks(blocks, language, cased, threads=self._threads):
+        with self._runtime.stage(f"tokenising {self._path}") as share:
+            for lines in tokenised_blocks(blocks, language, cased, runtime=self._runtime):
                 if learner is not None:
                     learner.add(lines)
                 builder.add_lines([line.lower() for line in lines] if self._settings.lowercase else lines)
                 share(self._share)
-            _note_composed(self._composed, self._path, self._progress)
+            _note_composed(self._composed, self._path, self._runtime)
             return builder.corpus()
 
     def _read(self) -> Iterator[list[str]]:
@@ -203,17 +182,12 @@ class _Reading:
 
 
 def _in_characters(
-    source: PathLike,
-    target: PathLike,
-    settings: Settings,
-    first: int | None,
-    workspace: Workspace | None,
-    progress: Progress,
+    source: PathLike, target: PathLike, settings: Settings, first: int | None, runtime: Runtime
 ) -> Bitext:
     """Both sides of a text in characters, neither tokenised nor lower-cased: case and spelling are to be learnt."""
     text = settings.preparation()
     sides = [
-        _of_characters(path, prepared, first, workspace, progress)
+        _of_characters(path, prepared, first, runtime)
         for path, prepared in ((source, text.source), (target, text.target))
     ]
     _check_lengths(sides, source, target)
@@ -221,15 +195,11 @@ def _in_characters(
 
 
 def _of_characters(
-    path: PathLike,
-    prepared: Callable[[Iterable[str], Progress], Iterator[str]],
-    first: int | None,
-    workspace: Workspace | None,
-    progress: Progress,
+    path: PathLike, prepared: Callable[..., Iterator[str]], first: int | None, runtime: Runtime
 ) -> Corpus:
-    builder = CorpusBuilder(workspace=workspace)
-    with progress.stage(f"reading {path}"):
-        lines = prepared(itertools.islice(read_lines(path), first), progress)
+    builder = CorpusBuilder(workspace=runtime.workspace)
+    with runtime.stage(f"reading {path}"):
+        lines = prepared(itertools.islice(read_lines(path), first), runtime=runtime)
         while block := list(itertools.islice(lines, CHUNK_LINES)):
             builder.add_lines(block)
         return builder.corpus()
@@ -252,49 +222,49 @@ def _compose(lines: list[str]) -> int:
     return len(odd)
 
 
-def _note_composed(lines: int, path: PathLike, progress: Progress) -> None:
+def _note_composed(lines: int, path: PathLike, runtime: Runtime) -> None:
     if lines:
-        progress.note(f"{path}: letters of {lines:,} lines were composed (Unicode's NFC)")
+        runtime.note(f"{path}: letters of {lines:,} lines were composed (Unicode's NFC)")
 
 
-def _composed(corpus: Corpus, path: PathLike, workspace: Workspace | None, progress: Progress) -> Corpus:
+def _composed(corpus: Corpus, path: PathLike, runtime: Runtime) -> Corpus:
     """The same for a text in words; only a vocabulary with other forms costs more than a look at it."""
     vocab = corpus.vocab
     words = vocab.decode(np.arange(len(vocab), dtype=np.int32), np.arange(len(vocab) + 1)).decode()
     if unicodedata.is_normalized("NFC", words):
         return corpus
-    builder, composed = CorpusBuilder(workspace=workspace), 0
-    with progress.stage(f"composing letters of {path}") as share:
+    builder, composed = CorpusBuilder(workspace=runtime.workspace), 0
+    with runtime.stage(f"composing letters of {path}") as share:
         for at in corpus.sentences.blocks(_WORDS_AT_ONCE):
             lines = Corpus(vocab, corpus.sentences.part(at)).lines()
             composed += _compose(lines)
             builder.add_lines(lines)
             share(at.stop / len(corpus))
-    _note_composed(composed, path, progress)
+    _note_composed(composed, path, runtime)
     return builder.corpus()
 
 
 def _language_and_segmenter(
-    sample: Sequence[str], path: PathLike, side: str, options: Preparation, progress: Progress
+    sample: Sequence[str], path: PathLike, side: str, options: Preparation, runtime: Runtime
 ) -> tuple[str, Segmentation]:
     """The language of one side of a raw text, and what cuts it into words if there are no spaces between them."""
     script = unspaced_language(sample)
     chosen: ChosenSegmenter = getattr(options, f"{side}_segmenter")
     language: str | None = getattr(options, f"{side}_language") or _ending(path) or script
     if script is not None and chosen == "none":
-        progress.warn(f"{path}: has no spaces between words, and no segmenter is used: its lines are very long words")
+        runtime.warn(f"{path}: has no spaces between words, and no segmenter is used: its lines are very long words")
     if script is not None and chosen == "auto":
         tool = tool_for(language or script) or tool_for(script)
         chosen = "characters" if tool is None or not is_installed(tool) else tool
         other = "" if tool in (None, chosen) else f" (by {tool} after pip install 'dragoman[{SEGMENTERS[tool].extra}]')"
-        progress.note(
+        runtime.note(
             f"{path}: there are no spaces between words, so the text is segmented by {chosen}{other}; the option"
             f" {side}-segmenter says otherwise"
         )
     if language is None and chosen not in ("auto", "none"):
         language = DEFAULT_LANGUAGE
     if language is None:
-        progress.warn(
+        runtime.warn(
             f"{path}: the name does not end in a language code such as .fr, so the text is tokenised as English; the"
             " options source-language and target-language say otherwise"
         )
@@ -307,7 +277,7 @@ def _ending(path: PathLike) -> str | None:
     return endings[-1] if endings and len(endings[-1]) == 2 and endings[-1].isalpha() else None
 
 
-def _warn_of_long_words(corpus: Corpus, path: PathLike, progress: Progress) -> None:
+def _warn_of_long_words(corpus: Corpus, path: PathLike, runtime: Runtime) -> None:
     sample = Corpus(corpus.vocab, corpus.sentences.part(slice(0, min(_SAMPLE, len(corpus))))).lines()
     if unspaced_language(sample) is not None:
-        progress.warn(f"{path}: has no spaces between words; expected raw text, which is segmented, or words")
+        runtime.warn(f"{path}: has no spaces between words; expected raw text, which is segmented, or words")

@@ -11,8 +11,9 @@ from dragoman import kernels
 from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.errors import UsageError
 from dragoman.core.phrases import PhrasePairs
-from dragoman.core.progress import SILENT, Progress, ShareDone
+from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import UNK, Vocab
 
 #: Far below the distance between -log p of different counts, far above rounding.
@@ -35,12 +36,7 @@ def minimum_score(pairs: PhrasePairs, name: str, threshold: float) -> PhrasePair
 
 
 def significance(
-    pairs: PhrasePairs,
-    bitext: Bitext,
-    threshold: str | float = "a+e",
-    *,
-    threads: int = 1,
-    progress: Progress = SILENT,
+    pairs: PhrasePairs, bitext: Bitext, threshold: str | float = "a+e", *, runtime: Runtime = Runtime()
 ) -> PhrasePairs:
     """Keep the pairs that meet more often than chance would have it (Johnson, Martin, Foster & Kuhn 2007).
 
@@ -48,7 +44,7 @@ def significance(
     that occur once, each side once; or "a-e", just below it, so that those stay.
     """
     least = least_significance(threshold, len(bitext))
-    return pairs.take(np.flatnonzero(negative_log_p(pairs, bitext, threads=threads, progress=progress) >= least))
+    return pairs.take(np.flatnonzero(negative_log_p(pairs, bitext, runtime=runtime) >= least))
 
 
 def least_significance(threshold: str | float, sentence_pairs: int) -> float:
@@ -76,19 +72,17 @@ def significance_threshold(text: str) -> str | float:
     return threshold
 
 
-def negative_log_p(
-    pairs: PhrasePairs, bitext: Bitext, *, threads: int = 1, progress: Progress = SILENT
-) -> NDArray[np.float64]:
+def negative_log_p(pairs: PhrasePairs, bitext: Bitext, *, runtime: Runtime = Runtime()) -> NDArray[np.float64]:
     """For each pair -log p that its phrases would share as many sentence pairs by chance (one-sided Fisher exact test).
 
     Counted are the sentence pairs of `bitext` whose source holds the source phrase, whose target holds the target
     phrase, and both.
     """
-    with progress.stage("finding source phrases") as share:
-        source = _occurrences(pairs.sources, pairs.source_vocab, bitext.source, threads, share)
-    with progress.stage("finding target phrases") as share:
-        target = _occurrences(pairs.targets, pairs.target_vocab, bitext.target, threads, share)
-    with progress.stage("counting common sentences") as share:
+    with runtime.stage("finding source phrases") as share:
+        source = _occurrences(pairs.sources, pairs.source_vocab, bitext.source, share, runtime)
+    with runtime.stage("finding target phrases") as share:
+        target = _occurrences(pairs.targets, pairs.target_vocab, bitext.target, share, runtime)
+    with runtime.stage("counting common sentences") as share:
         joint = kernels.count_common(
             source.values,
             source.offsets,
@@ -96,22 +90,22 @@ def negative_log_p(
             target.offsets,
             pairs.source_ids,
             pairs.target_ids,
-            threads,
+            runtime.threads,
             share,
         )
-    with progress.stage("testing significance") as share:
+    with runtime.stage("testing significance") as share:
         return kernels.fisher_exact(
             joint,
             source.lengths[pairs.source_ids],
             target.lengths[pairs.target_ids],
             len(bitext),
-            threads,
+            runtime.threads,
             share,
         )
 
 
 def _occurrences(
-    phrases: Ragged[np.int32], vocab: Vocab, corpus: Corpus, threads: int, share: ShareDone
+    phrases: Ragged[np.int32], vocab: Vocab, corpus: Corpus, share: ShareDone, runtime: Runtime
 ) -> Ragged[np.int32]:
     """The sentences that hold each phrase."""
     words = phrases.values
@@ -120,7 +114,9 @@ def _occurrences(
         ids[(ids == UNK) & (np.arange(len(ids)) != UNK)] = -1
         words = ids[words]
     text = corpus.sentences
-    return Ragged(*kernels.phrase_occurrences(words, phrases.offsets, text.values, text.offsets, threads, share))
+    return Ragged(
+        *kernels.phrase_occurrences(words, phrases.offsets, text.values, text.offsets, runtime.threads, share)
+    )
 
 
 def _column(pairs: PhrasePairs, name: str) -> NDArray[np.float32]:

@@ -13,9 +13,10 @@ from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.links import Links, aligned_rows, links_before
 from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
-from dragoman.core.progress import SILENT, Progress, ShareDone
+from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
 from dragoman.core.runs import mapped_arrays
+from dragoman.core.runtime import Runtime
 from dragoman.core.workspace import Workspace
 from dragoman.training.extract import PhraseInstances, Spans
 from dragoman.training.lexical import LexicalTables, check_links, word_weights
@@ -108,8 +109,7 @@ def score_phrases(
     lexical: LexicalTables,
     *,
     smoothing: Smoothing = "none",
-    threads: int = 1,
-    progress: Progress = SILENT,
+    runtime: Runtime = Runtime(),
 ) -> ScoredPhrases:
     """Count phrase pairs and score them with p(f|e), lexical(f|e), p(e|f), lexical(e|f).
 
@@ -123,12 +123,12 @@ def score_phrases(
             f"{len(instances)} phrase instances", expected="fewer than 2**31: use shorter phrases or less text"
         )
     check_smoothing(smoothing)
-    with progress.stage("looking over the phrases"):
+    with runtime.stage("looking over the phrases"):
         text = WeightedText.of(bitext, links, lexical)
         _check_instances(instances, bitext)
-    counted = count_pairs(instances, text, threads=threads, progress=progress)
+    counted = count_pairs(instances, text, runtime=runtime)
     counts = PairCounts.of(counted.source_ids, counted.target_ids, counted.joint)
-    pairs, rows = score_pairs(counted, counts, text, smoothing=smoothing, threads=threads, progress=progress)
+    pairs, rows = score_pairs(counted, counts, text, smoothing=smoothing, runtime=runtime)
     new_row = np.empty(len(rows), np.int32)
     new_row[rows] = np.arange(len(rows), dtype=np.int32)
     return ScoredPhrases(pairs, new_row[counted.pair_of_instance])
@@ -140,26 +140,24 @@ def check_smoothing(smoothing: str) -> None:
         raise UsageError(f"no smoothing is called '{smoothing}'; there are {', '.join(SMOOTHINGS)}")
 
 
-def count_pairs(
-    instances: PhraseInstances, text: WeightedText, *, threads: int = 1, progress: Progress = SILENT
-) -> CountedPairs:
+def count_pairs(instances: PhraseInstances, text: WeightedText, *, runtime: Runtime = Runtime()) -> CountedPairs:
     """Bring the instances of each pair together, and choose its links."""
     source, target = text.bitext.source, text.bitext.target
-    with progress.stage("numbering source phrases") as share:
-        source_ids, sources = _number(source, instances.source_spans, threads, share)
-    with progress.stage("numbering target phrases") as share:
-        target_ids, targets = _number(target, instances.target_spans, threads, share)
-    with progress.stage("collecting phrase pairs") as share:
-        order, offsets = kernels.group_pairs(source_ids, target_ids, len(sources), threads, share)
+    with runtime.stage("numbering source phrases") as share:
+        source_ids, sources = _number(source, instances.source_spans, share, runtime)
+    with runtime.stage("numbering target phrases") as share:
+        target_ids, targets = _number(target, instances.target_spans, share, runtime)
+    with runtime.stage("collecting phrase pairs") as share:
+        order, offsets = kernels.group_pairs(source_ids, target_ids, len(sources), runtime.threads, share)
         some = order[offsets[:-1]]
         pair_sources, pair_targets, joint = source_ids[some], target_ids[some], np.diff(offsets)
         del source_ids, target_ids, some
         pair_of_instance = np.empty(len(instances), np.int32)
         pair_of_instance[order] = np.repeat(np.arange(len(joint), dtype=np.int32), joint)
     place = ChosenLinks(*instances.source_spans, instances.target_begin)
-    with progress.stage("choosing alignments") as share:
+    with runtime.stage("choosing alignments") as share:
         forward, backward = kernels.choose_alignments(
-            order, offsets, place.for_kernels(), text.for_kernels(), threads, share
+            order, offsets, place.for_kernels(), text.for_kernels(), runtime.threads, share
         )
         del order
         source_side = text.source_weights, source.sentences.offsets, *instances.source_spans
@@ -183,17 +181,16 @@ def score_pairs(
     text: WeightedText,
     *,
     smoothing: Smoothing = "none",
-    threads: int = 1,
-    progress: Progress = SILENT,
+    runtime: Runtime = Runtime(),
 ) -> tuple[PhrasePairs, NDArray[np.int64]]:
     """Score counted pairs and put them in order; returns also the rows in `counted` that they come from."""
     source, target = text.bitext.source, text.bitext.target
-    with progress.stage("scoring phrase pairs") as share:
-        bwd, fwd = SMOOTHINGS[smoothing](counts, progress)
+    with runtime.stage("scoring phrase pairs") as share:
+        bwd, fwd = SMOOTHINGS[smoothing](counts, runtime=runtime)
         columns = [bwd, counted.backward_weights, fwd, counted.forward_weights]
         scores = np.stack(columns, axis=1, dtype=np.float32, casting="same_kind")
         del columns, bwd, fwd
-    with progress.stage("sorting phrase pairs") as share:
+    with runtime.stage("sorting phrase pairs") as share:
         rows = kernels.order_pairs(
             np.searchsorted(counted.source_ids, np.arange(len(counted.sources) + 1, dtype=np.int32)),
             counted.target_ids,
@@ -201,7 +198,7 @@ def score_pairs(
             counted.targets.offsets,
             scores[:, 2].copy(),
             scores[:, 0].copy(),
-            threads,
+            runtime.threads,
             share,
         )
         inner = kernels.inner_links(rows.astype(np.uint32), counted.chosen.for_kernels(), text.for_kernels())
@@ -220,11 +217,12 @@ def score_pairs(
     return pairs, rows
 
 
-def _number(corpus: Corpus, spans: Spans, threads: int, share: ShareDone) -> tuple[NDArray[np.int32], Ragged[np.int32]]:
+def _number(
+    corpus: Corpus, spans: Spans, share: ShareDone, runtime: Runtime
+) -> tuple[NDArray[np.int32], Ragged[np.int32]]:
     """Number the distinct phrases of one side: the id of each instance, and the phrases."""
-    ids, words, offsets = kernels.number_spans(
-        corpus.sentences.values, corpus.sentences.offsets, *spans, threads, share
-    )
+    text = corpus.sentences
+    ids, words, offsets = kernels.number_spans(text.values, text.offsets, *spans, runtime.threads, share)
     return ids, Ragged(words, offsets)
 
 

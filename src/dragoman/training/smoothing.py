@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 
 Probabilities = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -57,22 +57,20 @@ def count_histogram(joint: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.bincount(few, minlength=_HIGHEST_DISCOUNTED + 2)
 
 
-def relative_frequency(counts: PairCounts, progress: Progress) -> Probabilities:
+def relative_frequency(counts: PairCounts, *, runtime: Runtime = Runtime()) -> Probabilities:
     """p(f|e) and p(e|f) as they were counted."""
     return counts.joint / counts.target, counts.joint / counts.source
 
 
-def good_turing(counts: PairCounts, progress: Progress) -> Probabilities:
+def good_turing(counts: PairCounts, *, runtime: Runtime = Runtime()) -> Probabilities:
     """Discount low counts c to (c + 1) n(c + 1) / n(c), as Moses does (Foster, Kuhn & Johnson 2006, section 3.1).
 
     0.1 is added to each n; the ratio to c is kept between 0.01 and 1 and does not fall as c grows.
     """
     n = counts.histogram.astype(np.float64)
     if n[1] == 0 or n[2] == 0:
-        progress.warn(
-            "Good-Turing smoothing needs phrase pairs that occur once and twice; probabilities are unsmoothed"
-        )
-        return relative_frequency(counts, progress)
+        runtime.warn("Good-Turing smoothing needs phrase pairs that occur once and twice; probabilities are unsmoothed")
+        return relative_frequency(counts)
     c = np.arange(1, _HIGHEST_DISCOUNTED + 1)
     ratio = (c + 1) / c * (n[c + 1] + 0.1) / (n[c] + 0.1)
     discount = np.maximum.accumulate(np.concatenate([[_LOWEST_DISCOUNT], np.minimum(ratio, 1), [1]]))
@@ -80,7 +78,7 @@ def good_turing(counts: PairCounts, progress: Progress) -> Probabilities:
     return adjusted / counts.target, adjusted / counts.source
 
 
-def kneser_ney(counts: PairCounts, progress: Progress) -> Probabilities:
+def kneser_ney(counts: PairCounts, *, runtime: Runtime = Runtime()) -> Probabilities:
     """Subtract D1, D2 or D3 from counts of one, two and more, and give the mass to the lower-order distribution.
 
     Modified Kneser-Ney (Foster, Kuhn & Johnson 2006, section 3.2) as Moses has it: what is given back is computed
@@ -88,24 +86,24 @@ def kneser_ney(counts: PairCounts, progress: Progress) -> Probabilities:
     """
     n = counts.histogram.astype(np.float64)
     if np.any(n[1:4] == 0):
-        progress.warn(
+        runtime.warn(
             "Kneser-Ney smoothing needs phrase pairs that occur once, twice and three times; "
             "probabilities are unsmoothed"
         )
-        return relative_frequency(counts, progress)
+        return relative_frequency(counts)
     y = n[1] / (n[1] + 2 * n[2])
     c = np.arange(1, 4)
     discounts = np.minimum(c - (c + 1) * y * n[c + 1] / n[c], c - 0.1)
     if np.any(discounts <= 0):
-        progress.warn("Kneser-Ney smoothing needs counts of counts that fall; probabilities are unsmoothed")
-        return relative_frequency(counts, progress)
+        runtime.warn("Kneser-Ney smoothing needs counts of counts that fall; probabilities are unsmoothed")
+        return relative_frequency(counts)
     d = discounts[np.minimum(counts.joint, 3) - 1]
     given_back = d * counts.distinct_source * counts.distinct_target / counts.total
     adjusted = counts.joint - d + given_back
     return adjusted / counts.target, adjusted / counts.source
 
 
-SMOOTHINGS: dict[str, Callable[[PairCounts, Progress], Probabilities]] = {
+SMOOTHINGS: dict[str, Callable[..., Probabilities]] = {
     "none": relative_frequency,
     "good-turing": good_turing,
     "kneser-ney": kneser_ney,

@@ -8,12 +8,15 @@ from dragoman import kernels
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.links import Links
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.training.align.base import Directions
 
 Method = Literal["intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"]
 
 
-def symmetrise(directions: Directions, method: Method = "grow-diag-final-and", *, threads: int = 1) -> Links:
+def symmetrise(
+    directions: Directions, method: Method = "grow-diag-final-and", *, runtime: Runtime = Runtime()
+) -> Links:
     """Combine both directions; the result has links of their union only, and rows are sorted.
 
     `grow-diag` begins with the intersection and adds neighbouring links of words that have none yet (Koehn, Och & Marcu
@@ -33,8 +36,5 @@ def symmetrise(directions: Directions, method: Method = "grow-diag-final-and", *
             f"the links of one direction have {len(forward)} lines and those of the other {len(reverse)}",
             expected="one line for each sentence pair in both",
         )
-    return Ragged(
-        *kernels.symmetrise_links(
-            forward.values, forward.offsets, reverse.values, reverse.offsets, get_args(Method).index(method), threads
-        )
-    )
+    both = forward.values, forward.offsets, reverse.values, reverse.offsets
+    return Ragged(*kernels.symmetrise_links(*both, get_args(Method).index(method), runtime.threads))

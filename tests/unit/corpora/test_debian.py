@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.corpora.debian import find_packages, read_packages
 
 needs_dpkg = pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="needs dpkg-deb")
@@ -33,8 +34,8 @@ def fake_programs(tmp_path, monkeypatch):
     return fake
 
 
-def read(names, folder=None, progress=SILENT):
-    return read_packages(names, lambda path: path.endswith(".txt"), licence="MIT", folder=folder, progress=progress)
+def read(names, folder=None, runtime=Runtime()):
+    return read_packages(names, lambda path: path.endswith(".txt"), licence="MIT", folder=folder, runtime=runtime)
 
 
 @needs_dpkg
@@ -57,7 +58,7 @@ def test_packages_are_downloaded_if_not_installed(make_package, tmp_path, fake_p
         "apt-get", f'echo "Get:1 tool-a [1 kB]"; echo "W: odd" >&2; test "$*" = "download tool-a" && cp {package} .'
     )
     progress = Notes()
-    assert read(["tool-a"], progress=progress).files == {"/usr/a.txt": b"A"}
+    assert read(["tool-a"], runtime=Runtime(progress=progress)).files == {"/usr/a.txt": b"A"}
     assert progress.notes == ["Get:1 tool-a [1 kB]"]
 
 

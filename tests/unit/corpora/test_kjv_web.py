@@ -79,7 +79,7 @@ def test_a_missing_version_says_what_to_install():
 
 def test_the_same_version_twice_is_refused():
     with pytest.raises(UsageError, match="given twice"):
-        KjvWeb(source="kjv", target="kjv").gather(None)
+        KjvWeb(source="kjv", target="kjv").gather()
 
 
 @pytest.mark.skipif(

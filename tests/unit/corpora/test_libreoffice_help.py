@@ -58,4 +58,4 @@ def test_build_from_packages(tmp_path, make_package):
 
 def test_one_language_is_not_enough():
     with pytest.raises(UsageError, match="both 'fr'"):
-        LibreofficeHelp(target="fr").gather(None)
+        LibreofficeHelp(target="fr").gather()

@@ -21,7 +21,7 @@ class Toy(Recipe):
     size: int = option(50, "segments")
     where: Path | None = option(Path("somewhere"), "no matter")
 
-    def gather(self, progress):
+    def gather(self, *, runtime=None):
         segments = [
             Segment(
                 f"d{n // 2}", f" Phrase <i>numéro</i> {n}", f"sentence\tnumber {n}", (f"line {n}" if n % 5 else "",)

@@ -4,7 +4,6 @@ import struct
 import pytest
 
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.progress import SILENT
 from dragoman.corpora.wesnoth import Wesnoth, clean_message, read_catalogue
 
 
@@ -96,7 +95,7 @@ def test_build_takes_the_newest_version_and_leaves_variables_out(packages):
 
 @needs_dpkg
 def test_any_two_languages_meet_in_english(packages):
-    material = Wesnoth(packages=packages, source="de", target="fr").gather(SILENT)
+    material = Wesnoth(packages=packages, source="de", target="fr").gather()
     assert {(s.source.split()[0], s.target.split()[0]) for s in material.segments} >= {("Orkdata", "Orquedata")}
     assert all(s.source.replace("Ork", "Orque") == s.target for s in material.segments)
 
@@ -104,9 +103,9 @@ def test_any_two_languages_meet_in_english(packages):
 @needs_dpkg
 def test_an_unknown_language_is_refused(packages):
     with pytest.raises(UsageError, match="no messages in 'tlh'"):
-        Wesnoth(packages=packages, target="tlh").gather(SILENT)
+        Wesnoth(packages=packages, target="tlh").gather()
 
 
 def test_no_packages_at_all(tmp_path):
     with pytest.raises(UsageError, match="no packages of Wesnoth"):
-        Wesnoth(packages=tmp_path).gather(SILENT)
+        Wesnoth(packages=tmp_path).gather()

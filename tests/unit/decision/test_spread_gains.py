@@ -1,12 +1,15 @@
 """Expected gains, block by block: those of all sentences at once, whoever works."""
 
 import itertools
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
+from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.core.work.workers import ThreadWorkers
 from dragoman.decision import spread_gains
 from dragoman.decision.gains import expected_gains
@@ -18,10 +21,22 @@ from oracles.elsewhere import Elsewhere
 METRIC = parse_metric("chrf")
 
 
-class Apart(ThreadWorkers):
+class Apart(Elsewhere):
     """Threads that are taken for other processes, several of which work at a time."""
 
-    remote = True
+    map = ThreadWorkers.map
+
+
+class Heard(Progress):
+    """Keeps what it is told."""
+
+    def __init__(self):
+        self.stages, self.shares = [], []
+
+    @contextmanager
+    def stage(self, name):
+        self.stages.append(name)
+        yield self.shares.append
 
 
 def posterior(sizes):
@@ -32,13 +47,13 @@ def posterior(sizes):
     return Posterior(text.vocab, bounds, text.sentences, probabilities, np.arange(sum(sizes)))
 
 
-@pytest.mark.parametrize("workers", [ThreadWorkers(2), Elsewhere(2)], ids=["threads", "elsewhere"])
-def test_blocks_have_the_gains_of_all_sentences_at_once(monkeypatch, workers):
+@pytest.mark.parametrize("runtime", [Runtime(threads=2), Runtime(workers=Elsewhere(2))], ids=["threads", "elsewhere"])
+def test_blocks_have_the_gains_of_all_sentences_at_once(monkeypatch, runtime):
     monkeypatch.setattr(spread_gains, "_PAIRS", 30)
     whole = posterior([4, 0, 7, 1, 0, 0, 9, 3, 2, 5])
     cuts = [0, 1, 2, 4, 6, 10, 10]
     parts = [whole.part(a, b) for a, b in itertools.pairwise(cuts)]
-    found = [*gains_of_blocks(METRIC, [(part, part) for part in parts], matrix=True, workers=workers)]
+    found = [*gains_of_blocks(METRIC, [(part, part) for part in parts], matrix=True, runtime=runtime)]
     assert [len(gains) for gains, _ in found] == [len(part.strings) for part in parts]
     gains, matrix = expected_gains(METRIC, whole, whole, matrix=True)
     assert np.array_equal(np.concatenate([part for part, _ in found]), gains)
@@ -54,10 +69,21 @@ def test_blocks_are_read_as_they_are_needed():
             part = whole.part(i, i + 1)
             yield part, part
 
-    for workers, most in ((ThreadWorkers(2), 1), (Apart(2), 24)):
+    for runtime, most in ((Runtime(threads=2), 1), (Runtime(workers=Apart(2)), 24)):
         read.clear()
-        next(gains_of_blocks(METRIC, blocks(), workers=workers))
+        next(gains_of_blocks(METRIC, blocks(), runtime=runtime))
         assert 1 <= len(read) <= most
+
+
+@pytest.mark.parametrize("workers", [ThreadWorkers(), Elsewhere(2)], ids=["here", "elsewhere"])
+def test_all_hear_how_far_it_is(monkeypatch, workers):
+    monkeypatch.setattr(spread_gains, "_PAIRS", 30)
+    whole, heard = posterior([4] * 10), Heard()
+    found = spread_gains.spread_gains(METRIC, whole, whole, runtime=Runtime(progress=heard, workers=workers))
+    assert np.array_equal(found[0], expected_gains(METRIC, whole, whole)[0])
+    assert heard.stages == ["expected gains"]
+    assert sorted(heard.shares) == heard.shares
+    assert heard.shares[-1] == 1
 
 
 def test_a_sentence_without_evidence_is_named_by_its_place_in_the_file():

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.runtime import Runtime
 from dragoman.forest.batch import Batch
 from dragoman.forest.derivation import derivation_features, yields
 from dragoman.forest.envelope import envelope, envelopes
@@ -52,7 +53,7 @@ def test_many_at_once_are_as_one_by_one(threads):
     batch = Batch.of(graphs)
     rng = np.random.default_rng(0)
     intercepts, slopes = lines(batch.joined, rng)
-    found = envelopes(batch, intercepts, slopes, threads=threads)
+    found = envelopes(batch, intercepts, slopes, runtime=Runtime(threads=threads))
     texts, features = yields(batch.joined, found.derivations), derivation_features(batch.joined, found.derivations)
     first = 0
     for i, graph in enumerate(graphs):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import UsageError
+from dragoman.core.runtime import Runtime
 from dragoman.forest.derivation import derivation_scores, yields
 from dragoman.forest.kbest import kbest, kbest_many
 from dragoman.forest.viterbi import best_derivation
@@ -56,7 +57,7 @@ def test_the_bound_on_derivations_cuts_the_list_but_not_its_order():
 
 def test_many_hypergraphs_in_threads_give_the_same_lists():
     graphs = [graph for graph, _ in CASES[:50]]
-    for one, two in zip(kbest_many(graphs, 20), kbest_many(graphs, 20, threads=2), strict=True):
+    for one, two in zip(kbest_many(graphs, 20), kbest_many(graphs, 20, runtime=Runtime(threads=2)), strict=True):
         assert one.derivations.values.tolist() == two.derivations.values.tolist()
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.runtime import Runtime
 from dragoman.forest.batch import Batch
 from dragoman.forest.log_linear import LogLinear
 from dragoman.forest.ngrams import split_by_context
@@ -98,7 +99,7 @@ def test_splits_share_features_and_have_the_same_distribution():
 
 
 def test_threads_do_not_matter():
-    found = [FORESTS.at(WEIGHTS, threads=threads) for threads in (1, 2, 3)]
+    found = [FORESTS.at(WEIGHTS, runtime=Runtime(threads=threads)) for threads in (1, 2, 3)]
     for other in found[1:]:
         assert other.log_shares.tobytes() == found[0].log_shares.tobytes()
         for ours, theirs in zip(other.expected_gains(gains(), 1.0), found[0].expected_gains(gains(), 1.0), strict=True):

@@ -5,6 +5,7 @@ import pytest
 
 from dragoman import kernels
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.runtime import Runtime
 from dragoman.forest.ngrams import expected_counts, posteriors, split_by_context
 from oracles.forest import derivations, ngram_counts, probabilities, random_hypergraphs
 
@@ -39,7 +40,7 @@ def test_posteriors_are_the_share_of_derivations_with_the_ngram(order):
 
 def test_posteriors_do_not_depend_on_threads():
     for graph, _ in CASES[:20]:
-        assert posteriors(graph, threads=2).values.tobytes() == posteriors(graph).values.tobytes()
+        assert posteriors(graph, runtime=Runtime(threads=2)).values.tobytes() == posteriors(graph).values.tobytes()
 
 
 def test_a_split_hypergraph_has_the_same_derivations_and_its_edges_complete_the_ngrams():

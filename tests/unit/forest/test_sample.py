@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.runtime import Runtime
 from dragoman.forest.sample import sample
 from oracles.forest import doubling, probabilities, random_hypergraphs
 
@@ -30,7 +31,7 @@ def test_draws_follow_the_distribution_of_derivations():
 
 def test_draws_depend_on_seed_and_number_only():
     graph, _ = max(CASES, key=lambda case: len(case[1]))
-    many, few = sample(graph, 5000, 7, threads=2), sample(graph, 100, 7)
+    many, few = sample(graph, 5000, 7, runtime=Runtime(threads=2)), sample(graph, 100, 7)
     assert many.values[: len(few.values)].tolist() == few.values.tolist()
     assert sample(graph, 5000, 7).values.tobytes() == many.values.tobytes()
     assert sample(graph, 100, 8).values.tolist() != few.values.tolist()

@@ -8,6 +8,7 @@ import pytest
 from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.errors import DataError, DragomanError
 from dragoman.core.files import read_lines
+from dragoman.core.runtime import Runtime
 from dragoman.formats import arpa, numbered_grammar, pharaoh
 from dragoman.formats.arpa import read_arpa
 from dragoman.formats.cdec import read_cdec_grammar, read_cdec_weights, read_segment_grammars
@@ -48,7 +49,7 @@ def check_pairs(table):
 
 
 def phrase_table(path):
-    pairs = read_phrase_table(path, progress=QUIET)
+    pairs = read_phrase_table(path, runtime=Runtime(progress=QUIET))
     check_pairs(pairs)
     assert len(pairs.score_names) == pairs.scores.shape[1]
     if pairs.alignments is not None:
@@ -70,25 +71,25 @@ def check_rules(rules):
 
 
 def rule_table(path):
-    rules = read_rule_table(path, progress=QUIET)
+    rules = read_rule_table(path, runtime=Runtime(progress=QUIET))
     check_rules(rules)
     assert np.all((rules.scores >= 0) & (rules.scores <= 1))
     write_rule_table(path.with_name("written"), rules)
-    again = read_rule_table(path.with_name("written"), progress=QUIET)
+    again = read_rule_table(path.with_name("written"), runtime=Runtime(progress=QUIET))
     assert len(again) == len(rules)
 
 
 def cdec_grammar(path):
-    check_rules(read_cdec_grammar(path, progress=QUIET))
+    check_rules(read_cdec_grammar(path, runtime=Runtime(progress=QUIET)))
 
 
 def joshua_grammar(path):
-    check_rules(read_joshua_grammar(path, progress=QUIET))
+    check_rules(read_joshua_grammar(path, runtime=Runtime(progress=QUIET)))
 
 
 def segments(path):
     path.with_name("FILE").write_bytes(CDEC)
-    found, rules = read_segment_grammars(path, QUIET)
+    found, rules = read_segment_grammars(path, runtime=Runtime(progress=QUIET))
     assert len(found) > 0
     check_rules(rules)
 
@@ -103,16 +104,16 @@ def glue_grammar(path):
 
 
 def reordering(path):
-    table = read_reordering(path, progress=QUIET)
+    table = read_reordering(path, runtime=Runtime(progress=QUIET))
     check_pairs(table)
     with contextlib.suppress(DragomanError):
-        pairs = read_phrase_table(path, progress=QUIET)
-        joined = attach_reordering(pairs, table, "lex", QUIET)
+        pairs = read_phrase_table(path, runtime=Runtime(progress=QUIET))
+        joined = attach_reordering(pairs, table, "lex", runtime=Runtime(progress=QUIET))
         assert joined.reordering["lex"].shape == (len(pairs), table.scores.shape[1])
 
 
 def language_model(path):
-    ngrams = read_arpa(path, progress=QUIET)
+    ngrams = read_arpa(path, runtime=Runtime(progress=QUIET))
     unigrams = set(ngrams.orders[0].words[:, 0].tolist())
     for order, table in enumerate(ngrams.orders, 1):
         assert table.words.shape == (len(table), order)
@@ -139,7 +140,7 @@ def links_of_bitext(path):
 
 
 def configuration(path):
-    ini = read_moses_ini(path, QUIET)
+    ini = read_moses_ini(path, runtime=Runtime(progress=QUIET))
     assert len({feature.name for feature in ini.features}) == len(ini.features) > 0
     assert np.isfinite([weight for feature in ini.features for weight in feature.weights]).all()
     assert ini.distortion_limit is None or isinstance(ini.distortion_limit, int)

@@ -9,6 +9,7 @@ import pytest
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.runtime import Runtime
 from dragoman.metrics import METRICS
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.metric import Metric
@@ -29,7 +30,7 @@ def test_statistics_add_up_and_do_not_depend_on_threads_or_company(name: str) ->
     corpus = Corpus.from_lines(hypotheses)
     statistics = scorer.statistics(corpus)
     assert statistics.shape[0] == 1500
-    assert np.array_equal(statistics, scorer.statistics(corpus, threads=2))
+    assert np.array_equal(statistics, scorer.statistics(corpus, runtime=Runtime(threads=2)))
     # The same hypotheses in another order, from another vocabulary, some twice.
     rows = np.random.default_rng(2).integers(0, 1500, 2000)
     again = scorer.statistics(Corpus.from_lines([hypotheses[row] for row in rows]), rows)

@@ -7,6 +7,7 @@ import pytest
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.model.corpus_grammar import CorpusGrammar
 from dragoman.model.grammar import Grammar
 from dragoman.model.rule_scores import TargetCounts
@@ -72,7 +73,7 @@ def test_rules_are_those_of_the_table_that_fit(number: int) -> None:
 def test_threads_do_not_change_anything() -> None:
     bitext, links, _ = random_bitext(np.random.default_rng(3), 1000, words=20)
     grammar = corpus_grammar(bitext, links, RuleModel(sample=20))
-    one, two = (grammar.for_sentences(bitext.source.sentences, threads=threads) for threads in (1, 2))
+    one, two = (grammar.for_sentences(bitext.source.sentences, runtime=Runtime(threads=threads)) for threads in (1, 2))
     for name, array in one.arrays().items():
         np.testing.assert_array_equal(array, two.arrays()[name])
 

@@ -5,6 +5,7 @@ import pytest
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.model import grammar as module
 from dragoman.model.filtering import filtered
 from dragoman.search.translator import Translator
@@ -32,7 +33,7 @@ def test_what_fits_on_the_text_is_kept_and_nothing_else(seed, monkeypatch):
     model = chart_space.random_model(rng, grammars=2, rules=40, span_limit=int(rng.integers(2, 6)), table_limit=0)
     model = linked_rules.with_random_links(model, rng)
     lines = [*(chart_space.random_sentence(rng, 4) for _ in range(2)), ""]
-    small = filtered(model, encoded(model, lines), threads=2)
+    small = filtered(model, encoded(model, lines), runtime=Runtime(threads=2))
     fits = {
         (rule.grammar, rule.row)
         for line in lines

@@ -8,6 +8,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
 from dragoman.core.ngrams import NGrams, NGramTable
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.store import load_arrays, save_arrays
 from dragoman.core.vocab import Vocab
 from dragoman.model.language_model import MISSING_UNKNOWN, LanguageModel
@@ -110,7 +111,7 @@ def test_scores_as_kenlm_does(order, text, tmp_path):
 def test_perplexity_counts_ends_and_oovs(text):
     lm = LanguageModel.from_ngrams(ngrams_of(kneser_ney(text, 3), 3))
     lines = ["w1 w2 nothing", "", "w3 else w1", "w2"]
-    found = lm.perplexity(Corpus.from_lines(lines), threads=2)
+    found = lm.perplexity(Corpus.from_lines(lines), runtime=Runtime(threads=2))
     words = [word for line in lines for word in lm.full_scores(line)]
     assert (found.tokens, found.oovs) == (7 + 4, 2)
     assert found.logprob == pytest.approx(sum(word.logprob for word in words), abs=1e-6)
@@ -153,7 +154,7 @@ def test_marks_in_text_are_unknown_words(text):
 def test_threads_change_nothing(text):
     lm = LanguageModel.from_ngrams(ngrams_of(kneser_ney(text, 3), 3))
     corpus = Corpus.from_lines([" ".join(sentence) for sentence in text * 60])
-    one, two, three = (lm.logprobs(lm.sentences(corpus), threads=t).tobytes() for t in (1, 2, 3))
+    one, two, three = (lm.logprobs(lm.sentences(corpus), runtime=Runtime(threads=t)).tobytes() for t in (1, 2, 3))
     assert one == two == three
 
 

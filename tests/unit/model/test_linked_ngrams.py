@@ -5,6 +5,7 @@ import pytest
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.core.workspace import Workspace
 from dragoman.model.language_model import LanguageModel
 from dragoman.model.linked_ngrams import LinkedNGrams, index_ngrams
@@ -29,11 +30,13 @@ def everything(model):
 @pytest.mark.parametrize(("order", "prune"), [(1, "0"), (2, "0"), (3, "0"), (4, "0,0,1"), (6, "0,1")])
 def test_arrays_are_those_of_from_ngrams(order, prune, tmp_path):
     corpus, options = text(order, 120), KneserNey(order=order, prune=prune)
-    expected = everything(LanguageModel.from_ngrams(estimate(corpus, options, progress=Calm())))
+    expected = everything(LanguageModel.from_ngrams(estimate(corpus, options, runtime=Runtime(progress=Calm()))))
     mapped = []
     for memory, threads in ((None, 1), (10_000_000, 2), (300_000, 1), (40_000, 2)):
         with Workspace(memory, tmp_path) as workspace:
-            model = estimate_model(corpus, options, workspace=workspace, threads=threads, progress=Calm())
+            model = estimate_model(
+                corpus, options, runtime=Runtime(threads=threads, progress=Calm(), workspace=workspace)
+            )
             assert everything(model) == expected
             mapped.append(isinstance(model.slots.base, np.memmap))
     assert mapped[:2] == [False, False]
@@ -43,7 +46,7 @@ def test_arrays_are_those_of_from_ngrams(order, prune, tmp_path):
 
 def test_the_language_model_that_comes_of_it_is_sound(tmp_path):
     with Workspace(40_000, tmp_path) as workspace:
-        model = estimate_model(text(9, 60), workspace=workspace, progress=Calm())
+        model = estimate_model(text(9, 60), runtime=Runtime(progress=Calm(), workspace=workspace))
         model.check(model.vocab, model.vocab)
 
 

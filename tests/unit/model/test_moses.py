@@ -5,6 +5,7 @@ import pytest
 
 from dragoman.core.errors import DataError
 from dragoman.core.progress import DragomanWarning, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.model.bundle import Model
 from dragoman.model.features import initial_weights
 from dragoman.model.moses import export_moses, import_moses
@@ -109,10 +110,10 @@ def test_an_ini_without_a_table(folder):
 
 def test_each_file_is_announced_once(folder):
     listener = Listener()
-    model = import_moses(folder / "moses.ini", progress=listener)
+    model = import_moses(folder / "moses.ini", runtime=Runtime(progress=listener))
     assert listener.stages == [f"reading {folder}/table"]
     listener = Listener()
-    export_moses(model, folder / "out", progress=listener)
+    export_moses(model, folder / "out", runtime=Runtime(progress=listener))
     assert listener.stages == ["writing phrase-table.tm.gz"]
     assert not any("partial" in stage for stage in listener.stages)
 

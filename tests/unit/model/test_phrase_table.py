@@ -4,6 +4,7 @@ import pytest
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.model.log_scores import LOG_ZERO
 from dragoman.model.phrase_table import PhraseTable
 from oracles.phrase_pairs import as_dict, phrase_pairs
@@ -101,7 +102,7 @@ def test_a_table_without_extras_and_with_other_scores():
 def test_rows_for_a_text(table, pairs, threads):
     corpus = Corpus.from_lines(["", "la vol", "la"], pairs.source_vocab)
     found = [table.to_pairs(pairs.source_vocab, pairs.target_vocab).source_ids[row] for row in table.rows_for(corpus)]
-    rows = table.rows_for(corpus, threads=threads)
+    rows = table.rows_for(corpus, runtime=Runtime(threads=threads))
     kept = as_dict(table.to_pairs(pairs.source_vocab, pairs.target_vocab).take(rows))
     assert {source for source, _ in kept} == {"la", "vol"}
     assert len(kept) == len(found) == 4

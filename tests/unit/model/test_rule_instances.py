@@ -7,6 +7,7 @@ import pytest
 
 from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.links import links_of
+from dragoman.core.runtime import Runtime
 from dragoman.model.rule_instances import HOLE_SIZES, RuleExtraction, hole_counts
 from dragoman.training.rules.extract import aligned_text
 from oracles.phrase_table import random_bitext
@@ -55,5 +56,5 @@ def test_large_holes_are_counted_together():
 def test_threads_do_not_change_anything():
     bitext, links, _ = random_bitext(np.random.default_rng(6), 1000, words=9)
     text = aligned_text(bitext, links)
-    one, two = (hole_counts(text, RuleExtraction(), threads=threads) for threads in (1, 2))
+    one, two = (hole_counts(text, RuleExtraction(), runtime=Runtime(threads=threads)) for threads in (1, 2))
     np.testing.assert_array_equal(one, two)

@@ -7,6 +7,7 @@ import pytest
 
 from dragoman.core.errors import UsageError
 from dragoman.core.progress import DragomanWarning, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.formats.cdec import read_cdec_weights
 from dragoman.model.bundle import Model
 from dragoman.model.features import initial_weights
@@ -118,8 +119,8 @@ def test_each_file_is_announced_by_its_name(folder):
             stages.append(name)
             return super().stage(name)
 
-    export_cdec(imported(folder), folder / "out", progress=Listener())
-    export_joshua(imported(folder), folder / "other", progress=Listener())
+    export_cdec(imported(folder), folder / "out", runtime=Runtime(progress=Listener()))
+    export_joshua(imported(folder), folder / "other", runtime=Runtime(progress=Listener()))
     assert stages == ["writing grammar.gz", "writing lm.arpa.gz"] * 2
 
 

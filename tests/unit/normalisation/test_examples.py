@@ -2,6 +2,7 @@ import pytest
 
 from dragoman.core.errors import DataError
 from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.normalisation.examples import Examples, Spelling, read_examples
 
 
@@ -18,7 +19,7 @@ class Listener(Progress):
 
 def read(folder, text, spelling=Spelling(), progress=None):
     (folder / "e.tsv").write_text(text, encoding="utf-8")
-    return read_examples([folder / "e.tsv"], spelling, progress or Progress())
+    return read_examples([folder / "e.tsv"], spelling, runtime=Runtime(progress=progress or Progress()))
 
 
 def test_words_are_prepared_as_in_the_study(tmp_path):

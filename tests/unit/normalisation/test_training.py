@@ -1,6 +1,7 @@
 import pytest
 
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.runtime import Runtime
 from dragoman.normalisation.evaluate import evaluate
 from dragoman.normalisation.examples import Examples
 from dragoman.normalisation.lexicon import Lexicon
@@ -17,7 +18,10 @@ def test_parts_of_the_examples_stand_in_for_a_development_set():
 
 def test_the_same_seed_gives_the_same_normaliser(normaliser):
     again = train_normaliser(
-        Examples.of(pairs(80)), Examples.of(pairs(50, seed=2)), Lexicon.of(normaliser.lexicon.words), threads=2
+        Examples.of(pairs(80)),
+        Examples.of(pairs(50, seed=2)),
+        Lexicon.of(normaliser.lexicon.words),
+        runtime=Runtime(threads=2),
     )
     assert dict(again.choice.weights) == dict(normaliser.choice.weights)
     assert dict(again.model.weights) == dict(normaliser.model.weights)

@@ -9,6 +9,7 @@ import pytest
 
 from dragoman.core.errors import DataError
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
 from dragoman.sampling.documents import document_parts
 from dragoman.sampling.features.length_ratio import LengthRatio
@@ -33,7 +34,7 @@ def model_with(**options):
 
 def translator_of(model, threads=1, **weights):
     space = SpaceLimits(reordering_limit=2, table_limit=0)
-    return PhraseTranslator(model, model.weights.updated(weights), space=space, threads=threads)
+    return PhraseTranslator(model, model.weights.updated(weights), space=space, runtime=Runtime(threads=threads))
 
 
 def sentences(count, seed=5):
@@ -58,7 +59,7 @@ def test_values_at_each_sample_are_those_of_the_document_then(seed, per_pass):
         trace=True,
         functions=document.functions,
         documents=np.array([0, 3, 6]),
-        threads=2,
+        runtime=Runtime(threads=2),
     )
     assert visited.document_values.shape == (2, 2, 40, 2)
     rows = [tuple(derivation.tolist()) for derivation in visited.derivations]

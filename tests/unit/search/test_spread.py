@@ -9,6 +9,7 @@ import pytest
 
 from dragoman.core.errors import DataError
 from dragoman.core.nbest import NBest
+from dragoman.core.runtime import Runtime
 from dragoman.model.bundle import Model
 from dragoman.sampling.schedule import Sampling
 from dragoman.sampling.spread import Draw, sampled
@@ -30,8 +31,9 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def spreads(folder):
     """The same translator here and elsewhere."""
-    translator = Translator.of(Model.load(folder), threads=2)
-    return Spread(translator), Spread(translator, Elsewhere(), folder)
+    translator, runtime = Translator.of(Model.load(folder)), Runtime(threads=2)
+    elsewhere = replace(runtime, workers=Elsewhere())
+    return Spread(translator, runtime=runtime), Spread(translator, folder, runtime=elsewhere)
 
 
 @pytest.fixture
@@ -65,22 +67,34 @@ def test_what_is_kept_is_the_same_here_and_elsewhere(spreads, lines):
     assert elsewhere[0].hypergraph(0).edges == here[0].hypergraph(0).edges
 
 
+def test_work_has_the_threads_of_its_part(spreads, lines):
+    here, elsewhere = spreads
+    for spread, together in ((here, 2), (elsewhere, 1)):
+        assert set(spread.map(threads_of, spread.portions(lines))) == {(together, together)}
+        assert set(spread.map_alone(threads_of, spread.portions(lines))) == {(1, 1)}
+    assert here.translator.runtime.threads == 1
+
+
+def threads_of(translator, portion, runtime):
+    return translator.runtime.threads, runtime.threads
+
+
 def test_the_words_of_the_model_stay_where_they_are(spreads, lines):
     elsewhere = spreads[1]
     vocab = elsewhere.translator.model.target_vocab
 
     def sizes(work):
         list(elsewhere.map(work, elsewhere.portions(lines)))
-        return elsewhere.workers.sizes
+        return elsewhere.runtime.workers.sizes
 
     assert max(sizes(words_of_batch)) < len(pickle.dumps(vocab)) / 2
     portions = list(elsewhere.portions(lines[:BATCH]))
     (found,) = elsewhere.map(words_of_batch, portions)
-    assert list(found) == list(words_of_batch(spreads[0].translator, portions[0], None))
+    assert list(found) == list(words_of_batch(spreads[0].translator, portions[0], Runtime()))
     assert len(found) > len(vocab)
 
 
-def words_of_batch(translator, portion, progress):
+def words_of_batch(translator, portion, runtime):
     (part,) = translator.searched(portion.lines, forests=True)
     return part.nbest(1).vocab
 
@@ -92,17 +106,18 @@ def test_samples_depend_on_the_place_in_the_whole_text(spreads, lines):
     assert np.array_equal(*scores)
     portion = Portion(0, lines[BATCH : 2 * BATCH])
     moved = replace(portion, first=BATCH)
-    drawn = [draw(spreads[0].translator, one, None)[0].samples.counts for one in (portion, moved)]
+    drawn = [draw(spreads[0].translator, one, Runtime())[0].samples.counts for one in (portion, moved)]
     assert not np.array_equal(*drawn)
 
 
 def test_warnings_come_back(spreads, lines):
     told = []
-    spread = replace(spreads[1], progress=SimpleNamespace(warn=told.append))
-    assert list(spread.map(warn, spread.portions(lines[:1]))) == ["done"]
-    assert told == ["odd: 0"]
+    for spread in spreads:
+        spread = replace(spread, runtime=replace(spread.runtime, progress=SimpleNamespace(warn=told.append)))
+        assert list(spread.map(warn, spread.portions(lines[:1]))) == ["done"]
+        assert told.pop() == "odd: 0"
 
 
-def warn(translator, portion, progress):
-    progress.warn(f"odd: {portion.first}")
+def warn(translator, portion, runtime):
+    runtime.warn(f"odd: {portion.first}")
     return "done"

@@ -6,15 +6,14 @@ import time
 
 import httpx
 import pytest
-import uvicorn
 
 import dragoman as dm
-from dragoman.serve.access import Access
 from dragoman.serve.app import make_app
+from dragoman.serve.guard import Access
+from dragoman.serve.limits import Limits
 from dragoman.serve.models import Shelf
-from dragoman.serve.server import Address, configured
+from dragoman.serve.server import Address, Server
 from dragoman.serve.service import Service
-from dragoman.serve.settings import Limits
 
 
 @pytest.fixture(scope="session")
@@ -43,7 +42,7 @@ class Live:
         self.listener = Address.of("127.0.0.1", 0, None, no_key=False).bound()
         self.port = self.listener.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
-        self.server = uvicorn.Server(configured(make_app(service, access, cors=cors), service.limits))
+        self.server = Server(make_app(service, access, cors=cors), service)
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [self.listener]})
         self.thread.start()
         while not self.server.started:

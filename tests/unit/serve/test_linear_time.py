@@ -5,9 +5,8 @@ import time
 
 import pytest
 
-from dragoman.serve.html_text import html_text
-from dragoman.serve.json_text import has_more_values
-from dragoman.serve.sentences import lines, split
+from dragoman.serve.json_bodies import has_more_values
+from dragoman.serve.segmentation import html_text, lines, split
 from dragoman.text.casing import Casing
 from dragoman.text.preparation import TextPreparation
 from dragoman.text.units import characters_of, joined_characters

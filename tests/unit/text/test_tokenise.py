@@ -3,6 +3,7 @@ import random
 import pytest
 from sacremoses import MosesTokenizer
 
+from dragoman.core.runtime import Runtime
 from dragoman.text import tokenise
 from dragoman.text.tokenise import Tokeniser, detokenise_lines, tokenise_lines
 
@@ -45,7 +46,7 @@ def test_result_does_not_depend_on_processes_or_chunks(monkeypatch):
     monkeypatch.setattr(tokenise, "CHUNK_LINES", 20)
     monkeypatch.setattr(tokenise, "_LINES_TO_PAY_FOR_A_PROCESS", 40)
     assert tokenise_lines(lines, "fr", Tokeniser(lowercase=True)) == alone
-    assert tokenise_lines(lines, "fr", Tokeniser(lowercase=True), threads=2) == alone
+    assert tokenise_lines(lines, "fr", Tokeniser(lowercase=True), runtime=Runtime(threads=2)) == alone
     assert len(alone) == len(lines)
 
 

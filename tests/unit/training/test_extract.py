@@ -4,6 +4,7 @@ import pytest
 from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.links import links_of
+from dragoman.core.runtime import Runtime
 from dragoman.training.extract import MONOTONE, OTHER, SWAP, PhraseInstances, extract_phrases
 from oracles.phrase_table import extract, random_bitext
 
@@ -30,7 +31,7 @@ def test_finds_what_trying_all_spans_finds(max_length: int, density: float) -> N
 
 def test_threads_do_not_change_anything() -> None:
     bitext, links, _ = random_bitext(np.random.default_rng(0), 3000)
-    one, two, three = (extract_phrases(bitext, links, threads=n) for n in (1, 2, 3))
+    one, two, three = (extract_phrases(bitext, links, runtime=Runtime(threads=n)) for n in (1, 2, 3))
     for name, column in vars(one).items():
         assert column.tobytes() == getattr(two, name).tobytes() == getattr(three, name).tobytes()
 

@@ -8,6 +8,7 @@ import pytest
 from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.links import links_of
 from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.model.settings import Settings
 from dragoman.training.align.auto import Auto
 from dragoman.training.align.diagonal import Diagonal
@@ -54,7 +55,9 @@ def test_models_of_distant_languages_have_a_longer_limit(order, options, setting
     target = " ".join(WORDS[i].upper() for i in order)
     bitext = Bitext(Corpus.from_lines([source]), Corpus.from_lines([target]))
     listening = Listening()
-    found = train(bitext, alignment=links, phrase_model=options, settings=settings, progress=listening).model
+    found = train(
+        bitext, alignment=links, phrase_model=options, settings=settings, runtime=Runtime(progress=listening)
+    ).model
     assert found.settings.reordering_limit == expected
     assert any("reordering limit is 12" in text for text in listening.said) == (expected == 12)
 
@@ -79,7 +82,7 @@ def in_order(order):
 )
 def test_the_default_aligner_looks_at_the_word_order_from_both_sides(order, expected):
     bitext, listening = in_order([*order]), Listening()
-    found, wanted = Auto().align(bitext, progress=listening), expected.align(bitext)
+    found, wanted = Auto().align(bitext, runtime=Runtime(progress=listening)), expected.align(bitext)
     assert found.forward.values.tobytes() == wanted.forward.values.tobytes()
     assert found.reverse.values.tobytes() == wanted.reverse.values.tobytes()
     assert any("aligning anew by the HMM" in text for text in listening.said) == isinstance(expected, Hmm)
@@ -89,6 +92,6 @@ def test_the_diagonal_aligner_is_said_to_be_made_for_others():
     bitext = in_order([9, 0, 8, 1, 7, 2, 6, 3, 5, 4])
     for aligner in (Diagonal(), Hmm()):
         listening = Listening()
-        train(bitext, aligner=aligner, progress=listening)
+        train(bitext, aligner=aligner, runtime=Runtime(progress=listening))
         assert any("reordering limit is 12" in text for text in listening.said)
         assert any("try the aligner hmm" in text for text in listening.said) == isinstance(aligner, Diagonal)

@@ -6,6 +6,7 @@ import pytest
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.links import links_of
 from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.core.workspace import Workspace
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.training.phrase_merge import merged_table
@@ -27,14 +28,14 @@ def everything(table: PhraseTable) -> dict[str, tuple[object, bytes]]:
 
 def made(text, options, memory, tmp_path, threads=1, progress=SILENT):
     with Workspace(memory, tmp_path) as workspace:
-        found = phrase_parts(*text, options, workspace=workspace, threads=threads, progress=progress)
+        found = phrase_parts(*text, options, runtime=Runtime(threads, progress, workspace))
         return len(found.parts), everything(merged_table(found, workspace))
 
 
 @pytest.mark.parametrize(("seed", "options"), list(enumerate(OPTIONS)))
 def test_the_same_bytes_whatever_the_memory(seed, options, tmp_path):
     text = random_bitext(np.random.default_rng(seed), 150, words=12, longest=6, links=0.9)[:2]
-    whole = phrase_parts(*text, options, workspace=Workspace())
+    whole = phrase_parts(*text, options)
     assert whole.whole is not None
     expected = everything(PhraseTable.from_pairs(whole.whole))
     parts = []
@@ -45,7 +46,7 @@ def test_the_same_bytes_whatever_the_memory(seed, options, tmp_path):
     assert parts[0] == 0 < parts[1] < parts[2]
     for memory in (None, 300 * whole.instances):
         with Workspace(memory, tmp_path) as workspace:
-            spread = phrase_parts(*text, options, workspace=workspace, workers=Elsewhere(2))
+            spread = phrase_parts(*text, options, runtime=Runtime(workspace=workspace, workers=Elsewhere(2)))
             assert len(spread.parts) > 4
             assert everything(merged_table(spread, workspace)) == expected
     assert list(tmp_path.iterdir()) == []

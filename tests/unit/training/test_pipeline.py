@@ -9,6 +9,7 @@ from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.links import links_of
 from dragoman.core.progress import DragomanWarning, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.formats.arpa import write_arpa
 from dragoman.model.bundle import Model
 from dragoman.text.casing import Casing
@@ -92,7 +93,7 @@ def test_links_from_elsewhere_are_those_of_the_whole_text(toy, tmp_path):
     (tmp_path / "links").write_text("".join(f"{line}\n" for line in lines))
     gaps = Bitext(Corpus.from_lines(source), Corpus.from_lines(target))
     listener = Listener()
-    trained = train(gaps, alignment=tmp_path / "links", progress=listener)
+    trained = train(gaps, alignment=tmp_path / "links", runtime=Runtime(progress=listener))
     assert listener.warnings[0].startswith("skipped 2 of 122 pairs: 1 with an empty side, 1 longer than 80 words")
     assert trained.model.history["sentence_pairs"] == len(trained.bitext) == 120
     assert trained.model.history["dropped_pairs"] == 2
@@ -254,9 +255,10 @@ def test_whatever_takes_long_is_a_stage(toy, tmp_path, monkeypatch):
         watched(owner, name)
     for name, corpus in (("s.fr", toy[0].source), ("t.en", toy[0].target)):
         (tmp_path / name).write_text("".join(f"{line}\n" for line in corpus.lines()), encoding="utf-8")
-    text = prepare(tmp_path / "s.fr", tmp_path / "t.en", Preparation(), progress=stages)
-    train(text.bitext, settings=text.settings, casing=text.casing, progress=stages)
-    train(text.bitext, rule_model=RuleModel(), with_phrases=True, progress=stages)
-    train(text.bitext, rule_model=RuleModel(), on_demand=True, progress=stages)
+    runtime = Runtime(progress=stages)
+    text = prepare(tmp_path / "s.fr", tmp_path / "t.en", Preparation(), runtime=runtime)
+    train(text.bitext, settings=text.settings, casing=text.casing, runtime=runtime)
+    train(text.bitext, rule_model=RuleModel(), with_phrases=True, runtime=runtime)
+    train(text.bitext, rule_model=RuleModel(), on_demand=True, runtime=runtime)
     assert outside == []
     assert stages.names[:2] == [f"tokenising {tmp_path}/s.fr", f"tokenising {tmp_path}/t.en"]

@@ -7,6 +7,7 @@ import pytest
 from dragoman.core import corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.core.workspace import Workspace
 from dragoman.text.segment import is_installed
 from dragoman.training import prepare as preparing
@@ -70,7 +71,9 @@ def test_the_language_is_the_ending(tmp_path, name, language):
     (tmp_path / name).write_text("a\n")
     (tmp_path / "other").write_text("a\n")
     listener = Listener()
-    settings = prepare(tmp_path / name, tmp_path / "other", Preparation(target_language="de"), progress=listener)[1]
+    settings = prepare(
+        tmp_path / name, tmp_path / "other", Preparation(target_language="de"), runtime=Runtime(progress=listener)
+    )[1]
     assert (settings.source_language, settings.target_language) == (language, "de")
     # English because nothing says another language is said.
     assert [warning.startswith(f"{tmp_path / name}: ") for warning in listener.warnings] == [True] * (language == "en")
@@ -110,7 +113,7 @@ def test_text_is_the_same_and_on_disk_where_memory_is_small(tmp_path, options):
     files = tmp_path / "a.fr", tmp_path / "a.en"
     expected = prepare(*files, options)
     with Workspace(1000, tmp_path) as workspace:
-        found = prepare(*files, options, workspace=workspace)
+        found = prepare(*files, options, runtime=Runtime(workspace=workspace))
         for ours, theirs in (
             (found.bitext.source, expected.bitext.source),
             (found.bitext.target, expected.bitext.target),
@@ -154,9 +157,12 @@ def test_text_without_spaces_is_segmented_and_that_is_said(tmp_path):
     texts = write_pair(tmp_path, JAPANESE, ["A small book.", "Two cats.", "I read the Unix book."])
     listener = Listener()
     options = Preparation(source_segmenter="characters")
-    assert prepare(*texts, options, progress=listener).bitext.source.lines()[1] == "猫 が 二 匹 い ま し た 。"
+    assert (
+        prepare(*texts, options, runtime=Runtime(progress=listener)).bitext.source.lines()[1]
+        == "猫 が 二 匹 い ま し た 。"
+    )
     assert listener.notes == []
-    found = prepare(*texts, Preparation(), progress=listener)
+    found = prepare(*texts, Preparation(), runtime=Runtime(progress=listener))
     segmenter = found.settings.source_segmenter
     assert segmenter == ("mecab" if is_installed("mecab") else "characters")
     assert (found.settings.source_language, found.settings.target_segmenter) == ("ja", "none")
@@ -172,11 +178,11 @@ def test_segmented_text_is_left_alone_and_no_segmenter_is_a_warning(tmp_path):
     listener = Listener()
     words = ["これ は 小さな 本 です 。", "猫 が 二 匹 い まし た 。", "私 は 本 を 読んだ 。"]
     texts = write_pair(tmp_path, words, words, ("a.ja", "b.ja"))
-    assert prepare(*texts, Preparation(), progress=listener).bitext.source.lines() == words
+    assert prepare(*texts, Preparation(), runtime=Runtime(progress=listener)).bitext.source.lines() == words
     assert (listener.notes, listener.warnings) == ([], [])
     raw = write_pair(tmp_path, JAPANESE, words, ("raw.ja", "b.ja"))
-    prepare(*raw, Preparation(source_segmenter="none"), progress=listener)
-    prepare(*raw, Preparation(tokenised=True), progress=listener)
+    prepare(*raw, Preparation(source_segmenter="none"), runtime=Runtime(progress=listener))
+    prepare(*raw, Preparation(tokenised=True), runtime=Runtime(progress=listener))
     assert ["has no spaces between words" in warning for warning in listener.warnings] == [True, True]
     with pytest.raises(UsageError, match="expected raw text for a segmenter"):
         Preparation(tokenised=True, source_segmenter="characters")

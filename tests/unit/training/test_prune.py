@@ -8,6 +8,7 @@ from dragoman.core.errors import UsageError
 from dragoman.core.links import links_of
 from dragoman.core.phrases import PhrasePairs
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.training.extract import extract_phrases
 from dragoman.training.lexical import lexical_tables
@@ -110,7 +111,7 @@ def test_named_thresholds_differ_by_the_pairs_that_occur_once() -> None:
 
 def test_threads_do_not_change_anything() -> None:
     pairs, bitext, _ = trained(1, 3000)
-    one, two, three = (negative_log_p(pairs, bitext, threads=n) for n in (1, 2, 3))
+    one, two, three = (negative_log_p(pairs, bitext, runtime=Runtime(threads=n)) for n in (1, 2, 3))
     assert one.tobytes() == two.tobytes() == three.tobytes()
 
 

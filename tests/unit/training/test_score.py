@@ -5,6 +5,7 @@ from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.links import Links, links_of
 from dragoman.core.phrases import PHRASE_SCORES
+from dragoman.core.runtime import Runtime
 from dragoman.training.extract import extract_phrases
 from dragoman.training.lexical import lexical_tables
 from dragoman.training.reorder import score_reordering
@@ -14,7 +15,8 @@ from oracles.phrase_table import phrase_table, random_bitext
 
 def scored(bitext: Bitext, links: Links, threads: int = 1, max_length: int = 3, **options: str) -> ScoredPhrases:
     instances = extract_phrases(bitext, links, max_length=max_length)
-    result = score_phrases(instances, bitext, links, lexical_tables(bitext, links), threads=threads, **options)  # type: ignore[arg-type]
+    lexical, runtime = lexical_tables(bitext, links), Runtime(threads=threads)
+    result = score_phrases(instances, bitext, links, lexical, runtime=runtime, **options)  # type: ignore[arg-type]
     result.pairs.reordering["msd"] = score_reordering(instances, result.pair_of_instance, len(result.pairs))
     return result
 

@@ -3,7 +3,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dragoman.core.progress import SILENT, DragomanWarning, Progress
+from dragoman.core.progress import DragomanWarning
 from dragoman.training.smoothing import PairCounts, Probabilities, good_turing, kneser_ney, relative_frequency
 
 
@@ -27,7 +27,7 @@ def test_marginals() -> None:
 
 def test_relative_frequencies_sum_to_one() -> None:
     counts = counts_of(MATRIX)
-    given_target, given_source = relative_frequency(counts, SILENT)
+    given_target, given_source = relative_frequency(counts)
     assert given_source[:3].tolist() == [1 / 6, 2 / 6, 3 / 6]
     assert given_target.sum() == pytest.approx(5)
     assert given_source.sum() == pytest.approx(4)
@@ -35,7 +35,7 @@ def test_relative_frequencies_sum_to_one() -> None:
 
 def test_good_turing_by_hand() -> None:
     # Of the pairs 6 occur once, 2 twice, 1 three times, 1 four times and 1 twenty times.
-    given_target, given_source = good_turing(counts_of(MATRIX), SILENT)
+    given_target, given_source = good_turing(counts_of(MATRIX))
     once = 2 * 2.1 / 6.1
     twice = max(once, 3 / 2 * 1.1 / 2.1)
     thrice = max(twice, min(1, 4 / 3 * 1.1 / 1.1))
@@ -46,7 +46,7 @@ def test_good_turing_by_hand() -> None:
 
 def test_good_turing_leaves_counts_above_eight() -> None:
     counts = counts_of([[1, 1, 1, 1, 2, 8, 9]])
-    ratio = good_turing(counts, SILENT)[1] * counts.source / counts.joint
+    ratio = good_turing(counts)[1] * counts.source / counts.joint
     assert ratio[-1] == 1
     assert ratio[0] == pytest.approx(2 * 1.1 / 4.1)
     # 9/8 (n(9) + 0.1) / (n(8) + 0.1) is above one, and a discount never falls.
@@ -55,7 +55,7 @@ def test_good_turing_leaves_counts_above_eight() -> None:
 
 
 def test_kneser_ney_by_hand() -> None:
-    given_target, given_source = kneser_ney(counts_of(MATRIX), SILENT)
+    given_target, given_source = kneser_ney(counts_of(MATRIX))
     y = 6 / (6 + 2 * 2)
     d1, d2, d3 = 1 - 2 * y * 2 / 6, 2 - 3 * y * 1 / 2, min(3 - 4 * y * 1 / 1, 2.9)
     # Source 0 has 3 distinct targets, which have 3, 2 and 2 distinct sources; there are 11 pairs.
@@ -75,16 +75,16 @@ def test_kneser_ney_by_hand() -> None:
     ],
 )
 def test_too_little_data_falls_back_with_a_warning(
-    smooth: Callable[[PairCounts, Progress], Probabilities], joint: list[list[int]]
+    smooth: Callable[[PairCounts], Probabilities], joint: list[list[int]]
 ) -> None:
     counts = counts_of(joint)
     with pytest.warns(DragomanWarning, match="unsmoothed"):
-        probabilities = smooth(counts, SILENT)
-    assert np.array_equal(probabilities, relative_frequency(counts, SILENT))
+        probabilities = smooth(counts)
+    assert np.array_equal(probabilities, relative_frequency(counts))
 
 
 @pytest.mark.parametrize("smooth", [good_turing, kneser_ney])
-def test_no_pairs(smooth: Callable[[PairCounts, Progress], Probabilities]) -> None:
+def test_no_pairs(smooth: Callable[[PairCounts], Probabilities]) -> None:
     with pytest.warns(DragomanWarning, match="unsmoothed"):
-        given_target, given_source = smooth(counts_of([[0]]), SILENT)
+        given_target, given_source = smooth(counts_of([[0]]))
     assert len(given_target) == len(given_source) == 0

@@ -5,6 +5,7 @@ import pytest
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.links import links_of
+from dragoman.core.runtime import Runtime
 from dragoman.training.align import Directions
 from dragoman.training.symmetrise import Method, symmetrise
 from oracles import symmetrise as oracle
@@ -44,7 +45,7 @@ def test_order_and_repetition_of_links_do_not_matter(method):
 def test_threads_do_not_change_the_result():
     rng = np.random.default_rng(2)
     both = Directions(links_of(random_links(rng, 3000, 4, 0.3)), links_of(random_links(rng, 3000, 4, 0.3)))
-    one, three = symmetrise(both, threads=1), symmetrise(both, threads=3)
+    one, three = (symmetrise(both, runtime=Runtime(threads=n)) for n in (1, 3))
     np.testing.assert_array_equal(one.values, three.values)
     np.testing.assert_array_equal(one.offsets, three.offsets)
 

@@ -1,15 +1,18 @@
-"""The flags of commands that can work on a cluster, and the workers that they mean."""
+"""The flags of commands that can work on a cluster, and what these run on."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from dragoman.cli.shell.runtime import runtime_of
 from dragoman.core.errors import UsageError
-from dragoman.core.live import live_progress
-from dragoman.core.progress import available_cores
+from dragoman.core.runtime import Runtime
 from dragoman.core.work.handshake import Needed
 from dragoman.core.work.workers import Workers
 from dragoman.model.bundle import model_digest
@@ -36,19 +39,25 @@ SendModel = Annotated[
 ]
 
 
-def opened_workers(
-    cluster: str | None, threads: int | None, wait: float, *, model: Path | None = None, send: bool = False
-) -> Workers:
-    """Return threads of this process, or the workers of a cluster, which must have the model if one is named."""
+@contextlib.contextmanager
+def opened_runtime(
+    cluster: str | None,
+    threads: int | None,
+    wait: float,
+    *,
+    model: Path | None = None,
+    send: bool = False,
+    runtime: Runtime | None = None,
+) -> Iterator[Runtime]:
+    """Yield this process, or it with the workers of a cluster, which must have the model if one is named.
+
+    A command that has made its `runtime` already gets that one with the workers.
+    """
     if send and cluster is None:
         raise UsageError("--send-model goes with --cluster")
     if cluster is not None and threads is not None:
         raise UsageError("--threads are those of this process; expected that or --cluster")
-    workers = Workers.of(cluster, threads=threads or available_cores(), patience=wait, progress=live_progress())
-    if model is not None:
-        try:
-            workers.require([Needed.of(model, model_digest, send=send)])
-        except BaseException:
-            workers.close()
-            raise
-    return workers
+    here = runtime or runtime_of(threads)
+    with Workers.of(cluster, threads=here.threads, patience=wait, progress=here.progress) as workers:
+        workers.require([] if model is None else [Needed.of(model, model_digest, send=send)])
+        yield replace(here, workers=workers)

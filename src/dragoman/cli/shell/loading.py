@@ -6,16 +6,16 @@ import stat
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from dragoman.core.errors import DataError
 from dragoman.core.files import read_blocks, read_chunks
-from dragoman.core.live import live_progress
 from dragoman.core.options import options_from
-from dragoman.core.progress import SILENT, Progress, available_cores
+from dragoman.core.progress import SILENT
+from dragoman.core.runtime import Runtime
 from dragoman.decision.evidence import Draw
 from dragoman.formats.documents import read_documents
 from dragoman.formats.penn_trees import TreeFile
@@ -36,22 +36,21 @@ def load_translator(
     weights: Path | None,
     limits: SearchLimits,
     space: SpaceLimits,
-    threads: int | None,
-    progress: Progress,
     *,
     climb: Literal["gloss", "beam"] | None = None,
     markup: bool = False,
+    runtime: Runtime = Runtime(),
 ) -> Translator:
     """Load a model and make a translator of it; `weights` are a file or a run, in place of the model's."""
     loaded = Model.load(model)
     return Translator.of(
         loaded,
-        None if weights is None else loaded.read_weights(weights, progress),
+        None if weights is None else loaded.read_weights(weights, runtime=runtime),
         limits=limits,
         space=space,
         climbing=None if climb is None else HillClimbing(start=climb),
         markup=markup,
-        threads=threads or available_cores(),
+        runtime=runtime.quiet(),
     )
 
 
@@ -76,18 +75,19 @@ class SourceText:
         *,
         markup: bool = False,
         trees: TreeFile | None = None,
+        runtime: Runtime = Runtime(),
     ) -> SourceText:
         """Read a text as it comes, and trees in step; all of it at once only where labels have to be as many."""
         waiting: deque[str] = deque()
         blocks: Iterable[Sequence[str]] = read_blocks(path)
-        labels, progress = None, live_progress()
+        labels = None
         if documents is not None:
             lines = [line for block in blocks for line in block]
             blocks, labels = [lines], read_documents(documents, len(lines))
         prepared: Iterable[Iterator[str]] = (
             _prepared_markup(block, preparation, waiting)
             if markup
-            else preparation.source(_recorded(block, waiting), progress)
+            else preparation.source(_recorded(block, waiting), runtime=runtime)
             for block in blocks
         )
         return cls(prepared if trees is None else _with_trees(prepared, trees, markup), labels, waiting)
@@ -120,9 +120,9 @@ def _with_trees(blocks: Iterable[Iterable[str]], trees: TreeFile, markup: bool) 
     trees.finish()
 
 
-def beside_output(progress: Progress) -> Progress:
-    """The progress of what prints as it goes: none where a bar would be drawn between its lines."""
-    return SILENT if sys.stdout.isatty() and sys.stderr.isatty() else progress
+def beside_output(*, runtime: Runtime) -> Runtime:
+    """The same runtime for what prints as it goes: it says nothing where a bar would be drawn between its lines."""
+    return replace(runtime, progress=SILENT) if sys.stdout.isatty() and sys.stderr.isatty() else runtime
 
 
 def lines_in(path: Path) -> int | None:
@@ -138,7 +138,9 @@ def lines_in(path: Path) -> int | None:
         return None
 
 
-def sample_drawer(translator: Translator, options: Sequence[str] | None, seed: int, progress: Progress) -> Draw:
+def sample_drawer(
+    translator: Translator, options: Sequence[str] | None, seed: int, *, runtime: Runtime = Runtime()
+) -> Draw:
     """What draws samples as evidence for a decision rule."""
     chains = Sampler.of(translator, options_from(Sampling, options or []))
-    return partial(chains.sample, seed=seed, features=False, progress=progress)
+    return partial(chains.sample, seed=seed, features=False, runtime=runtime)

@@ -11,8 +11,8 @@ from typing import IO, Protocol
 
 from dragoman.core.errors import UsageError
 from dragoman.core.files import open_output
-from dragoman.core.live import live_progress
 from dragoman.core.nbest import NBest
+from dragoman.core.runtime import Runtime
 from dragoman.formats.hypergraph_jsonl import format_hypergraph
 from dragoman.formats.nbest.format import NBEST_FORMATS, NBestFormat
 from dragoman.search.kept import Keep
@@ -59,7 +59,7 @@ class Wanted:
         """What has to be kept of the search."""
         return Keep(self.details is not None, self.nbest, self.distinct, self.hypergraphs is not None)
 
-    def opened(self, stack: contextlib.ExitStack) -> list[SideOutput]:
+    def opened(self, stack: contextlib.ExitStack, *, runtime: Runtime = Runtime()) -> list[SideOutput]:
         """Open all that is wanted, until the stack is left."""
         outputs: list[SideOutput] = []
         if self.details is not None:
@@ -71,7 +71,7 @@ class Wanted:
         if self.nbest is not None and self.nbest_out is not None:
             stream = stack.enter_context(open_output(self.nbest_out))
             written = NBEST_FORMATS.get(self.nbest_format)()
-            lists = NBestLists(stream, self.nbest_out, written, self.nbest, self.distinct)
+            lists = NBestLists(stream, self.nbest_out, written, self.nbest, self.distinct, runtime)
             outputs.append(stack.enter_context(lists.until_the_end()))
         if self.picture is not None:
             outputs.append(Picture(self.picture))
@@ -127,6 +127,7 @@ class NBestLists:
     format: NBestFormat
     size: int
     distinct: bool
+    runtime: Runtime = Runtime()
     waiting: list[NBest] = field(default_factory=list)
 
     def add(self, part: Searched, translations: Sequence[Translation], first: int) -> None:
@@ -145,7 +146,7 @@ class NBestLists:
             self._write(NBest.concatenate(self.waiting))
 
     def _write(self, lists: NBest) -> None:
-        for block in self.format.blocks(lists, self.path, live_progress()):
+        for block in self.format.blocks(lists, self.path, runtime=self.runtime):
             self.stream.write(block)
 
 

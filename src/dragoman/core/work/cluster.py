@@ -79,8 +79,6 @@ _SETTINGS = {
 class ClusterWorkers(Workers):
     """The workers of a client; `cluster` is what was started for it, if anything, with so many `processes` here."""
 
-    remote = True
-
     def __init__(self, client: Any, cluster: Any, name: str, progress: Progress = SILENT, *, processes: int = 0):
         self._client, self._cluster, self._name, self._progress = client, cluster, name, progress
         self._processes = processes
@@ -182,7 +180,7 @@ class ClusterWorkers(Workers):
     def _packed(self, function: Callable[[Any], Any]) -> Any:
         """A function as it is sent: itself, or where to get it; the last one is remembered, for many short maps."""
         known, packed = self._last
-        if known is not function:
+        if known != function:
             packed = cloudpickle.dumps(function)
             if len(packed) > _LARGE_BYTES:
                 packed = self._submit(_itself, packed)

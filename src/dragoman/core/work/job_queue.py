@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -85,12 +87,16 @@ class JobQueue:
 
         Jobs find their certificates in the user's cache folder, which all machines of a queue see.
         """
+        handler = signal.getsignal(signal.SIGINT)
         try:
             import dask_jobqueue
         except ImportError:
             raise UsageError(
                 "a job queue needs dask-jobqueue; expected that you install it: pip install 'dragoman[cluster]'"
             ) from None
+        finally:
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGINT, handler)  # Dask's package makes Ctrl-C an ordinary end
         name, own = _QUEUES[self.queue]
         values = {
             theirs: list(value) if isinstance(value, tuple) else value

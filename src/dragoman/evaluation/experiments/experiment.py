@@ -30,10 +30,10 @@ from dragoman.core.files import open_output
 from dragoman.core.leftovers import is_leftover
 from dragoman.core.locks import locked
 from dragoman.core.own_files import EXPERIMENT, LOCK
-from dragoman.core.progress import SILENT, Progress, available_cores
+from dragoman.core.progress import ShareDone
+from dragoman.core.runtime import Runtime
 from dragoman.core.toml import format_toml, read_toml
 from dragoman.core.work.handshake import Needed
-from dragoman.core.work.workers import ThreadWorkers, Workers
 from dragoman.evaluation.experiments.plan import Method, Plan
 from dragoman.evaluation.experiments.translations import Translations
 from dragoman.metrics.references import read_references
@@ -60,7 +60,7 @@ class Cell:
 
     def __call__(self) -> None:
         """Tune, translate, or go on with it."""
-        with self.job.running(self.folder, threads=self.translations.threads) as run:
+        with self.job.running(self.folder, runtime=self.translations.runtime) as run:
             steps = {f"{i:03}.txt": run.weights(i) for i in range(len(run.events()))} if self.curves else {}
             self.translations.write(run.weights(), steps)
 
@@ -121,15 +121,14 @@ class Experiment:
         """Where the translations under the first weights are."""
         return self.out / "untuned"
 
-    def run(self, *, workers: Workers = ThreadWorkers(), progress: Progress = SILENT) -> None:
+    def run(self, *, runtime: Runtime = Runtime()) -> None:
         """Do all that is not done yet, by workers; those of a cluster must see the model, the texts and this folder."""
-        plan = self.plan
+        plan, workers = self.plan, runtime.workers
         if plan.systems is not None:
-            threads = available_cores() if workers.remote else workers.count  # training is done here
-            plan.systems.train(plan.job, threads=threads, progress=progress)
+            plan.systems.train(plan.job, runtime=runtime.here())
         jobs = plan.jobs()
         workers.require([Needed.of(plan.job.model, model_digest), Needed.of(self.out / _PLAN, digest_of)])
-        share = workers.threads_of(len(jobs))
+        share = Runtime(threads=workers.threads_of(len(jobs)))
         cells = {
             f"{method.name}, seed {seed}": Cell(
                 job, self._translations(job, self.folder(method, seed), share), plan.curves
@@ -138,24 +137,24 @@ class Experiment:
         }
         first = partial(_translate_untuned, self._translations(plan.job, self.untuned, share))
         if any(cell.translations.is_older for cell in cells.values()):
-            progress.warn(f"{self.out}: is of an older version, without checksums: damage may go unnoticed")
-        with progress.stage("the experiment") as done:
-            watch = _Watch(cells, plan.job.loop.iterations + 1, done, progress)
-            failed = workers.run_all({"untuned": first, **cells}, watch, threads=share)
+            runtime.warn(f"{self.out}: is of an older version, without checksums: damage may go unnoticed")
+        with runtime.stage("the experiment") as done:
+            watch = _Watch(cells, plan.job.loop.iterations + 1, done, runtime)
+            failed = workers.run_all({"untuned": first, **cells}, watch, threads=share.threads)
         if failed:
             name, error = next(iter(failed.items()))
             others = f" ({len(failed) - 1} more failed)" if len(failed) > 1 else ""
             raise DataError(f"{name}: {error}{others}; what is done is kept")
 
-    def _translations(self, job: Job, folder: Path, threads: int) -> Translations:
-        return Translations(job, self.plan.tests, self.plan.decisions, folder, threads)
+    def _translations(self, job: Job, folder: Path, runtime: Runtime) -> Translations:
+        return Translations(job, self.plan.tests, self.plan.decisions, folder, runtime)
 
 
 class _Watch:
     """Says what the runs have done since the last look; they say it in their folders."""
 
-    def __init__(self, cells: dict[str, Cell], steps: int, done: object, progress: Progress):
-        self._cells, self._steps, self._done, self._progress = cells, steps, done, progress
+    def __init__(self, cells: dict[str, Cell], steps: int, done: ShareDone, runtime: Runtime):
+        self._cells, self._steps, self._done, self._runtime = cells, steps, done, runtime
         self._seen = {name: len(_events(cell)) for name, cell in cells.items()}
 
     def __call__(self) -> None:
@@ -164,7 +163,7 @@ class _Watch:
             events = _events(cell)
             for event in events[self._seen[name] :]:
                 end = f" ({event['stop']})" if event["stop"] else ""
-                self._progress.note(f"{name}, iteration {event['iteration']}: {event['score']:.2f}{end}")
+                self._runtime.note(f"{name}, iteration {event['iteration']}: {event['score']:.2f}{end}")
             self._seen[name] = len(events)
             ended = bool(events and events[-1]["stop"])
             files = cell.translations.finals
@@ -173,7 +172,6 @@ class _Watch:
             finished += (
                 1.0 if ended and translated == 1 else min((len(events) + 2 * translated) / (self._steps + 2), 0.9)
             )
-        assert callable(self._done)
         self._done(finished / len(self._cells))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
+from dragoman.core.runtime import Runtime
 from dragoman.evaluation.experiments.experiment import Experiment
 from dragoman.evaluation.experiments.kept_files import KeptFiles
 from dragoman.evaluation.experiments.plan import Method, TestSet
@@ -48,10 +49,10 @@ class Measured:
 class Translated:
     """The translations of an experiment that has been carried out."""
 
-    def __init__(self, experiment: Experiment, *, threads: int = 1):
+    def __init__(self, experiment: Experiment, *, runtime: Runtime = Runtime()):
         self._experiment, self._plan = experiment, experiment.plan
         self._tuned = Tuned(experiment)
-        self._threads = threads
+        self._runtime = runtime
 
     def measured(self, test: TestSet, metric: str) -> Measured:
         """All systems on a test set, the untuned one first."""
@@ -102,4 +103,4 @@ class Translated:
         self, folder: Path, test: TestSet, decision: PlannedDecision, name: str, scorer: Scorer
     ) -> NDArray[np.float64]:
         file = KeptFiles(folder).verified(translations_folder(folder, test, decision) / name)
-        return scorer.statistics(Corpus.read(file), threads=self._threads)
+        return scorer.statistics(Corpus.read(file), runtime=self._runtime)

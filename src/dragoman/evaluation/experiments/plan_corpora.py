@@ -24,13 +24,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dragoman.core.checksums import checksum
+from dragoman.core.checksums import CHECKSUMS, checksum
 from dragoman.core.digest import digest
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.evaluation.experiments.kept_files import KeptFiles
 from dragoman.metrics.references import reference_files
-from dragoman.model.checksums import CHECKSUMS
 from dragoman.training.adapt_recipe import AdaptRecipe, check_systems
 from dragoman.tuning.runs.job import Job
 
@@ -70,18 +69,18 @@ class PlannedSystems:
         """The methods of a plan that names none: each system tuned by PRO, that with shares by PRO-mix."""
         return [{"name": name, "use": _MIXED if name == _MIXED else "pro", "system": name} for name in self.names]
 
-    def train(self, job: Job, *, threads: int = 1, progress: Progress = SILENT) -> None:
+    def train(self, job: Job, *, runtime: Runtime = Runtime()) -> None:
         """Train the systems that are not there yet, with the tuning set of a job."""
         files = KeptFiles(self.out)
         missing = [name for name in self.names if not all(files.has(path) for path in self._described(name))]
         if not missing:
             return
         reference, *_ = reference_files(job.references)
-        systems = self.recipe.read(self.corpora, job.source, reference, threads=threads, progress=progress)
+        systems = self.recipe.read(self.corpora, job.source, reference, runtime=runtime)
         for name in missing:
             systems.model(name).save(self.folder(name))
             files.note((path, checksum(path)) for path in self._described(name))
-            progress.note(f"system {name} is trained")
+            runtime.note(f"system {name} is trained")
 
 
 def planned_systems(path: Path, values: Mapping[str, Any], out: Path) -> PlannedSystems | None:

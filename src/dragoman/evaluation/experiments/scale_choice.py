@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from dragoman.core.errors import DataError
+from dragoman.core.runtime import Runtime
 from dragoman.core.toml import read_toml
 from dragoman.core.weights import Weights
 from dragoman.decision.grid import GridPoint, best_point, grid_density, search_grid
@@ -51,7 +52,7 @@ class ChosenScale:
 
 
 def choose_scales(
-    job: Job, decisions: Sequence[PlannedDecision], weights: Weights, folder: Path, *, threads: int = 1
+    job: Job, decisions: Sequence[PlannedDecision], weights: Weights, folder: Path, *, runtime: Runtime = Runtime()
 ) -> list[PlannedDecision]:
     """Return the decisions at the scales that are best for some weights; what was chosen before is read again.
 
@@ -62,19 +63,19 @@ def choose_scales(
     files = KeptFiles(folder)
     missing = [d for d in decisions if d.scales and not files.has(_file(folder, d))]
     if missing:
-        points = _points(job, missing, weights, threads)
+        points = _points(job, missing, weights, runtime)
         for decision in missing:
             _write(job, folder, decision, points[decision])
     return [d.at(ChosenScale.read(folder, d).scale) if d.scales else d for d in decisions]
 
 
 def _points(
-    job: Job, decisions: Sequence[PlannedDecision], weights: Weights, threads: int
+    job: Job, decisions: Sequence[PlannedDecision], weights: Weights, runtime: Runtime
 ) -> dict[PlannedDecision, dict[float, GridPoint]]:
     model = Model.load(job.model)
     text = job.text(model)
     lines, references = text.lines, text.references
-    translator = job.translator(model, weights, threads=threads)
+    translator = job.translator(model, weights, runtime=runtime)
     groups: dict[tuple[int, tuple[object, ...]], list[tuple[PlannedDecision, float]]] = {}
     for decision in decisions:
         count = min(decision.scale_lines or len(lines), len(lines))
@@ -89,7 +90,7 @@ def _points(
         ]
         evidence = list(ready[0].gather(translator, lines[:count], seed=job.seed, density=grid_density(rules)))
         scorer = parse_metric(job.metric).scorer([reference.take(np.arange(count)) for reference in references])
-        points = search_grid(rules, evidence, scorer, threads=threads)
+        points = search_grid(rules, evidence, scorer, runtime=runtime)
         for (decision, scale), point in zip(group, points, strict=True):
             found[decision][scale] = point
     return found

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from dragoman.core.files import read_lines
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.evaluation.experiments.kept_files import KeptFiles
 from dragoman.evaluation.experiments.plan import TestSet
@@ -34,7 +35,7 @@ class Translations:
     tests: tuple[TestSet, ...]
     decisions: tuple[PlannedDecision, ...]
     folder: Path
-    threads: int = 1
+    runtime: Runtime = Runtime()
 
     @property
     def finals(self) -> list[Path]:
@@ -51,7 +52,7 @@ class Translations:
 
         Scales are chosen for the final weights. What has been written before stays as it is.
         """
-        ready = choose_scales(self.job, self.decisions, final, self.folder, threads=self.threads)
+        ready = choose_scales(self.job, self.decisions, final, self.folder, runtime=self.runtime)
         for test in self.tests:
             # A pair of decisions: as planned, which says where to write, and as it is carried out.
             pairs = list(zip(self.decisions, ready, strict=True))
@@ -84,7 +85,7 @@ class Translations:
     ) -> dict[PlannedDecision, bytes]:
         """Translate some lines by several decisions; those that see the same evidence share it."""
         job = self.job
-        translator = job.translator(self._model, weights, threads=self.threads)
+        translator = job.translator(self._model, weights, runtime=self.runtime)
         groups: dict[tuple[object, ...], list[PlannedDecision]] = {}
         for decision in decisions:
             groups.setdefault(decision.sees, []).append(decision)
@@ -96,7 +97,7 @@ class Translations:
                 continue
             for part in group[0].gather(translator, lines, seed=job.seed):
                 for decision in group:
-                    texts[decision] += decision.decision.rule.decide(part, threads=self.threads).lines()
+                    texts[decision] += decision.decision.rule.decide(part, runtime=self.runtime).lines()
         return {decision: "".join(f"{line}\n" for line in found).encode() for decision, found in texts.items()}
 
     @cached_property

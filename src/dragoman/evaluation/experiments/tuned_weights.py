@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.evaluation.experiments.plan import Method, Plan
 from dragoman.model.bundle import Model
@@ -45,7 +46,9 @@ class TunedWeights:
         vector = weights.vector(self.names)
         return vector / max(float(np.abs(vector).sum()), 1e-300)
 
-    def last_problem(self, method: Method, run: Run, *, threads: int = 1) -> Problem | HypergraphProblem | None:
+    def last_problem(
+        self, method: Method, run: Run, *, runtime: Runtime = Runtime()
+    ) -> Problem | HypergraphProblem | None:
         """What the optimiser of a run saw last, if the run kept it; methods that learn from samples do not.
 
         Nor is there one of a method that tunes shares of mixed tables, whose scores are no sums of features, or of one
@@ -55,7 +58,7 @@ class TunedWeights:
         model = self._models[job.model]
         if not kept_evidence(run) or job.mixes(model) or job.tuned(model) != self.names:
             return None
-        return job.problem(model, run, threads=threads)
+        return job.problem(model, run, runtime=runtime)
 
 
 def kept_evidence(run: Run) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dragoman.core.runtime import Runtime
 from dragoman.evaluation.experiments.experiment import Experiment
 from dragoman.evaluation.experiments.measured import Translated
 from dragoman.evaluation.experiments.tuned import Tuned
@@ -27,9 +28,9 @@ class ExperimentReport:
     test set.
     """
 
-    def __init__(self, experiment: Experiment, *, threads: int = 1):
+    def __init__(self, experiment: Experiment, *, runtime: Runtime = Runtime()):
         self._experiment = experiment
-        self._threads = threads
+        self._runtime = runtime
         self.summary: Table = ([], [])
         self.signatures: list[str] = []
         self.orders: dict[str, str] = {}
@@ -38,7 +39,7 @@ class ExperimentReport:
         """Make all parts, in the order of the page; returns the page."""
         plan = self._experiment.plan
         tuned = Tuned(self._experiment)
-        translated = Translated(self._experiment, threads=self._threads)
+        translated = Translated(self._experiment, runtime=self._runtime)
         weights = TunedWeights(plan)
         sheets = Sheets(plan, self._experiment.out)
         tests = {
@@ -57,6 +58,6 @@ class ExperimentReport:
         add_mixtures(sheets, tuned)
         add_oracles(sheets, tuned)
         for method in plan.methods:
-            add_best_run(sheets, method, tuned, weights, threads=self._threads)
+            add_best_run(sheets, method, tuned, weights, runtime=self._runtime)
         add_settings(sheets)
         return sheets.write_page()

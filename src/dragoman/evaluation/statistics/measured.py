@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
+from dragoman.core.runtime import Runtime
 from dragoman.evaluation.statistics.significance import bootstrap_scores, confidence_interval
 from dragoman.metrics.metric import Metric, Scorer
 
@@ -67,10 +68,10 @@ def measure(
     system: str,
     hypotheses: Corpus,
     *,
-    threads: int,
     note: str | None = None,
+    runtime: Runtime = Runtime(),
 ) -> Measured:
     """Compute the statistics of one system's translations."""
     chosen = metric.for_system(system)
     scorer = chosen.scorer(references)
-    return Measured(system, label, chosen, scorer, scorer.statistics(hypotheses, threads=threads), note)
+    return Measured(system, label, chosen, scorer, scorer.statistics(hypotheses, runtime=runtime), note)

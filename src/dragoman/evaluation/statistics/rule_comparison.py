@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.decision.evidence import Draw
 from dragoman.decision.grid import GridPoint, best_point, grid_rules, search_grid
 from dragoman.decision.rule import Decisions, Evidence, EvidenceKind
@@ -58,16 +58,16 @@ class RuleComparison:
         *,
         nbest_size: int = 1000,
         draw: Draw | None = None,
-        threads: int = 1,
+        runtime: Runtime = Runtime(),
     ):
         self._translator, self._metric, self._held_out, self._tests = translator, metric, held_out, tests
-        self._nbest_size, self._draw, self._threads = nbest_size, draw, threads
+        self._nbest_size, self._draw, self._runtime = nbest_size, draw, runtime
         self._kept: dict[tuple[EvidenceKind, bool, str], list[Evidence]] = {}
 
-    def compare(self, candidates: Sequence[Candidate], progress: Progress = SILENT) -> list[Compared]:
+    def compare(self, candidates: Sequence[Candidate]) -> list[Compared]:
         """Choose options and translate, rule by rule."""
         found = []
-        with progress.stage("comparing decision rules") as share:
+        with self._runtime.stage("comparing decision rules") as share:
             for i, candidate in enumerate(candidates):
                 found.append(self._one(candidate))
                 share((i + 1) / len(candidates))
@@ -77,11 +77,12 @@ class RuleComparison:
         decision = Decision.of(candidate.rule, (), candidate.evidence, self._nbest_size)
         rules = grid_rules(type(decision.rule), (), candidate.grid)
         evidence = self._evidence(decision, "", self._held_out)
-        points = search_grid(rules, evidence, self._held_out.scorer, threads=self._threads)
+        runtime = self._runtime.quiet()
+        points = search_grid(rules, evidence, self._held_out.scorer, runtime=runtime)
         best = best_point(points, self._metric)
         decided = {
             name: Decisions.concatenate(
-                [best.rule.decide(part, threads=self._threads) for part in self._evidence(decision, name, test)]
+                [best.rule.decide(part, runtime=runtime) for part in self._evidence(decision, name, test)]
             )
             for name, test in self._tests.items()
         }
@@ -90,7 +91,7 @@ class RuleComparison:
             best,
             {name: decisions.lines() for name, decisions in decided.items()},
             {
-                name: self._tests[name].scorer.statistics(decisions.corpus, threads=self._threads)
+                name: self._tests[name].scorer.statistics(decisions.corpus, runtime=runtime)
                 for name, decisions in decided.items()
             },
         )

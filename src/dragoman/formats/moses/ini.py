@@ -16,7 +16,7 @@ from pathlib import Path
 
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, open_output, read_lines
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.formats.faults import shown
 from dragoman.formats.moses import ini_v1
 from dragoman.formats.moses.ini_lines import IniLine, Sections, number, whole_number, words
@@ -114,7 +114,7 @@ class MosesIni:
         return int(values[0].split()[0]) if values else None
 
 
-def read_moses_ini(path: PathLike, progress: Progress = SILENT) -> MosesIni:
+def read_moses_ini(path: PathLike, *, runtime: Runtime = Runtime()) -> MosesIni:
     """Read a `moses.ini` of either version; files that it names are looked for beside it, then in the working folder.
 
     Comments are left out. Features of unknown kinds are kept, with a warning.
@@ -136,7 +136,7 @@ def read_moses_ini(path: PathLike, progress: Progress = SILENT) -> MosesIni:
         if not values and feature.kind == "UnknownWordPenalty":
             values = (1.0,)  # the one weight that Moses does not ask for
         if not feature.is_known:
-            progress.warn(f"{path}:{feature.line}: the feature {feature.kind} is not known here; it is kept as it is")
+            runtime.warn(f"{path}:{feature.line}: the feature {feature.kind} is not known here; it is kept as it is")
         result.append(replace(feature, weights=values, file=_find(path, feature)))
     for name, (weight_line, _) in weights.items():
         raise DataError(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike
 from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.formats.moses.table_lines import TableLines, read_table_lines, write_table_lines
 from dragoman.formats.pair_lines import first_of_each_pair
@@ -26,20 +26,20 @@ def read_phrase_table(
     source_vocab: Vocab | None = None,
     target_vocab: Vocab | None = None,
     score_names: Sequence[str] | None = None,
-    progress: Progress = SILENT,
+    runtime: Runtime = Runtime(),
 ) -> PhrasePairs:
     """Read a phrase table, compressed or not; its words are added to the vocabularies (new ones by default).
 
     Pairs of one source phrase are brought together and of repeated pairs the first is kept. A constant fifth score
     of 2.718, the phrase penalty of old tables, is dropped: every phrase-based model has that feature anyway.
     """
-    table = read_table_lines(path, source_vocab=source_vocab, target_vocab=target_vocab, extras=True, progress=progress)
-    return pairs_of_table(path, table, score_names, what="phrase", progress=progress)
+    table = read_table_lines(path, source_vocab=source_vocab, target_vocab=target_vocab, extras=True, runtime=runtime)
+    return pairs_of_table(path, table, score_names, what="phrase", runtime=runtime)
 
 
-def write_phrase_table(path: PathLike, pairs: PhrasePairs, progress: Progress = SILENT) -> None:
+def write_phrase_table(path: PathLike, pairs: PhrasePairs, *, runtime: Runtime = Runtime()) -> None:
     """Write a phrase table, compressed if its name says so, sorted as Moses' programs want it."""
-    write_table_lines(path, pairs, pairs.scores, extras=True, progress=progress)
+    write_table_lines(path, pairs, pairs.scores, extras=True, runtime=runtime)
 
 
 def pairs_of_table(
@@ -48,7 +48,7 @@ def pairs_of_table(
     score_names: Sequence[str] | None,
     *,
     what: Literal["phrase", "rule"],
-    progress: Progress,
+    runtime: Runtime = Runtime(),
 ) -> PhrasePairs:
     """Make columns of a table's lines: each pair once, scores with names; warn of what is left out."""
     scores = table.scores
@@ -56,20 +56,20 @@ def pairs_of_table(
     if _is_penalty_last(scores, names, {5} if what == "phrase" else range(2, scores.shape[1] + 1)):
         scores = np.ascontiguousarray(scores[:, :-1])
         which = {"phrase": "fifth", "rule": "last"}[what]
-        progress.note(f"{path}: dropped the {which} score, a {what} penalty of {PENALTY_SCORE} throughout")
+        runtime.note(f"{path}: dropped the {which} score, a {what} penalty of {PENALTY_SCORE} throughout")
     if what == "rule":
         _refuse_above_one(path, scores)
     if len(scores) == 0:
-        progress.warn(f"{path}: the {what} table is empty")
+        runtime.warn(f"{path}: the {what} table is empty")
         scores = np.empty((0, len(names or PHRASE_SCORES)), np.float32)
     names = names or _default_names(scores.shape[1])
     if len(names) != scores.shape[1]:
         raise DataError(f"found {scores.shape[1]} scores", path=path, line=1, expected=f"{len(names)}")
     if table.further_lines:
-        progress.warn(f"{path}: left out sparse scores or properties on {table.further_lines} lines")
+        runtime.warn(f"{path}: left out sparse scores or properties on {table.further_lines} lines")
     with_counts = ~np.isnan(table.counts[:, 0])
     if with_counts.any() and not with_counts.all():
-        progress.warn(f"{path}: left out the counts, for {np.sum(~with_counts)} lines do not have all three")
+        runtime.warn(f"{path}: left out the counts, for {np.sum(~with_counts)} lines do not have all three")
     pairs = PhrasePairs(
         table.source_vocab,
         table.target_vocab,
@@ -85,7 +85,7 @@ def pairs_of_table(
     rows, repeated = first_of_each_pair(table.source_ids, table.target_ids)
     if repeated:
         kind = {"phrase": "phrase pairs", "rule": "rules"}[what]
-        progress.warn(f"{path}: {repeated} {kind} are there more than once; the first of each is kept")
+        runtime.warn(f"{path}: {repeated} {kind} are there more than once; the first of each is kept")
     return pairs if rows is None else pairs.take(rows)
 
 

@@ -11,8 +11,8 @@ from dragoman import kernels
 from dragoman.core.errors import UsageError
 from dragoman.core.files import PathLike
 from dragoman.core.phrases import PairColumns, PhrasePairs
-from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.formats.moses.table_lines import read_table_lines, write_table_lines
 from dragoman.formats.pair_lines import first_of_each_pair
@@ -31,18 +31,16 @@ def read_reordering(
     *,
     source_vocab: Vocab | None = None,
     target_vocab: Vocab | None = None,
-    progress: Progress = SILENT,
+    runtime: Runtime = Runtime(),
 ) -> ReorderingTable:
     """Read a reordering table, compressed or not; of repeated pairs the first is kept."""
-    table = read_table_lines(
-        path, source_vocab=source_vocab, target_vocab=target_vocab, extras=False, progress=progress
-    )
+    table = read_table_lines(path, source_vocab=source_vocab, target_vocab=target_vocab, extras=False, runtime=runtime)
     if len(table.scores) == 0:
-        progress.warn(f"{path}: the reordering table is empty")
+        runtime.warn(f"{path}: the reordering table is empty")
     source_ids, target_ids, scores = table.source_ids, table.target_ids, table.scores
     rows, repeated = first_of_each_pair(source_ids, target_ids)
     if repeated:
-        progress.warn(f"{path}: {repeated} phrase pairs are there more than once; the first of each is kept")
+        runtime.warn(f"{path}: {repeated} phrase pairs are there more than once; the first of each is kept")
     if rows is not None:
         source_ids, target_ids, scores = source_ids[rows], target_ids[rows], scores[rows]
     return ReorderingTable(
@@ -51,7 +49,7 @@ def read_reordering(
 
 
 def attach_reordering(
-    pairs: PhrasePairs, table: ReorderingTable, name: str, progress: Progress = SILENT
+    pairs: PhrasePairs, table: ReorderingTable, name: str, *, runtime: Runtime = Runtime()
 ) -> PhrasePairs:
     """Join a reordering table to phrase pairs under `name`.
 
@@ -72,7 +70,7 @@ def attach_reordering(
     else:
         missing = len(pairs)
     if missing:
-        progress.warn(f"{missing} of {len(pairs)} phrase pairs are not in the reordering table; they score 0 there")
+        runtime.warn(f"{missing} of {len(pairs)} phrase pairs are not in the reordering table; they score 0 there")
     return replace(pairs, reordering={**pairs.reordering, name: scores})
 
 
@@ -92,9 +90,9 @@ def _keys(source_numbers: NDArray[np.int32], target_numbers: NDArray[np.int32]) 
     return source_numbers.astype(np.int64) << 32 | target_numbers
 
 
-def write_reordering(path: PathLike, pairs: PhrasePairs, name: str, progress: Progress = SILENT) -> None:
+def write_reordering(path: PathLike, pairs: PhrasePairs, name: str, *, runtime: Runtime = Runtime()) -> None:
     """Write the reordering probabilities called `name`, sorted as Moses' programs want it."""
     if name not in pairs.reordering:
         known = ", ".join(sorted(pairs.reordering)) or "none"
         raise UsageError(f"the phrase pairs have no reordering model '{name}'; they have {known}")
-    write_table_lines(path, pairs, pairs.reordering[name], extras=False, progress=progress)
+    write_table_lines(path, pairs, pairs.reordering[name], extras=False, runtime=runtime)

@@ -14,8 +14,8 @@ import numpy as np
 from dragoman import kernels
 from dragoman.core.files import PathLike
 from dragoman.core.phrases import PhrasePairs
-from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.formats.moses.phrase_table import pairs_of_table
 from dragoman.formats.moses.table_lines import read_table_lines, write_table_lines
@@ -29,7 +29,7 @@ def read_rule_table(
     source_vocab: Vocab | None = None,
     target_vocab: Vocab | None = None,
     score_names: Sequence[str] | None = None,
-    progress: Progress = SILENT,
+    runtime: Runtime = Runtime(),
 ) -> PhrasePairs:
     """Read a rule table, compressed or not; its words are added to the vocabularies (new ones by default).
 
@@ -37,11 +37,11 @@ def read_rule_table(
     are those of words, sorted. Rules of one source side are brought together and of repeated rules the first is kept.
     A constant last score of 2.718 is dropped: every hierarchical model counts its rules anyway.
     """
-    table = read_table_lines(path, source_vocab=source_vocab, target_vocab=target_vocab, rules=True, progress=progress)
-    return pairs_of_table(path, table, score_names, what="rule", progress=progress)
+    table = read_table_lines(path, source_vocab=source_vocab, target_vocab=target_vocab, rules=True, runtime=runtime)
+    return pairs_of_table(path, table, score_names, what="rule", runtime=runtime)
 
 
-def write_rule_table(path: PathLike, pairs: PhrasePairs, progress: Progress = SILENT) -> None:
+def write_rule_table(path: PathLike, pairs: PhrasePairs, *, runtime: Runtime = Runtime()) -> None:
     """Write a rule table, compressed if its name says so, sorted as Moses' programs want it."""
     points = kernels.rule_links(
         np.ascontiguousarray(pairs.source_ids),
@@ -51,4 +51,4 @@ def write_rule_table(path: PathLike, pairs: PhrasePairs, progress: Progress = SI
         points_of(pairs.alignments),
     )
     text = replace(spelled(path, pairs, ["[X][X]"] * 2, end="[X]"), alignments=Ragged(*points))
-    write_table_lines(path, text, pairs.scores, extras=True, progress=progress)
+    write_table_lines(path, text, pairs.scores, extras=True, runtime=runtime)

@@ -11,8 +11,8 @@ from dragoman import kernels
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, read_chunks
 from dragoman.core.phrases import PairColumns, PhrasePairs
-from dragoman.core.progress import Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import check_fault
 from dragoman.formats.pair_lines import Ends, Phrases, points_of, write_pair_lines
@@ -39,7 +39,7 @@ def read_table_lines(
     target_vocab: Vocab | None,
     extras: bool = True,
     rules: bool = False,
-    progress: Progress,
+    runtime: Runtime = Runtime(),
 ) -> TableLines:
     """Read a table, compressed or not, adding its words to the vocabularies.
 
@@ -50,7 +50,7 @@ def read_table_lines(
     columns = further_lines = 0
     ends = Ends(path)
     scores, counts, points = [], [], [Ragged(np.empty(0, np.uint16), np.zeros(1, np.int64))]
-    with progress.stage(f"reading {path}"):
+    with runtime.stage(f"reading {path}"):
         for chunk in read_chunks(path):
             text = np.frombuffer(chunk.data, np.uint8)
             words = source_vocab.for_kernels(), target_vocab.for_kernels()
@@ -87,7 +87,7 @@ def read_table_lines(
 
 
 def write_table_lines(
-    path: PathLike, pairs: PhrasePairs, scores: NDArray[np.float32], *, extras: bool, progress: Progress
+    path: PathLike, pairs: PhrasePairs, scores: NDArray[np.float32], *, extras: bool, runtime: Runtime = Runtime()
 ) -> None:
     """Write phrase pairs with the given scores, and with `extras` also their alignments and counts.
 
@@ -102,4 +102,4 @@ def write_table_lines(
     def lines(rows: NDArray[np.int64], texts: kernels.PairTexts) -> NDArray[np.uint8]:
         return kernels.format_table(rows, texts, scores, extras, points, counts)
 
-    write_pair_lines(path, pairs, lines, progress)
+    write_pair_lines(path, pairs, lines, runtime=runtime)

@@ -27,8 +27,9 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import PathLike, read_lines
 from dragoman.core.nbest import Extras, NBest
 from dragoman.core.options import option
-from dragoman.core.progress import SILENT, Progress, ShareDone
+from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import shown
 from dragoman.formats.nbest.format import NBestFormat, with_other_look
@@ -74,11 +75,11 @@ class FairseqNBest(NBestFormat):
     base: Literal["2", "e"] = option("2", "the base of the logarithms: 2, or e before version 0.9")
 
     def read(
-        self, path: PathLike, *, sentences: int | None = None, vocab: Vocab | None = None, progress: Progress = SILENT
+        self, path: PathLike, *, sentences: int | None = None, vocab: Vocab | None = None, runtime: Runtime = Runtime()
     ) -> NBest:
         """Read all hypotheses."""
         found: dict[int, _Sentence] = {}
-        with progress.stage(f"reading {path}"):
+        with runtime.stage(f"reading {path}"):
             for line, text in enumerate(read_lines(path), 1):
                 match = _LINE.fullmatch(text)
                 if match is not None:
@@ -86,7 +87,7 @@ class FairseqNBest(NBestFormat):
                 elif text.strip() and not _SKIPPED.fullmatch(text):
                     error = DataError(f"found {shown(text)}", path=path, line=line, expected=_EXAMPLE)
                     raise with_other_look(error, path, self.name)
-            return self._lists(dict(sorted(found.items())), path, sentences, vocab or Vocab.of(), progress)
+            return self._lists(dict(sorted(found.items())), path, sentences, vocab or Vocab.of(), runtime)
 
     def _take(self, kind: str, sentence: _Sentence, text: str, path: PathLike, line: int) -> None:
         if kind in "HD":
@@ -116,13 +117,13 @@ class FairseqNBest(NBestFormat):
             sentence.reference = text
 
     def _lists(
-        self, found: dict[int, _Sentence], path: PathLike, sentences: int | None, vocab: Vocab, progress: Progress
+        self, found: dict[int, _Sentence], path: PathLike, sentences: int | None, vocab: Vocab, runtime: Runtime
     ) -> NBest:
         kind = self.text or ("D" if any(one.hypotheses["D"] for one in found.values()) else "H")
         for number, one in found.items():
             self._check(number, one, kind, path)
         self._check_all(found, path, sentences)
-        _, numbers = group_by_number(np.array([*found], np.int64), path, sentences, progress)
+        _, numbers = group_by_number(np.array([*found], np.int64), path, sentences, runtime=runtime)
         rows = [(one, place) for one in found.values() for place in range(len(one.hypotheses[kind]))]
         scored = [one.hypotheses[kind][place] for one, place in rows]
         unit = math.log(2) if self.base == "2" else 1.0
@@ -134,9 +135,9 @@ class FairseqNBest(NBestFormat):
             f"{one.hypotheses['H'][i][1] if both else ''}\t{one.positions.get(i, '')}".encode() for one, i in rows
         ]
         vocab, words, offsets = vocab.extend("".join(f"{text}\n" for _, text in scored).encode())
-        warn_of_empty(Ragged(words, offsets), path, progress)
+        warn_of_empty(Ragged(words, offsets), path, runtime=runtime)
         if empty := sum(not one.size for one in found.values()):
-            progress.warn(f"{path}: {empty} sentences have no hypotheses")
+            runtime.warn(f"{path}: {empty} sentences have no hypotheses")
         sources = [one.source for one in found.values() if one.source is not None]
         references = tuple(() if one.reference is None else (one.reference,) for one in found.values())
         return NBest(
@@ -184,20 +185,20 @@ class FairseqNBest(NBestFormat):
             )
 
     def blocks(
-        self, nbest: NBest, path: PathLike = "-", progress: Progress = SILENT, done: ShareDone | None = None
+        self, nbest: NBest, path: PathLike = "-", done: ShareDone | None = None, *, runtime: Runtime = Runtime()
     ) -> Iterator[bytes]:
         """Yield the lines of one sentence after the other."""
-        nbest = self.fitting(nbest, path, progress)
+        nbest = self.fitting(nbest, path, runtime=runtime)
         if not np.isfinite(nbest.scores).all():
             found = "a hypothesis to write has no score, or one that is not finite"
             raise DataError(found, path=path, expected="a finite number for each")
-        numbers = sentence_numbers(nbest, path, progress).tolist()
+        numbers = sentence_numbers(nbest, path, runtime=runtime).tolist()
         extras = nbest.extras if nbest.extras and nbest.extras.format == self.name else Extras(self.name, {})
         both = bool(extras.style.get("both", False))
         same_base = extras.style.get("base e", 0) == (self.base == "e")
         kept = [row.tobytes().decode() for row in extras.hypotheses] if extras.hypotheses is not None else None
         if nbest.references is not None and any(len(references) > 1 for references in nbest.references):
-            progress.warn(f"{path}: all references but the first are left out, because {self.name} has place for one")
+            runtime.warn(f"{path}: all references but the first are left out, because {self.name} has place for one")
         unit = math.log(2) if self.base == "2" else 1.0
         texts, scores = nbest.texts(), nbest.scores.tolist()
         for i, number in enumerate(numbers):

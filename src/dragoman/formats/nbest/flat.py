@@ -27,8 +27,9 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import PathLike, open_output, read_chunks
 from dragoman.core.nbest import Extras, NBest
 from dragoman.core.options import option
-from dragoman.core.progress import SILENT, Progress, ShareDone
+from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import check_fault
 from dragoman.formats.nbest.chunks import chunks_by_size
@@ -61,29 +62,29 @@ class FlatNBest(NBestFormat):
             raise UsageError(f"{' and '.join(given)} both say which hypotheses belong together; give one of them")
 
     def read(
-        self, path: PathLike, *, sentences: int | None = None, vocab: Vocab | None = None, progress: Progress = SILENT
+        self, path: PathLike, *, sentences: int | None = None, vocab: Vocab | None = None, runtime: Runtime = Runtime()
     ) -> NBest:
         """Read one hypothesis a line."""
         self._refuse_other_formats(path)
-        with progress.stage(f"reading {path}"):
+        with runtime.stage(f"reading {path}"):
             text = Corpus.read(path, vocab)
             lines, style = text.sentences, {}
             numbers: list[int] | None = None
             if self.ids is not None:
                 of_lines = _integers(self.ids, len(lines), path)
-                bounds, numbers = group_by_number(of_lines, self.ids, sentences, progress)
+                bounds, numbers = group_by_number(of_lines, self.ids, sentences, runtime=runtime)
             elif self.size is not None or self.counts is not None:
                 bounds = self._bounds(path, len(lines))
             else:
                 lines, bounds, ended = _split_at_empty_lines(lines)
                 style = {"ended": ended}
                 if len(bounds) == 2 and bounds[1] > 1:
-                    progress.warn(f"{path}: there is no empty line, so all {bounds[1]} lines belong to one sentence")
+                    runtime.warn(f"{path}: there is no empty line, so all {bounds[1]} lines belong to one sentence")
             if sentences is not None and len(bounds) - 1 != sentences:
                 raise DataError(
                     f"has the hypotheses of {len(bounds) - 1} sentences", path=path, expected=f"{sentences}"
                 )
-            warn_of_empty(lines, path, progress)
+            warn_of_empty(lines, path, runtime=runtime)
             scores, logprobs, features = _read_scores(self.scores, len(lines), path)
             return NBest(
                 vocab=text.vocab,
@@ -97,14 +98,14 @@ class FlatNBest(NBestFormat):
             )
 
     def read_blocks(
-        self, path: PathLike, *, progress: Progress = SILENT, done: ShareDone | None = None
+        self, path: PathLike, *, done: ShareDone | None = None, runtime: Runtime = Runtime()
     ) -> Iterator[NBest]:
         """Read as many sentences at a time as have come if `size` says what belongs together, else all at once.
 
         Other files (`counts`, `ids`, `scores`) have to be as long, and empty lines may be hypotheses or ends of lists.
         """
         if self.size is None or self.scores is not None:
-            yield self.read(path, progress=progress)
+            yield self.read(path, runtime=runtime)
             return
         self._refuse_other_formats(path)
         wordless, count = Wordless(path), 0
@@ -125,11 +126,11 @@ class FlatNBest(NBestFormat):
                 extras=Extras(self.name, {}),
             )
             count += len(bounds) - 1
-        wordless.warn(progress)
+        wordless.warn(runtime=runtime)
 
-    def write(self, path: PathLike, nbest: NBest, *, progress: Progress = SILENT) -> None:
+    def write(self, path: PathLike, nbest: NBest, *, runtime: Runtime = Runtime()) -> None:
         """Write one hypothesis a line, and the files beside it that the options name."""
-        super().write(path, nbest, progress=progress)
+        super().write(path, nbest, runtime=runtime)
         sizes = np.diff(nbest.sentences)
         if self.counts is not None:
             _write_integers(self.counts, sizes)
@@ -139,7 +140,7 @@ class FlatNBest(NBestFormat):
             _write_scores(self.scores, nbest)
 
     def blocks(
-        self, nbest: NBest, path: PathLike = "-", progress: Progress = SILENT, done: ShareDone | None = None
+        self, nbest: NBest, path: PathLike = "-", done: ShareDone | None = None, *, runtime: Runtime = Runtime()
     ) -> Iterator[bytes]:
         """Yield one hypothesis a line."""
         sizes = np.diff(nbest.sentences)

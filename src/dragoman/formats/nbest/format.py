@@ -15,8 +15,9 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import PathLike, open_output, read_chunks
 from dragoman.core.nbest import NBest
 from dragoman.core.options import Options
-from dragoman.core.progress import SILENT, Progress, ShareDone
+from dragoman.core.progress import ShareDone
 from dragoman.core.registry import Registry
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 
 # Enough that a whole list on a single line is not put together of many small pieces.
@@ -42,7 +43,7 @@ class NBestFormat(Options, ABC):
 
     @abstractmethod
     def read(
-        self, path: PathLike, *, sentences: int | None = None, vocab: Vocab | None = None, progress: Progress = SILENT
+        self, path: PathLike, *, sentences: int | None = None, vocab: Vocab | None = None, runtime: Runtime = Runtime()
     ) -> NBest:
         """Read a file, compressed or not, adding its words to `vocab` (a new one by default).
 
@@ -51,24 +52,24 @@ class NBestFormat(Options, ABC):
         """
 
     def read_blocks(
-        self, path: PathLike, *, progress: Progress = SILENT, done: ShareDone | None = None
+        self, path: PathLike, *, done: ShareDone | None = None, runtime: Runtime = Runtime()
     ) -> Iterator[NBest]:
         """Read some sentences at a time, as they come, each block with words of its own; together they are the file.
 
         Sentences without ids count on from block to block. `done` is told how much of the file has been read. A format
         whose sentences can be anywhere in the file, or need other files, yields all of it as one block.
         """
-        yield self.read(path, progress=progress)
+        yield self.read(path, runtime=runtime)
 
-    def write(self, path: PathLike, nbest: NBest, *, progress: Progress = SILENT) -> None:
+    def write(self, path: PathLike, nbest: NBest, *, runtime: Runtime = Runtime()) -> None:
         """Write a file, compressed by the ending of its name."""
-        with progress.stage(f"writing {path}") as done, open_output(path) as stream:
-            for block in self.blocks(nbest, path, progress, done):
+        with runtime.stage(f"writing {path}") as done, open_output(path) as stream:
+            for block in self.blocks(nbest, path, done, runtime=runtime):
                 stream.write(block)
 
     @abstractmethod
     def blocks(
-        self, nbest: NBest, path: PathLike = "-", progress: Progress = SILENT, done: ShareDone | None = None
+        self, nbest: NBest, path: PathLike = "-", done: ShareDone | None = None, *, runtime: Runtime = Runtime()
     ) -> Iterator[bytes]:
         """Yield the lists as bytes of the format, for writing piece by piece; `path` is only for messages."""
 
@@ -77,7 +78,7 @@ class NBestFormat(Options, ABC):
     def looks_like(cls, lines: Sequence[str]) -> bool:
         """Say whether the first lines of a file, without empty ones, may be in this format."""
 
-    def fitting(self, nbest: NBest, path: PathLike, progress: Progress) -> NBest:
+    def fitting(self, nbest: NBest, path: PathLike, *, runtime: Runtime = Runtime()) -> NBest:
         """Leave out what the format has no place for, saying so; a missing score is the log-probability."""
         scores, logprobs = nbest.scores, nbest.logprobs
         if logprobs is not None and "logprobs" not in self.places:
@@ -91,7 +92,7 @@ class NBestFormat(Options, ABC):
         }
         for name, called in _CALLED.items():
             if there[name] and name not in self.places:
-                progress.warn(f"{path}: the {called} are left out, because {self.name} has no place for them")
+                runtime.warn(f"{path}: the {called} are left out, because {self.name} has no place for them")
         return replace(
             nbest,
             scores=scores if "scores" in self.places else np.full(len(scores), np.nan),
@@ -128,11 +129,11 @@ def read_nbest(
     *,
     sentences: int | None = None,
     vocab: Vocab | None = None,
-    progress: Progress = SILENT,
+    runtime: Runtime = Runtime(),
 ) -> NBest:
     """Read an n-best list in the named format, or in the one that it seems to be in."""
     kind = sniff(path) if format is None else NBEST_FORMATS.get(format)
-    return kind().read(path, sentences=sentences, vocab=vocab, progress=progress)
+    return kind().read(path, sentences=sentences, vocab=vocab, runtime=runtime)
 
 
 def counted_on(first: int, count: int) -> tuple[int, ...] | None:

@@ -21,8 +21,9 @@ from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike
 from dragoman.core.nbest import Extras, NBest
 from dragoman.core.options import option
-from dragoman.core.progress import SILENT, Progress, ShareDone
+from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import shown
 from dragoman.formats.nbest.format import NBestFormat, with_other_look
@@ -71,21 +72,21 @@ class JsonNBest(NBestFormat):
     )
 
     def read(
-        self, path: PathLike, *, sentences: int | None = None, vocab: Vocab | None = None, progress: Progress = SILENT
+        self, path: PathLike, *, sentences: int | None = None, vocab: Vocab | None = None, runtime: Runtime = Runtime()
     ) -> NBest:
         """Read all values."""
-        with progress.stage(f"reading {path}"):
-            (nbest,) = self._read(path, self._rows(vocab), sentences, progress)
+        with runtime.stage(f"reading {path}"):
+            (nbest,) = self._read(path, self._rows(vocab), sentences, runtime)
         return nbest
 
     def read_blocks(
-        self, path: PathLike, *, progress: Progress = SILENT, done: ShareDone | None = None
+        self, path: PathLike, *, done: ShareDone | None = None, runtime: Runtime = Runtime()
     ) -> Iterator[NBest]:
         """Read as many sentences at a time as have come, where values are sentences and their order is the file's."""
         if self.any_order:
-            yield self.read(path, progress=progress)
+            yield self.read(path, runtime=runtime)
         else:
-            yield from self._read(path, self._rows(), None, progress, done, in_blocks=True)
+            yield from self._read(path, self._rows(), None, runtime, done, in_blocks=True)
 
     def _rows(self, vocab: Vocab | None = None) -> Rows:
         return Rows(RowsOf(self.name, self.id_key, self.source_key, self.text_key, self.failed), vocab)
@@ -95,7 +96,7 @@ class JsonNBest(NBestFormat):
         path: PathLike,
         rows: Rows,
         sentences: int | None,
-        progress: Progress,
+        runtime: Runtime,
         done: ShareDone | None = None,
         *,
         in_blocks: bool = False,
@@ -116,21 +117,21 @@ class JsonNBest(NBestFormat):
             rows.check_ids(sentences, path)
             nbest = rows.taken(path)
             if not in_blocks:
-                nbest = in_order(nbest, path, progress)
+                nbest = in_order(nbest, path, runtime=runtime)
             wordless.count(nbest.hypotheses)
             count += len(nbest)
             if len(nbest) or not in_blocks:
                 yield nbest
-        rows.failures.warn(path, progress)
+        rows.failures.warn(path, runtime=runtime)
         if not count:
-            progress.warn(f"{path}: the n-best list is empty")
-        wordless.warn(progress)
+            runtime.warn(f"{path}: the n-best list is empty")
+        wordless.warn(runtime=runtime)
 
     def blocks(
-        self, nbest: NBest, path: PathLike = "-", progress: Progress = SILENT, done: ShareDone | None = None
+        self, nbest: NBest, path: PathLike = "-", done: ShareDone | None = None, *, runtime: Runtime = Runtime()
     ) -> Iterator[bytes]:
         """Yield a line for each sentence, or for each hypothesis where the format has it so."""
-        nbest = self.fitting(nbest, path, progress)
+        nbest = self.fitting(nbest, path, runtime=runtime)
         extras = nbest.extras if nbest.extras and nbest.extras.format == self.name else Extras(self.name, {})
         encoder = json.JSONEncoder(
             ensure_ascii=bool(extras.style.get("ascii", False)),

@@ -15,8 +15,8 @@ from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import PathLike
 from dragoman.core.nbest import Extras, NBest
-from dragoman.core.progress import Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import shown
 from dragoman.formats.nbest.format import counted_on
@@ -93,16 +93,16 @@ class Failures:
         self._textless += count
         self._first_textless = self._first_textless or called
 
-    def warn(self, path: PathLike, progress: Progress) -> None:
+    def warn(self, path: PathLike, *, runtime: Runtime = Runtime()) -> None:
         """Say how many there are, and which are the first."""
         if self._count:
             left = "left out" if self._failed == "skip" else "left empty"
             more = ", ..." if self._count > len(self._first) else ""
             counts = f"{self._count:,} of {self.seen:,} sentences have no hypotheses"
-            progress.warn(f"{path}: {counts} and are {left}: {', '.join(self._first)}{more}")
+            runtime.warn(f"{path}: {counts} and are {left}: {', '.join(self._first)}{more}")
         if self._textless:
             found = f"{self._textless:,} hypotheses have no text and are left out, the first of them of"
-            progress.warn(f"{path}: {found} {self._first_textless}")
+            runtime.warn(f"{path}: {found} {self._first_textless}")
 
 
 class Rows:

@@ -18,8 +18,9 @@ from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import Chunk, PathLike, read_chunks
 from dragoman.core.nbest import Extras, NBest
-from dragoman.core.progress import SILENT, Progress, ShareDone
+from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab, texts_of
 from dragoman.formats.faults import Faults, check_fault, shown
 from dragoman.formats.nbest.bars import escaped, unescaped
@@ -47,29 +48,29 @@ class BarSeparatedNBest(NBestFormat):
     padded: ClassVar[bool] = False
 
     def read(
-        self, path: PathLike, *, sentences: int | None = None, vocab: Vocab | None = None, progress: Progress = SILENT
+        self, path: PathLike, *, sentences: int | None = None, vocab: Vocab | None = None, runtime: Runtime = Runtime()
     ) -> NBest:
         """Read one hypothesis a line."""
         lines = _Lines(self, path, vocab or Vocab.of(), sentences)
-        with progress.stage(f"reading {path}"):
+        with runtime.stage(f"reading {path}"):
             for chunk in read_chunks(path):
                 lines.add(chunk)
             nbest = lines.taken()
-            lines.finish(progress)
+            lines.finish(runtime=runtime)
         return nbest
 
     def read_blocks(
-        self, path: PathLike, *, progress: Progress = SILENT, done: ShareDone | None = None
+        self, path: PathLike, *, done: ShareDone | None = None, runtime: Runtime = Runtime()
     ) -> Iterator[NBest]:
         """Read as many sentences at a time as have come; one is whole when a line of the next has."""
         lines = _Lines(self, path, Vocab.of())
         for chunk in chunks_by_number(path, b"|||", done):
             lines.add(chunk)
             yield lines.taken()
-        lines.finish(progress)
+        lines.finish(runtime=runtime)
 
     def blocks(
-        self, nbest: NBest, path: PathLike = "-", progress: Progress = SILENT, done: ShareDone | None = None
+        self, nbest: NBest, path: PathLike = "-", done: ShareDone | None = None, *, runtime: Runtime = Runtime()
     ) -> Iterator[bytes]:
         """Yield one line for each hypothesis."""
         extras = nbest.extras if nbest.extras and nbest.extras.format == self.name else Extras(self.name, {})
@@ -80,8 +81,8 @@ class BarSeparatedNBest(NBestFormat):
         vocab, words = escaped(nbest.vocab, nbest.hypotheses, bare=bool(style.get("bars", False)))
         if not np.isfinite(features.values).all() or np.isinf(nbest.scores).any():
             raise DataError("a feature or score to write is not finite", path=path, expected="finite numbers")
-        ids = np.repeat(sentence_numbers(nbest, path, progress), np.diff(nbest.sentences))
-        scores = _scores(nbest, path, progress)
+        ids = np.repeat(sentence_numbers(nbest, path, runtime=runtime), np.diff(nbest.sentences))
+        scores = _scores(nbest, path, runtime)
         columns = kernels.NBestColumns(
             ids=ids,
             words=words.for_kernels(),
@@ -214,10 +215,10 @@ class _Lines:
         self._begin(Vocab.of(), self._first_line + len(hypotheses))
         return nbest
 
-    def finish(self, progress: Progress) -> None:
+    def finish(self, *, runtime: Runtime = Runtime()) -> None:
         """Say what is odd about the file as a whole."""
-        self._numbering.finish(progress)
-        self._wordless.warn(progress)
+        self._numbering.finish(runtime=runtime)
+        self._wordless.warn(runtime=runtime)
 
     def _names(self) -> tuple[str, ...]:
         blob, bounds = self._labels.values.tobytes(), self._labels.offsets.tolist()
@@ -280,7 +281,7 @@ class Numbering:
         self._last = int(before[-1])
         return np.append(starts, len(ids)).astype(np.int64), numbers.tolist()
 
-    def finish(self, progress: Progress) -> None:
+    def finish(self, *, runtime: Runtime = Runtime()) -> None:
         """Refuse missing sentences if it is known how many there are, else warn of them."""
         numbers, sentences = np.concatenate(self._seen), self._sentences
         counted = np.arange(len(numbers)) if sentences is None else np.arange(sentences)
@@ -293,20 +294,20 @@ class Numbering:
                 expected="hypotheses for every sentence",
             )
         if sentences is None and not len(numbers):
-            progress.warn(f"{self._path}: the n-best list is empty")
+            runtime.warn(f"{self._path}: the n-best list is empty")
         elif sentences is None and numbers[-1] >= len(numbers):
             missing = int(np.flatnonzero(numbers != counted)[0])
             gap = int(numbers[-1]) + 1 - len(numbers)
-            progress.warn(f"{self._path}: {gap} sentences have no hypotheses, the first of them has the id {missing}")
+            runtime.warn(f"{self._path}: {gap} sentences have no hypotheses, the first of them has the id {missing}")
 
 
 def group_by_number(
-    ids: NDArray[np.int64], path: PathLike, sentences: int | None, progress: Progress
+    ids: NDArray[np.int64], path: PathLike, sentences: int | None, *, runtime: Runtime = Runtime()
 ) -> tuple[NDArray[np.int64], list[int]]:
     """The bounds and the numbers of all sentences of a file; see `Numbering`."""
     numbering = Numbering(path, sentences)
     found = numbering.group(ids)
-    numbering.finish(progress)
+    numbering.finish(runtime=runtime)
     return found
 
 
@@ -321,17 +322,17 @@ class Wordless:
         self._empty += int(np.sum(hypotheses.lengths == 0))
         self._all += len(hypotheses)
 
-    def warn(self, progress: Progress) -> None:
+    def warn(self, *, runtime: Runtime = Runtime()) -> None:
         """Say how many there are, if there are some."""
         if self._empty:
-            progress.warn(f"{self._path}: {self._empty} of {self._all} hypotheses have no words")
+            runtime.warn(f"{self._path}: {self._empty} of {self._all} hypotheses have no words")
 
 
-def warn_of_empty(hypotheses: Ragged[np.int32], path: PathLike, progress: Progress) -> None:
+def warn_of_empty(hypotheses: Ragged[np.int32], path: PathLike, *, runtime: Runtime = Runtime()) -> None:
     """Say how many hypotheses of a file have no words, if there are some."""
     wordless = Wordless(path)
     wordless.count(hypotheses)
-    wordless.warn(progress)
+    wordless.warn(runtime=runtime)
 
 
 def _labels(names: Sequence[str], grouped: bool, path: PathLike) -> kernels.NBestLabels:
@@ -365,22 +366,22 @@ def _group_size(names: Sequence[str], start: int) -> int:
     return size
 
 
-def sentence_numbers(nbest: NBest, path: PathLike, progress: Progress) -> NDArray[np.int64]:
+def sentence_numbers(nbest: NBest, path: PathLike, *, runtime: Runtime = Runtime()) -> NDArray[np.int64]:
     """The number of each sentence: its own, or where some have names, numbers from 0."""
     if empty := int(np.sum(np.diff(nbest.sentences) == 0)):
-        progress.warn(f"{path}: {empty} sentences have no hypotheses, and will be missing")
+        runtime.warn(f"{path}: {empty} sentences have no hypotheses, and will be missing")
     ids = [name for name in nbest.sentence_ids if isinstance(name, int) and 0 <= name < 1 << 63]
     if len(ids) == len(nbest) and all(a < b for a, b in itertools.pairwise(ids)):
         return np.array(ids, np.int64)
-    progress.warn(f"{path}: the sentences' ids are no numbers that count up; they are numbered from 0 instead")
+    runtime.warn(f"{path}: the sentences' ids are no numbers that count up; they are numbered from 0 instead")
     return np.arange(len(nbest), dtype=np.int64)
 
 
-def _scores(nbest: NBest, path: PathLike, progress: Progress) -> NDArray[np.float64]:
+def _scores(nbest: NBest, path: PathLike, runtime: Runtime) -> NDArray[np.float64]:
     """The scores; where there is none, the log-probability."""
     scores = np.ascontiguousarray(nbest.scores)
     if nbest.logprobs is not None:
         scores = np.where(np.isnan(scores), nbest.logprobs, scores)
     if missing := int(np.sum(np.isnan(scores))):
-        progress.warn(f"{path}: {missing} of {len(scores)} hypotheses have no score; the column is left empty")
+        runtime.warn(f"{path}: {missing} of {len(scores)} hypotheses have no score; the column is left empty")
     return scores

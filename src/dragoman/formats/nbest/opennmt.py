@@ -16,8 +16,9 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import PathLike, read_lines
 from dragoman.core.nbest import Extras, NBest
 from dragoman.core.options import option
-from dragoman.core.progress import SILENT, Progress, ShareDone
+from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import shown
 from dragoman.formats.nbest.chunks import chunks_by_size
@@ -39,20 +40,20 @@ class OpenNmtNBest(NBestFormat):
     size: int | None = option(None, "the number of hypotheses of each sentence, OpenNMT's -n_best", minimum=1)
 
     def read(
-        self, path: PathLike, *, sentences: int | None = None, vocab: Vocab | None = None, progress: Progress = SILENT
+        self, path: PathLike, *, sentences: int | None = None, vocab: Vocab | None = None, runtime: Runtime = Runtime()
     ) -> NBest:
         """Read one hypothesis a line."""
-        with progress.stage(f"reading {path}"):
+        with runtime.stage(f"reading {path}"):
             nbest = self._lists(read_lines(path), 1, path, vocab or Vocab.of())
             if sentences is not None and len(nbest) != sentences:
                 raise DataError(f"has {len(nbest)} sentences", path=path, expected=f"{sentences}")
         if not len(nbest):
-            progress.warn(f"{path}: the n-best list is empty")
-        warn_of_empty(nbest.hypotheses, path, progress)
+            runtime.warn(f"{path}: the n-best list is empty")
+        warn_of_empty(nbest.hypotheses, path, runtime=runtime)
         return nbest
 
     def read_blocks(
-        self, path: PathLike, *, progress: Progress = SILENT, done: ShareDone | None = None
+        self, path: PathLike, *, done: ShareDone | None = None, runtime: Runtime = Runtime()
     ) -> Iterator[NBest]:
         """Read as many sentences at a time as have come."""
         wordless = Wordless(path)
@@ -60,7 +61,7 @@ class OpenNmtNBest(NBestFormat):
             nbest = self._lists(chunk.lines(), chunk.first_line, path, Vocab.of())
             wordless.count(nbest.hypotheses)
             yield nbest
-        wordless.warn(progress)
+        wordless.warn(runtime=runtime)
 
     def _lists(self, lines: Iterable[str], first_line: int, path: PathLike, vocab: Vocab) -> NBest:
         texts: list[str] = []
@@ -85,10 +86,10 @@ class OpenNmtNBest(NBestFormat):
         )
 
     def blocks(
-        self, nbest: NBest, path: PathLike = "-", progress: Progress = SILENT, done: ShareDone | None = None
+        self, nbest: NBest, path: PathLike = "-", done: ShareDone | None = None, *, runtime: Runtime = Runtime()
     ) -> Iterator[bytes]:
         """Yield one line for each hypothesis."""
-        nbest = self.fitting(nbest, path, progress)
+        nbest = self.fitting(nbest, path, runtime=runtime)
         sizes = np.diff(nbest.sentences)
         size = self.size or int(sizes.max(initial=1))
         if (sizes != size).any():

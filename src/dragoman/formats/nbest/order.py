@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, read_lines
 from dragoman.core.nbest import NBest
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.formats.faults import shown
 from dragoman.formats.nbest.json_values import Reader
 
@@ -54,7 +54,7 @@ def _alike(texts: Sequence[str]) -> int:
     return len(first[:same].rstrip(_DIGITS))
 
 
-def in_order(nbest: NBest, path: PathLike, progress: Progress = SILENT) -> NBest:
+def in_order(nbest: NBest, path: PathLike, *, runtime: Runtime = Runtime()) -> NBest:
     """Bring sentences into the natural order of their ids, if these have one, and say so if that changes anything."""
     keys = sort_keys(nbest.sentence_ids)
     order = [*range(len(nbest))] if keys is None else sorted(range(len(nbest)), key=keys.__getitem__)
@@ -63,7 +63,7 @@ def in_order(nbest: NBest, path: PathLike, progress: Progress = SILENT) -> NBest
     rows = np.arange(len(nbest.scores)) if nbest.rows is None else nbest.rows
     nbest = replace(nbest, rows=rows).take(np.array(order, np.int64))
     names = nbest.sentence_ids
-    progress.note(f"{path}: the lists were brought into the order of their ids, from {_said(names[:1])} on")
+    runtime.note(f"{path}: the lists were brought into the order of their ids, from {_said(names[:1])} on")
     return replace(nbest, ids=None if names == (*range(len(nbest)),) else nbest.ids)
 
 
@@ -93,19 +93,19 @@ class IdsInTurn:
                 self._fall = self._last, name
             self._last = name
 
-    def warn(self, path: PathLike, progress: Progress) -> None:
+    def warn(self, path: PathLike, *, runtime: Runtime = Runtime()) -> None:
         """Say that ids have no order, or another one than the sentences."""
         keys = sort_keys(self._names) if self._names else []
         if keys is None:
             ids = _said(self._names[:2])
-            progress.warn(f"{path}: the ids ({ids}, ...) have no order of their own, the file's is kept; {_WAYS_OUT}")
+            runtime.warn(f"{path}: the ids ({ids}, ...) have no order of their own, the file's is kept; {_WAYS_OUT}")
             return
         falls = (i for i in range(len(keys) - 1) if keys[i] > keys[i + 1])
         at = next(falls, None)
         fall = self._fall if at is None else (self._names[at], self._names[at + 1])
         if fall is not None:
             found = f"the sentences are not in the order of their ids ({' before '.join(map(_quoted, fall))})"
-            progress.warn(f"{path}: {found}, and the output follows the file; {_WAYS_OUT}")
+            runtime.warn(f"{path}: {found}, and the output follows the file; {_WAYS_OUT}")
 
 
 def read_ids(path: PathLike) -> list[str]:
@@ -164,7 +164,7 @@ class Wanted:
         return len(self.ids or self.sources or ())
 
     def places(
-        self, ids: Sequence[Id], sources: Sequence[str] | None, path: PathLike, progress: Progress = SILENT
+        self, ids: Sequence[Id], sources: Sequence[str] | None, path: PathLike, *, runtime: Runtime = Runtime()
     ) -> NDArray[np.int64]:
         """For each line the place of its list among those of a file; -1 if it has none, which is said."""
         if self.ids is not None:
@@ -175,13 +175,13 @@ class Wanted:
         if len(missing):
             first = _quoted((self.ids or self.sources or ())[missing[0]])
             counts = f"{len(missing):,} of {len(found):,} lines of {self.path} have no list"
-            progress.warn(f"{path}: {counts}, the first of them is line {missing[0] + 1}, {first}; they are left empty")
+            runtime.warn(f"{path}: {counts}, the first of them is line {missing[0] + 1}, {first}; they are left empty")
         return found
 
-    def arranged(self, nbest: NBest, path: PathLike, progress: Progress = SILENT) -> NBest:
+    def arranged(self, nbest: NBest, path: PathLike, *, runtime: Runtime = Runtime()) -> NBest:
         """Bring lists into this order; lines without a list get an empty one."""
         names = nbest.sentence_ids
-        places = self.places(names, nbest.sources, path, progress)
+        places = self.places(names, nbest.sources, path, runtime=runtime)
         return nbest.placed(places, self.ids or [names[place] if place >= 0 else "" for place in places.tolist()])
 
     def _by_id(self, ids: Sequence[str], wanted: Sequence[str], path: PathLike) -> NDArray[np.int64]:

@@ -27,8 +27,9 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import PathLike, read_chunks
 from dragoman.core.nbest import Extras, NBest
 from dragoman.core.options import option
-from dragoman.core.progress import SILENT, Progress, ShareDone
+from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import shown
 from dragoman.formats.nbest.format import NBestFormat, with_other_look
@@ -63,14 +64,14 @@ class TableNBest(NBestFormat):
     quoted: bool = option(True, "fields may be in double quotes; false: quotes are text, as in many files with tabs")
 
     def read(
-        self, path: PathLike, *, sentences: int | None = None, vocab: Vocab | None = None, progress: Progress = SILENT
+        self, path: PathLike, *, sentences: int | None = None, vocab: Vocab | None = None, runtime: Runtime = Runtime()
     ) -> NBest:
         """Read one hypothesis a row."""
-        with progress.stage(f"reading {path}"):
+        with runtime.stage(f"reading {path}"):
             text = "".join(chunk.data.decode() for chunk in read_chunks(path))
             first = text.partition("\n")[0]
             if not text.strip():
-                progress.warn(f"{path}: the n-best list is empty")
+                runtime.warn(f"{path}: the n-best list is empty")
             name = self.delimiter or _delimiter(first)
             lines, rows = self._rows(text, _DELIMITERS[name], path)
             header = [cell.strip() for cell in rows[0]] if rows else []
@@ -79,24 +80,24 @@ class TableNBest(NBestFormat):
             except DataError as error:
                 raise with_other_look(error, path, self.name) from None
             style = {"tab": int(name == "tab"), "semicolon": int(name == "semicolon")}
-            nbest = in_order(table.lists(vocab or Vocab.of(), style), path, progress)
+            nbest = in_order(table.lists(vocab or Vocab.of(), style), path, runtime=runtime)
         if table.unread:
-            progress.warn(f"{path}: the columns {', '.join(map(shown, table.unread))} have text and are left out")
+            runtime.warn(f"{path}: the columns {', '.join(map(shown, table.unread))} have text and are left out")
         if sentences is not None:
             _check_number(nbest, sentences, path)
-        warn_of_empty(nbest.hypotheses, path, progress)
+        warn_of_empty(nbest.hypotheses, path, runtime=runtime)
         return nbest
 
     def blocks(
-        self, nbest: NBest, path: PathLike = "-", progress: Progress = SILENT, done: ShareDone | None = None
+        self, nbest: NBest, path: PathLike = "-", done: ShareDone | None = None, *, runtime: Runtime = Runtime()
     ) -> Iterator[bytes]:
         """Yield a header, and one row for each hypothesis."""
         sizes = np.diff(nbest.sentences)
         if empty := int(np.sum(sizes == 0)):
-            progress.warn(f"{path}: {empty} sentences have no hypotheses, and will be missing")
+            runtime.warn(f"{path}: {empty} sentences have no hypotheses, and will be missing")
         style = nbest.extras.style if nbest.extras and nbest.extras.format == self.name else {}
         read_with = next((name for name in ("tab", "semicolon") if style.get(name)), "comma")
-        columns = _written_columns(nbest, path, progress)
+        columns = _written_columns(nbest, path, runtime)
         stream = io.StringIO()
         try:
             writer = csv.writer(
@@ -260,7 +261,7 @@ def _feature_rows(columns: Mapping[str, NDArray[np.float64]], rows: int) -> Feat
     return FeatureRows(tuple(columns), offsets, np.nonzero(there)[1].astype(np.int32), matrix[there])
 
 
-def _written_columns(nbest: NBest, path: PathLike, progress: Progress) -> dict[str, list[str]]:
+def _written_columns(nbest: NBest, path: PathLike, runtime: Runtime) -> dict[str, list[str]]:
     sentences = np.repeat(np.arange(len(nbest)), np.diff(nbest.sentences)).tolist()
     names = [str(name) for name in nbest.sentence_ids]
     columns = {
@@ -278,7 +279,7 @@ def _written_columns(nbest: NBest, path: PathLike, progress: Progress) -> dict[s
         columns["source"] = [nbest.sources[i] for i in sentences]
     if nbest.references is not None:
         if any(len(references) > 1 for references in nbest.references):
-            progress.warn(f"{path}: all references but the first are left out, because csv has place for one")
+            runtime.warn(f"{path}: all references but the first are left out, because csv has place for one")
         firsts = [references[0] if references else "" for references in nbest.references]
         columns["reference"] = [firsts[i] for i in sentences]
     features = nbest.features

@@ -16,8 +16,9 @@ from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import PathLike, read_lines
 from dragoman.core.nbest import Extras, NBest
-from dragoman.core.progress import SILENT, Progress, ShareDone
+from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import shown
 from dragoman.formats.nbest.chunks import chunks_by_number
@@ -36,18 +37,18 @@ class TsvNBest(NBestFormat):
     places = frozenset({"scores", "ids"})
 
     def read(
-        self, path: PathLike, *, sentences: int | None = None, vocab: Vocab | None = None, progress: Progress = SILENT
+        self, path: PathLike, *, sentences: int | None = None, vocab: Vocab | None = None, runtime: Runtime = Runtime()
     ) -> NBest:
         """Read one hypothesis a line."""
         numbering = Numbering(path, sentences)
-        with progress.stage(f"reading {path}"):
+        with runtime.stage(f"reading {path}"):
             nbest = self._lists(read_lines(path), 1, path, numbering, vocab or Vocab.of())
-            numbering.finish(progress)
-        warn_of_empty(nbest.hypotheses, path, progress)
+            numbering.finish(runtime=runtime)
+        warn_of_empty(nbest.hypotheses, path, runtime=runtime)
         return nbest
 
     def read_blocks(
-        self, path: PathLike, *, progress: Progress = SILENT, done: ShareDone | None = None
+        self, path: PathLike, *, done: ShareDone | None = None, runtime: Runtime = Runtime()
     ) -> Iterator[NBest]:
         """Read as many sentences at a time as have come; one is whole when a line of the next has."""
         numbering, wordless = Numbering(path), Wordless(path)
@@ -55,8 +56,8 @@ class TsvNBest(NBestFormat):
             nbest = self._lists(chunk.lines(), chunk.first_line, path, numbering, Vocab.of())
             wordless.count(nbest.hypotheses)
             yield nbest
-        numbering.finish(progress)
-        wordless.warn(progress)
+        numbering.finish(runtime=runtime)
+        wordless.warn(runtime=runtime)
 
     def _lists(
         self, lines: Iterable[str], first_line: int, path: PathLike, numbering: Numbering, vocab: Vocab
@@ -88,13 +89,13 @@ class TsvNBest(NBestFormat):
         )
 
     def blocks(
-        self, nbest: NBest, path: PathLike = "-", progress: Progress = SILENT, done: ShareDone | None = None
+        self, nbest: NBest, path: PathLike = "-", done: ShareDone | None = None, *, runtime: Runtime = Runtime()
     ) -> Iterator[bytes]:
         """Yield one line for each hypothesis."""
-        nbest = self.fitting(nbest, path, progress)
+        nbest = self.fitting(nbest, path, runtime=runtime)
         if np.isinf(nbest.scores).any():
             raise DataError("a score to write is not finite", path=path, expected="finite numbers")
-        ids = np.repeat(sentence_numbers(nbest, path, progress), np.diff(nbest.sentences)).tolist()
+        ids = np.repeat(sentence_numbers(nbest, path, runtime=runtime), np.diff(nbest.sentences)).tolist()
         scored = not np.isnan(nbest.scores).all()
         for number, text, score in zip(ids, nbest.texts(), nbest.scores.tolist(), strict=True):
             tail = "" if not scored else "\t" if np.isnan(score) else f"\t{score!r}"

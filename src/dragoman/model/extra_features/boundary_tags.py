@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.options import option
-from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.store import Arrays
 from dragoman.core.vocab import BOS, EOS, SPECIAL, UNK
 from dragoman.formats.tagged_text import TaggedText
@@ -51,7 +51,7 @@ class BoundaryTags(ExtraFeature):
         "phrases", "where tags come from: a phrase as a whole, or its first and last words by themselves"
     )
 
-    def learn(self, parts: ModelParts, progress: Progress = SILENT) -> Arrays:
+    def learn(self, parts: ModelParts, *, runtime: Runtime = Runtime()) -> Arrays:
         """Find the tags of all words, and those of the phrases of the tables that have others."""
         if parts.tagged is None:
             raise UsageError(f"{self.name} needs a tagged text of the target language")
@@ -60,7 +60,7 @@ class BoundaryTags(ExtraFeature):
         of_word = _tags_of_words(words, tags, len(parts.target_vocab))
         phrases, left, right = _no_phrases()
         if self.tags_of == "phrases":
-            phrases, left, right = _tags_of_phrases(parts, words, tags, of_word, progress)
+            phrases, left, right = _tags_of_phrases(parts, words, tags, of_word, runtime)
         blob = "".join(f"{symbol}\n" for symbol in symbols).encode()
         return {
             "symbols": np.frombuffer(blob, np.uint8),
@@ -163,11 +163,7 @@ def _tags_of_words(words: NDArray[np.int32], tags: NDArray[np.int32], size: int)
 
 
 def _tags_of_phrases(
-    parts: ModelParts,
-    words: NDArray[np.int32],
-    tags: NDArray[np.int32],
-    of_word: NDArray[np.int32],
-    progress: Progress,
+    parts: ModelParts, words: NDArray[np.int32], tags: NDArray[np.int32], of_word: NDArray[np.int32], runtime: Runtime
 ) -> tuple[Ragged[np.int32], NDArray[np.int32], NDArray[np.int32]]:
     """The target phrases whose ends are tagged in another way than their words by themselves, and these tags."""
     assert parts.tagged is not None
@@ -176,7 +172,7 @@ def _tags_of_phrases(
     phrases = Ragged(values, offsets)
     longest = int(phrases.lengths.max(initial=1))
     index = kernels.sequence_index(values, offsets)
-    with progress.stage("finding tags of phrases") as share:
+    with runtime.stage("finding tags of phrases") as share:
         found = kernels.match_spans(
             words, parts.tagged.words.sentences.offsets, longest, values, offsets, index, 1, share
         )
@@ -188,7 +184,7 @@ def _tags_of_phrases(
         phrase, sequences = _most_frequent(found[position, length - 1], around)
         left[phrase], right[phrase], seen[phrase] = sequences[:, 0], sequences[:, -1], True
     if seen.mean() < _FEW_PHRASES:
-        progress.warn(
+        runtime.warn(
             f"only {seen.sum():,} of the model's {len(seen):,} target phrases occur in the tagged text:"
             " is it prepared as the training text was?"
         )

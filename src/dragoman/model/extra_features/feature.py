@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.options import Options
-from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.store import Arrays
 from dragoman.core.vocab import BOS, EOS, SPECIAL, Vocab
 from dragoman.formats.tagged_text import TaggedText
@@ -176,7 +176,7 @@ class ExtraFeature(Options, ABC):
     of_holes: ClassVar[bool] = False
 
     @abstractmethod
-    def learn(self, parts: ModelParts, progress: Progress = SILENT) -> Arrays:
+    def learn(self, parts: ModelParts, *, runtime: Runtime = Runtime()) -> Arrays:
         """Find out what is to be kept with the model."""
 
     @abstractmethod

@@ -9,7 +9,7 @@ import numpy as np
 
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.options import option
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.core.store import Arrays
 from dragoman.model.extra_features.feature import ExtraFeature, ModelParts, PairFeature, PairsInUse, named_rows
 
@@ -23,7 +23,7 @@ class PhraseLength(ExtraFeature):
 
     longest: int = option(7, "longer phrases count as being so long", minimum=1, maximum=255)
 
-    def learn(self, parts: ModelParts, progress: Progress = SILENT) -> Arrays:
+    def learn(self, parts: ModelParts, *, runtime: Runtime = Runtime()) -> Arrays:
         """Nothing is learnt."""
         return {}
 

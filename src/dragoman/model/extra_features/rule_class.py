@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.options import option
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.core.store import Arrays
 from dragoman.core.vocab import SPECIAL, UNK
 from dragoman.model.extra_features.feature import (
@@ -72,7 +72,7 @@ class RuleClass(ExtraFeature):
         given = None, self.number_pattern, self.name_pattern
         return tuple(other if one is None else one for one, other in zip(given, _CLASSES.values(), strict=True))
 
-    def learn(self, parts: ModelParts, progress: Progress = SILENT) -> Arrays:
+    def learn(self, parts: ModelParts, *, runtime: Runtime = Runtime()) -> Arrays:
         """Find what each source word is as a target word, and its classes."""
         copies = parts.source_vocab.map_to(parts.target_vocab).astype(np.int32)
         copies[: len(SPECIAL)] = UNK

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.options import option
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.core.store import Arrays
 from dragoman.model.corpus_grammar import CorpusGrammar
 from dragoman.model.extra_features.feature import (
@@ -51,10 +51,10 @@ class StructuralDistortion(ExtraFeature):
         10_000, "sentence pairs of a text that a coarse feature is estimated from; 0 is all", minimum=0
     )
 
-    def learn(self, parts: ModelParts, progress: Progress = SILENT) -> Arrays:
+    def learn(self, parts: ModelParts, *, runtime: Runtime = Runtime()) -> Arrays:
         """Estimate a coarse feature, from what training counted, from the text of rules on demand, or one given."""
         need_links(self.name, parts)
-        return {} if self.grain == "fine" else {_LOG_P: log_probabilities(self._counts(parts, progress)).ravel()}
+        return {} if self.grain == "fine" else {_LOG_P: log_probabilities(self._counts(parts, runtime)).ravel()}
 
     def ready(self, parts: ModelParts, learnt: Arrays) -> HoleFeature:
         """Return the feature."""
@@ -73,13 +73,13 @@ class StructuralDistortion(ExtraFeature):
         coarse[:, 1:, 0] = values.reshape(2, HOLE_SIZES)
         return NonterminalOrders(self.prefix, *_rows([f"{self.prefix}.{_LOG_P}"], coarse))
 
-    def _counts(self, parts: ModelParts, progress: Progress) -> NDArray[np.float64]:
+    def _counts(self, parts: ModelParts, runtime: Runtime) -> NDArray[np.float64]:
         if parts.aligned is not None:
-            return hole_counts(parts.aligned, RuleExtraction(), sentences=self.sentences, progress=progress)
+            return hole_counts(parts.aligned, RuleExtraction(), sentences=self.sentences, runtime=runtime)
         found = np.zeros((2, HOLE_SIZES))
         for grammar in parts.grammars.values():
             if isinstance(grammar, CorpusGrammar):
-                found += hole_counts(grammar.text, grammar.options, sentences=self.sentences, progress=progress)
+                found += hole_counts(grammar.text, grammar.options, sentences=self.sentences, runtime=runtime)
             elif isinstance(grammar, Grammar) and grammar.hole_counts is not None:
                 found += grammar.hole_counts
         if not found.any():

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.options import option
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.core.store import Arrays
 from dragoman.model.extra_features.feature import ExtraFeature, ModelParts, SpanFeature, SpansInUse
 from dragoman.text.parsed import SourceTree
@@ -54,7 +54,7 @@ class Syntax(ExtraFeature):
             return COARSE if self.grain == "coarse" else FINE
         return tuple(dict.fromkeys(self.labels.replace("+", " ").split()))
 
-    def learn(self, parts: ModelParts, progress: Progress = SILENT) -> Arrays:
+    def learn(self, parts: ModelParts, *, runtime: Runtime = Runtime()) -> Arrays:
         """Nothing is learnt."""
         return {}
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.feature_rows import FeatureRows
-from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.store import Arrays
 from dragoman.model.extra_features.feature import (
     ExtraFeature,
@@ -32,7 +32,7 @@ class UnlinkedWordFeature(ExtraFeature):
 
     side: ClassVar[Side]
 
-    def learn(self, parts: ModelParts, progress: Progress = SILENT) -> Arrays:
+    def learn(self, parts: ModelParts, *, runtime: Runtime = Runtime()) -> Arrays:
         """Find the frequent words."""
         need_links(self.name, parts)
         return {self.side: frequent_words(parts, self.side, getattr(self, f"{self.side}_words"))}

@@ -9,7 +9,7 @@ import numpy as np
 from dragoman import kernels
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.options import option
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.core.store import Arrays
 from dragoman.model.extra_features.feature import (
     ExtraFeature,
@@ -33,7 +33,7 @@ class WordPair(ExtraFeature):
     source_words: int = option(50, "source words that count one by one, most frequent first; 0 is all", minimum=0)
     target_words: int = option(50, "target words that count one by one, most frequent first; 0 is all", minimum=0)
 
-    def learn(self, parts: ModelParts, progress: Progress = SILENT) -> Arrays:
+    def learn(self, parts: ModelParts, *, runtime: Runtime = Runtime()) -> Arrays:
         """Find the frequent words of both sides."""
         need_links(self.name, parts)
         return {

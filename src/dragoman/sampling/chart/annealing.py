@@ -32,7 +32,7 @@ def annealed(
     functions = GlobalFunctions(features, translator.weights) if features else None
     refuse_document_features(functions)
     stream = iter(lines)
-    while part := list(itertools.islice(stream, BATCH * translator.threads)):
+    while part := list(itertools.islice(stream, BATCH * translator.runtime.threads)):
         searched = translator.search_together(part)
         batch, found = searched.batch, searched.found
         visited = run_chains(
@@ -45,7 +45,7 @@ def annealed(
             starts=best_derivations(batch, found),
             functions=functions,
             first_number=number,
-            threads=translator.threads,
+            runtime=translator.runtime,
         )
         number += len(part)
         chain = visited.best_scores.argmax(axis=1)
@@ -55,4 +55,4 @@ def annealed(
         if functions is not None:
             values = functions.values(batch.rules.source, every, batch.rules.vocab, spelled.words)
         best = replace(found, scores=visited.best_scores[every, chain], best=spelled.graphs)
-        yield ChartSearched(batch, best, global_values=values, threads=translator.threads)
+        yield ChartSearched(batch, best, global_values=values, runtime=translator.runtime)

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.sampling.global_features import GlobalFunctions
 from dragoman.sampling.schedule import Schedule, checked_seed
 from dragoman.sampling.visited import VisitedColumns, check_temperatures, columns_of, starts_or_none
@@ -51,8 +51,7 @@ def run_chains(
     proposal: ChartBatch | None = None,
     functions: GlobalFunctions | None = None,
     first_number: int = 0,
-    threads: int = 1,
-    progress: ShareDone | None = None,
+    runtime: Runtime = Runtime(),
 ) -> Visited:
     """Run chains from one derivation of each sentence, or from random ones where `starts` has none.
 
@@ -91,8 +90,7 @@ def run_chains(
                 max_seconds=np.inf if schedule.max_seconds is None else schedule.max_seconds,
                 trace=trace,
             ),
-            threads=threads,
-            progress=progress,
+            threads=runtime.threads,
         )
     except kernels.FunctionError as error:
         if functions is None:
@@ -111,9 +109,9 @@ def run_chains(
     )
 
 
-def gloss(batch: ChartBatch, *, threads: int = 1) -> Ragged[np.int32]:
+def gloss(batch: ChartBatch, *, runtime: Runtime = Runtime()) -> Ragged[np.int32]:
     """The derivation of each sentence that is best without a look at context; an empty row where there is none."""
-    return Ragged(*kernels.chart_glosses(batch.arrays, threads))
+    return Ragged(*kernels.chart_glosses(batch.arrays, runtime.threads))
 
 
 def refuse_document_features(functions: GlobalFunctions | None) -> None:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.forest.inside_outside import edge_posteriors
 from dragoman.forest.kbest import kbest
 from dragoman.sampling.chart.edges import edge_numbers
@@ -102,7 +103,7 @@ def translation_log_scores(
     translations: Ragged[np.int32],
     *,
     temperature: float = 1.0,
-    threads: int = 1,
+    runtime: Runtime = Runtime(),
 ) -> NDArray[np.float64]:
     """For each translation of a sentence ln Σ exp(score / temperature) over all derivations that write it.
 
@@ -116,7 +117,7 @@ def translation_log_scores(
         # The last block is filled up with its last translation.
         rows = np.minimum(np.arange(begin, begin + min(_FORCED, count)), count - 1)
         limits = SearchLimits(algorithm="exhaustive")
-        found = copies.search(limits, targets=translations.take(rows), forests=True, threads=threads)
+        found = copies.search(limits, targets=translations.take(rows), forests=True, runtime=runtime)
         sums[rows] = _log_partitions(found, temperature)
     return sums
 

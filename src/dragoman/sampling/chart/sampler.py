@@ -15,6 +15,7 @@ import numpy as np
 
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
 from dragoman.core.weights import Weights
 from dragoman.sampling.chart.chains import MOVES, Visited, gloss, refuse_document_features, run_chains
@@ -50,15 +51,15 @@ class ChartSampler(Sampler):
         refuse_document_features(self._felt)
 
     def _sampled(self, lines: Iterable[str], asked: Request) -> Iterator[Sampled]:
-        number, threads = asked.first, self.translator.threads
+        number = asked.first
         functions = self._functions if asked.features or asked.trace else self._felt
         stream = iter(lines)
-        while part := list(itertools.islice(stream, _BATCH * threads)):
+        while part := list(itertools.islice(stream, _BATCH * asked.runtime.threads)):
             batch = self._charts.batch(part)
             visited = self._visit(batch, number, asked)
             short = int((visited.collected.min(axis=1) < self.options.samples).sum())
             if short:
-                asked.progress.warn(f"the time was over for {short} of sentences {number + 1} to {number + len(part)}")
+                asked.runtime.warn(f"the time was over for {short} of sentences {number + 1} to {number + len(part)}")
             yield Sampled(
                 samples=_samples(batch, visited, functions, features=asked.features),
                 derivations=visited.derivations,
@@ -74,7 +75,7 @@ class ChartSampler(Sampler):
     def forest(self, line: str, limits: SearchLimits) -> ChartForest | None:
         """Return the graph that a search under these limits keeps of a sentence; None if that is too large."""
         batch = self._charts.batch([line])
-        found = batch.search(limits, forests=True, threads=self.translator.threads)
+        found = batch.search(limits, forests=True, runtime=self.translator.runtime)
         if found.outcomes[0] != 0 or found.every is None:
             return None
         return ChartForest(batch, SentenceGraph.of(batch, found.every, 0), self.options.temperature)
@@ -82,7 +83,7 @@ class ChartSampler(Sampler):
     def log_scores(self, line: str, translations: Ragged[np.int32]) -> np.ndarray:
         """For each translation of a sentence ln Σ exp(score / temperature) over all derivations that write it."""
         return translation_log_scores(
-            self._charts, line, translations, temperature=self.options.temperature, threads=self.translator.threads
+            self._charts, line, translations, temperature=self.options.temperature, runtime=self.translator.runtime
         )
 
     def _visit(self, batch: ChartBatch, number: int, asked: Request) -> Visited:
@@ -97,21 +98,20 @@ class ChartSampler(Sampler):
             temperature=options.temperature,
             thin=options.thin,
             trace=asked.trace,
-            starts=self._starts(batch),
+            starts=self._starts(batch, asked.runtime),
             proposal=None if self._proposal_weights is None else batch.reweighted(self._proposal_weights),
             functions=self._felt,
             first_number=number,
-            threads=self.translator.threads,
+            runtime=asked.runtime,
         )
 
-    def _starts(self, batch: ChartBatch) -> Ragged[np.int32] | None:
-        threads = self.translator.threads
+    def _starts(self, batch: ChartBatch, runtime: Runtime) -> Ragged[np.int32] | None:
         if self.options.initial == "random":
             return None
-        glosses = gloss(batch, threads=threads)
+        glosses = gloss(batch, runtime=runtime)
         if self.options.initial == "gloss":
             return glosses
-        found = best_derivations(batch, batch.search(self.translator.limits, threads=threads))
+        found = best_derivations(batch, batch.search(self.translator.limits, runtime=runtime))
         # What is too large for the search begins as a gloss.
         rows = [row if len(row) else plain for row, plain in zip(found, glosses, strict=True)]
         return Ragged.concatenate([Ragged(row, np.array([0, len(row)])) for row in rows])

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.options import Options, option
-from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.forest.derivation import derivation_scores, yields
 from dragoman.forest.sample import sample
 from dragoman.sampling.diagnostics.convergence import (
@@ -97,13 +97,14 @@ def diagnose(
     schedule: Schedule = Schedule(),
     *,
     seed: int = 1,
-    progress: Progress = SILENT,
+    runtime: Runtime | None = None,
 ) -> Iterator[SentenceDiagnostics]:
     """Sample tokenised sentences, given with their numbers, and compare what comes out with everything else.
 
     The translator's limits are those of the beam whose lattice and n-best lists are looked at. Random numbers depend
-    on the seed, the sentence's number and the way to begin.
+    on the seed, the sentence's number and the way to begin. It runs on the translator's `runtime`, if none is given.
     """
+    translator = translator.reweighted(translator.weights, runtime=runtime)
     translator.refuse_global_features()
     samplers = [Sampler.of(translator, options.sampling(schedule, name)) for name in options.start_points]
     for number, line in lines:
@@ -111,7 +112,7 @@ def diagnose(
         parts = [
             part
             for sampler, own in zip(samplers, seeds, strict=False)
-            for part in sampler.batches([line], seed=own, trace=True, progress=progress)
+            for part in sampler.batches([line], seed=own, trace=True)
         ]
         yield _Sentence(samplers[0], options, number, line, parts).diagnosed(seeds[-1])
 
@@ -152,9 +153,8 @@ class _Sentence:
         """Put all numbers together; the seed is for independent draws."""
         exact, drawn = self._exact, list(self._drawn)
         if exact is not None and self._options.independent:
-            drawn.append(
-                _independent(exact, self._options.chains, self._samples, seed, self._sampler.translator.threads)
-            )
+            runtime = self._sampler.translator.runtime
+            drawn.append(_independent(exact, self._options.chains, self._samples, seed, runtime))
         sizes = round_sizes(self._samples, self._options.chains)
         curves = self._curves(drawn, sizes)
         scores = [one.scores[one.trace] for one in self._drawn]
@@ -247,8 +247,8 @@ def _sampled(part: Sampled, temperature: float, samples: int) -> _Drawn:
     return _Drawn(trace[0, :, :samples], part.samples.scores / temperature, part.samples.hypotheses)
 
 
-def _independent(exact: Forest, chains: int, samples: int, seed: int, threads: int) -> _Drawn:
-    draws = sample(exact.graph, chains * samples, seed, threads=threads)
+def _independent(exact: Forest, chains: int, samples: int, seed: int, runtime: Runtime) -> _Drawn:
+    draws = sample(exact.graph, chains * samples, seed, runtime=runtime.quiet())
     numbers, edges, offsets = kernels.intern_sequences(draws.values, draws.offsets)
     distinct = Ragged(edges, offsets)
     scores = derivation_scores(exact.graph, distinct)

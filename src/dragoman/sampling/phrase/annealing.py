@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.sampling.documents import document_parts
 from dragoman.sampling.global_features import GlobalFunctions, features_of
 from dragoman.sampling.phrase.chains import run_chains
@@ -31,8 +31,7 @@ def anneal(
     functions: GlobalFunctions | None = None,
     documents: NDArray[np.int64] | None = None,
     first_number: int = 0,
-    threads: int = 1,
-    progress: ShareDone | None = None,
+    runtime: Runtime = Runtime(),
 ) -> tuple[Ragged[np.int32], NDArray[np.float64]]:
     """Return the best derivation of each sentence that any chain was in (options in target order), and its score.
 
@@ -50,13 +49,12 @@ def anneal(
         chains=options.chains,
         burn_in=options.temperatures,
         temperature=1.0,
-        starts=gloss(batch, threads=threads) if starts is None else starts,
+        starts=gloss(batch, runtime=runtime) if starts is None else starts,
         lattices=lattices,
         functions=functions,
         documents=documents,
         first_number=first_number,
-        threads=threads,
-        progress=progress,
+        runtime=runtime,
     )
     best = visited.document_scores.argmax(axis=1)
     if documents is not None:
@@ -79,7 +77,7 @@ def annealed(
     features = [f for f in features_of(translator.model.global_features) if translator.weights.get(f.name, 0.0) != 0]
     functions = GlobalFunctions(features, translator.weights) if features else None
     together = functions is not None and functions.see_documents
-    for part, bounds in document_parts(lines, documents, BATCH * translator.threads, together=together):
+    for part, bounds in document_parts(lines, documents, BATCH * translator.runtime.threads, together=together):
         searched = translator.search_together(part, forests=bool(options.jump_every))
         batch, found = searched.batch, searched.found
         derivations, scores = anneal(
@@ -92,7 +90,7 @@ def annealed(
             functions=functions,
             documents=bounds,
             first_number=number,
-            threads=translator.threads,
+            runtime=translator.runtime,
         )
         number += len(part)
         values = (
@@ -106,7 +104,7 @@ def annealed(
             batch,
             replace(found, scores=scores, derivations=derivations),
             global_values=values,
-            threads=translator.threads,
+            runtime=translator.runtime,
         )
 
 

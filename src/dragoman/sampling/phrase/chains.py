@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.sampling.global_features import GlobalFunctions
 from dragoman.sampling.schedule import Schedule, checked_seed
 from dragoman.sampling.visited import VisitedColumns, check_temperatures, columns_of, starts_or_none
@@ -57,8 +57,7 @@ def run_chains(
     functions: GlobalFunctions | None = None,
     documents: NDArray[np.int64] | None = None,
     first_number: int = 0,
-    threads: int = 1,
-    progress: ShareDone | None = None,
+    runtime: Runtime = Runtime(),
 ) -> Visited:
     """Run chains from one derivation of each sentence, or from random ones where `starts` has none.
 
@@ -99,8 +98,7 @@ def run_chains(
                 trace=trace,
             ),
             reordering_limit=reordering_limit,
-            threads=threads,
-            progress=progress,
+            threads=runtime.threads,
         )
     except kernels.FunctionError as error:
         if functions is None:

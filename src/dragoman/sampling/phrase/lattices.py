@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.forest.inside_outside import edge_posteriors
 from dragoman.forest.kbest import kbest
 from dragoman.sampling.forest import BestDerivations, Forest, weighted_features
@@ -90,7 +91,7 @@ def translation_log_scores(
     translations: Ragged[np.int32],
     *,
     temperature: float = 1.0,
-    threads: int = 1,
+    runtime: Runtime = Runtime(),
 ) -> NDArray[np.float64]:
     """For each translation of a sentence ln Σ exp(score / temperature) over all derivations that write it.
 
@@ -109,7 +110,7 @@ def translation_log_scores(
             translator.reordering_limit,
             targets=translations.take(rows),
             lattice=True,
-            threads=threads,
+            runtime=runtime,
         )
         sums[rows] = _log_partitions(found, temperature)
     return sums

@@ -57,8 +57,8 @@ class PhraseRankChains(RankChains):
                 ),
                 weights=weights,
                 settings=self._settings(asked.trace),
-                threads=asked.threads,
-                progress=asked.progress,
+                threads=asked.runtime.threads,
+                progress=asked.share,
             )
         except kernels.FunctionError as error:
             if self._functions is None:

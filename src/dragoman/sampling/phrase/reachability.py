@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
+from dragoman.core.runtime import Runtime
 from dragoman.search.phrase.batch import PhraseBatch
 
 #: Counting stops here.
 MOST_COMPONENTS = 1000
 
 
-def segmentation_components(batch: PhraseBatch, *, threads: int = 1) -> NDArray[np.int64]:
+def segmentation_components(batch: PhraseBatch, *, runtime: Runtime = Runtime()) -> NDArray[np.int64]:
     """The number of connected parts of each sentence's segmentation graph; 1 if all is well, 1000 also for more.
 
     A segmentation is a path over the positions between words, a merge or split replaces two of its edges by the one
@@ -26,5 +27,5 @@ def segmentation_components(batch: PhraseBatch, *, threads: int = 1) -> NDArray[
     options = batch.options
     lengths = options.source.sentences.lengths.astype(np.int32)
     return kernels.segmentation_components(
-        lengths, options.offsets, options.begin, options.end, MOST_COMPONENTS, threads
+        lengths, options.offsets, options.begin, options.end, MOST_COMPONENTS, runtime.threads
     )

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.samples import DocumentTrace, Samples
 from dragoman.core.weights import Weights
 from dragoman.sampling.documents import document_parts
@@ -52,15 +53,15 @@ class PhraseSampler(Sampler):
         self._phrases = translator
 
     def _sampled(self, lines: Iterable[str], asked: Request) -> Iterator[Sampled]:
-        number, threads = asked.first, self.translator.threads
+        number = asked.first
         functions = self._functions if asked.features or asked.trace else self._felt
         together = functions is not None and functions.see_documents
-        for part, bounds in document_parts(lines, asked.documents, _BATCH * threads, together=together):
+        for part, bounds in document_parts(lines, asked.documents, _BATCH * asked.runtime.threads, together=together):
             batch = self._phrases.batch(part)
-            visited = self._visit(batch, functions, bounds, number, seed=asked.seed, trace=asked.trace)
+            visited = self._visit(batch, functions, bounds, number, asked)
             short = int((visited.collected.min(axis=1) < self.options.samples).sum())
             if short:
-                asked.progress.warn(f"the time was over for {short} of sentences {number + 1} to {number + len(part)}")
+                asked.runtime.warn(f"the time was over for {short} of sentences {number + 1} to {number + len(part)}")
             yield Sampled(
                 samples=self._samples(batch, visited, functions, bounds, features=asked.features),
                 derivations=visited.derivations,
@@ -68,20 +69,20 @@ class PhraseSampler(Sampler):
                 tried=np.concatenate([visited.steps, visited.jumps[..., :1]], axis=2),
                 accepted=np.concatenate([visited.changes, visited.jumps[..., 1:]], axis=2),
                 collected=visited.collected,
-                components=segmentation_components(batch, threads=threads),
+                components=segmentation_components(batch, runtime=asked.runtime),
             )
             number += len(part)
 
     def forest(self, line: str, limits: SearchLimits) -> Lattice | None:
         """Return the lattice that a search under these limits keeps of a sentence; None if that is too large."""
         batch = self._phrases.batch([line])
-        found = batch.search(limits, self._phrases.reordering_limit, lattice=True, threads=self.translator.threads)
+        found = batch.search(limits, self._phrases.reordering_limit, lattice=True, runtime=self.translator.runtime)
         return Lattice.of(batch, found, self.options.temperature) if found.outcomes[0] == 0 else None
 
     def log_scores(self, line: str, translations: Ragged[np.int32]) -> NDArray[np.float64]:
         """For each translation of a sentence ln Σ exp(score / temperature) over all derivations that write it."""
         return translation_log_scores(
-            self._phrases, line, translations, temperature=self.options.temperature, threads=self.translator.threads
+            self._phrases, line, translations, temperature=self.options.temperature, runtime=self.translator.runtime
         )
 
     def _visit(
@@ -90,43 +91,41 @@ class PhraseSampler(Sampler):
         functions: GlobalFunctions | None,
         documents: NDArray[np.int64],
         number: int,
-        *,
-        seed: int,
-        trace: bool,
+        asked: Request,
     ) -> Visited:
-        options, threads = self.options, self.translator.threads
-        found = self._searched(batch, threads)
+        options, runtime = self.options, asked.runtime
+        found = self._searched(batch, runtime)
         return run_chains(
             batch,
             options,
             reordering_limit=self._phrases.reordering_limit,
-            seed=seed,
+            seed=asked.seed,
             samples=options.samples,
             chains=options.chains,
             burn_in=cooling(options.start_temperature, options.temperature, options.burn_in),
             temperature=options.temperature,
             thin=options.thin,
             per_pass=options.collect == "pass",
-            trace=trace,
-            starts=self._starts(batch, found, threads),
+            trace=asked.trace,
+            starts=self._starts(batch, found, runtime),
             lattices=found if options.jump_every else None,
             proposal=None if self._proposal_weights is None else batch.reweighted(self._proposal_weights),
             functions=functions,
             documents=documents,
             first_number=number,
-            threads=threads,
+            runtime=runtime,
         )
 
-    def _searched(self, batch: PhraseBatch, threads: int) -> Found | None:
+    def _searched(self, batch: PhraseBatch, runtime: Runtime) -> Found | None:
         if not self.options.jump_every and self.options.initial != "beam":
             return None
         limit = self._phrases.reordering_limit
-        return batch.search(self.translator.limits, limit, lattice=bool(self.options.jump_every), threads=threads)
+        return batch.search(self.translator.limits, limit, lattice=bool(self.options.jump_every), runtime=runtime)
 
-    def _starts(self, batch: PhraseBatch, found: Found | None, threads: int) -> Ragged[np.int32] | None:
+    def _starts(self, batch: PhraseBatch, found: Found | None, runtime: Runtime) -> Ragged[np.int32] | None:
         if self.options.initial == "random":
             return None
-        glosses = gloss(batch, threads=threads)
+        glosses = gloss(batch, runtime=runtime)
         if self.options.initial == "gloss" or found is None:
             return glosses
         # What is too large for the beam begins as a gloss.

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
 from dragoman.model.extra_features.feature import HoleRows
@@ -152,29 +153,34 @@ class ChartBatch:
             rule_classes=rule_classes,
         )
 
-    def estimates(self, threads: int = 1) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    def estimates(self, *, runtime: Runtime = Runtime()) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
         """Each rule's own score and the language models' score of its words, begun anew behind every hole.
 
         And the rules of each source side, best first.
         """
-        return kernels.chart_estimates(self.arrays, threads)
+        return kernels.chart_estimates(self.arrays, runtime.threads)
 
-    def best_rules(self, limit: int, threads: int = 1) -> NDArray[np.int32]:
+    def best_rules(self, limit: int, *, runtime: Runtime = Runtime()) -> NDArray[np.int32]:
         """The rules whose estimate is among the best `limit` of their source side, ascending."""
-        _, order = self.estimates(threads)
+        _, order = self.estimates(runtime=runtime)
         first = self.rules.first_rule
         rank = np.arange(len(order)) - np.repeat(first[:-1], np.diff(first))
         return np.sort(order[rank < limit])
 
     def search(
-        self, limits: SearchLimits, *, targets: Ragged[np.int32] | None = None, forests: bool = False, threads: int = 1
+        self,
+        limits: SearchLimits,
+        *,
+        targets: Ragged[np.int32] | None = None,
+        forests: bool = False,
+        runtime: Runtime = Runtime(),
     ) -> Found:
         """Search every sentence. `targets` allows only these translations; the search then misses no derivation."""
         found = kernels.search_charts(
             self.arrays,
             targets=None if targets is None else targets.for_kernels(),
             limits=limits.for_kernels(POP_LIMIT, forced=targets is not None, keep_all=forests),
-            threads=threads,
+            threads=runtime.threads,
         )
         return Found(
             outcomes=found["outcomes"],

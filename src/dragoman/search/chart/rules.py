@@ -14,6 +14,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
 from dragoman.core.numbering import occurring
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.model.bundle import Model
 from dragoman.model.features import GRAMMAR_PENALTY
@@ -105,12 +106,14 @@ class RuleCollector:
         self._drop_unknown = drop_unknown
         self._columns = {name: i for i, name in enumerate(model.dense_features)}
 
-    def collect(self, source: Corpus, given: Sequence[Sequence[Given]] = (), *, threads: int = 1) -> ChartRules:
+    def collect(
+        self, source: Corpus, given: Sequence[Sequence[Given]] = (), *, runtime: Runtime = Runtime()
+    ) -> ChartRules:
         """Collect the rules for tokenised sentences; `source` has a vocabulary of its own."""
         tokens = source.vocab.map_to(self._model.source_vocab)[source.sentences.values]
         rows = Ragged(tokens, source.sentences.offsets)
         grammars = tuple(
-            grammar.for_sentences(rows, span_limit=self._span_limit, threads=threads)
+            grammar.for_sentences(rows, span_limit=self._span_limit, runtime=runtime.quiet())
             for grammar in self._model.grammars.values()
         )
         spans, fixed = _fixed_spans(source, given)
@@ -120,7 +123,7 @@ class RuleCollector:
             fixed,
             np.array([*spans], np.int32).reshape(-1, 3),
             self._span_limit,
-            threads,
+            runtime.threads,
         )
         kind, node = found[:, 0], found[:, 1]
         parts, sides = [], np.empty(len(found), np.int32)

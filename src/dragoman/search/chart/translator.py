@@ -13,6 +13,7 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.shown import shortened
 from dragoman.core.weights import Weights
 from dragoman.forest.nbest import nbest
@@ -50,9 +51,9 @@ class ChartTranslator(Translator):
         hole_features: Sequence[HoleFeature] = (),
         climbing: HillClimbing | None = None,
         markup: bool = False,
-        threads: int = 1,
+        runtime: Runtime = Runtime(),
     ):
-        super().__init__(model, weights, limits=limits, space=space, markup=markup, threads=threads)
+        super().__init__(model, weights, limits=limits, space=space, markup=markup, runtime=runtime)
         if climbing is not None:
             raise UsageError("hill-climbing changes phrases and their order: a hierarchical model has neither")
         if space.reordering_limit is not None:
@@ -88,10 +89,10 @@ class ChartTranslator(Translator):
         if self.markup:
             parsed = [parse_markup(line) for line in lines]
             lines, given = [words for words, _ in parsed], [row for _, row in parsed]
-        rules = self._collector.collect(Corpus.from_lines(lines), given, threads=self.threads)
+        rules = self._collector.collect(Corpus.from_lines(lines), given, runtime=self.runtime)
         batch = self._scored(rules, of_trees)
         if self._by_score and self._table_limit:
-            batch = self._scored(rules.take(batch.best_rules(self._table_limit, self.threads)), of_trees)
+            batch = self._scored(rules.take(batch.best_rules(self._table_limit, runtime=self.runtime)), of_trees)
         return batch
 
     def _scored(self, rules: ChartRules, of_trees: Sequence[SpanFeature]) -> ChartBatch:
@@ -107,7 +108,7 @@ class ChartTranslator(Translator):
         wanted = None
         if targets is not None:
             wanted = Ragged(*batch.rules.vocab.encode("".join(f"{target}\n" for target in targets).encode()))
-        found = batch.search(self.limits, targets=wanted, forests=forests, threads=self.threads)
+        found = batch.search(self.limits, targets=wanted, forests=forests, runtime=self.runtime)
         if targets is None:
             refuse_too_large(found, part, self.limits.max_size, "items and edges")
         for i, outcome in enumerate(found.outcomes.tolist()):
@@ -117,7 +118,7 @@ class ChartTranslator(Translator):
                     f"cover at most {self.model.settings.span_limit} words, and it has no glue to join them",
                     expected="glue = true in its settings",
                 )
-        return ChartSearched(batch, found, threads=self.threads)
+        return ChartSearched(batch, found, runtime=self.runtime)
 
 
 class ChartSearched(SearchedBatch[ChartBatch, Found]):
@@ -146,7 +147,7 @@ class ChartSearched(SearchedBatch[ChartBatch, Found]):
         graphs = [SentenceGraph.of(self.batch, self._every, i) for i in range(len(self))]
         plain = [hypergraph(self.batch, graph, features=False) for graph in graphs]
         return nbest(
-            plain, k, distinct=distinct, features=lambda used: self._features(graphs, used), threads=self._threads
+            plain, k, distinct=distinct, features=lambda used: self._features(graphs, used), runtime=self._runtime
         )
 
     def hypergraph(self, i: int, *, features: bool = True) -> Hypergraph:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
-from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.sound import check_range
 from dragoman.core.vocab import BOS, EOS, SPECIAL
 from dragoman.core.weights import Weights
@@ -183,8 +183,7 @@ class PhraseBatch:
         *,
         targets: Ragged[np.int32] | None = None,
         lattice: bool = False,
-        threads: int = 1,
-        progress: ShareDone | None = None,
+        runtime: Runtime = Runtime(),
     ) -> Found:
         """Search every sentence.
 
@@ -195,8 +194,7 @@ class PhraseBatch:
             targets=None if targets is None else targets.for_kernels(),
             limits=limits.for_kernels(POP_LIMIT, forced=targets is not None, keep_all=lattice),
             reordering_limit=reordering_limit,
-            threads=threads,
-            progress=progress,
+            threads=runtime.threads,
         )
         derivations = Ragged(found.pop("derivations"), found.pop("derivation_offsets"))
         return Found(found.pop("outcomes"), found.pop("scores"), found.pop("expansions"), derivations, found)

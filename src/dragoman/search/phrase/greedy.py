@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.search.limits import HillClimbing, SearchLimits
 from dragoman.search.phrase.batch import Found, PhraseBatch
 
@@ -37,8 +37,7 @@ def greedy_search(
     limits: SearchLimits,
     *,
     reordering_limit: int,
-    threads: int = 1,
-    progress: ShareDone | None = None,
+    runtime: Runtime = Runtime(),
 ) -> Climbed:
     """Climb from where the options say; `limits` are the beam's.
 
@@ -46,8 +45,8 @@ def greedy_search(
     """
     starts = None
     if options.start == "beam":
-        starts = batch.search(limits, reordering_limit, threads=threads).derivations
-    return hill_climb(batch, starts, options, reordering_limit=reordering_limit, threads=threads, progress=progress)
+        starts = batch.search(limits, reordering_limit, runtime=runtime).derivations
+    return hill_climb(batch, starts, options, reordering_limit=reordering_limit, runtime=runtime)
 
 
 def hill_climb(
@@ -56,8 +55,7 @@ def hill_climb(
     options: HillClimbing,
     *,
     reordering_limit: int,
-    threads: int = 1,
-    progress: ShareDone | None = None,
+    runtime: Runtime = Runtime(),
 ) -> Climbed:
     """Climb from one derivation of each sentence (options in target order), or from the gloss where that is empty.
 
@@ -75,15 +73,14 @@ def hill_climb(
         _operators(options),
         np.iinfo(np.int64).max if options.max_steps is None else options.max_steps,
         reordering_limit,
-        threads,
-        progress,
+        runtime.threads,
     )
     return Climbed(outcomes, scores, looked_at, Ragged(derivations, offsets), {}, start_scores, steps)
 
 
-def gloss(batch: PhraseBatch, *, threads: int = 1) -> Ragged[np.int32]:
+def gloss(batch: PhraseBatch, *, runtime: Runtime = Runtime()) -> Ragged[np.int32]:
     """The best monotone derivation of each sentence by what its options are worth alone: the start of a climb."""
-    return hill_climb(batch, None, HillClimbing(max_steps=0), reordering_limit=0, threads=threads).derivations
+    return hill_climb(batch, None, HillClimbing(max_steps=0), reordering_limit=0, runtime=runtime).derivations
 
 
 def neighbours(

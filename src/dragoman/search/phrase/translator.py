@@ -13,6 +13,7 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.forest.nbest import nbest
 from dragoman.model.bundle import Model
@@ -48,9 +49,9 @@ class PhraseTranslator(Translator):
         boundary_feature: BoundaryFeature | None = None,
         climbing: HillClimbing | None = None,
         markup: bool = False,
-        threads: int = 1,
+        runtime: Runtime = Runtime(),
     ):
-        super().__init__(model, weights, limits=limits, space=space, markup=markup, threads=threads, climbing=climbing)
+        super().__init__(model, weights, limits=limits, space=space, markup=markup, runtime=runtime, climbing=climbing)
         settings = model.settings
         limit = space.reordering_limit
         self.reordering_limit = settings.reordering_limit if limit is None else limit
@@ -106,17 +107,17 @@ class PhraseTranslator(Translator):
         found = self._search(batch, targets=wanted, lattice=forests)
         if targets is None:
             refuse_too_large(found, part, self.limits.max_size, "hypotheses and arcs")
-        return PhraseSearched(batch, found, threads=self.threads)
+        return PhraseSearched(batch, found, runtime=self.runtime)
 
     def _search(self, batch: PhraseBatch, *, targets: Ragged[np.int32] | None = None, lattice: bool) -> Found:
         if self.climbing is None:
             return batch.search(
-                self.limits, self.reordering_limit, targets=targets, lattice=lattice, threads=self.threads
+                self.limits, self.reordering_limit, targets=targets, lattice=lattice, runtime=self.runtime
             )
         if lattice or targets is not None:
             raise UsageError("hill-climbing finds one derivation: no n-best lists, hypergraphs or forced translations")
         return greedy_search(
-            batch, self.climbing, self.limits, reordering_limit=self.reordering_limit, threads=self.threads
+            batch, self.climbing, self.limits, reordering_limit=self.reordering_limit, runtime=self.runtime
         )
 
 
@@ -155,7 +156,7 @@ class PhraseSearched(SearchedBatch[PhraseBatch, Found]):
             parts = [edges.take(rows) for edges, rows in zip(lattices, used, strict=True)]
             return features_of(Edges.concatenate(parts), self.batch)
 
-        return nbest(graphs, k, distinct=distinct, features=features, threads=self._threads)
+        return nbest(graphs, k, distinct=distinct, features=features, runtime=self._runtime)
 
     def hypergraph(self, i: int, *, features: bool = True) -> Hypergraph:
         """Return all that the search kept of sentence i."""

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from dragoman.core.corpus import Bitext
-from dragoman.core.progress import SILENT, Progress, ShareDone
-from dragoman.core.work.workers import Workers
-from dragoman.core.workspace import Workspace
-from dragoman.training.align.base import Aligner, Directions
+from dragoman.core.progress import Progress, ShareDone
+from dragoman.core.runtime import Runtime
+from dragoman.training.align.base import Directions
 from dragoman.training.align.diagonal import Diagonal
 from dragoman.training.align.hmm import Hmm
 from dragoman.training.jumps import TOO_MANY, USUAL, share_of_long_jumps, swapped
@@ -34,33 +33,21 @@ class Auto(Diagonal):
 
     name: ClassVar[str] = "auto"
 
-    def align(
-        self,
-        bitext: Bitext,
-        *,
-        workspace: Workspace | None = None,
-        workers: Workers | None = None,
-        threads: int = 1,
-        progress: Progress = SILENT,
-    ) -> Directions:
+    def align(self, bitext: Bitext, *, runtime: Runtime = Runtime()) -> Directions:
         """Align the words of each sentence pair; an empty sentence has no links."""
-
-        def by(aligner: Aligner, watched_by: Progress) -> Directions:
-            return aligner.align(bitext, workspace=workspace, workers=workers, threads=threads, progress=watched_by)
-
-        withheld = _Withheld(progress)
-        directions = by(Diagonal(**self.to_dict()), withheld)
+        withheld = _Withheld(runtime.progress)
+        directions = Diagonal(**self.to_dict()).align(bitext, runtime=replace(runtime, progress=withheld))
         few = np.unique(np.linspace(0, len(bitext) - 1, min(len(bitext), _ENOUGH)).astype(np.int64))
         both = symmetrise(Directions(directions.forward.take(few), directions.reverse.take(few)), "intersection")
         share = max(share_of_long_jumps(both), share_of_long_jumps(swapped(both)))
         if share <= TOO_MANY:
             withheld.tell()
             return directions
-        progress.note(
+        runtime.note(
             f"{share:.0%} of the jumps between words are longer than {USUAL}: aligning anew by the HMM, which is"
             " made for languages of different word order (--aligner)"
         )
-        return by(Hmm(), progress)
+        return Hmm().align(bitext, runtime=runtime)
 
 
 class _Withheld(Progress):

@@ -11,16 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.corpus import Bitext, Corpus
+from dragoman.core.corpus import Bitext
 from dragoman.core.errors import DataError
 from dragoman.core.links import Links
 from dragoman.core.options import Options
-from dragoman.core.progress import SILENT, Progress, ShareDone
+from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
-from dragoman.core.work.workers import Workers
-from dragoman.core.workspace import Workspace
-from dragoman.training.align.spread import OneDirection
+from dragoman.core.runtime import Runtime
 from dragoman.training.align.translation_table import TranslationTable
+from dragoman.training.shares import ShareHere
 
 #: A link holds its two positions in 16 bits each.
 MAX_LENGTH = 65_535
@@ -45,19 +44,10 @@ class Aligner(Options, ABC):
     name: ClassVar[str]
 
     @abstractmethod
-    def align(
-        self,
-        bitext: Bitext,
-        *,
-        workspace: Workspace | None = None,
-        workers: Workers | None = None,
-        threads: int = 1,
-        progress: Progress = SILENT,
-    ) -> Directions:
+    def align(self, bitext: Bitext, *, runtime: Runtime = Runtime()) -> Directions:
         """Align the words of each sentence pair; an empty sentence has no links.
 
-        A `workspace` says how much memory there is; an aligner may need more. `workers` that are elsewhere do what can
-        be done there.
+        The workspace says how much memory there is; an aligner may need more. Workers do what can be done by them.
         """
 
 
@@ -65,12 +55,12 @@ class Aligner(Options, ABC):
 class DirectionalAligner(Aligner):
     """An aligner whose two directions know nothing of each other."""
 
-    #: Whether workers that are elsewhere get a direction each, and not ranges of words.
+    #: Whether workers get a direction each, and not ranges of words.
     by_direction: ClassVar[bool] = False
 
     @abstractmethod
     def align_direction(
-        self, table: TranslationTable, *, threads: int, progress: Progress, passes: Passes
+        self, table: TranslationTable, *, passes: Passes, runtime: Runtime = Runtime()
     ) -> NDArray[np.int32]:
         """Train one direction; return the given position of each generated token, or -1 where it has none."""
 
@@ -79,65 +69,38 @@ class DirectionalAligner(Aligner):
     def corpus_passes(self) -> int:
         """How often one direction walks through the corpus."""
 
-    def align(
-        self,
-        bitext: Bitext,
-        *,
-        workspace: Workspace | None = None,
-        workers: Workers | None = None,
-        threads: int = 1,
-        progress: Progress = SILENT,
-    ) -> Directions:
+    def align(self, bitext: Bitext, *, runtime: Runtime = Runtime()) -> Directions:
         """Align the words of each sentence pair; an empty sentence has no links."""
         check_lengths(bitext)
-        if self.by_direction and workers is not None and workers.remote:
-            return self._by_directions(bitext, workers, progress)
-        links = []
-        for given, generated, stage in (
-            (bitext.source, bitext.target, "align, source to target"),
-            (bitext.target, bitext.source, "align, target to source"),
-        ):
-            with progress.stage(stage) as done:
-                positions = self.one_direction(
-                    given,
-                    generated,
-                    workspace=workspace,
-                    workers=workers,
-                    threads=threads,
-                    progress=progress,
-                    share=done,
-                )
-                links.append(_links(positions, generated, generated_is_source=generated is bitext.source))
+
+        def share(value: float) -> None:
+            done(value)  # of the stage that is open
+
+        work, links = OneDirection(self, bitext), []
+        sides = ((backwards, ShareHere(share)) for backwards in (False, True))
+        made = runtime.map_parts(work, sides) if self.by_direction else (work(side, runtime) for side in sides)
+        for stage in ("align, source to target", "align, target to source"):
+            with runtime.stage(stage) as done:
+                links.append(next(made))
         return Directions(*links)
 
-    def one_direction(
-        self,
-        given: Corpus,
-        generated: Corpus,
-        *,
-        workspace: Workspace | None = None,
-        workers: Workers | None = None,
-        threads: int = 1,
-        progress: Progress,
-        share: ShareDone,
-    ) -> NDArray[np.int32]:
-        """Make what one direction needs, and train it."""
-        passes = Passes(share, 1 + self.corpus_passes)
-        table = TranslationTable(
-            given, generated, workspace=workspace, workers=workers, threads=threads, share=passes.next()
-        )
-        return self.align_direction(table, threads=threads, progress=progress, passes=passes)
 
-    def _by_directions(self, bitext: Bitext, workers: Workers, progress: Progress) -> Directions:
-        """Give each direction to a worker."""
-        links = []
-        with progress.stage("align, both directions") as done:
-            for backwards, (positions, said) in enumerate(workers.map(OneDirection(self, bitext), [False, True])):
-                said.tell(progress)
-                generated = bitext.source if backwards else bitext.target
-                links.append(_links(positions, generated, generated_is_source=bool(backwards)))
-                done(len(links) / 2)
-        return Directions(*links)
+@dataclass(frozen=True, eq=False)
+class OneDirection:
+    """Makes what a direction needs, trains it, and finds its links."""
+
+    aligner: DirectionalAligner
+    bitext: Bitext
+
+    def __call__(self, side: tuple[bool, ShareDone], runtime: Runtime) -> Links:
+        """The links of the direction in which the source is generated (`backwards`), or of the other."""
+        backwards, share = side
+        source, target = self.bitext.source, self.bitext.target
+        given, generated = (target, source) if backwards else (source, target)
+        passes = Passes(share, 1 + self.aligner.corpus_passes)
+        table = TranslationTable(given, generated, share=passes.next(), runtime=runtime)
+        positions = self.aligner.align_direction(table, passes=passes, runtime=runtime)
+        return Ragged(*kernels.link_rows(positions, generated.sentences.offsets, backwards))
 
 
 class Passes:
@@ -164,7 +127,3 @@ def check_lengths(bitext: Bitext) -> None:
             raise DataError(
                 f"{side} line {row + 1} has {lengths[row]} words", expected=f"at most {MAX_LENGTH} for word alignment"
             )
-
-
-def _links(positions: NDArray[np.int32], generated: Corpus, *, generated_is_source: bool) -> Links:
-    return Ragged(*kernels.link_rows(positions, generated.sentences.offsets, generated_is_source))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.corpus import Corpus
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -31,7 +32,7 @@ class Cooccurrence:
     null_word: int  #: the number of NULL, one past the given vocabulary
 
     @classmethod
-    def of(cls, given: Corpus, generated: Corpus, *, threads: int = 1) -> Cooccurrence:
+    def of(cls, given: Corpus, generated: Corpus, *, runtime: Runtime = Runtime()) -> Cooccurrence:
         """Collect the pairs of a bitext.
 
         >>> table = Cooccurrence.of(Corpus.from_lines(["la maison", "la"]), Corpus.from_lines(["the house", "the"]))
@@ -44,7 +45,7 @@ class Cooccurrence:
             theirs.values, theirs.offsets, ours.offsets, len(generated.vocab)
         )
         pair_offsets, pair_given = kernels.cooccurring_words(
-            ours.values, ours.offsets, sentences, groups, null_word, threads
+            ours.values, ours.offsets, sentences, groups, null_word, runtime.threads
         )
         return cls(
             given=ours,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.options import option
-from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.training.align.base import DirectionalAligner, Passes
 from dragoman.training.align.cooccurrence import Cooccurrence
 from dragoman.training.align.translation_table import TranslationTable
@@ -53,7 +53,7 @@ class Diagonal(DirectionalAligner):
         return self.iterations
 
     def align_direction(
-        self, table: TranslationTable, *, threads: int, progress: Progress, passes: Passes
+        self, table: TranslationTable, *, passes: Passes, runtime: Runtime = Runtime()
     ) -> NDArray[np.int32]:
         """Train one direction; return the given position of each generated token, or -1 where it has none."""
         tension = self.tension if self.favour_diagonal else None
@@ -72,14 +72,14 @@ class Diagonal(DirectionalAligner):
             # The first pass has only seen the prior, which has nothing to teach about the tension.
             if tension is not None and self.optimise_tension and iteration > 0:
                 if linked is None:
-                    tension = _stepped(tension, feature, sizes, table.tokens, threads=threads)
+                    tension = _stepped(tension, feature, sizes, table.tokens, runtime)
                 else:
-                    tension = _likeliest(tension, feature, sizes, sizes.masses(linked), threads=threads)
+                    tension = _likeliest(tension, feature, sizes, sizes.masses(linked), runtime)
         if tension is not None:
-            progress.note(f"diagonal tension {tension:.4f}")
+            runtime.note(f"diagonal tension {tension:.4f}")
             # At the other end, texts are nearly in the same order, which is what the model is made for.
             if self.optimise_tension and tension == _MIN_TENSION and table.tokens >= _ENOUGH:
-                progress.warn(
+                runtime.warn(
                     f"the diagonal aligner's tension fell to its limit of {tension:g}: the word order of these texts"
                     " is not what it is made for, and --aligner hmm may do better"
                 )
@@ -122,11 +122,11 @@ class Sizes:
         return np.bincount(self.places[used], linked[used], int(self.generated.sum())).astype(np.float64)
 
 
-def _likeliest(tension: float, feature: float, sizes: Sizes, masses: NDArray[np.float64], *, threads: int) -> float:
+def _likeliest(tension: float, feature: float, sizes: Sizes, masses: NDArray[np.float64], runtime: Runtime) -> float:
     """The tension at which the feature has the same mean under prior and posterior: the likelihood is concave."""
 
     def gradient(at: float) -> float:
-        return feature - kernels.linked_expectation(sizes.generated, sizes.given, masses, at, threads)
+        return feature - kernels.linked_expectation(sizes.generated, sizes.given, masses, at, runtime.threads)
 
     at_least, at_most = gradient(_MIN_TENSION), gradient(_STEEPEST)
     if at_least == at_most:  # no sentence has two words to choose between
@@ -138,10 +138,11 @@ def _likeliest(tension: float, feature: float, sizes: Sizes, masses: NDArray[np.
     return float(brentq(gradient, _MIN_TENSION, _STEEPEST, xtol=1e-6))
 
 
-def _stepped(tension: float, feature: float, sizes: Sizes, tokens: int, *, threads: int) -> float:
+def _stepped(tension: float, feature: float, sizes: Sizes, tokens: int, runtime: Runtime) -> float:
     """Take fixed steps along the gradient as fast_align has it."""
     for _ in range(_TENSION_STEPS):
-        expected = kernels.diagonal_expectation(sizes.generated, sizes.given, sizes.frequencies, tension, threads)
+        lengths = sizes.generated, sizes.given, sizes.frequencies
+        expected = kernels.diagonal_expectation(*lengths, tension, runtime.threads)
         gradient = (feature - expected) / max(tokens, 1)
         tension = min(max(tension + _TENSION_RATE * gradient, _MIN_TENSION), _MAX_TENSION)
     return tension

@@ -14,10 +14,8 @@ from dragoman.core.errors import DragomanError, UsageError
 from dragoman.core.files import write_error
 from dragoman.core.links import Links
 from dragoman.core.options import option
-from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
-from dragoman.core.work.workers import Workers
-from dragoman.core.workspace import Workspace
+from dragoman.core.runtime import Runtime
 from dragoman.training.align.base import Aligner, Directions
 
 _LONGEST = 1023  # eflomal passes over longer sentences
@@ -33,23 +31,15 @@ class Eflomal(Aligner):
     relative_iterations: float = option(1.0, "iterations, relative to what eflomal chooses", minimum=0.001)
     null_prior: float = option(0.2, "prior of a word having no link", minimum=0.001, maximum=0.99)
 
-    def align(
-        self,
-        bitext: Bitext,
-        *,
-        workspace: Workspace | None = None,
-        workers: Workers | None = None,
-        threads: int = 1,
-        progress: Progress = SILENT,
-    ) -> Directions:
+    def align(self, bitext: Bitext, *, runtime: Runtime = Runtime()) -> Directions:
         """Align the words of each sentence pair; an empty sentence has no links."""
         try:
             import eflomal
         except ImportError:
             raise UsageError("the eflomal aligner needs a package: pip install 'dragoman[eflomal]'") from None
         if too_long := _too_long(bitext):
-            progress.warn(f"{too_long} sentence pairs are longer than {_LONGEST} words; eflomal does not align them")
-        with tempfile.TemporaryDirectory() as folder, progress.stage("align, both ways"):
+            runtime.warn(f"{too_long} sentence pairs are longer than {_LONGEST} words; eflomal does not align them")
+        with tempfile.TemporaryDirectory() as folder, runtime.stage("align, both ways"):
             source, target, forward, reverse = (str(Path(folder) / name) for name in ("s", "t", "forward", "reverse"))
             for path, corpus in ((source, bitext.source), (target, bitext.target)):
                 try:

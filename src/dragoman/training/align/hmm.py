@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.options import option
-from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.training.align.base import DirectionalAligner, Passes
 from dragoman.training.align.model1 import train_model1
 from dragoman.training.align.sentence_groups import SentenceGroups
@@ -41,14 +41,14 @@ class Hmm(DirectionalAligner):
         return self.model1_iterations + self.iterations + 1
 
     def align_direction(
-        self, table: TranslationTable, *, threads: int, progress: Progress, passes: Passes
+        self, table: TranslationTable, *, passes: Passes, runtime: Runtime = Runtime()
     ) -> NDArray[np.int32]:
         """Train one direction; return the given position of each generated token, or -1 where it has none."""
         alpha = self.alpha if self.variational_bayes else None
         train_model1(table, self.model1_iterations, alpha, passes)
-        sentences = SentenceGroups(table, threads)
+        sentences = SentenceGroups(table)
         if sentences.left_out:
-            progress.warn(
+            runtime.warn(
                 f"the hmm aligner leaves {sentences.left_out} sentence pairs of thousands of words without links"
             )
         settings = self.uniform_share, self.null_probability

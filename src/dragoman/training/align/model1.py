@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.options import option
-from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.training.align.base import DirectionalAligner, Passes
 from dragoman.training.align.translation_table import TranslationTable
 
@@ -30,7 +30,7 @@ class Model1(DirectionalAligner):
         return self.iterations + 1
 
     def align_direction(
-        self, table: TranslationTable, *, threads: int, progress: Progress, passes: Passes
+        self, table: TranslationTable, *, passes: Passes, runtime: Runtime = Runtime()
     ) -> NDArray[np.int32]:
         """Train one direction; return the given position of each generated token, or -1 where it has none."""
         train_model1(table, self.iterations, self.alpha if self.variational_bayes else None, passes)

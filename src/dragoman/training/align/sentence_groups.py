@@ -18,6 +18,7 @@ from dragoman import kernels
 from dragoman.core.progress import ShareDone, within
 from dragoman.core.ragged import blocks_of
 from dragoman.core.runs import Kept
+from dragoman.core.runtime import Runtime
 from dragoman.core.store import ArrayReader, ArrayWriter
 from dragoman.training.align.cooccurrence import Cooccurrence
 from dragoman.training.align.spread import range_table
@@ -36,8 +37,8 @@ _CELL = 36
 class SentenceGroups:
     """The sentence pairs of a translation table, as many together as fit into memory."""
 
-    def __init__(self, table: TranslationTable, threads: int):
-        self._table, self._threads, self._workspace = table, threads, table.workspace
+    def __init__(self, table: TranslationTable):
+        self._table, self._threads = table, table.runtime.threads
         generated, given = np.diff(table.generated.offsets), np.diff(table.given.offsets)
         too_long = (given + 1) * np.maximum(given, generated + 1) > MAX_MATRIX
         #: How many sentence pairs are too long to be looked at.
@@ -47,12 +48,12 @@ class SentenceGroups:
         self._unit = 2.0 ** min(52, 62 - len(table.generated.values).bit_length())
         bounds = _balanced(cells)
         costs = _CELL * cells[bounds]
-        room = self._workspace.room()
+        room = table.runtime.workspace.room()
         most = int(costs[-1]) if costs[-1] <= room else room // 2
         groups = list(blocks_of(costs, max(most, 1)))
         self._whole = len(groups) == 1 and len(table.words) == 1
         self._groups = [
-            _Group(table, number, bounds[at.start : at.stop + 1], cells, threads, whole=self._whole)
+            _Group(table, number, bounds[at.start : at.stop + 1], cells, whole=self._whole)
             for number, at in enumerate(groups)
         ]
         for words, offsets, pairs in () if self._whole else table.rows():
@@ -128,29 +129,28 @@ class _Group:
         number: int,
         bounds: NDArray[np.int64],
         cells: NDArray[np.int64],
-        threads: int,
         *,
         whole: bool,
     ):
         rows = slice(int(bounds[0]), int(bounds[-1]))
-        self._workspace, self._name = table.workspace, f"sentences-{number}"
+        self._workspace, self._name = table.runtime.workspace, f"sentences-{number}"
         self._given, self._generated = table.given.part(rows), table.generated.part(rows)
         self._null_word = table.null_word
         self._cells, self._bounds = cells[rows.start : rows.stop + 1] - cells[rows.start], bounds - bounds[0]
         self._sections = [0]
         self.counts: NDArray[np.int64] = np.empty(0, np.int64)
-        made = table.whole() if whole else self._own_pairs(table.types, threads)
+        made = table.whole() if whole else self._own_pairs(table.types, table.runtime)
         arrays: dict[str, NDArray[Any]] = {
             "pair_offsets": made.pair_offsets,
             "pair_given": made.pair_given,
-            "cells": kernels.pair_cells(made.for_kernels(), self._cells, threads),
+            "cells": kernels.pair_cells(made.for_kernels(), self._cells, table.runtime.threads),
         }
         self._arrays = arrays if whole else {}
         self._kept = None if whole else Kept(self._workspace, self._name, arrays)
 
-    def _own_pairs(self, types: int, threads: int) -> Cooccurrence:
+    def _own_pairs(self, types: int, runtime: Runtime) -> Cooccurrence:
         tokens = kernels.group_tokens(self._generated.values, self._generated.offsets, self._given.offsets, types)
-        return range_table(self._given, self._generated, tokens, slice(0, types), self._null_word, threads)
+        return range_table(self._given, self._generated, tokens, slice(0, types), self._null_word, runtime=runtime)
 
     def corpus(self) -> tuple[kernels.Cooccurrence, kernels.UnsignedRows, NDArray[np.int64]]:
         """What kernels walk over: the pairs, the place of each cell's pair, and the blocks."""

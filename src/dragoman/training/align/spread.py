@@ -1,23 +1,21 @@
-"""Alignment that is spread over workers: passes of EM by ranges of generated words, or each direction as a whole."""
+"""Passes of EM by ranges of generated words, which may be spread over workers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.corpus import Bitext
-from dragoman.core.progress import Remembered, ShareDone
+from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.training.align.cooccurrence import Cooccurrence
-
-if TYPE_CHECKING:
-    from dragoman.training.align.base import DirectionalAligner
-
+from dragoman.training.shares import ShareHere
 
 #: Sentence and position of each generated token, grouped by word, and where each word's begin.
 Tokens = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]
@@ -39,6 +37,7 @@ class RangeAsked:
     last: bool = False
     as_fast_align: bool = False
     wants_linked: bool = False
+    share: ShareDone = ShareHere()
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,40 +52,55 @@ class RangeFound:
 
 @dataclass(frozen=True, eq=False)
 class RangeWork:
-    """What a worker does: the text it gets once, and the pairs of a range it finds when it first gets the range."""
+    """What is done with a range. A worker gets the text once, and finds the pairs of a range when it first gets it."""
 
     given: Ragged[np.int32]
     generated: Ragged[np.int32]
     null_word: int
     types: int
     ranges: tuple[slice, ...]
+    #: By the number of a range what returns its pairs.
+    tables: dict[int, Callable[[], Cooccurrence]] = field(default_factory=dict)
+
+    def __reduce__(self) -> tuple[type[RangeWork], tuple[Any, ...]]:
+        return RangeWork, (self.given, self.generated, self.null_word, self.types, self.ranges)
 
     @cached_property
     def _tokens(self) -> Tokens:
         return kernels.group_tokens(self.generated.values, self.generated.offsets, self.given.offsets, self.types)
 
-    @cached_property
-    def _tables(self) -> dict[int, Cooccurrence]:
-        return {}
-
-    def __call__(self, asked: RangeAsked) -> RangeFound:
+    def __call__(self, asked: RangeAsked, runtime: Runtime) -> RangeFound:
         """Do what is asked."""
         number = asked.number
-        if number not in self._tables:
-            self._tables[number] = range_table(
-                self.given, self.generated, self._tokens, self.ranges[number], self.null_word
-            )
-        return on_range(self._tables[number], asked)
+        if number not in self.tables:
+            text = self.given, self.generated, self._tokens
+            made = range_table(*text, self.ranges[number], self.null_word, runtime=runtime)
+            self.tables[number] = lambda: made
+        table = self.tables[number]()
+        settings = asked.probabilities, asked.null_probability, asked.tension, runtime.threads, asked.share
+        if asked.last:
+            links = kernels.likeliest_given(table.for_kernels(), *settings)[token_places(table)]
+            return RangeFound(_NOTHING, _NOTHING, _NOTHING, links)
+        counts, _, features, linked = kernels.expected_counts(
+            table.for_kernels(), *settings, asked.as_fast_align, asked.wants_linked
+        )
+        return RangeFound(counts, features, linked[token_places(table)] if asked.wants_linked else _NOTHING, _NO_LINKS)
 
 
 def range_table(
-    given: Ragged[np.int32], generated: Ragged[np.int32], tokens: Tokens, words: slice, null_word: int, threads: int = 1
+    given: Ragged[np.int32],
+    generated: Ragged[np.int32],
+    tokens: Tokens,
+    words: slice,
+    null_word: int,
+    *,
+    runtime: Runtime = Runtime(),
 ) -> Cooccurrence:
     """The tokens and pairs of some generated words."""
     sentences, positions, groups = tokens
     at = slice(int(groups[words.start]), int(groups[words.stop]))
     some = sentences[at], positions[at], groups[words.start : words.stop + 1] - at.start
-    pairs = kernels.cooccurring_words(given.values, given.offsets, some[0], some[2], null_word, threads)
+    pairs = kernels.cooccurring_words(given.values, given.offsets, some[0], some[2], null_word, runtime.threads)
     return Cooccurrence(
         given=given,
         generated=generated,
@@ -99,32 +113,6 @@ def range_table(
     )
 
 
-def on_range(table: Cooccurrence, asked: RangeAsked, *, threads: int = 1, share: ShareDone | None = None) -> RangeFound:
-    """Do what is asked with the pairs of a range."""
-    settings = asked.probabilities, asked.null_probability, asked.tension, threads, share
-    if asked.last:
-        links = kernels.likeliest_given(table.for_kernels(), *settings)[token_places(table)]
-        return RangeFound(_NOTHING, _NOTHING, _NOTHING, links)
-    counts, _, features, linked = kernels.expected_counts(
-        table.for_kernels(), *settings, asked.as_fast_align, asked.wants_linked
-    )
-    return RangeFound(counts, features, linked[token_places(table)] if asked.wants_linked else _NOTHING, _NO_LINKS)
-
-
 def token_places(table: Cooccurrence) -> NDArray[np.int64]:
     """Where the tokens of a table stand among all generated tokens."""
     return table.generated.offsets[table.token_sentences] + table.token_positions
-
-
-@dataclass(frozen=True, eq=False)
-class OneDirection:
-    """Aligns a whole direction, by aligners whose passes need all that there is."""
-
-    aligner: DirectionalAligner
-    bitext: Bitext
-
-    def __call__(self, backwards: bool) -> tuple[NDArray[np.int32], Remembered]:
-        """The given position of each generated token, and what the aligner had to say."""
-        progress = Remembered()
-        sides = (self.bitext.target, self.bitext.source) if backwards else (self.bitext.source, self.bitext.target)
-        return self.aligner.one_direction(*sides, progress=progress, share=lambda done: None), progress

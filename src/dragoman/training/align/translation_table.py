@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.corpus import Corpus
 from dragoman.core.progress import ShareDone, within
-from dragoman.core.ragged import Ragged, blocks_of
+from dragoman.core.ragged import blocks_of
 from dragoman.core.runs import Kept
-from dragoman.core.work.workers import Workers
+from dragoman.core.runtime import Runtime
 from dragoman.core.workspace import Workspace
 from dragoman.training.align.cooccurrence import Cooccurrence
-from dragoman.training.align.spread import RangeAsked, RangeFound, RangeWork, on_range, range_table, token_places
+from dragoman.training.align.spread import RangeAsked, RangeFound, RangeWork, range_table, token_places
+from dragoman.training.shares import ShareHere
 
 #: What the work on a pair and on a token takes, in bytes.
 _PAIR, _TOKEN = 32, 8
@@ -36,13 +37,10 @@ class TranslationTable:
         given: Corpus,
         generated: Corpus,
         *,
-        workspace: Workspace | None = None,
-        workers: Workers | None = None,
-        threads: int = 1,
         share: ShareDone = lambda share: None,
+        runtime: Runtime = Runtime(),
     ):
-        self._threads, self.workspace = threads, workspace or Workspace()
-        self._workers = workers if workers is not None and workers.remote else None
+        self.runtime = runtime
         ours, theirs = given.sentences, generated.sentences
         self.given, self.generated = ours, theirs
         self.null_word, self.types = len(given.vocab), len(generated.vocab)
@@ -54,24 +52,23 @@ class TranslationTable:
         self._work = RangeWork(ours, theirs, self.null_word, self.types, tuple(ranges))
         self._ranges = []
         for number, words in enumerate(ranges):
-            table = range_table(ours, theirs, tokens, words, self.null_word, threads)
+            table = range_table(ours, theirs, tokens, words, self.null_word, runtime=runtime)
             values = np.full(len(table.pair_given), 1.0 / max(int(np.count_nonzero(np.diff(groups))), 1))
-            place = None if in_memory else (self.workspace, f"words-{number}")
+            place = None if in_memory else (runtime.workspace, f"words-{number}")
             self._ranges.append(_Range(table, values, place))
+            self._work.tables[number] = self._ranges[-1].table
             share((number + 1) / len(ranges))
 
     def _cut(self, groups: NDArray[np.int64], given_length: float) -> tuple[list[slice], bool]:
         """Ranges of generated words whose pairs and tokens fit into memory, and whether all of them do.
 
-        How many pairs there are is estimated. Workers elsewhere get some ranges each.
+        How many pairs there are is estimated. Workers get some ranges each.
         """
         tokens = np.diff(groups)
         cost = _PAIR * np.minimum(tokens * (2 * given_length) + 1, self.null_word + 1) + _TOKEN * tokens
         ends = np.cumsum(np.where(tokens > 0, cost, 0)).astype(np.int64)
-        room, needed = self.workspace.room(), int(ends[-1]) if len(ends) else 0
-        most = needed if needed <= room else room // 4
-        if self._workers is not None:
-            most = min(most, needed // (4 * self._workers.count))
+        room, needed = self.runtime.workspace.room(), int(ends[-1]) if len(ends) else 0
+        most = min(needed if needed <= room else room // 4, needed // (2 * self.runtime.parts_at_once - 1))
         if most >= needed:
             return [slice(0, len(tokens))], True
         return list(blocks_of(np.concatenate([[0], ends]), max(most, 1))), needed <= room
@@ -79,7 +76,7 @@ class TranslationTable:
     def whole(self) -> Cooccurrence:
         """All pairs, of a table that has one range."""
         (one,) = self._ranges
-        return one.read(self.given, self.generated)[0]
+        return one.table()
 
     def rows(self) -> Iterator[tuple[slice, NDArray[np.int64], NDArray[np.int32]]]:
         """For each range its generated words, where the row of each begins, and the given word of each pair."""
@@ -110,7 +107,7 @@ class TranslationTable:
                 # From the first word to the last, so that the sum is the same whatever the ranges.
                 feature = float(np.cumsum(np.append(feature, found.features))[-1])
                 if linked is not None:
-                    linked[token_places(one.read(self.given, self.generated)[0])] = found.linked
+                    linked[token_places(one.table())] = found.linked
                 yield found.counts
 
         self.reestimate(counts(), alpha)
@@ -124,13 +121,13 @@ class TranslationTable:
             one.write(counted)
         for one in self._ranges:
             given, counted = one.pairs()
-            one.write(kernels.translation_probabilities(given, counted, totals, alpha, self._threads))
+            one.write(kernels.translation_probabilities(given, counted, totals, alpha, self.runtime.threads))
 
     def likeliest(self, null_probability: float, tension: float | None, share: ShareDone) -> NDArray[np.int32]:
         """The given position of each generated token, or -1 where it has none; the table is of no use afterwards."""
         best = np.full(len(self.generated.values), -1, np.int32)
         for one, found in self._each(RangeAsked(0, np.empty(0), null_probability, tension, last=True), share):
-            best[token_places(one.read(self.given, self.generated)[0])] = found.links
+            best[token_places(one.table())] = found.links
             one.discard()
         return best
 
@@ -140,22 +137,18 @@ class TranslationTable:
             one.discard()
 
     def _each(self, asked: RangeAsked, share: ShareDone) -> Iterator[tuple[_Range, RangeFound]]:
-        """Do the same with each range, whoever works."""
-        ranges = self._ranges
-        if self._workers is None:
-            for i, one in enumerate(ranges):
-                table, probabilities = one.read(self.given, self.generated)
-                part = within(share, i / len(ranges), (i + 1) / len(ranges))
-                yield (
-                    one,
-                    on_range(table, replace(asked, probabilities=probabilities), threads=self._threads, share=part),
-                )
-            return
-        items = (replace(asked, number=i, probabilities=one.pairs()[1]) for i, one in enumerate(ranges))
-        found = self._workers.map(self._work, items, window=2 * self._workers.count + 2)
-        for i, (one, made) in enumerate(zip(ranges, found, strict=True)):
+        """Do the same with each range."""
+        number = len(self._ranges)
+
+        def item(i: int, one: _Range) -> RangeAsked:
+            part = ShareHere(within(share, i / number, (i + 1) / number))
+            return replace(asked, number=i, probabilities=one.values(), share=part)
+
+        items = (item(i, one) for i, one in enumerate(self._ranges))
+        found = self.runtime.map_parts(self._work, items)
+        for i, (one, made) in enumerate(zip(self._ranges, found, strict=True)):
             yield one, made
-            share((i + 1) / len(ranges))
+            share((i + 1) / number)
 
 
 class _Range:
@@ -163,6 +156,7 @@ class _Range:
 
     def __init__(self, table: Cooccurrence, values: NDArray[np.float64], place: tuple[Workspace, str] | None):
         self._arrays: dict[str, NDArray[Any]] = {name: getattr(table, name) for name in _COLUMNS}
+        self._given, self._generated = table.given, table.generated
         self._null_word, self._place = table.null_word, place
         self._kept: Kept | None = None
         self._values_kept: Kept | None = None
@@ -171,10 +165,10 @@ class _Range:
             self._kept = Kept(*place, self._arrays)
             self._arrays = {}
 
-    def read(self, given: Ragged[np.int32], generated: Ragged[np.int32]) -> tuple[Cooccurrence, NDArray[np.float64]]:
-        """The table of these words, and the number of each pair."""
+    def table(self) -> Cooccurrence:
+        """The table of these words."""
         arrays: dict[str, Any] = self._kept.load() if self._kept is not None else self._arrays
-        return Cooccurrence(given=given, generated=generated, **arrays, null_word=self._null_word), self.values()
+        return Cooccurrence(given=self._given, generated=self._generated, **arrays, null_word=self._null_word)
 
     def pairs(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """The given word and the number of each pair."""

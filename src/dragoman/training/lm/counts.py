@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.errors import DataError
 from dragoman.core.key_lists import KeyLists
-from dragoman.core.progress import SILENT, Progress, ShareDone, within
+from dragoman.core.progress import ShareDone, within
 from dragoman.core.ragged import Ragged
 from dragoman.core.runs import Kept
+from dragoman.core.runtime import Runtime
 from dragoman.core.store import Arrays, ArrayWriter, load_arrays
 from dragoman.core.vocab import BOS, EOS
-from dragoman.core.work.parts import PartWork, parts_at_once
-from dragoman.core.work.workers import ThreadWorkers, Workers
 from dragoman.core.workspace import Workspace
 
 #: What counting a word of the text takes, and what merging an n-gram takes, in bytes.
@@ -54,29 +53,26 @@ def count_ngrams(
     vocab_size: int,
     order: int,
     *,
-    workspace: Workspace | None = None,
-    workers: Workers | None = None,
-    threads: int = 1,
     share: ShareDone = lambda share: None,
+    runtime: Runtime = Runtime(),
 ) -> list[NGramCounts]:
     """Count the n-grams of order 1, 2, … `order` of sentences that begin with `<s>` and end with `</s>`.
 
-    Where the memory of a `workspace` does not suffice, or workers are elsewhere, they are counted in blocks of
+    Where the memory of the workspace does not suffice, or workers are elsewhere, they are counted in blocks of
     sentences and mapped from disk.
 
     >>> unigrams, bigrams = count_ngrams(Ragged.of([[3, 3]], np.int32), 4, 2)
     >>> unigrams.occurrences.tolist(), bigrams.words.tolist(), bigrams.occurrences.tolist()
     ([0, 0, 1, 2], [[1, 3], [3, 2], [3, 3]], [1, 1, 1])
     """
-    workspace, who = workspace or Workspace(), workers or ThreadWorkers(threads)
+    workspace, together = runtime.workspace, runtime.parts_at_once
     words = len(sentences.values) + 2 * len(sentences)
-    if not who.remote and words < _MOST and words * _WORD <= workspace.room():
-        return _counted(sentences, vocab_size, order, threads, share)
+    if together == 1 and words < _MOST and words * _WORD <= workspace.room():
+        return _counted(sentences, vocab_size, order, share, runtime)
     merging, done = _Merging(workspace, vocab_size), 0
-    together = parts_at_once(who)
     size = min(workspace.room() // (2 * _WORD * together), _MOST // 4, -(-len(sentences.values) // together))
     blocks = (sentences.part(at) for at in sentences.blocks(max(size, 1)))
-    for number, unigrams, longer in CountNGrams(vocab_size, order).each(blocks, who, threads, SILENT):
+    for number, unigrams, longer in runtime.map_parts(CountNGrams(vocab_size, order), blocks):
         merging.add(unigrams, longer)
         done += number
         share(_SHARE_OF_BLOCKS * done / len(sentences))
@@ -84,15 +80,15 @@ def count_ngrams(
 
 
 @dataclass(frozen=True)
-class CountNGrams(PartWork[Ragged[np.int32]]):
+class CountNGrams:
     """Counts the n-grams of a block of sentences."""
 
     vocab_size: int
     order: int
 
-    def of(self, part: Ragged[np.int32], threads: int, progress: Progress) -> tuple[int, NDArray[np.int64], Arrays]:
+    def __call__(self, part: Ragged[np.int32], runtime: Runtime) -> tuple[int, NDArray[np.int64], Arrays]:
         """The number of sentences, what words count, and what a merge needs of the n-grams of higher orders."""
-        words, *tables = _counted(part, self.vocab_size, self.order, threads, lambda share: None)
+        words, *tables = _counted(part, self.vocab_size, self.order, lambda share: None, runtime)
         arrays: Arrays = {}
         for n, table in enumerate(tables, 2):
             columns: Sequence[NDArray[Any]] = table.contexts, table.words[:, -1], table.suffixes, table.occurrences
@@ -101,7 +97,7 @@ class CountNGrams(PartWork[Ragged[np.int32]]):
 
 
 def _counted(
-    sentences: Ragged[np.int32], vocab_size: int, order: int, threads: int, share: ShareDone
+    sentences: Ragged[np.int32], vocab_size: int, order: int, share: ShareDone, runtime: Runtime
 ) -> list[NGramCounts]:
     """Count in memory."""
     text, positions = _with_markers(sentences)
@@ -114,7 +110,7 @@ def _counted(
     for n in range(1, order):
         share(n / order)
         contexts, last = rows[positions - 1], text[positions]
-        ids, first, occurrences = kernels.rank_pairs(contexts, last, threads)
+        ids, first, occurrences = kernels.rank_pairs(contexts, last, runtime.threads)
         contexts = contexts[first]
         words = np.concatenate([words[contexts], last[first, None]], axis=1)
         found.append(NGramCounts(words, contexts, rows[positions[first]], occurrences))

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.ngrams import NGrams, NGramTable
-from dragoman.core.progress import SILENT, Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import BOS, UNK, Vocab
 from dragoman.model.language_model import LanguageModel
 from dragoman.training.likeliest_mixture import Floats, likeliest_mixture
@@ -26,31 +26,30 @@ def interpolation_weights(
     *,
     iterations: int = 100,
     tolerance: float = 1e-6,
-    threads: int = 1,
-    progress: Progress = SILENT,
+    runtime: Runtime = Runtime(),
 ) -> Floats:
     """Return the weights of the linear mixture of the models that gives held-out text the highest probability.
 
     Each model gives a word that it does not know probability zero, so that the mixture sums to one; words that no model
     knows are left out. Stops when an iteration raises the log-likelihood of a word by less than `tolerance`.
     """
-    probabilities = _held_out_probabilities(models, held_out, threads)
+    probabilities = _held_out_probabilities(models, held_out, runtime)
     if not probabilities.size:
         raise DataError("no word of the held-out text is known to any of the models")
 
     def note(iteration: int, loglikelihood: float, weights: Floats) -> None:
         shown = " ".join(f"{weight:.4f}" for weight in weights)
-        progress.note(f"iteration {iteration}: perplexity {np.exp(-loglikelihood):.3f} with weights {shown}")
+        runtime.note(f"iteration {iteration}: perplexity {np.exp(-loglikelihood):.3f} with weights {shown}")
 
     return likeliest_mixture(probabilities, iterations=iterations, tolerance=tolerance, note=note)
 
 
-def _held_out_probabilities(models: Sequence[LanguageModel], held_out: Corpus, threads: int) -> Floats:
+def _held_out_probabilities(models: Sequence[LanguageModel], held_out: Corpus, runtime: Runtime) -> Floats:
     """Return a row for each model and a column for each word or sentence end that some model knows."""
     rows = []
     for model in models:
         sentences = model.sentences(held_out)
-        rows.append(10.0 ** model.logprobs(sentences, threads=threads))
+        rows.append(10.0 ** model.logprobs(sentences, runtime=runtime.quiet()))
         words = np.ones(rows[-1].shape, bool)
         words[sentences.offsets[1:] + np.arange(len(sentences))] = False
         rows[-1][np.flatnonzero(words)[~model.knows[sentences.values]]] = 0
@@ -58,9 +57,7 @@ def _held_out_probabilities(models: Sequence[LanguageModel], held_out: Corpus, t
     return probabilities[:, probabilities.any(axis=0)]
 
 
-def interpolate(
-    models: Sequence[LanguageModel], weights: ArrayLike, *, threads: int = 1, progress: Progress = SILENT
-) -> NGrams:
+def interpolate(models: Sequence[LanguageModel], weights: ArrayLike, *, runtime: Runtime = Runtime()) -> NGrams:
     """Return the linear mixture of the models as one back-off model.
 
     It holds the n-grams of all of them, each with the weighted sum of the probabilities that they give it, and back-off
@@ -78,18 +75,18 @@ def interpolate(
     own_ids = [vocab.map_to(model.vocab) for model in models]
     tables: list[NGramTable] = []
     keys: list[NDArray[np.int64]] = []
-    with progress.stage("interpolating language models") as done:
+    with runtime.stage("interpolating language models") as done:
         for n, words in enumerate(ngrams, 1):
             probabilities = np.zeros(len(words))
             for model, ids, share in zip(models, own_ids, shares, strict=True):
                 if share > 0:
-                    probabilities += share * _conditional(model, ids, words, threads)
+                    probabilities += share * _conditional(model, ids, words, runtime)
             contexts = _context_rows(words, keys)
             keys.append(contexts << 32 | words[:, -1])
             if n == 1:
                 probabilities[words[:, 0] == BOS] = 1  # as estimation has it; nothing asks for it
             else:
-                tables[-1], probabilities = _make_room(vocab, tables, words, contexts, probabilities, threads)
+                tables[-1], probabilities = _make_room(vocab, tables, words, contexts, probabilities, runtime)
             tables.append(NGramTable(words, _log10(probabilities), np.zeros(len(words), np.float32)))
             done(n / order)
     return NGrams(vocab, tuple(tables))
@@ -126,11 +123,13 @@ def _context_rows(words: NDArray[np.int32], keys: Sequence[NDArray[np.int64]]) -
     return rows
 
 
-def _conditional(model: LanguageModel, own_ids: NDArray[np.int32], words: NDArray[np.int32], threads: int) -> Floats:
+def _conditional(
+    model: LanguageModel, own_ids: NDArray[np.int32], words: NDArray[np.int32], runtime: Runtime
+) -> Floats:
     """Return p(last word | the words before it) of each row; zero where the model does not know the last word."""
     ids = own_ids[words]
     offsets = np.arange(len(ids) + 1) * ids.shape[1]
-    logprobs = model.logprobs(Ragged(ids.ravel(), offsets), bos=False, eos=False, threads=threads)
+    logprobs = model.logprobs(Ragged(ids.ravel(), offsets), bos=False, eos=False, runtime=runtime.quiet())
     is_known = model.knows[ids[:, -1]] | (words[:, -1] == UNK)
     return np.where(is_known, 10.0 ** logprobs.reshape(ids.shape)[:, -1].astype(np.float64), 0.0)
 
@@ -141,7 +140,7 @@ def _make_room(
     words: NDArray[np.int32],
     contexts: NDArray[np.int64],
     probabilities: Floats,
-    threads: int,
+    runtime: Runtime,
 ) -> tuple[NGramTable, Floats]:
     """Return the highest table with the back-off weights that longer n-grams need, and the latter's probabilities.
 
@@ -151,7 +150,7 @@ def _make_room(
     """
     table = tables[-1]
     own_ids = np.arange(len(vocab), dtype=np.int32)
-    lower = _conditional(LanguageModel.from_ngrams(NGrams(vocab, tuple(tables))), own_ids, words[:, 1:], threads)
+    lower = _conditional(LanguageModel.from_ngrams(NGrams(vocab, tuple(tables))), own_ids, words[:, 1:], runtime)
     taken = np.bincount(contexts, probabilities, len(table))
     lower_left = 1 - np.bincount(contexts, lower, len(table))
     complete = lower_left < _ROUNDING

@@ -15,12 +15,12 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.ngrams import NGrams, NGramTable
 from dragoman.core.options import Options, option
-from dragoman.core.progress import SILENT, Progress, ShareDone
+from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
 from dragoman.core.runs import Column, mapped_arrays
+from dragoman.core.runtime import Runtime
 from dragoman.core.store import rows_of
 from dragoman.core.vocab import BOS, EOS, UNK, Vocab
-from dragoman.core.work.workers import Workers
 from dragoman.core.workspace import Workspace
 from dragoman.model.language_model import LanguageModel
 from dragoman.model.linked_ngrams import LinkedNGrams, index_ngrams
@@ -101,15 +101,7 @@ class KneserNey(Options):
 _DEFAULTS = KneserNey()
 
 
-def estimate(
-    corpus: Corpus,
-    options: KneserNey = _DEFAULTS,
-    *,
-    workspace: Workspace | None = None,
-    workers: Workers | None = None,
-    threads: int = 1,
-    progress: Progress = SILENT,
-) -> NGrams:
+def estimate(corpus: Corpus, options: KneserNey = _DEFAULTS, *, runtime: Runtime = Runtime()) -> NGrams:
     """Estimate a back-off language model from tokenised text.
 
     Every count c is lowered by a discount D(c) that depends on the order; what is saved in a context goes to the next
@@ -118,9 +110,9 @@ def estimate(
 
     The model's vocabulary holds the words that occur, in the order of the corpus' vocabulary. Unigrams stand in that
     order and longer n-grams sorted by their ids. An order of which the text has no n-grams is left empty. N-grams are
-    counted in the memory of a `workspace`, by `workers` if they are elsewhere.
+    counted in the memory of the workspace, by workers if they are elsewhere.
     """
-    vocab, smoothed = _estimated(corpus, options, workspace or Workspace(), workers, threads, progress)
+    vocab, smoothed = _estimated(corpus, options, runtime)
     return NGrams(
         vocab,
         tuple(
@@ -130,44 +122,26 @@ def estimate(
     )
 
 
-def estimate_model(
-    corpus: Corpus,
-    options: KneserNey = _DEFAULTS,
-    *,
-    workspace: Workspace | None = None,
-    workers: Workers | None = None,
-    threads: int = 1,
-    progress: Progress = SILENT,
-) -> LanguageModel:
-    """Estimate a language model as `estimate` does, and index it: all in the memory of a `workspace`.
+def estimate_model(corpus: Corpus, options: KneserNey = _DEFAULTS, *, runtime: Runtime = Runtime()) -> LanguageModel:
+    """Estimate a language model as `estimate` does, and index it: all in the memory of the workspace.
 
     Arrays that are large for it are mapped from its folder.
     """
-    workspace = workspace or Workspace()
-    vocab, smoothed = _estimated(corpus, options, workspace, workers, threads, progress)
-    with progress.stage("indexing the language model") as share:
-        return index_ngrams(vocab, smoothed, workspace=workspace, share=share)
+    vocab, smoothed = _estimated(corpus, options, runtime)
+    with runtime.stage("indexing the language model") as share:
+        return index_ngrams(vocab, smoothed, share=share, runtime=runtime)
 
 
-def _estimated(
-    corpus: Corpus,
-    options: KneserNey,
-    workspace: Workspace,
-    workers: Workers | None,
-    threads: int,
-    progress: Progress,
-) -> tuple[Vocab, list[LinkedNGrams]]:
+def _estimated(corpus: Corpus, options: KneserNey, runtime: Runtime) -> tuple[Vocab, list[LinkedNGrams]]:
     if not corpus.words:
         raise DataError("the corpus has no words", expected="text to estimate a language model from")
     _refuse_markers(corpus)
-    vocab, sentences = _vocabulary(corpus, options)
-    with progress.stage("counting n-grams") as share:
-        counts = count_ngrams(
-            sentences, len(vocab), options.order, workspace=workspace, workers=workers, threads=threads, share=share
-        )
-    with progress.stage("estimating the language model") as share:
+    (vocab, sentences), workspace = _vocabulary(corpus, options), runtime.workspace
+    with runtime.stage("counting n-grams") as share:
+        counts = count_ngrams(sentences, len(vocab), options.order, share=share, runtime=runtime)
+    with runtime.stage("estimating the language model") as share:
         adjusted = [_continuations(*pair, workspace) for pair in itertools.pairwise(counts)] + [counts[-1].occurrences]
-        discounts = _discounts(adjusted, options, workspace, progress)
+        discounts = _discounts(adjusted, options, runtime)
         return vocab, _smooth(counts, adjusted, discounts, options, workspace, share)
 
 
@@ -215,17 +189,15 @@ def _pieces(column: NDArray[Any], workspace: Workspace) -> Iterator[NDArray[Any]
     return (rows_of(column, first, first + size) for first in range(0, len(column), size))
 
 
-def _discounts(
-    adjusted: Sequence[Counts], options: KneserNey, workspace: Workspace, progress: Progress
-) -> list[Floats]:
+def _discounts(adjusted: Sequence[Counts], options: KneserNey, runtime: Runtime) -> list[Floats]:
     """Return for each order D(c) of c = 0, 1, 2 and 3 or more, from how many n-grams have which count.
 
     Where that gives none, or none above 0, they are those of `discount_fallback`, with a warning that says why.
     """
     discounts, poor, repeating = [], [], []
-    much = sum(int(piece.sum()) for piece in _pieces(adjusted[-1], workspace)) >= _MUCH_TEXT
+    much = sum(int(piece.sum()) for piece in _pieces(adjusted[-1], runtime.workspace)) >= _MUCH_TEXT
     for order, counts in enumerate(adjusted, 1):
-        pieces = (np.bincount(np.minimum(piece, 5), minlength=6) for piece in _pieces(counts, workspace))
+        pieces = (np.bincount(np.minimum(piece, 5), minlength=6) for piece in _pieces(counts, runtime.workspace))
         n1, n2, n3, n4 = sum(pieces, np.zeros(6, np.int64))[1:5].tolist()
         estimated = np.zeros(4)
         if n1 and n2 and n3:
@@ -239,12 +211,12 @@ def _discounts(
                 poor.append(str(order))
         discounts.append(estimated)
     if poor:
-        progress.warn(
+        runtime.warn(
             f"too little text to estimate the discounts of order {', '.join(poor)}; "
             f"{options.discount_fallback} are used in their place"
         )
     if repeating:
-        progress.warn(
+        runtime.warn(
             f"the text repeats itself: {'; '.join(repeating)} count once / twice / three / four times, from which no"
             f" discounts can be estimated; {options.discount_fallback} are used in their place"
         )

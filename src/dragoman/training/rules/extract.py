@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,21 +11,26 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.corpus import Bitext
 from dragoman.core.links import Links
-from dragoman.core.progress import SILENT, Progress, ShareDone, within
+from dragoman.core.progress import ShareDone
 from dragoman.core.runs import BUCKETS, Runs
+from dragoman.core.runtime import Runtime
 from dragoman.core.store import Arrays
-from dragoman.core.work.parts import parts_at_once
-from dragoman.core.work.workers import Workers
-from dragoman.core.workspace import Workspace
 from dragoman.model.rule_instances import AlignedText, RuleExtraction, RuleInstances
 from dragoman.model.rule_scores import number_sides
 from dragoman.training.lexical import check_links
+from dragoman.training.partitions import Block, Kind, instance_runs
 
-#: What the work on an instance takes, in bytes, and about how many instances a word of either side gives.
-INSTANCE, INSTANCES_PER_WORD = 260, 10
-
-#: Words of both sides that rules are extracted from together, if there is memory for their instances.
-_WORDS_AT_ONCE = 1 << 21
+#: Temporary files are those of rules of up to ten words.
+RULES = Kind(
+    "rules",
+    "rule",
+    "target sides",
+    instance_bytes=260,
+    question_bytes=200,
+    temporary_bytes=1200,
+    instances_per_word=10,
+    words_at_once=1 << 21,
+)
 
 
 def aligned_text(bitext: Bitext, links: Links) -> AlignedText:
@@ -35,7 +39,7 @@ def aligned_text(bitext: Bitext, links: Links) -> AlignedText:
 
 
 def extract_rules(
-    text: AlignedText, options: RuleExtraction = RuleExtraction(), *, threads: int = 1, progress: Progress = SILENT
+    text: AlignedText, options: RuleExtraction = RuleExtraction(), *, runtime: Runtime = Runtime()
 ) -> RuleInstances:
     """Find the rules of all initial phrase pairs: the pairs as they are, and with smaller ones in them cut out.
 
@@ -50,80 +54,44 @@ def extract_rules(
     >>> len(found), (found.counts.sum() / ONE).round().item()
     (12, 5.0)
     """
-    with progress.stage("extracting rules") as share:
-        return extract_block(text, slice(0, len(text.source)), options, threads=threads, share=share)
+    with runtime.stage("extracting rules") as share:
+        return extract_part(text, options, share=share, runtime=runtime)
 
 
-def extract_block(
-    text: AlignedText, at: slice, options: RuleExtraction, *, threads: int = 1, share: ShareDone | None = None
-) -> RuleInstances:
-    """Do the same for a range of sentence pairs."""
-    found = kernels.extract_rules(text.part(at), options.limits, threads, share)
-    found[0][:] += np.int32(at.start)
-    return RuleInstances(*found)
-
-
-def instance_runs(
-    bitext: Bitext,
+def extract_part(
     text: AlignedText,
     options: RuleExtraction,
-    workspace: Workspace,
     *,
-    target: bool,
-    workers: Workers,
-    threads: int,
-    progress: Progress,
+    share: ShareDone | None = None,
+    runtime: Runtime = Runtime(),
+) -> RuleInstances:
+    """Do the same for a part of a text."""
+    return RuleInstances(*kernels.extract_rules(text.pairs_for_kernels(), options.limits, runtime.threads, share))
+
+
+def rule_runs(
+    bitext: Bitext, text: AlignedText, options: RuleExtraction, *, target: bool, runtime: Runtime = Runtime()
 ) -> Runs:
-    """Extract all rules block by block, whoever works; they are dealt out by their source or target sides."""
-    runs = Runs(
-        workspace,
-        "instances",
-        lambda rows: side_buckets(text, rows, target, threads),
-        bytes_per_row=INSTANCE,
-        order="sentence",
-    )
-    words = workspace.room() // (2 * INSTANCE * INSTANCES_PER_WORD)
-    with progress.stage("extracting rules") as share:
-        blocks = bitext.blocks(max(min(words, _WORDS_AT_ONCE) // parts_at_once(workers), 1))
-        for found in _extracted(text, options, blocks, workers, threads, share):
-            runs.add({"sentence": found.sentence, "begins": found.begins, "spans": found.spans, "counts": found.counts})
-    return runs
+    """Extract all rules block by block; they are dealt out by their source or target sides."""
+
+    def part(at: slice) -> AlignedText:
+        return AlignedText(text.source.part(at), text.target.part(at), text.links.part(at))
+
+    def buckets(rows: Arrays) -> NDArray[np.integer[Any]]:
+        return side_buckets(text, rows, target, runtime=runtime)
+
+    return instance_runs(RULES, bitext, ExtractRules(options), part, buckets, runtime=runtime)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class ExtractRules:
-    """Extracts the rules of some sentences on a worker, which gets these only."""
+    """Extracts the rules of some sentences."""
 
     options: RuleExtraction
 
-    def __call__(self, block: tuple[int, AlignedText]) -> RuleInstances:
-        """Extract from a block: the number of its first sentence, and its text."""
-        first, text = block
-        found = extract_block(text, slice(0, len(text.source)), self.options)
-        found.sentence[:] += np.int32(first)
-        return found
-
-
-def _extracted(
-    text: AlignedText,
-    options: RuleExtraction,
-    blocks: Iterable[slice],
-    workers: Workers,
-    threads: int,
-    share: ShareDone,
-) -> Iterator[RuleInstances]:
-    """Extract block by block, whoever works."""
-    sentences = max(len(text.source), 1)
-    if not workers.remote:
-        for at in blocks:
-            part = within(share, at.start / sentences, at.stop / sentences)
-            yield extract_block(text, at, options, threads=threads, share=part)
-        return
-    items = ((at.start, AlignedText(text.source.part(at), text.target.part(at), text.links.part(at))) for at in blocks)
-    for found in workers.map(ExtractRules(options), items, window=parts_at_once(workers)):
-        yield found
-        if len(found):
-            share(min(int(found.sentence[-1]) / sentences, 1.0))
+    def __call__(self, block: Block[AlignedText], runtime: Runtime) -> Arrays:
+        """The columns of the instances."""
+        return dict(vars(extract_part(block.text, self.options, share=block.share, runtime=runtime)))
 
 
 def instances_of(rows: Arrays) -> RuleInstances:
@@ -132,7 +100,9 @@ def instances_of(rows: Arrays) -> RuleInstances:
     return RuleInstances(*columns)
 
 
-def side_buckets(text: AlignedText, rows: Arrays, target: bool, threads: int) -> NDArray[np.integer[Any]]:
+def side_buckets(
+    text: AlignedText, rows: Arrays, target: bool, *, runtime: Runtime = Runtime()
+) -> NDArray[np.integer[Any]]:
     """Deal instances out by one of their sides, any nonterminal like any other: buckets are ranges of hashes."""
-    ids, sides = number_sides(text, instances_of(rows), target, threads, lambda share: None)
+    ids, sides = number_sides(text, instances_of(rows), target, lambda share: None, runtime=runtime)
     return (kernels.side_hashes(sides.values, sides.offsets) // np.uint64((1 << 64) // BUCKETS))[ids].astype(np.int64)

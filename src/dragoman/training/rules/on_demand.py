@@ -8,66 +8,45 @@ from typing import Any
 import numpy as np
 
 from dragoman.core.corpus import Bitext
-from dragoman.core.errors import DataError, UsageError
+from dragoman.core.errors import UsageError
 from dragoman.core.links import Links
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.core.store import ArrayWriter, load_arrays
-from dragoman.core.work.workers import ThreadWorkers, Workers
-from dragoman.core.workspace import Workspace
 from dragoman.model.corpus_grammar import CorpusGrammar
 from dragoman.model.rule_instances import AlignedText, RuleExtraction
 from dragoman.model.rule_scores import TargetCounts
 from dragoman.training.lexical import lexical_tables, word_weights
-from dragoman.training.rules.extract import aligned_text, instance_runs, instances_of
+from dragoman.training.rules.extract import aligned_text, instances_of, rule_runs
 from dragoman.training.rules.model import RuleModel
 
 
 def corpus_grammar(
-    bitext: Bitext,
-    links: Links,
-    options: RuleModel = RuleModel(),
-    *,
-    workspace: Workspace | None = None,
-    workers: Workers | None = None,
-    threads: int = 1,
-    progress: Progress = SILENT,
+    bitext: Bitext, links: Links, options: RuleModel = RuleModel(), *, runtime: Runtime = Runtime()
 ) -> CorpusGrammar:
     """Index an aligned text for rules on demand. All rules are extracted once, to count their target sides.
 
-    What they count is mapped from disk if the memory of a `workspace` does not suffice.
+    What they count is mapped from disk if the memory of a workspace does not suffice.
     """
     if options.prunes:
         raise UsageError("rules on demand cannot be pruned beforehand; expected neither min-count nor a prune option")
-    text, workspace = aligned_text(bitext, links), workspace or Workspace()
-    counts = _target_counts(bitext, text, options, workspace, workers or ThreadWorkers(threads), threads, progress)
-    with progress.stage("counting linked words"):
+    text = aligned_text(bitext, links)
+    counts = _target_counts(bitext, text, options, runtime)
+    with runtime.stage("counting linked words"):
         weights = word_weights(bitext, text.links, lexical_tables(bitext, links))
     limits = RuleExtraction(**{field.name: getattr(options, field.name) for field in fields(RuleExtraction)})
-    return CorpusGrammar.of(text, limits, weights, counts, sample=options.sample, threads=threads, progress=progress)
+    return CorpusGrammar.of(text, limits, weights, counts, sample=options.sample, runtime=runtime)
 
 
-def _target_counts(
-    bitext: Bitext,
-    text: AlignedText,
-    options: RuleModel,
-    workspace: Workspace,
-    workers: Workers,
-    threads: int,
-    progress: Progress,
-) -> TargetCounts:
+def _target_counts(bitext: Bitext, text: AlignedText, options: RuleModel, runtime: Runtime) -> TargetCounts:
     """Count target sides; those of a partition have hashes in a range of their own."""
-    runs = instance_runs(
-        bitext, text, options, workspace, target=True, workers=workers, threads=threads, progress=progress
-    )
+    runs, workspace = rule_runs(bitext, text, options, target=True, runtime=runtime), runtime.workspace
     writers: dict[str, ArrayWriter] = {}
     done = 0
-    with progress.stage("counting target sides") as share:
+    with runtime.stage("counting target sides") as share:
         for rows in runs.partitions():
-            if not rows:
-                raise DataError("no rule could be extracted", expected="a parallel text with some word links")
             instances = instances_of(rows)
             done += len(instances)
-            part = TargetCounts.of(instances, text, threads=threads)
+            part = TargetCounts.of(instances, text, runtime=runtime.quiet())
             if len(instances) == runs.rows:
                 return part
             with workspace.writing():

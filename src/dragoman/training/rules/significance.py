@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.model.rule_scores import CountedRules
 
 
@@ -38,19 +38,14 @@ def target_sentences(counted: CountedRules, sentence: NDArray[np.int32]) -> NDAr
 
 
 def negative_log_p(
-    counts: SentenceCounts,
-    target: NDArray[np.int64],
-    sentence_pairs: int,
-    *,
-    threads: int = 1,
-    progress: Progress = SILENT,
+    counts: SentenceCounts, target: NDArray[np.int64], sentence_pairs: int, *, runtime: Runtime = Runtime()
 ) -> NDArray[np.float64]:
     """For each rule -log p that its sides would share as many sentence pairs by chance (one-sided Fisher exact test).
 
     `target` is in how many of the text's sentence pairs the target side of each rule is.
     """
-    with progress.stage("testing significance") as share:
-        return kernels.fisher_exact(counts.rule, counts.source, target, sentence_pairs, threads, share)
+    with runtime.stage("testing significance") as share:
+        return kernels.fisher_exact(counts.rule, counts.source, target, sentence_pairs, runtime.threads, share)
 
 
 def sentences_with(ids: NDArray[np.integer], sentence: NDArray[np.int32], size: int = 0) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.options import option
-from dragoman.core.progress import PartProgress, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.tuning.methods.tuner import Optimum, Tuner
 from dragoman.tuning.optimise.lbfgs import TOLERANCE, Differentiable, maximise
 
@@ -59,10 +59,10 @@ class Annealer(Tuner, ABC):
         self,
         risk: Risk,
         start: NDArray[np.float64],
-        progress: Progress,
         *,
         bounds: NDArray[np.float64] | None = None,
         others: NDArray[np.bool_] | None = None,
+        runtime: Runtime = Runtime(),
     ) -> Optimum:
         """Anneal, then quench.
 
@@ -74,20 +74,20 @@ class Annealer(Tuner, ABC):
         weighed = np.ones(len(start), bool) if others is None else ~others
         climb = partial(maximise, bounds=bounds)
         # At a large gamma the objective is a flight of stairs, where no climb finds a step up: no news for anybody.
-        quenching = PartProgress(progress, warns=False)
-        with progress.stage("annealing") as share_done:
+        quenching = runtime.quiet(warns=False)
+        with runtime.stage("annealing") as share_done:
             for step, (gamma, temperature) in enumerate(schedule):
                 objective = partial(risk, gamma=gamma, temperature=temperature)
                 if gamma == 1:
-                    weights, value = climb(objective, weights, *limits, progress=progress)
+                    weights, value = climb(objective, weights, *limits, runtime=runtime)
                     length = float(np.linalg.norm(weights[weighed]))
                 elif length > 0:
                     on_sphere = _on_sphere(objective, length, weighed)
-                    weights, value = climb(on_sphere, weights, *limits, progress=quenching)
+                    weights, value = climb(on_sphere, weights, *limits, runtime=quenching)
                     weights[weighed] *= length / np.linalg.norm(weights[weighed])
                 share_done((step + 1) / len(schedule))
         if length == 0:
-            progress.warn("no direction of the weights improves the expected score; they stay 0")
+            runtime.warn("no direction of the weights improves the expected score; they stay 0")
         return Optimum(weights, value)
 
 

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
-from dragoman.core.work.workers import ThreadWorkers, Workers
 from dragoman.metrics.combined import CombinedScorer
 from dragoman.metrics.metric import Scorer
 from dragoman.metrics.precomputed import PrecomputedScorer
@@ -23,7 +22,8 @@ from dragoman.model.bundle import Model
 from dragoman.sampling.global_features import features_of
 from dragoman.search.spread import Spread
 from dragoman.search.translator import Translator
-from dragoman.tuning.methods.method import Resources, TuningMethod
+from dragoman.tuning.methods.method import TuningMethod
+from dragoman.tuning.problems.hope_fear import HypothesisFinder, Wanted
 from dragoman.tuning.problems.ranges import Ranges, no_sparse
 
 #: What a learner must know to go on, as arrays by name.
@@ -84,7 +84,7 @@ class Lesson:
 
     The weights of the features `names` are learnt, and of others that occur those that `sparse` finds among them. Gains
     are `sign` times the metric. Lines d[i] to d[i + 1] of `documents` d are a document; by default each line is one.
-    `workers` do what can be spread; those of a cluster load the model from its `folder`.
+    Workers of a cluster load the model from its `folder`.
     """
 
     translator: Translator
@@ -94,7 +94,6 @@ class Lesson:
     sparse: Callable[[Iterable[str]], Ranges] = no_sparse
     sign: int = 1
     documents: NDArray[np.int64] | None = None
-    workers: Workers = ThreadWorkers()
     folder: Path | None = None
 
     def __len__(self) -> int:
@@ -105,9 +104,14 @@ class Lesson:
         """The model that translates."""
         return self.translator.model
 
-    def spread(self, weights: Weights, *, threads: int) -> Spread:
-        """The translator under some weights, and who does what it does."""
-        return Spread(self.translator.reweighted(weights, threads=threads), self.workers, self.folder)
+    def spread(self, weights: Weights, *, runtime: Runtime = Runtime()) -> Spread:
+        """The translator under some weights, and what it runs on; it has no stages of its own."""
+        within = runtime.quiet()
+        return Spread(self.translator.reweighted(weights, runtime=within), self.folder, runtime=within)
+
+    def finder(self, wanted: Wanted) -> HypothesisFinder:
+        """What finds hypotheses of the sentences."""
+        return HypothesisFinder(self.translator, self.lines, self.scorer, self.sign, wanted, folder=self.folder)
 
     def learnt(self, names: Sequence[str]) -> set[str]:
         """Of names that occur those whose weights are learnt."""
@@ -140,13 +144,6 @@ class Checkpoint:
     stop: str | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Seeded(Resources):
-    """What a learner has to work with: the seed of all its random numbers as well."""
-
-    seed: int
-
-
 @dataclass(frozen=True)
 class Learner(TuningMethod):
     """A method that learns online, and its options.
@@ -172,17 +169,18 @@ class Learner(TuningMethod):
         state: State | None = None,
         *,
         seed: int = 1,
-        threads: int = 1,
-        progress: Progress = SILENT,
+        runtime: Runtime = Runtime(),
     ) -> Iterator[Checkpoint]:
         """Learn from `start`, or go on from a checkpoint with those weights and that state; yield checkpoints."""
         self.check(lesson)
-        return self.checkpoints(lesson, start, state, Seeded(threads, progress, seed))
+        return self.checkpoints(lesson, start, state, seed, runtime)
 
     def last_look(self, lesson: Lesson, weights: Weights) -> dict[str, Any]:
         """What a report shows of the weights that a run ended with, as values that JSON has; by default nothing."""
         return {}
 
     @abstractmethod
-    def checkpoints(self, lesson: Lesson, start: Weights, state: State | None, using: Seeded) -> Iterator[Checkpoint]:
-        """Do what `learn` promises; the lesson is checked."""
+    def checkpoints(
+        self, lesson: Lesson, start: Weights, state: State | None, seed: int, runtime: Runtime
+    ) -> Iterator[Checkpoint]:
+        """Do what `learn` promises; the lesson is checked, and all random numbers depend on the seed."""

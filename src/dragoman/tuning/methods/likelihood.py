@@ -13,6 +13,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.options import option
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.forest.batch import Batch
 from dragoman.forest.derivation import yields
@@ -20,7 +21,7 @@ from dragoman.forest.intersection import intersection
 from dragoman.forest.kbest import kbest_many
 from dragoman.forest.log_linear import LogLinear
 from dragoman.forest.union import union
-from dragoman.tuning.methods.tuner import Optimum, Random, Tuner
+from dragoman.tuning.methods.tuner import Optimum, Tuner
 from dragoman.tuning.optimise.lbfgs import maximise
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
 from dragoman.tuning.problems.problem import best_rows
@@ -61,24 +62,23 @@ class Likelihood(Tuner):
     candidates: int = option(100, "best strings of a hypergraph that a surrogate is chosen from", minimum=1)
     iterations: int = option(200, "of L-BFGS, at most", minimum=1)
 
-    def improve(self, problem: HypergraphProblem, start: Vector, using: Random) -> Optimum:
+    def improve(self, problem: HypergraphProblem, start: Vector, rng: np.random.Generator, runtime: Runtime) -> Optimum:
         """Climb from the start."""
         graphs = problem.batch.graphs()
         targets = reached_targets(problem, graphs)
         missing = [i for i, target in enumerate(targets) if target is None]
         details = {"reached": len(graphs) - len(missing), "surrogates": len(missing)}
-        using.progress.note(
+        runtime.note(
             f"{details['reached']:,} sentences have a reference that can be derived,"
             f" {details['surrogates']:,} a surrogate"
         )
-        threads = using.threads
-        for i, target in surrogates(problem, graphs, missing, start, self.candidates, threads=threads).items():
+        for i, target in surrogates(problem, graphs, missing, start, self.candidates, runtime=runtime).items():
             targets[i] = target
         objective = LogLikelihood(
-            [target for target in targets if target is not None], graphs, self.deviation, threads=threads
+            [target for target in targets if target is not None], graphs, self.deviation, runtime=runtime
         )
-        with using.progress.stage("maximising the likelihood"):
-            weights, value = maximise(objective, start, self.iterations, progress=using.progress)
+        with runtime.stage("maximising the likelihood"):
+            weights, value = maximise(objective, start, self.iterations, runtime=runtime)
         return Optimum(weights, value, details)
 
 
@@ -86,18 +86,23 @@ class LogLikelihood:
     """The mean log-probability of targets among all derivations, and the prior, with the gradient."""
 
     def __init__(
-        self, targets: Sequence[Hypergraph], graphs: Sequence[Hypergraph], deviation: float, *, threads: int = 1
+        self,
+        targets: Sequence[Hypergraph],
+        graphs: Sequence[Hypergraph],
+        deviation: float,
+        *,
+        runtime: Runtime = Runtime(),
     ):
         sentences = len(graphs)
         assert len(targets) == sentences
         self._forests = LogLinear.of(Batch.of([*targets, *graphs]))
         self._factors = np.repeat([1 / sentences, -1 / sentences], sentences)
         self._precision = 1 / (deviation**2 * sentences) if deviation else 0.0
-        self._threads = threads
+        self._runtime = runtime
 
     def __call__(self, weights: Vector) -> tuple[float, Vector]:
         """Return the objective and its derivatives with respect to the weights."""
-        derivations = self._forests.at(weights, threads=self._threads)
+        derivations = self._forests.at(weights, runtime=self._runtime)
         # Not by BLAS: products of its threads may differ in the last place.
         value = float((self._factors * derivations.log_totals).sum() - self._precision / 2 * (weights * weights).sum())
         return value, derivations.expected_features(self._factors) - self._precision * weights
@@ -123,19 +128,19 @@ def surrogates(
     weights: Vector,
     candidates: int,
     *,
-    threads: int = 1,
+    runtime: Runtime = Runtime(),
 ) -> dict[int, Hypergraph]:
     """For some sentences the derivations of the best candidate by the metric, the more probable one of equals."""
     if not sentences:
         return {}
     named = Weights(dict(zip(problem.names, weights.tolist(), strict=True)))
     scored = [replace(graphs[i].reweighted(named), features=None) for i in sentences]
-    lists = kbest_many(scored, candidates, distinct=True, threads=threads)
+    lists = kbest_many(scored, candidates, distinct=True, runtime=runtime)
     strings = [yields(graph, best.derivations) for graph, best in zip(scored, lists, strict=True)]
     bounds = np.cumsum([0, *map(len, strings)], dtype=np.int64)
     listed = Ragged.concatenate(strings)
     numbers = np.repeat(np.array(sentences, np.int64), np.diff(bounds))
-    statistics = problem.scorer.statistics(Corpus(problem.batch.joined.vocab, listed), numbers, threads=threads)
+    statistics = problem.scorer.statistics(Corpus(problem.batch.joined.vocab, listed), numbers, runtime=runtime)
     best = best_rows(problem.sign * problem.scorer.sentence_scores(statistics), bounds)
     found = {i: intersection(graphs[i], listed[row]) for i, row in zip(sentences, best.tolist(), strict=True)}
     return {i: graph for i, graph in found.items() if graph is not None}

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from dragoman.core.options import option
 from dragoman.core.progress import ShareDone
-from dragoman.tuning.methods.tuner import Optimum, Random, Tuner, best_of, random_starts
+from dragoman.core.runtime import Runtime
+from dragoman.tuning.methods.tuner import Optimum, Tuner, best_of, random_starts
 from dragoman.tuning.problems.evaluate import Evaluator
 from dragoman.tuning.problems.problem import Problem
 
@@ -40,12 +41,14 @@ class Lus(Tuner):
     samples: int = option(50_000, "weights to try from each start", minimum=1)
     starts: int = option(8, "the given weights and so many minus one random ones", minimum=1)
 
-    def improve(self, problem: Problem, start: NDArray[np.float64], using: Random) -> Optimum:
+    def improve(
+        self, problem: Problem, start: NDArray[np.float64], rng: np.random.Generator, runtime: Runtime
+    ) -> Optimum:
         """Sample from each start; return the best weights found."""
-        evaluator = Evaluator(problem, threads=using.threads)
-        starts = random_starts(problem, start, self.starts - 1, using.rng)
-        streams = using.rng.spawn(self.starts)
-        with using.progress.stage("sampling weights") as share_done:
+        evaluator = Evaluator(problem, runtime=runtime)
+        starts = random_starts(problem, start, self.starts - 1, rng)
+        streams = rng.spawn(self.starts)
+        with runtime.stage("sampling weights") as share_done:
             parts = [_Part(share_done, i, self.starts) for i in range(self.starts)]
             found = (self._sample(evaluator, *each) for each in zip(starts, streams, parts, strict=True))
             return best_of(found, self.starts, share_done)

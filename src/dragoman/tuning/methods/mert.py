@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from threading import Event
-from typing import ClassVar, Literal, NamedTuple
+from threading import Event, Lock
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from dragoman.core.options import option
-from dragoman.tuning.methods.tuner import Optimum, Random, Tuner, best_of, random_starts
+from dragoman.core.runtime import Runtime
+from dragoman.tuning.methods.tuner import Optimum, Tuner, best_of, random_starts
 from dragoman.tuning.optimise.line_search import Line, Lines, Point, prepare
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
 from dragoman.tuning.problems.problem import Problem
@@ -72,28 +72,16 @@ class Mert(Tuner):
     max_rounds: int = option(100, "most rounds from one start", minimum=1)
     normalise: bool = option(True, "scale the weights so that their absolute values sum to 1")
 
-    def improve(self, problem: Problem | HypergraphProblem, start: Vector, using: Random) -> Optimum:
+    def improve(
+        self, problem: Problem | HypergraphProblem, start: Vector, rng: np.random.Generator, runtime: Runtime
+    ) -> Optimum:
         """Return the weights with the highest metric that were found, never worse than `start` (unless smoothed)."""
-        starts = random_starts(problem, start, self.restarts, using.rng)
-        streams = using.rng.spawn(len(starts))
-        if using.workers.remote:
-            climbs = using.workers.map(_Climbs(self, problem), list(zip(starts, streams, strict=True)))
-            with using.progress.stage("mert") as share_done:
-                return self._normalised(best_of(climbs, len(starts), share_done))
-        lines = prepare(problem, threads=max(1, using.threads // len(starts)))
-        stop = Event()
-
-        def climb(i: int) -> Optimum:
-            return self.climb(lines, starts[i], streams[i], stop)
-
-        with using.progress.stage("mert") as share_done, ThreadPoolExecutor(using.threads) as pool:
-            try:
-                best = best_of(pool.map(climb, range(len(starts))), len(starts), share_done)
-            finally:
-                stop.set()  # after an interruption the other starts end at their next round
-        return self._normalised(best)
-
-    def _normalised(self, best: Optimum) -> Optimum:
+        starts = random_starts(problem, start, self.restarts, rng)
+        streams = rng.spawn(len(starts))
+        climbs = _Climbs(self, problem, runtime.with_threads(max(1, runtime.threads // len(starts))))
+        with runtime.stage("mert") as share_done:
+            found = runtime.map(climbs, zip(starts, streams, strict=True), window=len(starts))
+            best = best_of(found, len(starts), share_done)
         if not self.normalise:
             return best
         others = None if best.others is None else np.array([_scaled(other) for other in best.others])
@@ -141,19 +129,31 @@ class Mert(Tuner):
         return Move(step, float(best))
 
 
-@dataclass(frozen=True, eq=False)
 class _Climbs:
-    """Climbs on a worker, which prepares the problem once for all starts that it gets."""
+    """Climbs from starts, one after another or several at a time; the problem is prepared once for all of them.
 
-    tuner: Mert
-    problem: Problem | HypergraphProblem
+    The runtime is that of a single climb. Whoever this is sent to prepares it again, for climbs in one thread.
+    """
+
+    def __init__(self, tuner: Mert, problem: Problem | HypergraphProblem, runtime: Runtime = Runtime()):
+        self._tuner, self._problem, self._runtime = tuner, problem, runtime
+        self._preparing, self._stopped = Lock(), Event()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Climbs, (self._tuner, self._problem)
 
     @cached_property
     def _lines(self) -> Lines:
-        return prepare(self.problem)
+        return prepare(self._problem, runtime=self._runtime)
 
-    def __call__(self, item: tuple[Vector, np.random.Generator]) -> Optimum:
-        return self.tuner.climb(self._lines, *item, Event())
+    def __call__(self, item: tuple[Vector, np.random.Generator], runtime: Runtime) -> Optimum:
+        with self._preparing:
+            lines = self._lines
+        return self._tuner.climb(lines, *item, self._stopped)
+
+    def stop(self) -> None:
+        """End climbs at their next move, after an interruption."""
+        self._stopped.set()
 
 
 def _scaled(weights: Vector) -> Vector:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.options import option
-from dragoman.tuning.methods.tuner import Optimum, Random, Tuner
+from dragoman.core.runtime import Runtime
+from dragoman.tuning.methods.tuner import Optimum, Tuner
 from dragoman.tuning.problems.problem import Problem
 from dragoman.tuning.problems.pseudo_document import Gains, sentence_orders
 
@@ -42,7 +43,9 @@ class Mira(Tuner):
     epochs: int = option(60, "passes over the sentences", minimum=1)
     shuffle: bool = option(True, "visit sentences in another order in each pass")
 
-    def improve(self, problem: Problem, start: NDArray[np.float64], using: Random) -> Optimum:
+    def improve(
+        self, problem: Problem, start: NDArray[np.float64], rng: np.random.Generator, runtime: Runtime
+    ) -> Optimum:
         """Run all passes."""
         gains = Gains.of(problem)
         weights, document = start, gains.begin(start, self.decay)
@@ -55,8 +58,8 @@ class Mira(Tuner):
             bleu_columns=gains.bleu_columns,
         )
         at_start, best = Optimum(weights, problem.objective(weights)), Optimum(weights, -np.inf)
-        orders = sentence_orders(problem, self.epochs, using.rng if self.shuffle else None)
-        with using.progress.stage("MIRA") as share_done:
+        orders = sentence_orders(problem, self.epochs, rng if self.shuffle else None)
+        with runtime.stage("MIRA") as share_done:
             for epoch, order in enumerate(orders):
                 weights, drift, document, updates, _ = kernels.mira_epoch(
                     candidates,
@@ -71,7 +74,7 @@ class Mira(Tuner):
                     decay=self.decay,
                 )
                 average = weights - drift / ((epoch + 1) * len(order))
-                rows = kernels.best_rows(candidates, weights=average, threads=using.threads)
+                rows = kernels.best_rows(candidates, weights=average, threads=runtime.threads)
                 value = problem.sign * float(problem.scorer.score(problem.statistics[rows].sum(axis=0)))
                 if value > best.objective:
                     best = Optimum(average, value)

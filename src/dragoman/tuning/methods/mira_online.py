@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
@@ -15,15 +15,14 @@ from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.options import option
 from dragoman.core.progress import ShareDone
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.forest.hope import BEAM
-from dragoman.search.spread import Recipe
 from dragoman.text.words import words_of
 from dragoman.tuning.methods.learner import (
     Checkpoint,
     Learner,
     Lesson,
-    Seeded,
     State,
     diverged,
     saved_count,
@@ -34,13 +33,11 @@ from dragoman.tuning.methods.mira_smo import MAX_SWEEPS, TOLERANCE
 from dragoman.tuning.optimise.feature_units import squares_within, units_of
 from dragoman.tuning.optimise.online import Workers, even_queue
 from dragoman.tuning.optimise.step_averages import StepAverages
-from dragoman.tuning.problems.hope_fear import FindElsewhere, Hypotheses, HypothesisFinder, Wanted
+from dragoman.tuning.problems.hope_fear import Hypotheses, HypothesisFinder, Wanted
 from dragoman.tuning.problems.oracle_lists import oracle_lists
 from dragoman.tuning.problems.ranges import changed
 
 Vector = NDArray[np.float64]
-#: Searches a sentence under some weights, within a pseudo-document.
-Find = Callable[[int, Weights, Vector], Hypotheses]
 
 #: Translations that are so many times as long as references, or as the source, are no translations any more.
 TOO_LONG = 3.0
@@ -125,14 +122,15 @@ class MiraOnline(Learner):
     beam: int = option(BEAM, "strings of a node that the rescoring of forests remembers", minimum=1)
     candidates: int = option(200, "length of lists, for metrics that no forest can be rescored by", minimum=1)
 
-    def checkpoints(self, lesson: Lesson, start: Weights, state: State | None, using: Seeded) -> Iterator[Checkpoint]:
+    def checkpoints(
+        self, lesson: Lesson, start: Weights, state: State | None, seed: int, runtime: Runtime
+    ) -> Iterator[Checkpoint]:
         """Do the passes that are left."""
         lesson.translator.reweighted(start).refuse_global_features()
         wanted = Wanted(
             self.best, self.hope, self.fear, self.mu, self.oracle, self.candidates, self.beam, self.gain_scale
         )
-        finder = HypothesisFinder(lesson.translator, lesson.lines, lesson.scorer, lesson.sign, wanted)
-        find = _elsewhere(lesson, wanted) if lesson.workers.remote else finder.find
+        finder = lesson.finder(wanted)
         workers = min(self.workers, len(lesson))
         team = _Team.beginning(start, finder.first_document(), workers, len(lesson.names))
         if state is not None:
@@ -140,20 +138,20 @@ class MiraOnline(Learner):
         reported, stop = start, None
         lengths = [len(words_of(line)) for line in lesson.lines]
         while stop is None:
-            order = even_queue(lengths, workers, np.random.default_rng([using.seed, team.passes]))
-            school = _School(self, lesson, find, team)
+            order = even_queue(lengths, workers, np.random.default_rng([seed, team.passes]))
+            school = _School(self, lesson, finder, team, runtime)
             try:
-                with using.progress.stage(f"pass {team.passes + 1}") as share_done:
-                    team = school.run(order, using, share_done)
+                with runtime.stage(f"pass {team.passes + 1}") as share_done:
+                    team = school.run(order, share_done)
             except _DivergenceError as why:
                 yield Checkpoint(reported, {}, stop=f"{why}; the weights before that are kept")
                 return
             if school.unsolved:
-                using.progress.warn(
+                runtime.warn(
                     f"{school.unsolved:,} of MIRA's updates stopped before they were exact; a smaller C is easier"
                 )
             stop = f"{team.passes} passes" if team.passes >= self.passes else None
-            reported = school.average(start, using.threads)
+            reported = school.average(start)
             yield Checkpoint(reported, team.arrays(), school.report(), stop)
 
     def last_look(self, lesson: Lesson, weights: Weights) -> dict[str, Any]:
@@ -161,22 +159,8 @@ class MiraOnline(Learner):
         lengths = np.array([len(words_of(line)) for line in lesson.lines])
         sentence = int(np.argmin(np.abs(lengths - np.median(lengths))))
         wanted = Wanted(candidates=self.candidates, beam=max(BEAM, self.beam))
-        finder = HypothesisFinder(lesson.translator, lesson.lines, lesson.scorer, lesson.sign, wanted)
-        lists = oracle_lists(finder, sentence, weights)
+        lists = oracle_lists(lesson.finder(wanted), sentence, weights)
         return {"sentence": sentence + 1, "source": str(lesson.lines[sentence]), "oracles": lists}
-
-
-def _elsewhere(lesson: Lesson, wanted: Wanted) -> Find:
-    """What finds hypotheses on a cluster."""
-    assert lesson.folder is not None
-    recipe = Recipe.of(lesson.translator, lesson.folder)
-    remote = FindElsewhere(recipe, lesson.lines, lesson.scorer, lesson.sign, wanted)
-
-    def find(sentence: int, weights: Weights, document: Vector) -> Hypotheses:
-        (found,) = lesson.workers.map(remote, [(sentence, weights, document)])
-        return found
-
-    return find
 
 
 class _DivergenceError(Exception):
@@ -254,8 +238,9 @@ class _Worker:
 class _School:
     """A pass over the tuning set: how workers find hypotheses, and learn from them."""
 
-    def __init__(self, options: MiraOnline, lesson: Lesson, find: Find, team: _Team):
-        self._options, self._lesson, self._found, self._passes = options, lesson, find, team.passes
+    def __init__(self, options: MiraOnline, lesson: Lesson, finder: HypothesisFinder, team: _Team, runtime: Runtime):
+        self._options, self._lesson, self._finder, self._passes = options, lesson, finder, team.passes
+        self._runtime = runtime
         turns = [len(range(worker, len(lesson), len(team.weights))) for worker in range(len(team.weights))]
         self._team = [
             _Worker(StepAverages(weights, steps, PARTS), document)
@@ -266,12 +251,10 @@ class _School:
         self._seen: dict[int, Hypotheses] = {}
         self.unsolved = 0
 
-    def run(self, queue: Sequence[int], using: Seeded, progress: ShareDone) -> _Team:
+    def run(self, queue: Sequence[int], share_done: ShareDone) -> _Team:
         """Do the pass; returns the workers after it."""
         workers = Workers(len(self._team), self._find, self._learn, share=self._options.share)
-        # Those who only wait for a cluster are no burden.
-        threads = len(self._team) if self._lesson.workers.remote else using.threads
-        workers.run(queue, threads=threads, progress=progress)
+        workers.run(queue, share_done=share_done, runtime=self._runtime)
         words = np.concatenate([worker.words[len(worker.words) // 2 :] for worker in self._team]).sum(axis=0)
         if words[0] > TOO_LONG * max(words[1], 1):
             raise _DivergenceError(
@@ -285,7 +268,8 @@ class _School:
 
     def _find(self, worker: int, sentence: int) -> _Shared:
         weights = self._team[worker].steps.weights
-        found = self._found(sentence, weights, self._team[worker].document)
+        # Each of those who look is a thread of its own here, and looks for one thing at a time.
+        (found,) = self._runtime.with_threads(1).map(self._finder, [(sentence, weights, self._team[worker].document)])
         learnt = self._lesson.learnt(found.features.names)
         rows = found.features.restricted([name for name in found.features.names if name in learnt])
         fixed = found.features.dot(weights) - rows.dot(weights)
@@ -328,7 +312,7 @@ class _School:
         if self._options.average == "best":
             self._seen[shared.sentence] = found
 
-    def average(self, start: Weights, threads: int) -> Weights:
+    def average(self, start: Weights) -> Weights:
         """The average over all workers and all steps, or over those parts of the pass that do best on what was seen."""
         sparse = self._lesson.sparse({name for worker in self._team for name in worker.steps.weights})
         names = [*self._lesson.names, *sparse]
@@ -343,9 +327,9 @@ class _School:
             stretches = sorted(pairs, key=lambda pair: pair[0] - pair[1]) or stretches
         means = [np.mean([worker.steps.mean(names, *part) for worker in self._team], axis=0) for part in stretches]
         averages = [changed(start, names, mean, sparse) for mean in means]
-        return averages[0] if len(averages) == 1 else averages[self._best_of(averages, threads)]
+        return averages[0] if len(averages) == 1 else averages[self._best_of(averages)]
 
-    def _best_of(self, candidates: Sequence[Weights], threads: int) -> int:
+    def _best_of(self, candidates: Sequence[Weights]) -> int:
         """Which weights choose best among all hypotheses of the pass."""
         seen = [self._seen[sentence] for sentence in sorted(self._seen)]
         sentences = np.cumsum([0, *map(len, seen)], dtype=np.int64)
@@ -353,6 +337,7 @@ class _School:
         statistics = np.concatenate([found.statistics[:, :-1] for found in seen])
         rows = kernels.Candidates(sentences=sentences, features=features.for_kernels())
         vectors = [weights.vector(features.names) for weights in candidates]
+        threads = self._runtime.threads
         chosen = [kernels.best_rows(rows, weights=vector, threads=threads) for vector in vectors]
         scores = self._lesson.scorer.score(np.array([statistics[best].sum(axis=0) for best in chosen]))
         return int(np.argmax(self._lesson.sign * scores))

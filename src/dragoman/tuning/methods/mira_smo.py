@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.options import option
 from dragoman.core.ragged import Ragged
-from dragoman.tuning.methods.tuner import Optimum, Random, Tuner
+from dragoman.core.runtime import Runtime
+from dragoman.tuning.methods.tuner import Optimum, Tuner
 from dragoman.tuning.problems.problem import Problem
 from dragoman.tuning.problems.pseudo_document import Gains, sentence_orders
 
@@ -48,7 +49,9 @@ class MiraSmo(Tuner):
     passes: int = option(8, "passes over the sentences", minimum=1)
     shuffle: bool = option(True, "visit sentences in another order in each pass")
 
-    def improve(self, problem: Problem, start: NDArray[np.float64], using: Random) -> Optimum:
+    def improve(
+        self, problem: Problem, start: NDArray[np.float64], rng: np.random.Generator, runtime: Runtime
+    ) -> Optimum:
         """Run all passes."""
         gains = Gains.of(problem)
         candidates = gains.candidates
@@ -56,8 +59,8 @@ class MiraSmo(Tuner):
         kinds = Ragged(np.arange(len(gains.statistics)), gains.kind_offsets)
         worth = np.zeros(len(gains.statistics))
         unsolved = 0
-        orders = sentence_orders(problem, self.passes, using.rng if self.shuffle else None)
-        with using.progress.stage("MIRA") as share_done:
+        orders = sentence_orders(problem, self.passes, rng if self.shuffle else None)
+        with runtime.stage("MIRA") as share_done:
             for number, order in enumerate(orders):
                 batches = _batches(order, self.batch_size)
                 total = np.zeros_like(weights)
@@ -81,7 +84,7 @@ class MiraSmo(Tuner):
                     document = kernels.decayed_sums(translations, document, self.decay, self.decay)[-1]
                     share_done((number + (done + 1) / len(batches)) / self.passes)
         if unsolved:
-            using.progress.warn(f"{unsolved:,} of MIRA's updates stopped before they were exact; a smaller C is easier")
+            runtime.warn(f"{unsolved:,} of MIRA's updates stopped before they were exact; a smaller C is easier")
         average = total / len(batches)
         return Optimum(average, problem.objective(average))
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.errors import UsageError
 from dragoman.core.options import option
-from dragoman.core.progress import Progress
-from dragoman.tuning.methods.tuner import Optimum, Random, Tuner
+from dragoman.core.runtime import Runtime
+from dragoman.tuning.methods.tuner import Optimum, Tuner
 from dragoman.tuning.problems.pairs import differences
 from dragoman.tuning.problems.problem import Problem
 
@@ -61,23 +61,27 @@ class Pro(Tuner):
     variance: float = option(1.0, "variance of the Gaussian prior of each weight", minimum=1e-12)
     prior: Literal["zero", "previous"] = option("zero", "where the Gaussian prior has its mean")
 
-    def improve(self, problem: Problem, start: NDArray[np.float64], using: Random) -> Optimum:
+    def improve(
+        self, problem: Problem, start: NDArray[np.float64], rng: np.random.Generator, runtime: Runtime
+    ) -> Optimum:
         """Sample pairs and learn to rank them."""
-        better, worse = self.sampled(problem, using)
+        better, worse = self.sampled(problem, rng, runtime=runtime)
         if not len(better):
-            using.progress.warn(
+            runtime.warn(
                 f"no two candidates of a sentence have scores more than {self.threshold:g} apart: the weights stay"
             )
             return Optimum(start, -float(((start - self._mean(start)) ** 2).sum()) / (2 * self.variance))
-        weights, loss = self.learnt(problem, better, worse, start, using.progress)
+        weights, loss = self.learnt(problem, better, worse, start, runtime=runtime)
         return Optimum(weights, -loss)
 
-    def sampled(self, problem: Problem, using: Random) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def sampled(
+        self, problem: Problem, rng: np.random.Generator, *, runtime: Runtime = Runtime()
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Draw pairs of candidates: the better ones and the worse ones, as rows of the problem."""
         scores = problem.sign * problem.scorer.sentence_scores(self._lengthened(problem)) / 100
         if not np.isfinite(scores).all():
             raise UsageError("the metric has no finite scores of single sentences, which pro needs; try mert")
-        with using.progress.stage("sampling pairs") as share_done:
+        with runtime.stage("sampling pairs") as share_done:
             return kernels.sample_pairs(
                 problem.sentences,
                 np.ascontiguousarray(scores, np.float64),
@@ -85,8 +89,8 @@ class Pro(Tuner):
                 keep=self.pairs,
                 threshold=self.threshold,
                 largest=self.selection == "largest",
-                seed=int(using.rng.integers(2**63)),
-                threads=using.threads,
+                seed=int(rng.integers(2**63)),
+                threads=runtime.threads,
                 progress=share_done,
             )
 
@@ -109,7 +113,8 @@ class Pro(Tuner):
         better: NDArray[np.int64],
         worse: NDArray[np.int64],
         start: NDArray[np.float64],
-        progress: Progress,
+        *,
+        runtime: Runtime = Runtime(),
     ) -> tuple[NDArray[np.float64], float]:
         """Return the weights that rank pairs best, and their loss."""
         mean, pairs = self._mean(start), differences(problem, better, worse)
@@ -122,23 +127,23 @@ class Pro(Tuner):
             loss, gradient = ranking_loss(mean + units * moved, pairs, mean, self.variance)
             return loss, units * gradient
 
-        moved, loss = least(in_units, np.zeros_like(mean), progress)
+        moved, loss = least(in_units, np.zeros_like(mean), runtime=runtime)
         return mean + units * moved, loss
 
 
 def least(
     loss: Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]],
     start: NDArray[np.float64],
-    progress: Progress,
     *,
     bounds: NDArray[np.float64] | None = None,
+    runtime: Runtime = Runtime(),
 ) -> tuple[NDArray[np.float64], float]:
     """Go to where a loss, given with its gradient, is least, within `bounds` (low and high, a row each)."""
     from scipy.optimize import minimize
     from threadpoolctl import threadpool_limits
 
     # One thread, because sums of several depend on how many there are.
-    with progress.stage("ranking pairs"), threadpool_limits(1):
+    with runtime.stage("ranking pairs"), threadpool_limits(1):
         found = minimize(
             loss,
             start,
@@ -148,7 +153,7 @@ def least(
             options={"maxiter": MAX_STEPS, "maxfun": 10 * MAX_STEPS, "ftol": 1e-10, "gtol": 1e-6},
         )
     if found.nit >= MAX_STEPS or not np.isfinite(found.fun):
-        progress.warn(f"L-BFGS did not find the best weights in {found.nit:,} steps")
+        runtime.warn(f"L-BFGS did not find the best weights in {found.nit:,} steps")
     return np.asarray(found.x, np.float64), float(found.fun)
 
 

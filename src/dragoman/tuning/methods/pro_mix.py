@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.options import option
-from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.tuning.methods.pro import Pro, least
 from dragoman.tuning.optimise.shares import bounds_of, dirichlet, from_shares, to_coordinates, to_shares
 from dragoman.tuning.problems.mixture_problem import MixedRows, MixedScores, MixtureProblem, share_groups
@@ -51,18 +51,19 @@ class ProMix(Pro):
         better: NDArray[np.int64],
         worse: NDArray[np.int64],
         start: Vector,
-        progress: Progress,
+        *,
+        runtime: Runtime = Runtime(),
     ) -> tuple[Vector, float]:
         """Return the weights and shares that rank pairs best, and their loss."""
         if not isinstance(problem, MixtureProblem):
-            return super().learnt(problem, better, worse, start, progress)
+            return super().learnt(problem, better, worse, start, runtime=runtime)
         scores = [mixture.between(better, worse) for mixture in problem.mixtures]
         shares = problem.shares
         mean = np.where(shares, 0.0, self._mean(start))
         loss = MixedRanking(
             differences(problem, better, worse), scores, mean, ~shares, self.variance, self.concentration
         )
-        return loss.least(start, progress)
+        return loss.least(start, runtime=runtime)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +88,7 @@ class MixedRanking:
         gradient[~self.weighed] -= slopes
         return loss - prior, gradient
 
-    def least(self, start: Vector, progress: Progress) -> tuple[Vector, float]:
+    def least(self, start: Vector, *, runtime: Runtime = Runtime()) -> tuple[Vector, float]:
         """Go downhill from a start: in weights, and in the coordinates of a softmax of each score's shares."""
         groups = share_groups(self.mixtures)
         origin = from_shares(start, groups)
@@ -100,7 +101,7 @@ class MixedRanking:
             loss, gradient = self(vector)
             return loss, units * to_coordinates(gradient, vector, groups)
 
-        moved, loss = least(in_units, origin / units, progress, bounds=bounds)
+        moved, loss = least(in_units, origin / units, bounds=bounds, runtime=runtime)
         return to_shares(units * moved, groups), loss
 
     def _units(self, vector: Vector) -> Vector:

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.nbest import NBest
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.sampling.batch_value import BatchValue
-from dragoman.sampling.ranking import Plan, RankChains, Ranked, RankedSentences, Ranking, RankSteps
-from dragoman.sampling.spread_ranking import ChainsElsewhere
+from dragoman.sampling.ranking import Plan, Ranked, RankedSentences, Ranking, RankSteps
+from dragoman.sampling.spread_ranking import SpreadChains
 from dragoman.search.spread import Spread
-from dragoman.tuning.methods.learner import Learnt, Lesson, Seeded, State
+from dragoman.tuning.methods.learner import Learnt, Lesson, State
 from dragoman.tuning.optimise.jumps import Jumps, JumpSteps
 from dragoman.tuning.problems.forest_pools import FindInForests
 from dragoman.tuning.problems.nbest_evidence import DecodeLists, lists_of_strings
@@ -62,19 +63,18 @@ def check_jumps(lesson: Lesson) -> None:
 
 
 class LocalSteps:
-    """Steps by operators at one place of a derivation, here or on workers."""
+    """Steps by operators at one place of a derivation."""
 
-    def __init__(self, steps: RankSteps, lesson: Lesson, start: Weights):
+    def __init__(self, steps: RankSteps, lesson: Lesson, start: Weights, *, runtime: Runtime = Runtime()):
         learnt_of = Learnt(lesson.names, lesson.sparse)
         sentences = RankedSentences(lesson.lines, lesson.scorer, lesson.units, learnt_of, lesson.sign)
-        self._chains = RankChains.of(steps, lesson.translator.reweighted(start), sentences)
-        self._spread = ChainsElsewhere.of(steps, lesson.spread(start, threads=1), sentences)
+        self._chains = SpreadChains(steps, lesson.spread(start, runtime=runtime), sentences)
         self.names, self.learnt = self._chains.names, self._chains.learnt
 
     def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> Ranked:
         """Run chains, see `RankChains.run`; weights of features that no option has stay as they are."""
         own, count = np.ascontiguousarray(weights[:, : len(self.names)]), len(self.names)
-        found = self._spread.run(plan, own, asked) if self._spread else self._chains.ranked(plan, own, asked)
+        found = self._chains.ranked(plan, own, asked)
         if weights.shape[1] == count:
             return found
         others = weights[:, count:]
@@ -117,26 +117,26 @@ class PoolSteps:
         names = self._lesson.learnt(self.names)
         return np.array([name in names for name in self.names], bool)
 
-    def grow(self, weights: Weights, epoch: int, using: Seeded) -> None:
+    def grow(self, weights: Weights, epoch: int, *, runtime: Runtime = Runtime()) -> None:
         """Decode the sentences, and add what is found to their pools."""
-        spread = self._lesson.spread(weights, threads=using.threads)
+        spread = self._lesson.spread(weights, runtime=runtime)
         self.__dict__.pop("_jumps", None)
         if self._steps.pool_from == "forests":
-            self._grow_from_forests(spread, epoch, using)
+            self._grow_from_forests(spread, epoch, runtime)
             return
         lesson, lists = self._lesson, list[NBest]()
         work = DecodeLists(self._steps.pool, lists_of_strings(lesson.model))
-        with using.progress.stage(f"epoch {epoch + 1}: decoding") as share_done:
+        with runtime.stage(f"epoch {epoch + 1}: decoding") as share_done:
             for parts in spread.map(work, spread.portions(lesson.lines)):
                 lists += parts
                 share_done(sum(map(len, lists)) / len(lesson))
-        self.pools = self.pools.added(NBest.concatenate(lists), lesson.scorer, threads=using.threads)
+        self.pools = self.pools.added(NBest.concatenate(lists), lesson.scorer, runtime=runtime)
 
-    def _grow_from_forests(self, spread: Spread, epoch: int, using: Seeded) -> None:
+    def _grow_from_forests(self, spread: Spread, epoch: int, runtime: Runtime) -> None:
         lesson = self._lesson
         work, parts, done = FindInForests(self._steps.pool, lesson.lines, lesson.scorer, lesson.sign), [], 0
-        with using.progress.stage(f"epoch {epoch + 1}: decoding") as share_done:
-            for part in work.found(spread, using.threads):
+        with runtime.stage(f"epoch {epoch + 1}: decoding") as share_done:
+            for part in work.found(spread):
                 parts.append(part)
                 done += len(part.sizes)
                 share_done(done / len(lesson))

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.options import option
+from dragoman.core.runtime import Runtime
 from dragoman.metrics.smooth_bleu import smooth_bleu
 from dragoman.tuning.methods.annealer import Annealer, Risk
-from dragoman.tuning.methods.tuner import Optimum, Random
+from dragoman.tuning.methods.tuner import Optimum
 from dragoman.tuning.problems.forest_counts import ForestCounts
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
 
@@ -56,22 +57,22 @@ class RiskForest(Annealer):
         None, "ratio of the precisions of one order and the order before, for linear; by default measured", minimum=1e-6
     )
 
-    def improve(self, problem: HypergraphProblem, start: Vector, using: Random) -> Optimum:
+    def improve(self, problem: HypergraphProblem, start: Vector, rng: np.random.Generator, runtime: Runtime) -> Optimum:
         """Anneal, then quench."""
-        return self.anneal(self.risk(problem, start, threads=using.threads), start, using.progress)
+        return self.anneal(self.risk(problem, start, runtime=runtime), start, runtime=runtime)
 
-    def risk(self, problem: HypergraphProblem, start: Vector, *, threads: int = 1) -> Risk:
+    def risk(self, problem: HypergraphProblem, start: Vector, *, runtime: Runtime = Runtime()) -> Risk:
         """The objective, given the weights to begin with."""
-        counts = ForestCounts.of(problem, threads=threads)
-        best = problem.envelopes(start, np.zeros(len(start)), threads=threads)
-        total = problem.statistics(best, threads=threads).sum(axis=0)
+        counts = ForestCounts.of(problem, runtime=runtime)
+        best = problem.envelopes(start, np.zeros(len(start)), runtime=runtime)
+        total = problem.statistics(best, runtime=runtime).sum(axis=0)
         if self.gain == "bleu":
-            return ExpectedBleu(counts, float(total[1]), threads=threads)
+            return ExpectedBleu(counts, float(total[1]), runtime=runtime)
         scale = float(problem.scorer.score(total)) * len(problem.batch) / float(total[1])
         order = counts.matches.shape[1]
         p, r = self._precisions(total[2 : 2 + order], total[2 + order :])
         theta = 1 / (order * p * r ** np.arange(order))
-        return ExpectedGain(counts, scale * (counts.matches @ theta - counts.words), threads=threads)
+        return ExpectedGain(counts, scale * (counts.matches @ theta - counts.words), runtime=runtime)
 
     def _precisions(self, matches: Vector, totals: Vector) -> tuple[float, float]:
         """The unigram precision, and by what factor precisions fall from order to order on average."""
@@ -83,12 +84,12 @@ class RiskForest(Annealer):
 class ExpectedGain:
     """The mean over hypergraphs of the expected sum of edges' gains, and a worth of entropy, with the gradient."""
 
-    def __init__(self, counts: ForestCounts, gains: Vector, *, threads: int = 1):
-        self._forests, self._gains, self._threads = counts.forests, gains, threads
+    def __init__(self, counts: ForestCounts, gains: Vector, *, runtime: Runtime = Runtime()):
+        self._forests, self._gains, self._runtime = counts.forests, gains, runtime
 
     def __call__(self, weights: Vector, gamma: float, temperature: float) -> tuple[float, Vector]:
         """Expected gain + temperature · mean entropy, and its derivatives with respect to the weights."""
-        derivations = self._forests.at(gamma * weights, threads=self._threads)
+        derivations = self._forests.at(gamma * weights, runtime=self._runtime)
         values, gradient = derivations.expected_gains(self._gains, temperature)
         return float(values.mean()), gamma / len(values) * gradient
 
@@ -96,14 +97,14 @@ class ExpectedGain:
 class ExpectedBleu:
     """Smooth BLEU of expected counts, and a worth of entropy, with the gradient."""
 
-    def __init__(self, counts: ForestCounts, reference_length: float, *, threads: int = 1):
-        self._forests, self._threads = counts.forests, threads
+    def __init__(self, counts: ForestCounts, reference_length: float, *, runtime: Runtime = Runtime()):
+        self._forests, self._runtime = counts.forests, runtime
         self._columns = np.column_stack([counts.words, counts.matches, counts.ngrams])
         self._order, self._reference_length = counts.matches.shape[1], reference_length
 
     def __call__(self, weights: Vector, gamma: float, temperature: float) -> tuple[float, Vector]:
         """BLEU + temperature · mean entropy, and its derivatives with respect to the weights."""
-        derivations = self._forests.at(gamma * weights, threads=self._threads)
+        derivations = self._forests.at(gamma * weights, runtime=self._runtime)
         expected = derivations.expected_sums(self._columns).sum(axis=0)
         length, matches, totals = expected[0], expected[1 : 1 + self._order], expected[1 + self._order :]
         bleu = smooth_bleu(matches, totals, float(length), self._reference_length)

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.errors import UsageError
 from dragoman.core.options import option
+from dragoman.core.runtime import Runtime
 from dragoman.tuning.methods.annealer import Annealer
-from dragoman.tuning.methods.tuner import Optimum, Random
+from dragoman.tuning.methods.tuner import Optimum
 from dragoman.tuning.optimise.shares import bounds_of, dirichlet, from_shares, to_coordinates, to_shares
 from dragoman.tuning.problems.mixture_problem import MixedRows, MixtureProblem, share_groups
 from dragoman.tuning.problems.pairs import feature_matrix
@@ -62,10 +63,12 @@ class RiskNbest(Annealer):
         minimum=1,
     )
 
-    def improve(self, problem: Problem, start: NDArray[np.float64], using: Random) -> Optimum:
+    def improve(
+        self, problem: Problem, start: NDArray[np.float64], rng: np.random.Generator, runtime: Runtime
+    ) -> Optimum:
         """Anneal, then quench."""
         if not isinstance(problem, MixtureProblem):
-            return self.anneal(ExpectedScore(problem, threads=using.threads), start, using.progress)
+            return self.anneal(ExpectedScore(problem, runtime=runtime), start, runtime=runtime)
         risk = ExpectedMixture(problem, self.concentration)
         from threadpoolctl import threadpool_limits
 
@@ -74,9 +77,9 @@ class RiskNbest(Annealer):
             found = self.anneal(
                 risk,
                 from_shares(start, risk.groups),
-                using.progress,
                 bounds=bounds_of(len(start), risk.groups),
                 others=problem.shares,
+                runtime=runtime,
             )
         return replace(found, weights=to_shares(found.weights, risk.groups))
 
@@ -84,14 +87,14 @@ class RiskNbest(Annealer):
 class ExpectedScore:
     """The objective of `RiskNbest` on a problem, with its gradient, for given weights, gamma and temperature."""
 
-    def __init__(self, problem: Problem, *, threads: int = 1):
+    def __init__(self, problem: Problem, *, runtime: Runtime = Runtime()):
         self._problem = problem
         self._smooth_score = _smooth(problem).smooth_score
         self._statistics = np.ascontiguousarray(problem.statistics, np.float64)
         self._candidates = kernels.Candidates(
             sentences=np.ascontiguousarray(problem.sentences, np.int64), features=problem.features.for_kernels()
         )
-        self._threads = threads
+        self._threads = runtime.threads
 
     def __call__(
         self, weights: NDArray[np.float64], gamma: float, temperature: float

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from dragoman.core.errors import UsageError
 from dragoman.core.options import option
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
 from dragoman.core.weights import Weights
 from dragoman.metrics.metric import Scorer
@@ -27,7 +28,6 @@ from dragoman.tuning.methods.learner import (
     Checkpoint,
     Learner,
     Lesson,
-    Seeded,
     State,
     saved_count,
     saved_names,
@@ -107,7 +107,9 @@ class RiskSampling(Learner):
             return f"the temperature is below {self.coldest:g}"
         return None
 
-    def checkpoints(self, lesson: Lesson, start: Weights, state: State | None, using: Seeded) -> Iterator[Checkpoint]:
+    def checkpoints(
+        self, lesson: Lesson, start: Weights, state: State | None, seed: int, runtime: Runtime
+    ) -> Iterator[Checkpoint]:
         """Go uphill, a checkpoint every so many updates."""
         ascent = ascent_of(self.ascent, self._rate, self.meta_rate)
         weights, update = self._first(start, lesson), 0
@@ -119,9 +121,9 @@ class RiskSampling(Learner):
         stop = None
         while stop is None:
             gains, passed = [], []
-            with using.progress.stage("learning") as share:
+            with runtime.stage("learning") as share:
                 for done in range(self.evaluate_every):
-                    weights, gain = self._updated(lesson, weights, ascent, update, using)
+                    weights, gain = self._updated(lesson, weights, ascent, update, seed, runtime)
                     gains.append(gain)
                     passed.append(weights)
                     update += 1
@@ -159,12 +161,12 @@ class RiskSampling(Learner):
         return start.updated(dict.fromkeys([*lesson.names, *lesson.sparse(start)], 0.0))
 
     def _updated(
-        self, lesson: Lesson, weights: Weights, ascent: Ascent, update: int, using: Seeded
+        self, lesson: Lesson, weights: Weights, ascent: Ascent, update: int, seed: int, runtime: Runtime
     ) -> tuple[Weights, float]:
         """One step: the weights after it, and the expected gain before it."""
-        rng = np.random.default_rng([using.seed, update])
+        rng = np.random.default_rng([seed, update])
         units = self.minibatch_of(lesson.units, update, rng)
-        drawn = self._draw(lesson, weights, units, int(rng.integers(2**63)), using.threads)
+        drawn = self._draw(lesson, weights, units, int(rng.integers(2**63)), runtime)
         temperature = self.temperature_of(update)
         estimate = self.estimate(drawn, lesson.scorer, lesson.sign, temperature, rng)
         sparse = lesson.sparse(drawn.features.names)
@@ -187,7 +189,7 @@ class RiskSampling(Learner):
         count = 1 + int(np.searchsorted(np.cumsum(sizes[order]), self.minibatch))
         return np.sort(order[:count])
 
-    def _draw(self, lesson: Lesson, weights: Weights, units: NDArray[np.int64], seed: int, threads: int) -> Drawn:
+    def _draw(self, lesson: Lesson, weights: Weights, units: NDArray[np.int64], seed: int, runtime: Runtime) -> Drawn:
         sampling = Sampling(
             samples=self.samples,
             chains=self.chains,
@@ -199,13 +201,13 @@ class RiskSampling(Learner):
         sizes = np.diff(lesson.units)[units]
         sentences = Ragged(np.arange(len(lesson)), lesson.units).take(units).values
         parts = sampled(
-            lesson.spread(weights, threads=threads),
+            lesson.spread(weights, runtime=runtime),
             Draw(sampling, seed, trace=lesson.sees_documents),
             [lesson.lines[i] for i in sentences.tolist()],
             np.repeat(units, sizes).tolist(),
         )
         drawn = Samples.concatenate([part.samples for part in parts])
-        return Drawn.of(drawn, lesson.scorer, sentences, weights, threads=threads)
+        return Drawn.of(drawn, lesson.scorer, sentences, weights, runtime=runtime)
 
 
 def _mean(passed: Sequence[Weights], lesson: Lesson) -> Weights:

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError
 from dragoman.core.options import option
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.sampling.ranking import Plan, Ranked, Ranking, check_steps
 from dragoman.sampling.schedule import checked_seed
-from dragoman.tuning.methods.learner import Checkpoint, Learner, Lesson, Seeded, State, saved_numbers
+from dragoman.tuning.methods.learner import Checkpoint, Learner, Lesson, State, saved_numbers
 from dragoman.tuning.methods.rank_neighbours import LocalSteps, PoolSteps, changed, check_jumps, together
 from dragoman.tuning.optimise.jumps import JumpSteps
 
@@ -126,13 +127,15 @@ class SampleRank(JumpSteps, Learner):
         if self.neighbours != "local":
             check_jumps(lesson)
 
-    def checkpoints(self, lesson: Lesson, start: Weights, state: State | None, using: Seeded) -> Iterator[Checkpoint]:
+    def checkpoints(
+        self, lesson: Lesson, start: Weights, state: State | None, seed: int, runtime: Runtime
+    ) -> Iterator[Checkpoint]:
         """Learn from `start`, or go on from a checkpoint."""
         alone = self.neighbours == "local"
         reported = self.average or ("all" if alone else "epoch")
-        local = None if self.neighbours == "jump" else LocalSteps(self, lesson, start)
+        local = None if self.neighbours == "jump" else LocalSteps(self, lesson, start, runtime=runtime)
         jump = None if alone else PoolSteps(self, lesson, start, state, local)
-        course = _Course(self, lesson.units, checked_seed(using.seed))
+        course = _Course(self, lesson.units, checked_seed(seed))
         space = jump or local
         assert space is not None
         given = start.vector(space.names)
@@ -142,14 +145,14 @@ class SampleRank(JumpSteps, Learner):
             plan = course.plan(now.epoch)
             stop = course.next_stop(plan, now)
             if jump is not None and now.wave == 0:
-                jump.grow(changed(start, jump, now.weights[0]), now.epoch, using)
+                jump.grow(changed(start, jump, now.weights[0]), now.epoch, runtime=runtime)
                 now = now.widened(int(jump.learnt.sum()))
             weights = np.tile(start.vector(space.names), (course.chains, 1))
             weights[:, space.learnt] = now.weights
             waves, done = [batches[now.wave : stop] for batches in plan], []
             for steps in [one for one in (local, jump) if one is not None]:
-                with using.progress.stage(f"epoch {now.epoch + 1}") as share_done:
-                    asked = Ranking(using.seed, now.epoch << 32 | now.wave, False, using.threads, share_done)
+                with runtime.stage(f"epoch {now.epoch + 1}") as share_done:
+                    asked = Ranking(seed, now.epoch << 32 | now.wave, share=share_done, runtime=runtime)
                     done.append(steps.ranked(waves, weights, asked))
                 weights = done[-1].weights
             found = together(done)

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.options import option
-from dragoman.tuning.methods.tuner import Optimum, Random, Tuner, best_of, random_starts
+from dragoman.core.runtime import Runtime
+from dragoman.tuning.methods.tuner import Optimum, Tuner, best_of, random_starts
 from dragoman.tuning.problems.evaluate import Evaluator
 from dragoman.tuning.problems.problem import Problem
 
@@ -40,11 +41,13 @@ class Simplex(Tuner):
     tolerance: float = option(1e-4, "stop when no weight of a vertex is further from the best vertex's", minimum=0)
     steps: int = option(10_000, "stop after so many steps in any case", minimum=1)
 
-    def improve(self, problem: Problem, start: NDArray[np.float64], using: Random) -> Optimum:
+    def improve(
+        self, problem: Problem, start: NDArray[np.float64], rng: np.random.Generator, runtime: Runtime
+    ) -> Optimum:
         """Run from the start and random vertices; return the best vertex."""
-        evaluator = Evaluator(problem, threads=using.threads)
-        simplices = (random_starts(problem, start, len(start), using.rng) for _ in range(self.starts))
-        with using.progress.stage("moving simplices") as share_done:
+        evaluator = Evaluator(problem, runtime=runtime)
+        simplices = (random_starts(problem, start, len(start), rng) for _ in range(self.starts))
+        with runtime.stage("moving simplices") as share_done:
             found = (
                 climb(evaluator.objectives, vertices, self.tolerance, self.steps, evaluator.focus)
                 for vertices in simplices

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.options import option
-from dragoman.core.progress import Progress
-from dragoman.tuning.methods.tuner import Optimum, Random, Tuner
+from dragoman.core.runtime import Runtime
+from dragoman.tuning.methods.tuner import Optimum, Tuner
 from dragoman.tuning.problems.pairs import differences
 from dragoman.tuning.problems.problem import Problem
 from dragoman.tuning.problems.pseudo_document import Gains
@@ -49,22 +49,24 @@ class SvmRank(Tuner):
     selection: Literal["spread", "next"] = option("spread", "which ones: over the whole list, or the next best")
     max_iterations: int = option(100_000, "passes of the solver over the pairs, at most", minimum=1)
 
-    def improve(self, problem: Problem, start: NDArray[np.float64], using: Random) -> Optimum:
+    def improve(
+        self, problem: Problem, start: NDArray[np.float64], rng: np.random.Generator, runtime: Runtime
+    ) -> Optimum:
         """Sort the candidates and learn to rank them."""
         gains = pseudo_document_gains(problem, start, self.decay)
         better, worse = ranked_pairs(
             problem.sentences, gains, self.best, self.followers, spread=self.selection == "spread"
         )
         if not len(better):
-            using.progress.warn("all candidates of each sentence have the same score: weights stay as they are")
+            runtime.warn("all candidates of each sentence have the same score: weights stay as they are")
             return Optimum(start, -float(start @ start) / 2)
-        seed = int(using.rng.integers(2**31))
-        with using.progress.stage("ranking pairs"):
-            weights, loss = self._separate(problem, better, worse, seed, using.progress)
+        seed = int(rng.integers(2**31))
+        with runtime.stage("ranking pairs"):
+            weights, loss = self._separate(problem, better, worse, seed, runtime)
         return Optimum(weights, -loss)
 
     def _separate(
-        self, problem: Problem, better: NDArray[np.int64], worse: NDArray[np.int64], seed: int, progress: Progress
+        self, problem: Problem, better: NDArray[np.int64], worse: NDArray[np.int64], seed: int, runtime: Runtime
     ) -> tuple[NDArray[np.float64], float]:
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.svm import LinearSVC
@@ -91,7 +93,7 @@ class SvmRank(Tuner):
             warnings.simplefilter("ignore", ConvergenceWarning)
             machine.fit(examples, signs)
         if machine.n_iter_ >= self.max_iterations:
-            progress.warn(f"the support vector machine did not converge in {self.max_iterations:,} iterations")
+            runtime.warn(f"the support vector machine did not converge in {self.max_iterations:,} iterations")
         weights: NDArray[np.float64] = machine.coef_[0].astype(np.float64)
         hinge = np.maximum(0.0, 1 - pairs @ weights).sum()
         return weights, float(weights @ weights / 2 + 2 * self.C * hinge)

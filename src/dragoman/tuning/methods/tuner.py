@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.errors import UsageError
-from dragoman.core.progress import SILENT, Progress, ShareDone
-from dragoman.core.work.workers import ThreadWorkers, Workers
-from dragoman.tuning.methods.method import Resources, TuningMethod
+from dragoman.core.progress import ShareDone
+from dragoman.core.runtime import Runtime
+from dragoman.tuning.methods.method import TuningMethod
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
 from dragoman.tuning.problems.problem import Evidence, Problem, checked_start
 
@@ -28,13 +28,6 @@ class Optimum:
     details: Mapping[str, int | float] = field(default_factory=dict)
     #: Other proposals, one row each: one that is not as good may be nearer, or lead on where nothing beats the start.
     others: NDArray[np.float64] | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Random(Resources):
-    """What an optimiser has to work with: random numbers as well."""
-
-    rng: np.random.Generator
 
 
 @dataclass(frozen=True)
@@ -59,14 +52,7 @@ class Tuner(TuningMethod):
     may_overshoot: ClassVar[bool] = False
 
     def optimise(
-        self,
-        problem: Any,
-        start: NDArray[np.float64],
-        *,
-        rng: np.random.Generator,
-        threads: int = 1,
-        workers: Workers = ThreadWorkers(),
-        progress: Progress = SILENT,
+        self, problem: Any, start: NDArray[np.float64], *, rng: np.random.Generator, runtime: Runtime = Runtime()
     ) -> Optimum:
         """Return better weights, from `start`; neither argument is changed.
 
@@ -76,10 +62,10 @@ class Tuner(TuningMethod):
             raise UsageError(f"{self.name} works on hypergraphs only, and these are lists of candidates")
         if isinstance(problem, HypergraphProblem) and not self.takes_hypergraphs:
             raise UsageError(f"{self.name} works on lists of candidates only, and these are hypergraphs")
-        return self.improve(problem, checked_start(problem, start), Random(threads, progress, rng, workers=workers))
+        return self.improve(problem, checked_start(problem, start), rng, runtime)
 
     @abstractmethod
-    def improve(self, problem: Any, start: NDArray[np.float64], using: Random) -> Optimum:
+    def improve(self, problem: Any, start: NDArray[np.float64], rng: np.random.Generator, runtime: Runtime) -> Optimum:
         """Do what `optimise` promises: the problem is of a kind that it takes, and the start a copy that fits it."""
 
 

@@ -55,8 +55,8 @@ class Jumps:
                 walk.through(
                     self._sentences(batch), np.random.default_rng([asked.seed, asked.first_batch + place, number])
                 )
-            if asked.progress is not None:
-                asked.progress((number + 1) / len(plan))
+            if asked.share is not None:
+                asked.share((number + 1) / len(plan))
         return Ranked(
             weights=np.array([walk.weights for walk in walks]),
             totals=np.array([walk.steps * walk.weights - walk.drift for walk in walks]),

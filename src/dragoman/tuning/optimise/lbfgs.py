@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 
 #: Something to maximise: its value and its gradient.
 Differentiable = Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]]
@@ -27,7 +27,7 @@ def maximise(
     tolerance: float = TOLERANCE,
     *,
     bounds: NDArray[np.float64] | None = None,
-    progress: Progress = SILENT,
+    runtime: Runtime = Runtime(),
 ) -> tuple[NDArray[np.float64], float]:
     """Climb by L-BFGS for at most so many iterations; returns where that ends and the objective there.
 
@@ -50,8 +50,8 @@ def maximise(
     limits = {"maxiter": iterations, "ftol": tolerance}
     found = minimize(negated, start, jac=True, method="L-BFGS-B", bounds=bounds, options=limits)
     if not np.isfinite(found.fun) or not np.isfinite(found.x).all():
-        progress.warn("L-BFGS came to weights without a finite objective; the weights that it began with stay")
+        runtime.warn("L-BFGS came to weights without a finite objective; the weights that it began with stay")
         return start.astype(np.float64), float(objective(start)[0])
     if found.status == _FAILED and np.abs(found.jac).max(initial=0.0) > _STILL_STEEP * max(1.0, abs(found.fun)):
-        progress.warn(f"L-BFGS found no better weights after {found.nit:,} steps, though the objective still rises")
+        runtime.warn(f"L-BFGS found no better weights after {found.nit:,} steps, though the objective still rises")
     return np.asarray(found.x, np.float64), -float(found.fun)

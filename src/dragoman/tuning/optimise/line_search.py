@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.runtime import Runtime
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
 from dragoman.tuning.problems.problem import Problem, best_rows
 
@@ -75,9 +76,11 @@ class Lines(Protocol):
         """Return the place of some weights."""
 
 
-def prepare(problem: Problem | HypergraphProblem, *, threads: int = 1) -> Lines:
-    """Prepare a problem for many line searches; `threads` are those of a single search on hypergraphs."""
-    return HypergraphLines(problem, threads) if isinstance(problem, HypergraphProblem) else CandidateLines(problem)
+def prepare(problem: Problem | HypergraphProblem, *, runtime: Runtime = Runtime()) -> Lines:
+    """Prepare a problem for many line searches; the threads are those of a single search on hypergraphs."""
+    if isinstance(problem, HypergraphProblem):
+        return HypergraphLines(problem, runtime=runtime)
+    return CandidateLines(problem)
 
 
 def line_search(problem: Problem | HypergraphProblem, weights: Vector, direction: Vector) -> Line:
@@ -171,9 +174,9 @@ def _axis(direction: Vector) -> int | None:
 class HypergraphLines:
     """Line searches over all derivations of hypergraphs."""
 
-    def __init__(self, problem: HypergraphProblem, threads: int):
+    def __init__(self, problem: HypergraphProblem, *, runtime: Runtime = Runtime()):
         self.problem = problem
-        self.threads = threads
+        self.runtime = runtime
 
     def at(self, weights: Vector) -> HypergraphPoint:
         """Return the place of some weights."""
@@ -190,7 +193,7 @@ class HypergraphPoint:
     @property
     def objective(self) -> float:
         """The objective at these weights."""
-        return self._lines.problem.objective(self._weights, threads=self._lines.threads)
+        return self._lines.problem.objective(self._weights, runtime=self._lines.runtime)
 
     def moved(self, step: float, direction: Vector) -> HypergraphPoint:
         """Return the place after a step."""
@@ -198,9 +201,9 @@ class HypergraphPoint:
 
     def line(self, direction: Vector) -> Line:
         """Return the objective along a line through here."""
-        problem, threads = self._lines.problem, self._lines.threads
-        found = problem.envelopes(self._weights, direction, threads=threads)
-        statistics = problem.statistics(found, threads=threads)
+        problem, runtime = self._lines.problem, self._lines.runtime
+        found = problem.envelopes(self._weights, direction, runtime=runtime)
+        statistics = problem.statistics(found, runtime=runtime)
         breaks, sums = kernels.mert_line(
             found.intercepts,
             best_rows(found.intercepts, found.graphs).astype(np.int32),

@@ -17,6 +17,7 @@ import numpy as np
 
 from dragoman.core.errors import DataError, DragomanError
 from dragoman.core.progress import ShareDone
+from dragoman.core.runtime import Runtime
 
 Found = TypeVar("Found")
 
@@ -56,12 +57,13 @@ class Workers(Generic[Found]):
     ):
         self._count, self._find, self._learn, self._share = count, find, learn, share
 
-    def run(self, queue: Sequence[int], *, threads: int = 1, progress: ShareDone | None = None) -> None:
+    def run(self, queue: Sequence[int], *, share_done: ShareDone | None = None, runtime: Runtime = Runtime()) -> None:
         """Do a pass over a queue of sentences."""
         turns = [queue[worker :: self._count] for worker in range(self._count)]
         board = _Board[Found](list(map(len, turns)), share=self._share)
         running: dict[Future[Found], int] = {}
-        pool = ThreadPoolExecutor(max(1, min(threads, self._count)))
+        # Those who wait for workers elsewhere, as many as these can serve, are no burden.
+        pool = ThreadPoolExecutor(min(max(runtime.threads, runtime.parts_at_once), self._count))
 
         def begin(worker: int) -> None:
             if board.learnt[worker] < len(turns[worker]):
@@ -78,8 +80,8 @@ class Workers(Generic[Found]):
                     if board.ready(worker):
                         self._learn(worker, board.batch(worker))
                         begin(worker)
-                if progress is not None:
-                    progress(sum(board.learnt) / len(queue))
+                if share_done is not None:
+                    share_done(sum(board.learnt) / len(queue))
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
         for worker in range(self._count):

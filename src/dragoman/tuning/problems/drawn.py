@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dragoman.core.corpus import Corpus
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.samples import DocumentTrace, Samples
 from dragoman.core.weights import Weights
 from dragoman.metrics.metric import Scorer
@@ -35,14 +36,20 @@ class Drawn:
 
     @classmethod
     def of(
-        cls, samples: Samples, scorer: Scorer, sentences: NDArray[np.int64], weights: Weights, *, threads: int = 1
+        cls,
+        samples: Samples,
+        scorer: Scorer,
+        sentences: NDArray[np.int64],
+        weights: Weights,
+        *,
+        runtime: Runtime = Runtime(),
     ) -> Drawn:
         """Keep what is needed of samples of the given sentences, under `weights`.
 
         Samples of models with features of documents need a trace: it says what was sampled at the same time.
         """
         owners = np.repeat(sentences, np.diff(samples.sentences))
-        statistics = scorer.statistics(Corpus(samples.vocab, samples.hypotheses), owners, threads=threads)
+        statistics = scorer.statistics(Corpus(samples.vocab, samples.hypotheses), owners, runtime=runtime)
         counts = samples.counts.sum(axis=1)
         single = cls(samples.sentences, counts, samples.scores, samples.features, np.asarray(statistics, np.float64))
         return single if samples.documents is None else _of_documents(single, samples, samples.documents, weights)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.runtime import Runtime
 from dragoman.tuning.problems.problem import Problem
 
 #: A box of weights is drawn this many times as wide as asked for, so that it still serves when its centre has moved,
@@ -38,14 +39,14 @@ class Evaluator:
     [[0], [1], [0]]
     """
 
-    def __init__(self, problem: Problem, *, threads: int = 1):
+    def __init__(self, problem: Problem, *, runtime: Runtime = Runtime()):
         self.problem = problem
-        self._threads = threads
+        self._runtime = runtime
         self._statistics = np.ascontiguousarray(problem.statistics, np.float64)
         # Sums of whole numbers are exact in any order.
         whole = bool((self._statistics == np.rint(self._statistics)).all())
         self._whole = whole and float(np.abs(self._statistics).sum()) < 2.0**53
-        self._levels = [_all_candidates(problem, threads)]
+        self._levels = [_all_candidates(problem, runtime)]
 
     def focus(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> None:
         """Expect weights between `low` and `high` from now on."""
@@ -54,7 +55,7 @@ class Evaluator:
         top, width = self._levels[-1], high - low
         if bool(((top.high - top.low > _TOO_WIDE * width) & (width > 0)).any()):
             margin = (_ROOM - 1) / 2 * width
-            self._levels.append(top.within(low - margin, high + margin, self.problem.features, self._threads))
+            self._levels.append(top.within(low - margin, high + margin, self.problem.features, self._runtime))
 
     def best(self, weights: NDArray[np.float64]) -> NDArray[np.int64]:
         """The candidate (row of the problem) of each sentence, one row for each weight vector."""
@@ -70,7 +71,7 @@ class Evaluator:
             return np.array(chosen).reshape(len(weights), self._statistics.shape[1])
         level, winners = self._winners(weights)
         settled: NDArray[np.float64] = self._statistics[np.delete(level.settled, level.open)].sum(axis=0)
-        return settled + kernels.sum_winners(self._statistics, level.rows, level.usual, winners, self._threads)
+        return settled + kernels.sum_winners(self._statistics, level.rows, level.usual, winners, self._runtime.threads)
 
     def objectives(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """What is maximised, for each weight vector."""
@@ -88,7 +89,7 @@ class Evaluator:
             raise DataError("a weight is not a finite number")
         low, high = weights.min(axis=0, initial=np.inf), weights.max(axis=0, initial=-np.inf)
         level = next(level for level in reversed(self._levels) if level.covers(low, high))
-        return level, level.winners(weights, self.problem.features, self._threads)
+        return level, level.winners(weights, self.problem.features, self._runtime)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,22 +113,24 @@ class _Level:
     def covers(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> bool:
         return bool((self.low <= low).all() and (high <= self.high).all())
 
-    def winners(self, weights: NDArray[np.float64], exact: FeatureRows, threads: int) -> NDArray[np.int32]:
+    def winners(self, weights: NDArray[np.float64], exact: FeatureRows, runtime: Runtime) -> NDArray[np.int32]:
         weights = np.ascontiguousarray(weights, np.float64)
         winners = kernels.best_candidates(
-            self.bounds, self.features, self.tolerance, self.rows, exact.for_kernels(), weights, threads
+            self.bounds, self.features, self.tolerance, self.rows, exact.for_kernels(), weights, runtime.threads
         )
         return winners.reshape(len(self.open), len(weights))
 
-    def within(self, low: NDArray[np.float64], high: NDArray[np.float64], exact: FeatureRows, threads: int) -> _Level:
+    def within(
+        self, low: NDArray[np.float64], high: NDArray[np.float64], exact: FeatureRows, runtime: Runtime
+    ) -> _Level:
         """Leave out what cannot win between `low` and `high`."""
         centre, reach = (low + high) / 2, (high - low) / 2
         # The middle is rounded; the box around it must not be too small for that.
         reach += 4 * np.finfo(float).eps * (np.abs(low) + np.abs(high))
-        kept = kernels.box_winners(self.bounds, self.features, self.tolerance, centre, reach, _RIVALS, threads)
+        kept = kernels.box_winners(self.bounds, self.features, self.tolerance, centre, reach, _RIVALS, runtime.threads)
         if kept.sum() > 0.8 * len(kept):
             return replace(self, low=low, high=high)
-        return self._take(kept, low, high)._with_usual(centre, exact, threads)
+        return self._take(kept, low, high)._with_usual(centre, exact, runtime)
 
     def _take(self, kept: NDArray[np.uint8], low: NDArray[np.float64], high: NDArray[np.float64]) -> _Level:
         counts = np.add.reduceat(kept, self.bounds[:-1], dtype=np.int64) if len(kept) else np.empty(0, np.int64)
@@ -149,11 +152,11 @@ class _Level:
             bounds[:-1],
         )
 
-    def _with_usual(self, centre: NDArray[np.float64], exact: FeatureRows, threads: int) -> _Level:
-        return replace(self, usual=self.winners(centre[None], exact, threads)[:, 0].astype(np.int64))
+    def _with_usual(self, centre: NDArray[np.float64], exact: FeatureRows, runtime: Runtime) -> _Level:
+        return replace(self, usual=self.winners(centre[None], exact, runtime)[:, 0].astype(np.int64))
 
 
-def _all_candidates(problem: Problem, threads: int) -> _Level:
+def _all_candidates(problem: Problem, runtime: Runtime) -> _Level:
     """Every candidate that is not a copy, with features relative to the first one of its sentence, in float32."""
     exact, sentences = problem.features, problem.sentences
     if len(exact) >= 2**31:
@@ -177,7 +180,7 @@ def _all_candidates(problem: Problem, threads: int) -> _Level:
             sentences[:-1].astype(np.int64),
         )
     candidates = kernels.Candidates(sentences=root.bounds, features=exact.for_kernels())
-    kept = kernels.distinct_candidates(candidates, threads)
+    kept = kernels.distinct_candidates(candidates, runtime.threads)
     return root._take(kept, root.low, root.high)
 
 

@@ -12,6 +12,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.options import Options, option
+from dragoman.core.runtime import Runtime
 from dragoman.core.store import Arrays, load_arrays, save_arrays
 from dragoman.core.vocab import Vocab
 from dragoman.metrics.metric import Scorer
@@ -76,7 +77,7 @@ class Decoded(ABC):
 
     @abstractmethod
     def problem(
-        self, names: Sequence[str], ranges: Ranges, scorer: Scorer, *, sign: int = 1, threads: int = 1
+        self, names: Sequence[str], ranges: Ranges, scorer: Scorer, *, sign: int = 1, runtime: Runtime = Runtime()
     ) -> Problem | HypergraphProblem:
         """The problem of choosing the weights `names`; features with other names keep out of it."""
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +11,7 @@ from numpy.typing import NDArray
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import SPECIAL, Vocab
 from dragoman.decision.ngram_values import NGramValues
 from dragoman.forest.log_linear import LogLinear
@@ -37,17 +36,16 @@ class ForestCounts:
     matches: NDArray[np.float64]
 
     @classmethod
-    def of(cls, problem: HypergraphProblem, *, threads: int = 1) -> ForestCounts:
+    def of(cls, problem: HypergraphProblem, *, runtime: Runtime = Runtime()) -> ForestCounts:
         """Count once; only scores change with the weights."""
         scorer = bleu_of(problem)
         order = scorer.metric.order
         graphs = [replace(graph, features=None) for graph in problem.batch.graphs()]
-        with ThreadPoolExecutor(threads) as pool:
-            splits = list(pool.map(partial(split_by_context, order=order), graphs))
+        splits = list(runtime.here().map(lambda graph, _: split_by_context(graph, order), graphs, window=len(graphs)))
         forests = LogLinear.of_splits(problem.batch, splits)
         ngrams = Ragged.concatenate([split.ngrams for split in splits])
         bounds = np.cumsum([0, *(len(split.ngrams) for split in splits)], dtype=np.int64)
-        matched = _matched(ngrams, bounds, problem.batch.joined.vocab, scorer.references, order, threads)
+        matched = _matched(ngrams, bounds, problem.batch.joined.vocab, scorer.references, order, runtime)
         completed = np.concatenate([s.occurrences.values + first for s, first in zip(splits, bounds, strict=False)])
         edge = np.repeat(np.arange(forests.edges), np.concatenate([s.occurrences.lengths for s in splits]))
         cell, cells = edge * order + ngrams.lengths[completed] - 1, forests.edges * order
@@ -106,16 +104,16 @@ def _matched(
     vocab: Vocab,
     references: References,
     order: int,
-    threads: int,
+    runtime: Runtime,
 ) -> NDArray[np.float64]:
     """1 for each n-gram that a reference of its sentence has, else 0."""
     ids = ReferenceWords.of(vocab, references).ids
     lines = np.arange(references.lines + 1) * len(references)
     known = NGramValues.expected_counts(
-        references.grouped, lines, np.ones(len(references.grouped)), order, threads=threads
+        references.grouped, lines, np.ones(len(references.grouped)), order, runtime=runtime
     )
     ones = known.with_values(np.ones(len(known.values)))
-    sums = ones.sums(Ragged(ids[ngrams.values], ngrams.offsets), bounds, order, threads=threads)
+    sums = ones.sums(Ragged(ids[ngrams.values], ngrams.offsets), bounds, order, runtime=runtime)
     # Taken as a string, an n-gram has itself as the only one of its length.
     return sums[np.arange(len(ngrams)), ngrams.lengths - 1]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.feature_rows import FeatureRows
-from dragoman.core.progress import Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.forest.hope import FEAR, hope
 from dragoman.metrics.metric import Scorer
 from dragoman.search.spread import Portion, Spread
@@ -50,7 +49,7 @@ class FindInForests:
         third = max(1, self.size // 3)
         return Wanted(best=max(1, self.size - 2 * third), hope=third, fear=third, candidates=self.size)
 
-    def __call__(self, translator: Translator, portion: Portion, progress: Progress) -> FoundInForests:
+    def __call__(self, translator: Translator, portion: Portion, runtime: Runtime) -> FoundInForests:
         """Search a portion under the translator's weights."""
         finder = HypothesisFinder(translator, self.lines, self.scorer, self.sign, self._wanted)
         document, features, statistics = finder.first_document(), list[FeatureRows](), list[NDArray[np.float64]]()
@@ -64,12 +63,8 @@ class FindInForests:
         sizes = np.array([len(rows) for rows in statistics], np.int64)
         return FoundInForests(sizes, FeatureRows.concatenate(features), np.concatenate(statistics))
 
-    def found(self, spread: Spread, threads: int) -> Iterator[FoundInForests]:
+    def found(self, spread: Spread) -> Iterator[FoundInForests]:
         """What there is in all sentences, portion by portion, whoever looks."""
         starts = range(0, len(self.lines), _PORTION)
         portions = [Portion(first, self.lines[first : first + _PORTION]) for first in starts]
-        if spread.workers.remote:
-            yield from spread.map(self, portions)
-            return
-        with ThreadPoolExecutor(threads) as pool:
-            yield from pool.map(lambda portion: self(spread.translator, portion, spread.progress), portions)
+        return spread.map_alone(self, portions)

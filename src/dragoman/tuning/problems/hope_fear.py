@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dragoman.core.corpus import Corpus
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.core.weights import Weights
 from dragoman.forest.derivation import derivation_scores, yields
@@ -99,37 +100,40 @@ class Hypotheses:
         return oracle
 
 
-@dataclass(frozen=True, eq=False)
-class FindElsewhere:
-    """Finds hypotheses on a worker, which makes its finder once."""
-
-    recipe: Recipe
-    lines: Sequence[str]
-    scorer: Scorer
-    sign: int
-    wanted: Wanted
-
-    @cached_property
-    def _finder(self) -> HypothesisFinder:
-        return HypothesisFinder(self.recipe.translator(), self.lines, self.scorer, self.sign, self.wanted)
-
-    def __call__(self, item: tuple[int, Weights, Vector]) -> Hypotheses:
-        """Search a sentence under some weights, and choose; B is that within a pseudo-document."""
-        return self._finder.find(*item)
-
-
 class HypothesisFinder:
-    """Searches sentences, one at a time, and chooses hypotheses of each."""
+    """Searches sentences, one at a time, and chooses hypotheses of each.
 
-    def __init__(self, translator: Translator, lines: Sequence[str], scorer: Scorer, sign: int, wanted: Wanted):
-        self._translator = translator.reweighted(translator.weights, threads=1)
+    Workers that it is sent to load the model from its `folder`.
+    """
+
+    def __init__(
+        self,
+        translator: Translator,
+        lines: Sequence[str],
+        scorer: Scorer,
+        sign: int,
+        wanted: Wanted,
+        *,
+        folder: Path | None = None,
+    ):
+        self._translator = translator.reweighted(translator.weights, runtime=translator.runtime.with_threads(1))
         self._lines, self._scorer, self._sign, self._wanted = lines, scorer, sign, wanted
+        self._folder = folder
         #: BLEU of words as they are, which forests can be rescored by; and the model's words, as references have them.
         self._bleu: BleuScorer | None = None
         self._words: ReferenceWords | None = None
         if sign > 0 and isinstance(scorer, BleuScorer) and scorer.metric.tokenise == "none":
             self._bleu = scorer
             self._words = ReferenceWords.of(translator.model.target_vocab, scorer.references)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        assert self._folder is not None
+        recipe = Recipe.of(self._translator, self._folder)
+        return _made, (recipe, self._lines, self._scorer, self._sign, self._wanted)
+
+    def __call__(self, item: tuple[int, Weights, Vector], runtime: Runtime) -> Hypotheses:
+        """Do what `find` does, as work that is mapped."""
+        return self.find(*item)
 
     def first_document(self) -> Vector:
         """The pseudo-document before the first sentence: for BLEU a short perfect translation, else nothing."""
@@ -214,6 +218,10 @@ class HypothesisFinder:
             lines = vocab.decode(texts.values, texts.offsets).decode().split("\n")[:-1]
             statistics = self._scorer.statistics(Corpus.from_lines(lines), sentences)
         return np.column_stack([np.asarray(statistics, np.float64), np.full(len(texts), size, np.float64)])
+
+
+def _made(recipe: Recipe, lines: Sequence[str], scorer: Scorer, sign: int, wanted: Wanted) -> HypothesisFinder:
+    return HypothesisFinder(recipe.translator(), lines, scorer, sign, wanted)
 
 
 @dataclass(frozen=True, eq=False)

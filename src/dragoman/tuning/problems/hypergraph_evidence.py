@@ -15,6 +15,7 @@ from dragoman.core.files import output_folder
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.own_files import EVIDENCE
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.sound import check_numbers, check_offsets, ragged_array, typed_array
 from dragoman.core.store import Arrays
 from dragoman.core.vocab import Vocab
@@ -71,7 +72,7 @@ class DecodedGraphs(Decoded):
         return DecodedGraphs(_merged(earlier.graphs, self.graphs), [_merged(*pair) for pair in rows])
 
     def problem(
-        self, names: Sequence[str], ranges: Ranges, scorer: Scorer, *, sign: int = 1, threads: int = 1
+        self, names: Sequence[str], ranges: Ranges, scorer: Scorer, *, sign: int = 1, runtime: Runtime = Runtime()
     ) -> HypergraphProblem:
         """The problem of choosing the weights `names`; features with other names keep out of it."""
         graphs = self.graphs

@@ -12,6 +12,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.forest.batch import Batch
 from dragoman.forest.derivation import yields
@@ -87,22 +88,22 @@ class HypergraphProblem:
         """The names of the features."""
         return self.features.names
 
-    def envelopes(self, weights: Vector, direction: Vector, *, threads: int = 1) -> Envelopes:
+    def envelopes(self, weights: Vector, direction: Vector, *, runtime: Runtime = Runtime()) -> Envelopes:
         """The derivations of each sentence that are best somewhere along `weights + t * direction`."""
         intercepts, slopes = (
             self.features.dot(Weights(zip(self.names, vector.tolist(), strict=True))) for vector in (weights, direction)
         )
-        return envelopes(self.batch, intercepts, slopes, threads=threads)
+        return envelopes(self.batch, intercepts, slopes, runtime=runtime.quiet())
 
-    def statistics(self, found: Envelopes, *, threads: int = 1) -> Vector:
+    def statistics(self, found: Envelopes, *, runtime: Runtime = Runtime()) -> Vector:
         """The statistics of what each derivation writes."""
         hypotheses = Corpus(self.batch.joined.vocab, yields(self.batch.joined, found.derivations))
         sentences = np.repeat(np.arange(len(self.batch), dtype=np.int64), np.diff(found.graphs))
-        statistics = self.scorer.statistics(hypotheses, sentences, threads=threads)
+        statistics = self.scorer.statistics(hypotheses, sentences, runtime=runtime)
         return np.ascontiguousarray(statistics, np.float64)
 
-    def objective(self, weights: Vector, *, threads: int = 1) -> float:
+    def objective(self, weights: Vector, *, runtime: Runtime = Runtime()) -> float:
         """What is maximised: the metric of the best derivations, negated for error rates."""
         # Without a direction the envelope of a sentence is its best derivation.
-        best = self.envelopes(weights, np.zeros(len(weights)), threads=threads)
-        return self.sign * float(self.scorer.score(self.statistics(best, threads=threads).sum(axis=0)))
+        best = self.envelopes(weights, np.zeros(len(weights)), runtime=runtime)
+        return self.sign * float(self.scorer.score(self.statistics(best, runtime=runtime).sum(axis=0)))

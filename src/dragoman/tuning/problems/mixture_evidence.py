@@ -15,6 +15,7 @@ from dragoman.core.files import output_folder
 from dragoman.core.nbest import NBest
 from dragoman.core.own_files import EVIDENCE
 from dragoman.core.phrases import Components
+from dragoman.core.runtime import Runtime
 from dragoman.core.sound import check_numbers, typed_array
 from dragoman.core.store import load_arrays, save_arrays
 from dragoman.core.toml import format_toml, read_toml
@@ -77,10 +78,10 @@ class DecodedMixtures(DecodedLists):
         return replace(self, nbest=NBest.merge([earlier.nbest, self.nbest]), tables=tables)
 
     def problem(
-        self, names: Sequence[str], ranges: Ranges, scorer: Scorer, *, sign: int = 1, threads: int = 1
+        self, names: Sequence[str], ranges: Ranges, scorer: Scorer, *, sign: int = 1, runtime: Runtime = Runtime()
     ) -> MixtureProblem:
         """The problem of choosing the weights and shares `names`; shares with other names stay as they are."""
-        plain = super().problem(names, ranges, scorer, sign=sign, threads=threads)
+        plain = super().problem(names, ranges, scorer, sign=sign, runtime=runtime)
         place = {name: i for i, name in enumerate(names)}
         return MixtureProblem(
             sentences=plain.sentences,

@@ -14,8 +14,8 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import output_folder
 from dragoman.core.nbest import NBest
 from dragoman.core.own_files import EVIDENCE
-from dragoman.core.progress import Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.sound import check_numbers, check_offsets, check_range, typed_array
 from dragoman.core.store import Arrays
 from dragoman.core.vocab import Vocab
@@ -37,7 +37,7 @@ class DecodeLists:
     distinct: bool
     pairs: bool = False
 
-    def __call__(self, translator: Translator, portion: Portion, progress: Progress) -> list[NBest]:
+    def __call__(self, translator: Translator, portion: Portion, runtime: Runtime) -> list[NBest]:
         """Search a portion."""
         parts = translator.searched(portion.lines, forests=True)
         return [
@@ -87,7 +87,7 @@ class DecodedLists(Decoded):
         return DecodedLists(NBest.merge([earlier.nbest, self.nbest]))
 
     def problem(
-        self, names: Sequence[str], ranges: Ranges, scorer: Scorer, *, sign: int = 1, threads: int = 1
+        self, names: Sequence[str], ranges: Ranges, scorer: Scorer, *, sign: int = 1, runtime: Runtime = Runtime()
     ) -> Problem:
         """The problem of choosing the weights `names`; features with other names keep out of it."""
         nbest = self.nbest
@@ -95,7 +95,7 @@ class DecodedLists(Decoded):
         return Problem(
             sentences=nbest.sentences,
             features=nbest.features.restricted(names),
-            statistics=scorer.statistics(Corpus(nbest.vocab, nbest.hypotheses), sentences, threads=threads),
+            statistics=scorer.statistics(Corpus(nbest.vocab, nbest.hypotheses), sentences, runtime=runtime),
             scorer=scorer,
             ranges=boxes(names, ranges),
             sign=sign,

@@ -14,6 +14,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.nbest import NBest
+from dragoman.core.runtime import Runtime
 from dragoman.core.sound import check_numbers, check_offsets, typed_array
 from dragoman.metrics.metric import Scorer
 
@@ -48,12 +49,12 @@ class Pools:
         """The sentence of each row."""
         return np.repeat(np.arange(len(self.sentences) - 1), np.diff(self.sentences))
 
-    def added(self, nbest: NBest, scorer: Scorer, *, threads: int = 1) -> Pools:
+    def added(self, nbest: NBest, scorer: Scorer, *, runtime: Runtime = Runtime()) -> Pools:
         """These pools, and behind what each sentence has what is new in its list."""
         if len(nbest) != len(self.sentences) - 1:
             raise DataError(f"there are {len(nbest)} lists", expected=f"{len(self.sentences) - 1}, one a sentence")
         home = np.repeat(np.arange(len(nbest)), np.diff(nbest.sentences))
-        found = scorer.statistics(Corpus(nbest.vocab, nbest.hypotheses), home, threads=threads)
+        found = scorer.statistics(Corpus(nbest.vocab, nbest.hypotheses), home, runtime=runtime)
         return self.with_rows(home, nbest.features.used(), np.asarray(found, np.float64))
 
     def with_rows(self, home: NDArray[np.int64], rows_features: FeatureRows, found: NDArray[np.float64]) -> Pools:

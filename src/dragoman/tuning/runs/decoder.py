@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dragoman.core.corpus import Corpus
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
-from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.forest.prune import prune_to_density
 from dragoman.search.searched import Searched
@@ -32,7 +32,7 @@ class DecodeGraphs:
 
     density: float
 
-    def __call__(self, translator: Translator, portion: Portion, progress: Progress) -> tuple[list[Hypergraph], int]:
+    def __call__(self, translator: Translator, portion: Portion, runtime: Runtime) -> tuple[list[Hypergraph], int]:
         """Search a portion."""
         graphs, too_large = list[Hypergraph](), 0
         for part in translator.searched(portion.lines, forests=True, targets=portion.targets):
@@ -60,11 +60,11 @@ class Decoder:
         self._spread, self._lines, self._targets, self._decoding = spread, lines, targets, decoding
         self._pairs = pairs
 
-    def __call__(self, weights: Weights, progress: Progress) -> Decoded:
+    def __call__(self, weights: Weights, *, runtime: Runtime = Runtime()) -> Decoded:
         """Return what there is to choose from."""
         translator = self._spread.translator.reweighted(weights)
         translator.refuse_global_features()
-        spread = replace(self._spread, translator=translator, progress=progress)
+        spread = replace(self._spread, translator=translator, runtime=runtime)
         if self._decoding.evidence != "nbest":
             graphs = self._graphs(spread, None, "translating the tuning set")
             return DecodedGraphs(
@@ -73,7 +73,7 @@ class Decoder:
         wanted = self._decoding.hypotheses
         distinct = lists_of_strings(translator.model) if wanted is None else wanted == "strings"
         lists: list[NBest] = []
-        with progress.stage("translating the tuning set") as share:
+        with runtime.stage("translating the tuning set") as share:
             for parts in spread.map(
                 DecodeLists(self._decoding.nbest, distinct, self._pairs), spread.portions(self._lines)
             ):
@@ -91,13 +91,13 @@ class Decoder:
     def _graphs(self, spread: Spread, targets: Sequence[str] | None, stage: str) -> list[Hypergraph]:
         assert self._decoding.density is not None
         graphs, too_large = list[Hypergraph](), 0
-        with spread.progress.stage(stage) as share:
+        with spread.runtime.stage(stage) as share:
             for found, more in spread.map(DecodeGraphs(self._decoding.density), spread.portions(self._lines, targets)):
                 graphs += found
                 too_large += more
                 share(len(graphs) / len(self._lines))
         if too_large:
-            spread.progress.warn(
+            spread.runtime.warn(
                 f"{too_large:,} of {len(graphs):,} references were not looked for, because to look for all derivations"
                 f" of such long sentences needs more than max-size {spread.translator.limits.max_size:,}"
             )

@@ -12,15 +12,14 @@ from typing import Any
 
 from dragoman.core.digest import digest
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.progress import SILENT, Progress
 from dragoman.core.recorded_run import weights_file
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
-from dragoman.core.work.workers import ThreadWorkers, Workers
 from dragoman.decision.settings import Decision
 from dragoman.formats.documents import read_documents
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.metric import Scorer
-from dragoman.metrics.references import read_references, reference_files
+from dragoman.metrics.references import UNHEARD, read_references, reference_files
 from dragoman.metrics.texts import ReferencedText
 from dragoman.model.bundle import Model, model_digest
 from dragoman.model.source_trees import trees_for
@@ -147,31 +146,15 @@ class Job:
         return {name: digest(paths) for name, paths in files.items()}
 
     def run(
-        self,
-        out: Path,
-        *,
-        restart: bool = False,
-        resume_from: int | None = None,
-        threads: int = 1,
-        workers: Workers = ThreadWorkers(),
-        progress: Progress = SILENT,
+        self, out: Path, *, restart: bool = False, resume_from: int | None = None, runtime: Runtime = Runtime()
     ) -> Run:
         """Do the job in a folder, or go on with it; nothing is written before the input has been looked at."""
-        with self.running(
-            out, restart=restart, resume_from=resume_from, threads=threads, workers=workers, progress=progress
-        ) as run:
+        with self.running(out, restart=restart, resume_from=resume_from, runtime=runtime) as run:
             return run
 
     @contextlib.contextmanager
     def running(
-        self,
-        out: Path,
-        *,
-        restart: bool = False,
-        resume_from: int | None = None,
-        threads: int = 1,
-        workers: Workers = ThreadWorkers(),
-        progress: Progress = SILENT,
+        self, out: Path, *, restart: bool = False, resume_from: int | None = None, runtime: Runtime = Runtime()
     ) -> Iterator[Run]:
         """Do the job, and keep all others off the folder until the end of this.
 
@@ -180,38 +163,39 @@ class Job:
         the model; what is learnt of it is put together here.
         """
         model = Model.load(self.model)
-        start = self.start_weights(model, progress)
+        start = self.start_weights(model, runtime=runtime)
         tuner = self.tuner
         if isinstance(tuner, Learner):
-            lesson, judge = self._lesson(model, threads, workers, progress)
+            lesson, judge = self._lesson(model, runtime)
             tuner.check(lesson)
             work: Callable[..., Weights] = partial(
                 learn, lesson=lesson, learner=tuner, judge=judge, course=self.course, keep=self.loop.keep
             )
         else:
             assert isinstance(tuner, Tuner)
-            work = partial(tune, task=self._task(tuner, model, threads, workers, progress), tuner=tuner, loop=self.loop)
+            work = partial(tune, task=self._task(tuner, model, runtime), tuner=tuner, loop=self.loop)
         with Run.claimed(out, {**self.description(), "content": self.content()}, restart=restart) as run:
             if resume_from is not None:
                 run.cut_back(resume_from)
-            run.warn_if_older(progress)
-            work(run, start=start, seed=self.seed, threads=threads, progress=progress)
+            run.warn_if_older(runtime.progress)
+            work(run, start=start, seed=self.seed, runtime=runtime)
             yield run
 
-    def _task(self, tuner: Tuner, model: Model, threads: int, workers: Workers, progress: Progress) -> Task:
+    def _task(self, tuner: Tuner, model: Model, runtime: Runtime) -> Task:
         """What the loop of an optimiser needs."""
         hypergraphs = self._decoding.evidence == "hypergraph"
         if not (tuner.takes_hypergraphs if hypergraphs else tuner.takes_lists):
             raise UsageError(f"{tuner.name} works on {'n-best lists' if hypergraphs else 'hypergraphs'} only")
-        text = self.text(model, progress)
+        text = self.text(model, runtime=runtime)
         # Global features are in no evidence of a search, so that their weights stay as they are.
         names = [name for name in self.tuned(model) if name not in model.global_features]
         names += self._tuned_shares(model)
         if not (names or model.sparse_prefixes):
             raise UsageError("only weights of global features are not fixed, and no search can tune these")
         targets = [corpus.lines() for corpus in text.references] if tuner.forces_references else []
+        within = runtime.quiet()
         decoder = Decoder(
-            Spread(self.translator(model, threads=threads), workers, self.model),
+            Spread(self.translator(model, runtime=within), self.model, runtime=within),
             text.lines,
             targets,
             self._decoding,
@@ -220,7 +204,6 @@ class Job:
         return Task(
             decoder=decoder,
             translate=decoder.translate,
-            workers=workers,
             scorer=self._scorer(text),
             names=names,
             ranges=self._ranges(names, model.sparse_prefixes),
@@ -229,11 +212,12 @@ class Job:
             sparse=partial(self._sparse, model.sparse_prefixes),
         )
 
-    def _lesson(self, model: Model, threads: int, workers: Workers, progress: Progress) -> tuple[Lesson, Judge]:
+    def _lesson(self, model: Model, runtime: Runtime) -> tuple[Lesson, Judge]:
         """What a learner needs, and who judges it."""
-        text = self.text(model, progress)
+        text = self.text(model, runtime=runtime)
         labels = None if self.documents is None else read_documents(self.documents, len(text))
-        translator = self.translator(model, threads=threads)
+        within = runtime.quiet()
+        translator = self.translator(model, runtime=within)
         lesson = Lesson(
             translator=translator,
             lines=text.lines,
@@ -242,22 +226,21 @@ class Job:
             sparse=partial(self._sparse, model.sparse_prefixes),
             sign=self._sign,
             documents=None if labels is None else document_bounds(labels),
-            workers=workers,
             folder=self.model,
         )
         judged = text
         if self.held_out is None:
-            progress.note("without held-out text, weights are judged on the tuning set itself")
+            runtime.note("without held-out text, weights are judged on the tuning set itself")
         else:
-            judged = self._text(model, self.held_out, progress, "held_out_trees")
+            judged = self._text(model, self.held_out, "held_out_trees", runtime)
             file = self.held_out.documents
             labels = None if file is None else read_documents(file, len(judged))
             both = len(set(judged.lines) & set(text.lines))
             if both:
-                progress.warn(f"{both} of the held-out sentences are in the tuning set too: judging will flatter")
+                runtime.warn(f"{both} of the held-out sentences are in the tuning set too: judging will flatter")
         evidence = self.course.judge_evidence or ("samples" if model.global_features else None)
         judge = Judge(
-            spread=Spread(translator, workers, self.model),
+            spread=Spread(translator, self.model, runtime=within),
             lines=judged.lines,
             scorer=self._scorer(judged),
             decision=Decision.of(self.course.judge_by, evidence=evidence),
@@ -266,17 +249,17 @@ class Job:
         )
         return lesson, judge
 
-    def start_weights(self, model: Model, progress: Progress = SILENT) -> Weights:
+    def start_weights(self, model: Model, *, runtime: Runtime = Runtime()) -> Weights:
         """The weights that runs of this job begin with."""
         if self.start is None:
             return model.weights
-        return self.start if isinstance(self.start, Weights) else model.read_weights(self.start, progress)
+        return self.start if isinstance(self.start, Weights) else model.read_weights(self.start, runtime=runtime)
 
-    def translator(self, model: Model, weights: Weights | None = None, *, threads: int = 1) -> Translator:
+    def translator(self, model: Model, weights: Weights | None = None, *, runtime: Runtime = Runtime()) -> Translator:
         """What translates for this job."""
-        return Translator.of(model, weights, limits=self.limits, space=self.space, threads=threads)
+        return Translator.of(model, weights, limits=self.limits, space=self.space, runtime=runtime)
 
-    def problem(self, model: Model, run: Run, *, threads: int = 1) -> Problem | HypergraphProblem:
+    def problem(self, model: Model, run: Run, *, runtime: Runtime = Runtime()) -> Problem | HypergraphProblem:
         """What an optimiser of decoded evidence saw last in a run of this job, of dense features."""
         pool = pooled(run, self._evidence(model))
         if pool is None:
@@ -284,7 +267,7 @@ class Job:
         names = [*self.tuned(model), *self._tuned_shares(model)]
         references = read_references(self.references, text=model.preparation(prepared=self.prepared))
         scorer = parse_metric(self.metric).scorer(references)
-        return pool.problem(names, weight_ranges(names), scorer, sign=self._sign, threads=threads)
+        return pool.problem(names, weight_ranges(names), scorer, sign=self._sign, runtime=runtime)
 
     def mixes(self, model: Model) -> bool:
         """Whether lists know the pairs of mixed tables, so that shares are tuned with the weights."""
@@ -295,14 +278,14 @@ class Job:
             return DecodedGraphs
         return DecodedMixtures if self.mixes(model) else DecodedLists
 
-    def text(self, model: Model, progress: Progress | None = None) -> ReferencedText:
+    def text(self, model: Model, *, runtime: Runtime = UNHEARD) -> ReferencedText:
         """The tuning set as the model wants it, with its references."""
-        return self._text(model, self, progress, "trees")
+        return self._text(model, self, "trees", runtime)
 
-    def _text(self, model: Model, files: Job | HeldOut, progress: Progress | None, name: str) -> ReferencedText:
+    def _text(self, model: Model, files: Job | HeldOut, name: str, runtime: Runtime) -> ReferencedText:
         preparation = model.preparation(prepared=self.prepared)
-        trees = trees_for(model, files.trees, progress or SILENT, name=name)
-        return ReferencedText.read(files.source, files.references, preparation, progress, trees=trees)
+        trees = trees_for(model, files.trees, name=name, runtime=runtime)
+        return ReferencedText.read(files.source, files.references, preparation, trees=trees, runtime=runtime)
 
     def _scorer(self, text: ReferencedText) -> Scorer:
         return parse_metric(self.metric).scorer(text.references)

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from dragoman.core.corpus import Corpus
-from dragoman.core.progress import SILENT, Progress, ShareDone
+from dragoman.core.progress import ShareDone
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.decision.settings import Decision
 from dragoman.decision.spread import Decide, decided
@@ -31,12 +32,11 @@ class Judge:
     samples: int = 200
     documents: Sequence[object] | None = None
 
-    def __call__(self, weights: Weights, progress: Progress = SILENT) -> float:
+    def __call__(self, weights: Weights, *, runtime: Runtime = Runtime()) -> float:
         """Return the metric's score of the translations under these weights."""
-        with progress.stage("translating the held-out text") as share:
+        with runtime.stage("translating the held-out text") as share:
             translations = Corpus.from_lines(self._translations(weights, share))
-        threads = self.spread.translator.threads
-        return float(self.scorer.score(self.scorer.statistics(translations, threads=threads).sum(axis=0)))
+        return float(self.scorer.score(self.scorer.statistics(translations, runtime=runtime).sum(axis=0)))
 
     def _translations(self, weights: Weights, share: ShareDone) -> list[str]:
         spread = replace(self.spread, translator=self.spread.translator.reweighted(weights))

@@ -7,14 +7,14 @@ began with, and a run that was killed goes on as if nothing had happened.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
 from dragoman.core.options import Options, option
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.tuning.methods.learner import LARGEST_WEIGHT, Checkpoint, Learner, Lesson, diverged
 from dragoman.tuning.runs.kept import Keep, kept_weights
@@ -34,18 +34,25 @@ class Course(Options):
     patience: int | None = option(None, "stop after so many checkpoints without a better score", minimum=1)
 
 
+class Judging(Protocol):
+    """Whatever says what weights are worth."""
+
+    def __call__(self, weights: Weights, *, runtime: Runtime) -> float:
+        """Return a score."""
+        ...
+
+
 def learn(
     run: Run,
     lesson: Lesson,
     learner: Learner,
-    judge: Callable[[Weights, Progress], float],
+    judge: Judging,
     start: Weights,
     course: Course = Course(),
     *,
     keep: Keep = "best",
     seed: int = 1,
-    threads: int = 1,
-    progress: Progress = SILENT,
+    runtime: Runtime = Runtime(),
 ) -> Weights:
     """Learn, or go on learning, in the folder of `run`; returns the weights that it ends with."""
     events = run.started(start)
@@ -58,11 +65,11 @@ def learn(
         run.drop_states(len(events) - 1)
     ended = bool(events and events[-1]["stop"])
     weights, state = run.weights(len(events)), run.state(len(events)) if events and not ended else None
-    checkpoints = learner.learn(lesson, weights, state, seed=seed, threads=threads, progress=progress)
+    checkpoints = learner.learn(lesson, weights, state, seed=seed, runtime=runtime)
     while not (events and events[-1]["stop"]):
         iteration = len(events) + 1
         clock = [time.monotonic()]
-        score = judge(weights, progress)
+        score = judge(weights, runtime=runtime)
         clock.append(time.monotonic())
         event: dict[str, Any] = {"iteration": iteration, "score": score}
         stop = _reason_to_stop([*events, event], lesson.sign, course)
@@ -71,7 +78,7 @@ def learn(
             stop, checkpoint = "there is nothing more to learn", Checkpoint(weights, {})
         if diverged(checkpoint.weights):
             stop, checkpoint = "the weights diverge; the last good ones are kept", Checkpoint(weights, {})
-            progress.warn(f"after iteration {iteration} weights are no numbers or larger than {LARGEST_WEIGHT:g}")
+            runtime.warn(f"after iteration {iteration} weights are no numbers or larger than {LARGEST_WEIGHT:g}")
         clock.append(time.monotonic())
         event |= {name: float(value) for name, value in checkpoint.report.items()}
         event |= {"ends": checkpoint.stop, "stop": stop}
@@ -82,7 +89,7 @@ def learn(
         events.append(event)
         run.record(event, kept())
         run.drop_states(iteration - 1)  # that is there to go back to, should this one be damaged
-        progress.note(_told(event))
+        runtime.note(_told(event))
     if not run.has_looked():
         seen = learner.last_look(lesson, run.weights())
         if seen:

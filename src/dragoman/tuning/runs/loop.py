@@ -19,10 +19,9 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
 from dragoman.core.live import duration
 from dragoman.core.options import Options, option
-from dragoman.core.progress import SILENT, Progress
 from dragoman.core.recorded_run import evidence_name
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
-from dragoman.core.work.workers import ThreadWorkers, Workers
 from dragoman.metrics.metric import Scorer
 from dragoman.tuning.methods.tuner import Tuner
 from dragoman.tuning.problems.evidence import Decoded
@@ -45,7 +44,7 @@ LONG = 30.0
 class Decoder(Protocol):
     """Whatever decodes the tuning set under some weights."""
 
-    def __call__(self, weights: Weights, progress: Progress) -> Decoded:
+    def __call__(self, weights: Weights, *, runtime: Runtime) -> Decoded:
         """Return what there is to choose from."""
         ...
 
@@ -80,8 +79,8 @@ class Task:
     """What is tuned: a decoder and its kind of evidence, a metric with references, names and ranges of the weights.
 
     `sparse` says which of the names that occur in the evidence are tuned beside `names`, in order and with ranges.
-    `workers` may help a method that has something for them to do. `translate` gives translations of some sentences
-    under some weights, by which large steps are tried before they are made.
+    `translate` gives translations of some sentences under some weights, by which large steps are tried before they are
+    made.
     """
 
     decoder: Decoder
@@ -91,7 +90,6 @@ class Task:
     sign: int = 1
     evidence: type[Decoded] = DecodedLists
     sparse: Callable[[Iterable[str]], Ranges] = no_sparse
-    workers: Workers = ThreadWorkers()
     translate: Callable[[Weights, NDArray[np.int64]], Corpus] | None = None
 
 
@@ -103,8 +101,7 @@ def tune(
     loop: Loop = Loop(),
     *,
     seed: int = 1,
-    threads: int = 1,
-    progress: Progress = SILENT,
+    runtime: Runtime = Runtime(),
 ) -> Weights:
     """Tune, or go on tuning, in the folder of `run`; returns the weights that it ends with."""
     events = run.started(start)
@@ -118,27 +115,27 @@ def tune(
     while not (events and events[-1]["stop"]):
         iteration = len(events) + 1
         tried = [run.weights(i) for i in range(iteration)]
-        decoded, pool, after, event = _iterate(task, tuner, tried, pool, loop, seed, threads, progress)
+        decoded, pool, after, event = _iterate(task, tuner, tried, pool, loop, seed, runtime)
         event["stop"] = event["stop"] or _looked_enough([*events, event], task.sign)
         decoded.save(run.evidence(iteration))
         run.write_weights(after, iteration)
         events.append(event)
         run.record(event, kept())
-        progress.note(
+        runtime.note(
             f"iteration {iteration}: {event['score']:.2f} on the tuning set, {event['candidates']:,} {pool.unit}"
             + _said_of_step(event)
             + (f" ({event['stop']})" if event["stop"] else "")
         )
         if iteration == 1 and not event["stop"]:
-            say_how_long(event, loop.iterations, progress)
+            say_how_long(event, loop.iterations, runtime=runtime)
     return run.weights()
 
 
-def say_how_long(first: Mapping[str, Any], iterations: int, progress: Progress) -> None:
+def say_how_long(first: Mapping[str, Any], iterations: int, *, runtime: Runtime = Runtime()) -> None:
     """Say after the first iteration how long all may take, if that is long."""
     seconds = sum(first["seconds"].values()) * iterations
     if seconds >= LONG:
-        progress.note(f"about {duration(seconds, rough=True)} for {iterations} iterations, or less if it ends before")
+        runtime.note(f"about {duration(seconds, rough=True)} for {iterations} iterations, or less if it ends before")
 
 
 def _said_of_step(event: Mapping[str, Any]) -> str:
@@ -175,18 +172,17 @@ def _iterate(
     pool: Decoded | None,
     loop: Loop,
     seed: int,
-    threads: int,
-    progress: Progress,
+    runtime: Runtime,
 ) -> tuple[Decoded, Decoded, Weights, dict[str, Any]]:
     """Decode under the last of the weights that were `tried`, one an iteration, and optimise."""
     iteration, weights = len(tried), tried[-1]
     clock = [time.monotonic()]
-    decoded = task.decoder(weights, progress)
+    decoded = task.decoder(weights, runtime=runtime)
     clock.append(time.monotonic())
     translations = decoded.first()
     statistics = task.scorer.statistics(translations)
     score = float(task.scorer.score(statistics.sum(axis=0)))
-    _warn_of_odd_output(translations, score, progress)
+    _warn_of_odd_output(translations, score, runtime)
     before = 0 if pool is None else pool.size
     pool = _added(pool, decoded)
     event: dict[str, Any] = {
@@ -199,10 +195,10 @@ def _iterate(
     sparse = task.sparse(pool.names)
     names = [*task.names, *sparse]
     if event["new"] and iteration <= loop.iterations:
-        problem = pool.problem(names, {**task.ranges, **sparse}, task.scorer, sign=task.sign, threads=threads)
+        problem = pool.problem(names, {**task.ranges, **sparse}, task.scorer, sign=task.sign, runtime=runtime)
         rng = np.random.default_rng([seed, iteration])
         begin = weights.vector(names)
-        optimum = tuner.optimise(problem, begin, rng=rng, threads=threads, workers=task.workers, progress=progress)
+        optimum = tuner.optimise(problem, begin, rng=rng, runtime=runtime)
         _check(optimum.weights, tuner.name)
         steps = Steps(tuner, loop.interpolation, loop.largest_turn, loop.minimum_change)
 
@@ -233,15 +229,15 @@ def _loss(task: Task, statistics: NDArray[Any], weights: Weights) -> float:
     return task.sign * float(before - after) / max(abs(float(before)), 1e-300)
 
 
-def _warn_of_odd_output(translations: Corpus, score: float, progress: Progress) -> None:
+def _warn_of_odd_output(translations: Corpus, score: float, runtime: Runtime) -> None:
     """Say when translations look as if something were wrong, whatever their score."""
     lengths = translations.sentences.lengths
     if (lengths == 0).any():
-        progress.warn(f"{int((lengths == 0).sum())} of {len(lengths)} translations are empty")
+        runtime.warn(f"{int((lengths == 0).sum())} of {len(lengths)} translations are empty")
     if len(lengths) > 1 and float(np.mean(lengths)) <= 1:
-        progress.warn("translations have one word or none on average: are the weights all right?")
+        runtime.warn("translations have one word or none on average: are the weights all right?")
     if score == 0:
-        progress.warn("translations score 0: do the references belong to the source?")
+        runtime.warn("translations score 0: do the references belong to the source?")
 
 
 def _check(weights: Any, name: str) -> None:

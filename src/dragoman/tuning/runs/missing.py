@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.nbest import NBest
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 
 #: What is done about a missing number: refuse it, drop the hypothesis, or put this one in its place.
 Missing = Literal["refuse", "drop"] | float
@@ -50,7 +50,8 @@ def filled(
     columns: Mapping[str, NDArray[np.float64]],
     missing: Missing = "refuse",
     marks: Collection[str] = (),
-    progress: Progress = SILENT,
+    *,
+    runtime: Runtime = Runtime(),
 ) -> Filled:
     """Do away with gaps (NaN) in columns that have a number for each hypothesis.
 
@@ -70,14 +71,14 @@ def filled(
                 raise DataError(f"{counts}, {place}", expected=f"a number for each, {ways}")
             if missing == "drop":
                 kept &= ~gaps
-                progress.warn(f"{counts}, {place}; they are left out")
+                runtime.warn(f"{counts}, {place}; they are left out")
             else:
                 found[name] = np.where(gaps, missing, values)
-                progress.warn(f"{counts}, {place}; they get {missing:g}, and 1 as '{name}{MARK}'")
+                runtime.warn(f"{counts}, {place}; they get {missing:g}, and 1 as '{name}{MARK}'")
         if name + MARK in marks or (gaps.any() and not isinstance(missing, str)):
             found[name + MARK] = gaps.astype(np.float64)
     rows = np.flatnonzero(kept)
     lost = int((np.diff(np.searchsorted(rows, nbest.sentences)) == 0).sum() - (np.diff(nbest.sentences) == 0).sum())
     if lost:
-        progress.warn(f"{lost:,} of {len(nbest):,} sentences have no hypotheses any more")
+        runtime.warn(f"{lost:,} of {len(nbest):,} sentences have no hypotheses any more")
     return Filled({name: values[rows] for name, values in found.items()}, rows)

@@ -13,7 +13,7 @@ from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import PathLike
 from dragoman.core.nbest import NBest
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.metrics.looks import metrics_for
 from dragoman.metrics.metric import Metric
@@ -30,7 +30,7 @@ def with_features(
     *,
     missing: Missing = "refuse",
     marks: Collection[str] = (),
-    progress: Progress = SILENT,
+    runtime: Runtime = Runtime(),
 ) -> NBest:
     """Add features, one number for each hypothesis, under the given names.
 
@@ -52,7 +52,7 @@ def with_features(
         if np.isinf(values).any():
             raise DataError(f"'{name}' has a value that is not a finite number")
     own = _columns_of_tables(nbest)
-    found = filled(nbest, own | columns, missing, marks, progress)
+    found = filled(nbest, own | columns, missing, marks, runtime=runtime)
     if len(found.kept) < len(nbest.scores):
         nbest = nbest.kept(found.kept)
     if not found.columns:
@@ -78,7 +78,7 @@ def _columns_of_tables(nbest: NBest) -> dict[str, NDArray[np.float64]]:
 
 
 def references_of(
-    nbest: NBest, references: Sequence[Mapping[str, str]], path: PathLike, progress: Progress = SILENT
+    nbest: NBest, references: Sequence[Mapping[str, str]], path: PathLike, *, runtime: Runtime = Runtime()
 ) -> list[Corpus]:
     """The references that have the ids of lists; those of other ids are counted, lists of other ids refused."""
     names = [*map(str, nbest.sentence_ids)]
@@ -88,19 +88,19 @@ def references_of(
             found = f"{len(unknown):,} of {len(names):,} lists have an id without a reference, the first of them is"
             raise DataError(f"{found} '{unknown[0]}'", path=path, expected="references of all lists")
         if len(texts) > len(names):
-            progress.warn(f"{path}: {len(texts) - len(names):,} of {len(texts):,} references have no list")
+            runtime.warn(f"{path}: {len(texts) - len(names):,} of {len(texts):,} references have no list")
     return [Corpus.from_lines([texts[name] for name in names]) for texts in references]
 
 
 def without_empty(
-    nbest: NBest, references: Sequence[Corpus], progress: Progress = SILENT
+    nbest: NBest, references: Sequence[Corpus], *, runtime: Runtime = Runtime()
 ) -> tuple[NBest, list[Corpus]]:
     """Leave out sentences without hypotheses, and their references; says how many."""
     there = np.flatnonzero(np.diff(nbest.sentences))
     if len(there) == len(nbest):
         return nbest, [*references]
     empty = len(nbest) - len(there)
-    progress.warn(f"{empty:,} of {len(nbest):,} sentences have no hypotheses, and are left out with their references")
+    runtime.warn(f"{empty:,} of {len(nbest):,} sentences have no hypotheses, and are left out with their references")
     return nbest.take(there), [corpus.take(there) for corpus in references]
 
 

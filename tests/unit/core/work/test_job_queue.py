@@ -1,5 +1,8 @@
 """Files that describe job queues: what becomes of them, and what is refused."""
 
+import subprocess
+import sys
+
 import pytest
 
 from dragoman.core.errors import DataError
@@ -69,3 +72,16 @@ def test_what_no_queue_understands_is_refused(tmp_path, text, message):
     with pytest.raises(DataError) as caught:
         JobQueue.read(path)
     assert str(caught.value).startswith(f"{path}: {message}")
+
+
+def test_ctrl_c_stays_what_it_is(tmp_path):
+    program = (
+        "import signal, sys; from dragoman.core.work.cluster import private_connection; "
+        "from dragoman.core.work.job_queue import JobQueue; "
+        "JobQueue.read(sys.argv[1]).cluster(private_connection()).close(); "
+        "assert signal.getsignal(signal.SIGINT) is signal.default_int_handler"
+    )
+    path = tmp_path / "slurm.toml"
+    path.write_text('queue = "slurm"\njobs = 1\ncores = 1\nmemory = "1GB"\n', encoding="utf-8")
+    done = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -11,7 +11,7 @@ from dragoman.core.work.workers import ThreadWorkers, Workers
 def test_threads_share_what_they_have_among_jobs():
     workers = ThreadWorkers(8)
     assert [workers.threads_of(jobs) for jobs in (1, 2, 3, 8, 20)] == [8, 4, 2, 1, 1]
-    assert not workers.remote
+    assert workers.parts_at_once == 1
 
 
 def test_without_dask_a_sentence_says_what_to_install(monkeypatch):

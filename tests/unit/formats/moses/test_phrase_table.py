@@ -9,6 +9,7 @@ from dragoman.core.errors import DataError
 from dragoman.core.files import read_chunks
 from dragoman.core.phrases import PHRASE_SCORES
 from dragoman.core.progress import DragomanWarning, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.formats.moses import table_lines
 from dragoman.formats.moses.phrase_table import read_phrase_table, write_phrase_table
@@ -111,7 +112,9 @@ def test_lines_of_one_source_are_brought_together(write):
 
 def test_of_repeated_pairs_the_first_is_kept(write):
     progress = Listening()
-    pairs = read_phrase_table(write("a ||| x ||| 1\nb ||| x ||| 2\na ||| x ||| 3\na ||| y ||| 4\n"), progress=progress)
+    pairs = read_phrase_table(
+        write("a ||| x ||| 1\nb ||| x ||| 2\na ||| x ||| 3\na ||| y ||| 4\n"), runtime=Runtime(progress=progress)
+    )
     assert [(row[0], row[1], row[2][0]) for row in rows_of(pairs)] == [("a", "x", 1), ("a", "y", 4), ("b", "x", 2)]
     assert [warning.split(": ")[1] for warning in progress.warnings] == [
         "1 phrase pairs are there more than once; the first of each is kept"
@@ -121,7 +124,7 @@ def test_of_repeated_pairs_the_first_is_kept(write):
 def test_the_phrase_penalty_of_old_tables_is_dropped(write):
     progress = Listening()
     path = write("a ||| x ||| 1 2 3 4 2.718\nb ||| x ||| 1 2 3 4 2.718\n")
-    pairs = read_phrase_table(path, progress=progress)
+    pairs = read_phrase_table(path, runtime=Runtime(progress=progress))
     assert pairs.scores.tolist() == [[1, 2, 3, 4]] * 2
     assert pairs.score_names == PHRASE_SCORES
     assert progress.notes == [f"{path}: dropped the fifth score, a phrase penalty of 2.718 throughout"]
@@ -142,7 +145,7 @@ def test_score_names(write):
 
 def test_an_empty_table_is_read_with_a_warning(write):
     progress = Listening()
-    pairs = read_phrase_table(write(""), progress=progress)
+    pairs = read_phrase_table(write(""), runtime=Runtime(progress=progress))
     assert (len(pairs), pairs.scores.shape, pairs.score_names) == (0, (0, 4), PHRASE_SCORES)
     assert len(progress.warnings) == 1
 
@@ -150,7 +153,7 @@ def test_an_empty_table_is_read_with_a_warning(write):
 def test_sparse_scores_and_odd_counts_are_left_out_with_a_warning(write):
     progress = Listening()
     text = "a ||| x ||| 1 ||| 0-0 ||| 1 2 3 ||| sparse 1\na ||| y ||| 1 ||| 0-0 ||| 1 2 ||| ||| {{prop 1}}\n"
-    pairs = read_phrase_table(write(text), progress=progress)
+    pairs = read_phrase_table(write(text), runtime=Runtime(progress=progress))
     assert pairs.counts is None
     assert [warning.split(": ")[1] for warning in progress.warnings] == [
         "left out sparse scores or properties on 2 lines",

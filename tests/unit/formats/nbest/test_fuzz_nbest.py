@@ -9,6 +9,7 @@ from hypothesis import given, strategies as st
 
 from dragoman.core import files
 from dragoman.core.errors import DataError, DragomanError
+from dragoman.core.runtime import Runtime
 from dragoman.formats.nbest import lines as nbest_lines, table
 from dragoman.formats.nbest.flat import FlatNBest
 from dragoman.formats.nbest.format import NBEST_FORMATS, sniff
@@ -80,15 +81,15 @@ def reader(request, tmp_path):
         path.write_bytes(data)
         with contextlib.suppress(DragomanError):
             assert sniff(path).name in NBEST_FORMATS.names()
-        nbest = kind.read(path, progress=QUIET)
+        nbest = kind.read(path, runtime=Runtime(progress=QUIET))
         check(nbest)
-        kind.write(tmp_path / "written", nbest, progress=QUIET)
+        kind.write(tmp_path / "written", nbest, runtime=Runtime(progress=QUIET))
         with contextlib.suppress(DataError):
             if sniff(tmp_path / "written").name != kind.name:
                 return  # plain text that came to look like something else
-        again = kind.read(tmp_path / "written", progress=QUIET)
+        again = kind.read(tmp_path / "written", runtime=Runtime(progress=QUIET))
         same(nbest, again)
-        kind.write(tmp_path / "twice", again, progress=QUIET)
+        kind.write(tmp_path / "twice", again, runtime=Runtime(progress=QUIET))
         assert (tmp_path / "twice").read_bytes() == (tmp_path / "written").read_bytes()
 
     run.valid = VALID[request.param]
@@ -110,4 +111,4 @@ def test_mutated_files_beside_plain_text(tmp_path_factory, data):
     )
     (folder / "beside").write_bytes(data.draw(mutations(valid, PIECES)))
     with contextlib.suppress(DragomanError):
-        check(FlatNBest(**{option: folder / "beside"}).read(folder / "text", progress=QUIET))
+        check(FlatNBest(**{option: folder / "beside"}).read(folder / "text", runtime=Runtime(progress=QUIET)))

@@ -8,6 +8,7 @@ import pytest
 
 from dragoman.core.errors import DataError
 from dragoman.core.progress import Remembered
+from dragoman.core.runtime import Runtime
 from dragoman.formats.nbest.format import read_nbest
 from dragoman.formats.nbest.jsonl import JsonlNBest
 from dragoman.formats.nbest.order import IdsInTurn, Wanted, read_ids, read_texts, sort_keys
@@ -80,7 +81,7 @@ def test_every_format_with_ids_is_read_in_their_order(written, name, line):
     head = "id,text\n" if name == "csv" else ""
     path = written(head + "".join(line % (i, i) for i in (17, 2, 101)))
     said = Remembered()
-    nbest = read_nbest(path, name, sentences=3, progress=said)
+    nbest = read_nbest(path, name, sentences=3, runtime=Runtime(progress=said))
     assert nbest.sentence_ids == ("req-2", "req-17", "req-101")
     assert nbest.texts() == ["of 2", "of 17", "of 101"]
     assert said._said == [("note", f"{path}: the lists were brought into the order of their ids, from 'req-2' on")]
@@ -112,7 +113,7 @@ def test_what_streams_by_out_of_order_is_said(lists, ids, said):
     seen, found = IdsInTurn(), Remembered()
     blocks = seen.watched(replace(lists([name]), ids=(name,)) for name in ids)
     assert [block.sentence_ids for block in blocks] == [(name,) for name in ids]
-    seen.warn("lists", found)
+    seen.warn("lists", runtime=Runtime(progress=found))
     assert len(found._said) == len(said)
     assert all(text in told for text, (_, told) in zip(said, found._said, strict=True))
 
@@ -123,7 +124,7 @@ def test_what_streams_by_out_of_order_is_said(lists, ids, said):
 def test_an_order_is_a_file_of_ids_or_the_requests_of_a_batch(written, lists, text):
     wanted = Wanted("order", ids=read_ids(written(text, "order")))
     found, said = lists(["c", "b"]), Remembered()
-    arranged = wanted.arranged(found, "lists", said)
+    arranged = wanted.arranged(found, "lists", runtime=Runtime(progress=said))
     assert arranged.ids == ("b", "a", "c")
     assert arranged.texts() == ["of b", "of c"]
     assert np.diff(arranged.sentences).tolist() == [1, 0, 1]
@@ -152,7 +153,8 @@ def test_what_belongs_to_sentences_goes_with_them(lists, tmp_path):
     found = lists(["c", "b"], ["vier", " drei "])
     arranged = Wanted("source", sources=["drei", "vier"]).arranged(found, "lists")
     assert (arranged.ids, arranged.sources, arranged.texts()) == (("b", "c"), (" drei ", "vier"), ["of b", "of c"])
-    JsonlNBest().write(tmp_path / "out", Wanted("order", ids=["b", "x", "c"]).arranged(found, "lists", Remembered()))
+    wanted, quiet = Wanted("order", ids=["b", "x", "c"]), Runtime(progress=Remembered())
+    JsonlNBest().write(tmp_path / "out", wanted.arranged(found, "lists", runtime=quiet))
     rows = [json.loads(line) for line in (tmp_path / "out").read_text(encoding="utf-8").splitlines()]
     assert [(row["id"], row["src"], len(row["hyps"])) for row in rows] == [
         ("b", " drei ", 1),

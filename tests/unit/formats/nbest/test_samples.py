@@ -7,6 +7,7 @@ import pytest
 
 from dragoman.core.errors import DataError
 from dragoman.core.progress import Progress, Remembered
+from dragoman.core.runtime import Runtime
 from dragoman.formats.nbest import chunks
 from dragoman.formats.nbest.format import NBEST_FORMATS, sniff
 from oracles.fuzzing import QUIET
@@ -35,11 +36,11 @@ def test_each_sample_looks_like_its_own_format_only(path, name):
 @pytest.mark.parametrize("path", SAMPLES, ids=NAMES)
 def test_each_sample_is_recognised_read_and_written_as_the_same(path, tmp_path):
     assert sniff(path) is type(of(path))
-    nbest = of(path).read(path, progress=QUIET)
+    nbest = of(path).read(path, runtime=Runtime(progress=QUIET))
     assert len(nbest.hypotheses) >= 2
-    of(path).write(tmp_path / "out", nbest, progress=QUIET)
+    of(path).write(tmp_path / "out", nbest, runtime=Runtime(progress=QUIET))
     assert sniff(tmp_path / "out") is type(of(path))
-    again = of(path).read(tmp_path / "out", progress=QUIET)
+    again = of(path).read(tmp_path / "out", runtime=Runtime(progress=QUIET))
     assert again.texts() == nbest.texts()
     assert again.sentences.tolist() == nbest.sentences.tolist()
     assert again.sentence_ids == nbest.sentence_ids
@@ -61,8 +62,8 @@ WHOLE = ("csv.", "fairseq.", "flat.", "openai.", "huggingface.jsonl")
 def test_blocks_are_the_file_some_sentences_at_a_time(path, monkeypatch):
     monkeypatch.setattr(chunks, "BLOCK_BYTES", 1)
     said, said_of_all = Remembered(), Remembered()
-    nbest = of(path).read(path, progress=said_of_all)
-    blocks = [*of(path).read_blocks(path, progress=said)]
+    nbest = of(path).read(path, runtime=Runtime(progress=said_of_all))
+    blocks = [*of(path).read_blocks(path, runtime=Runtime(progress=said))]
     assert [name for block in blocks for name in block.sentence_ids] == [*nbest.sentence_ids]
     assert [text for block in blocks for text in block.texts()] == nbest.texts()
     assert [size for block in blocks for size in np.diff(block.sentences)] == np.diff(nbest.sentences).tolist()
@@ -83,7 +84,7 @@ def test_no_sample_is_read_as_another_format(path, name):
     if name == of(path).name:
         return
     with pytest.raises(DataError) as error:
-        form.read(path, progress=QUIET)
+        form.read(path, runtime=Runtime(progress=QUIET))
     assert str(error.value).startswith(f"{path}:")
 
 
@@ -132,4 +133,4 @@ def test_a_long_list_on_one_line_is_recognised(tmp_path):
     one = '{"hypotheses": [["a", "b"]], "scores": [-1.0]}'
     (tmp_path / "in").write_text(f"[{', '.join([one] * 50_000)}]", encoding="utf-8")
     assert sniff(tmp_path / "in").name == "ctranslate2"
-    assert len(NBEST_FORMATS.get("ctranslate2")().read(tmp_path / "in", progress=Progress())) == 50_000
+    assert len(NBEST_FORMATS.get("ctranslate2")().read(tmp_path / "in", runtime=Runtime(progress=Progress()))) == 50_000

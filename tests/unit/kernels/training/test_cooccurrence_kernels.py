@@ -3,6 +3,7 @@ import pytest
 
 from dragoman import kernels
 from dragoman.core.corpus import Corpus
+from dragoman.core.runtime import Runtime
 from dragoman.training.align.cooccurrence import Cooccurrence
 from oracles.bitexts import Pairs, random_bitext, sentence_lists
 
@@ -53,7 +54,7 @@ def test_cells_lead_to_their_pairs_and_left_out_sentences_have_none(seed):
 
 def test_threads_do_not_change_the_rows():
     bitext = random_bitext(np.random.default_rng(1), rows=300, longest=12, words=40)
-    one, three = (Cooccurrence.of(bitext.source, bitext.target, threads=threads) for threads in (1, 3))
+    one, three = (Cooccurrence.of(bitext.source, bitext.target, runtime=Runtime(threads=threads)) for threads in (1, 3))
     np.testing.assert_array_equal(one.pair_given, three.pair_given)
     np.testing.assert_array_equal(one.pair_offsets, three.pair_offsets)
 

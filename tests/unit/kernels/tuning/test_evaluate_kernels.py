@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from dragoman import kernels
+from dragoman.core.runtime import Runtime
 from dragoman.tuning.problems.evaluate import Evaluator
 from oracles.tuning_sampling_opt import random_problem
 
@@ -66,7 +67,7 @@ def test_sum_winners():
 def test_best_candidates(threads, vectors):
     problem = random_problem(4, sentences=50, most=50, sparse=True)
     weights = np.round(np.random.default_rng(0).uniform(-1, 1, (vectors, 4)), 1)
-    best = Evaluator(problem, threads=threads).best(weights)
+    best = Evaluator(problem, runtime=Runtime(threads=threads)).best(weights)
     assert best.tolist() == [problem.best(w).tolist() for w in weights]
 
 

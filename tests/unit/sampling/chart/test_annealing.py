@@ -7,6 +7,7 @@ import pytest
 
 from dragoman.core.errors import UsageError
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.sampling.annealing import annealed
 from dragoman.sampling.chart.chains import run_chains
 from dragoman.sampling.schedule import Annealing
@@ -47,7 +48,7 @@ def test_threads_and_batches_do_not_matter():
     lines = ["", *(chart_space.random_sentence(rng, 7) for _ in range(40))]
     found = []
     for threads in (1, 2):
-        translator = ChartTranslator(model, limits=SearchLimits(pop_limit=1), threads=threads)
+        translator = ChartTranslator(model, limits=SearchLimits(pop_limit=1), runtime=Runtime(threads=threads))
         parts = annealed(translator, lines, Annealing(scans=10), seed=3)
         found.append([(t.source, t.text, t.score, t.phrases) for part in parts for t in part.translations()])
     assert found[0] == found[1]

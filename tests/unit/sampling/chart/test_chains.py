@@ -12,6 +12,7 @@ import pytest
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.sampling.chart.chains import MOVES, gloss, run_chains
 from dragoman.sampling.chart.edges import best_derivations
@@ -48,7 +49,7 @@ def test_threads_change_nothing(scan):
     batch = random_translator(1).batch(random_lines(1))
     first = sampled(batch, Schedule(scan=scan, jump_every=3), trace=True)
     for threads in (2, 3):
-        other = sampled(batch, Schedule(scan=scan, jump_every=3), trace=True, threads=threads)
+        other = sampled(batch, Schedule(scan=scan, jump_every=3), trace=True, runtime=Runtime(threads=threads))
         for name in ("sentences", "scores", "counts", "best_scores", "tried", "changed", "trace"):
             assert getattr(first, name).tobytes() == getattr(other, name).tobytes(), name
         assert first.derivations.values.tobytes() == other.derivations.values.tobytes()

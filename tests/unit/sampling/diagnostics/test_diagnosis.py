@@ -10,6 +10,7 @@ import pytest
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import DragomanWarning
+from dragoman.core.runtime import Runtime
 from dragoman.sampling.diagnostics.diagnosis import Diagnosis, diagnose
 from dragoman.sampling.diagnostics.summary import summarise
 from dragoman.sampling.phrase.lattices import Lattice
@@ -154,7 +155,12 @@ def test_seeds_and_threads(case, narrow, diagnosed):
     small = replace(OPTIONS, samples=200, initial="random")
     one, two, three = (
         next(
-            diagnose(narrow.reweighted(narrow.weights, threads=threads), [(number, case.sentence)], small, seed=seed)
+            diagnose(
+                narrow.reweighted(narrow.weights, runtime=Runtime(threads=threads)),
+                [(number, case.sentence)],
+                small,
+                seed=seed,
+            )
         ).to_dict()
         for number, seed, threads in ((1, 5, 1), (1, 5, 2), (2, 5, 1))
     )

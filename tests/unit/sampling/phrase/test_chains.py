@@ -13,6 +13,7 @@ import pytest
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.sampling.phrase.chains import run_chains
 from dragoman.sampling.schedule import Schedule, cooling
@@ -57,7 +58,7 @@ def test_threads_change_nothing(scan):
     lattices = batch.search(NARROW, 3, lattice=True)
     first = sampled(batch, schedule, lattices=lattices, trace=True)
     for threads in (2, 3):
-        same(first, sampled(batch, schedule, lattices=lattices, trace=True, threads=threads))
+        same(first, sampled(batch, schedule, lattices=lattices, trace=True, runtime=Runtime(threads=threads)))
 
 
 def test_the_first_samples_are_those_of_a_longer_run_and_of_more_chains():

@@ -7,6 +7,7 @@ import pytest
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import DragomanWarning
+from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
 from dragoman.core.weights import Weights
 from dragoman.sampling.sampler import Sampler
@@ -46,7 +47,7 @@ def test_samples_fit_together(initial):
 def test_batches_do_not_matter():
     translator, lines = translator_and_lines(2)
     sampler = Sampler.of(translator, FEW)
-    more = Sampler.of(translator.reweighted(translator.weights, threads=2), FEW)
+    more = Sampler.of(translator.reweighted(translator.weights, runtime=Runtime(threads=2)), FEW)
     one, two = (Samples.concatenate(list(chains.sample(lines, seed=9))) for chains in (sampler, more))
     assert one.scores.tobytes() == two.scores.tobytes()
     assert one.counts.tobytes() == two.counts.tobytes()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.forest.inside_outside import log_partition
 from dragoman.search.chart.translator import ChartTranslator
@@ -125,13 +126,14 @@ def test_threads_and_batches_do_not_change_anything():
     rng = np.random.default_rng(6)
     sentences = [chart_space.random_sentence(rng, 9) for _ in range(60)]
     results = [
-        list(ChartTranslator(model, threads=threads).translate(iter(sentences), features=True)) for threads in (1, 2, 3)
+        list(ChartTranslator(model, runtime=Runtime(threads=threads)).translate(iter(sentences), features=True))
+        for threads in (1, 2, 3)
     ]
     assert results[0] == results[1] == results[2]
     assert results[0][17] == next(ChartTranslator(model).translate([sentences[17]], features=True))
     graphs = []
     for threads in (1, 2):
-        parts = ChartTranslator(model, threads=threads).searched(sentences[:20], forests=True)
+        parts = ChartTranslator(model, runtime=Runtime(threads=threads)).searched(sentences[:20], forests=True)
         graphs.append([part.hypergraph(i) for part in parts for i in range(len(part))])
     for one, other in zip(*graphs, strict=True):
         for name in ("first_edge", "tails", "scores", "spans"):

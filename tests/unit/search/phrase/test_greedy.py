@@ -12,6 +12,7 @@ import pytest
 
 from dragoman.core.errors import UsageError
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
 from dragoman.search.phrase.batch import PhraseBatch
 from dragoman.search.phrase.greedy import OPERATORS, gloss, greedy_search, hill_climb, neighbours
@@ -145,7 +146,9 @@ def test_threads_and_neighbours_in_the_batch_change_nothing(seed):
     lines = [phrase_space.random_sentence(rng, 12) for _ in range(30)]
     lines[7] = ""
     batch = translator.batch(lines)
-    results = [hill_climb(batch, None, HillClimbing(), reordering_limit=3, threads=n) for n in (1, 2, 3)]
+    results = [
+        hill_climb(batch, None, HillClimbing(), reordering_limit=3, runtime=Runtime(threads=n)) for n in (1, 2, 3)
+    ]
     for other in results[1:]:
         for name in ("outcomes", "scores", "start_scores", "steps", "expansions"):
             assert getattr(other, name).tobytes() == getattr(results[0], name).tobytes()

@@ -10,6 +10,7 @@ import pytest
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.forest.inside_outside import log_partition
 from dragoman.forest.kbest import kbest
@@ -124,7 +125,10 @@ def test_threads_and_batches_do_not_change_anything():
     rng = np.random.default_rng(6)
     sentences = [phrase_space.random_sentence(rng, 9) for _ in range(100)]
     results = [
-        [(t.text, t.score, t.phrases) for t in PhraseTranslator(model, threads=threads).translate(iter(sentences))]
+        [
+            (t.text, t.score, t.phrases)
+            for t in PhraseTranslator(model, runtime=Runtime(threads=threads)).translate(iter(sentences))
+        ]
         for threads in (1, 2, 3)
     ]
     assert results[0] == results[1] == results[2]

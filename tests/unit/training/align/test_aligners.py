@@ -7,6 +7,7 @@ from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.links import source_positions, target_positions
 from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.training.align import ALIGNERS
 from dragoman.training.align.auto import Auto
 from dragoman.training.align.base import Passes
@@ -49,7 +50,7 @@ def test_links_are_sorted_within_bounds_and_single_in_their_direction(name):
 @pytest.mark.parametrize("name", OURS)
 def test_threads_do_not_change_links(name):
     bitext = random_bitext(np.random.default_rng(1), rows=400, longest=12, words=25)
-    first, *others = (ALIGNERS.get(name)().align(bitext, threads=threads) for threads in (1, 2, 3))
+    first, *others = (ALIGNERS.get(name)().align(bitext, runtime=Runtime(threads=threads)) for threads in (1, 2, 3))
     for other in others:
         np.testing.assert_array_equal(other.forward.values, first.forward.values)
         np.testing.assert_array_equal(other.reverse.values, first.reverse.values)
@@ -114,12 +115,12 @@ def test_the_tension_is_learned_from_the_second_pass_on():
     learnt = Listener()
     bitext = random_bitext(np.random.default_rng(3), rows=60, longest=10, words=10)
     for options in ({"iterations": 2}, {"iterations": 4, "optimise_tension": False}, {"iterations": 4}):
-        Diagonal(**options).align(bitext, progress=learnt)
+        Diagonal(**options).align(bitext, runtime=Runtime(progress=learnt))
     notes = learnt.tensions
     assert notes[:4] == [4.0] * 4
     assert all(tension != 4.0 and 0.1 <= tension <= 14 for tension in notes[4:])
     exact = Listener()
-    Diagonal(iterations=4, gradient="exact").align(bitext, progress=exact)
+    Diagonal(iterations=4, gradient="exact").align(bitext, runtime=Runtime(progress=exact))
     assert all(0.1 <= tension <= 60 for tension in exact.tensions)
     assert exact.tensions != notes[4:]
 
@@ -147,7 +148,7 @@ def test_a_tension_at_its_lower_limit_is_said_where_there_is_enough_text(gradien
 def test_texts_in_the_same_order_are_nothing_to_warn_of(gradient, steepest):
     listener = Listener()  # warnings would be errors
     bitext = bitext_of(*texts_in_order(list, length=24, rows=500))
-    Diagonal(iterations=6, gradient=gradient).align(bitext, progress=listener)
+    Diagonal(iterations=6, gradient=gradient).align(bitext, runtime=Runtime(progress=listener))
     assert listener.tensions == [steepest, steepest]
 
 

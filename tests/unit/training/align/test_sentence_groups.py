@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from dragoman.core.runtime import Runtime
 from dragoman.core.workspace import Workspace
 from dragoman.training.align import sentence_groups
 from dragoman.training.align.hmm import Hmm
@@ -25,8 +26,8 @@ def test_groups_and_ranges_change_nothing(bitext, tmp_path, alpha):
     found, numbers = [], []
     for memory, threads in ((None, 1), (None, 2), (2_000_000, 1), (800_000, 2), (400_000, 1)):
         with Workspace(memory, tmp_path) as workspace:
-            table = TranslationTable(bitext.source, bitext.target, workspace=workspace)
-            groups = SentenceGroups(table, threads)
+            table = TranslationTable(bitext.source, bitext.target, runtime=Runtime(threads, workspace=workspace))
+            groups = SentenceGroups(table)
             numbers.append((len(groups._groups), len(table.words)))
             jumps = np.linspace(1, 2, 9)
             sums = [np.stack(groups.improve(jumps, 0.2, 0.2, alpha, silent)).tobytes() for _ in range(3)]
@@ -43,10 +44,11 @@ def test_groups_and_ranges_change_nothing(bitext, tmp_path, alpha):
 def test_pairs_that_are_too_long_have_no_links_whatever_the_memory(bitext, tmp_path, monkeypatch):
     monkeypatch.setattr(sentence_groups, "MAX_MATRIX", 50)
     with Workspace(400_000, tmp_path) as workspace:
-        assert SentenceGroups(TranslationTable(bitext.source, bitext.target, workspace=workspace), 1).left_out
+        table = TranslationTable(bitext.source, bitext.target, runtime=Runtime(workspace=workspace))
+        assert SentenceGroups(table).left_out
     with pytest.warns(UserWarning, match="without links"):
         expected = Hmm(iterations=1).align(bitext)
     with Workspace(400_000, tmp_path) as workspace, pytest.warns(UserWarning, match="without links"):
-        limited = Hmm(iterations=1).align(bitext, workspace=workspace)
+        limited = Hmm(iterations=1).align(bitext, runtime=Runtime(workspace=workspace))
     assert limited.forward.values.tobytes() == expected.forward.values.tobytes()
     assert limited.reverse.offsets.tobytes() == expected.reverse.offsets.tobytes()

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from dragoman.core.runtime import Runtime
 from dragoman.core.workspace import Workspace
 from dragoman.training.align.diagonal import Diagonal
 from dragoman.training.align.hmm import Hmm
@@ -26,7 +27,7 @@ def test_ranges_change_nothing(bitext, tmp_path, alpha):
     found = []
     for memory in (None, 400_000, 100_000):
         with Workspace(memory, tmp_path) as workspace:
-            table = TranslationTable(bitext.source, bitext.target, workspace=workspace)
+            table = TranslationTable(bitext.source, bitext.target, runtime=Runtime(workspace=workspace))
             sums = [table.improve(0.08, 4.0, alpha, silent, wants_linked=True) for _ in range(3)]
             parts = [one.pairs() for one in table._ranges]
             assert (len(parts) > 1) == (memory is not None)
@@ -42,9 +43,9 @@ def test_ranges_change_nothing(bitext, tmp_path, alpha):
 def test_links_are_the_same_whatever_the_memory_and_whoever_works(bitext, tmp_path, aligner):
     expected = aligner.align(bitext)
     with Workspace(400_000, tmp_path) as workspace:
-        limited = aligner.align(bitext, workspace=workspace, threads=2)
-        both = aligner.align(bitext, workspace=workspace, workers=Elsewhere(2))
-    for found in (limited, both, aligner.align(bitext, workers=Elsewhere(3))):
+        limited = aligner.align(bitext, runtime=Runtime(threads=2, workspace=workspace))
+        both = aligner.align(bitext, runtime=Runtime(workspace=workspace, workers=Elsewhere(2)))
+    for found in (limited, both, aligner.align(bitext, runtime=Runtime(workers=Elsewhere(3)))):
         for one, other in ((found.forward, expected.forward), (found.reverse, expected.reverse)):
             assert one.values.tobytes() == other.values.tobytes()
             assert one.offsets.tobytes() == other.offsets.tobytes()

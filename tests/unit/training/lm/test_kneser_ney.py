@@ -8,6 +8,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import DragomanWarning, Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import BOS, UNK
 from dragoman.model.language_model import LanguageModel
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
@@ -52,7 +53,7 @@ def assert_same(ours, expected):
 @settings(deadline=None, max_examples=60)
 @given(texts, st.integers(1, 9))
 def test_equals_the_formulas(sentences, order):
-    ngrams = estimate(corpus_of(sentences), KneserNey(order=order), progress=Heard())
+    ngrams = estimate(corpus_of(sentences), KneserNey(order=order), runtime=Runtime(progress=Heard()))
     assert_same(as_dict(ngrams), kneser_ney(sentences, order))
 
 
@@ -60,7 +61,7 @@ def test_equals_the_formulas(sentences, order):
 def test_pruning_equals_the_formulas(prune):
     sentences = random_sentences(3, 60, 12)
     options = KneserNey(order=4, prune=prune)
-    pruned = as_dict(estimate(corpus_of(sentences), options, progress=Heard()))
+    pruned = as_dict(estimate(corpus_of(sentences), options, runtime=Runtime(progress=Heard())))
     assert_same(pruned, kneser_ney(sentences, 4, options.thresholds))
     assert len(pruned) < len(kneser_ney(sentences, 4))
 
@@ -68,7 +69,7 @@ def test_pruning_equals_the_formulas(prune):
 def test_enough_text_needs_no_fallback():
     heard = Heard()
     sentences = random_sentences(5, 300, 40)
-    ngrams = estimate(corpus_of(sentences), KneserNey(order=2), progress=heard)
+    ngrams = estimate(corpus_of(sentences), KneserNey(order=2), runtime=Runtime(progress=heard))
     assert heard.warnings == []
     assert_same(as_dict(ngrams), kneser_ney(sentences, 2))
 
@@ -78,7 +79,7 @@ def test_enough_text_needs_no_fallback():
 def test_every_context_sums_to_one(prune, vocabulary):
     sentences = random_sentences(8, 40, 15)
     options = KneserNey(order=3, prune=prune, vocabulary=vocabulary)
-    model = LanguageModel.from_ngrams(estimate(corpus_of(sentences), options, progress=Heard()))
+    model = LanguageModel.from_ngrams(estimate(corpus_of(sentences), options, runtime=Runtime(progress=Heard())))
     words = [w for w in range(len(model.vocab)) if w != BOS]
     for context in [[], [1], *([a] for a in words), *([1, a] for a in words), *([a, b] for a in words for b in words)]:
         rows = np.array([[*context, w] for w in words], np.int32)
@@ -90,17 +91,17 @@ def test_every_context_sums_to_one(prune, vocabulary):
 
 def test_closed_vocabulary_leaves_nothing_to_unknown_words():
     lines = ["a b c", "a b", "c"]
-    closed = estimate(Corpus.from_lines(lines), KneserNey(vocabulary="closed"), progress=Heard())
+    closed = estimate(Corpus.from_lines(lines), KneserNey(vocabulary="closed"), runtime=Runtime(progress=Heard()))
     assert closed.orders[0].logprobs[UNK] == -100
     with_unk = Corpus.from_lines([*lines, "a <unk>"])
-    counted = estimate(with_unk, KneserNey(vocabulary="closed"), progress=Heard())
+    counted = estimate(with_unk, KneserNey(vocabulary="closed"), runtime=Runtime(progress=Heard()))
     assert -2 < counted.orders[0].logprobs[UNK] < 0
 
 
 def test_word_list_turns_other_words_into_unk(tmp_path):
     (tmp_path / "words").write_text("a c\nnever\n")
     corpus = Corpus.from_lines(["a b c", "c b", "d a"])
-    limited = estimate(corpus, KneserNey(order=2, word_list=tmp_path / "words"), progress=Heard())
+    limited = estimate(corpus, KneserNey(order=2, word_list=tmp_path / "words"), runtime=Runtime(progress=Heard()))
     assert list(limited.vocab) == ["<unk>", "<s>", "</s>", "a", "c"]
     by_hand = [["a", "<unk>", "c"], ["c", "<unk>"], ["<unk>", "a"]]
     assert_same(as_dict(limited), kneser_ney(by_hand, 2))
@@ -108,13 +109,13 @@ def test_word_list_turns_other_words_into_unk(tmp_path):
 
 def test_words_that_do_not_occur_are_left_out():
     corpus = Corpus.from_lines(["a b", "c d", "b a"])
-    part = estimate(corpus.take(np.array([2, 0])), KneserNey(order=2), progress=Heard())
+    part = estimate(corpus.take(np.array([2, 0])), KneserNey(order=2), runtime=Runtime(progress=Heard()))
     assert list(part.vocab) == ["<unk>", "<s>", "</s>", "a", "b"]
 
 
 def test_rows_are_sorted_and_threads_change_nothing():
     corpus = corpus_of(random_sentences(9, 20000, 300))
-    one, two, three = (estimate(corpus, KneserNey(order=4), threads=t) for t in (1, 2, 3))
+    one, two, three = (estimate(corpus, KneserNey(order=4), runtime=Runtime(threads=t)) for t in (1, 2, 3))
     for tables in zip(one.orders, two.orders, three.orders, strict=True):
         rows = [tuple(row) for row in tables[0].words.tolist()]
         assert rows == sorted(rows)
@@ -127,7 +128,7 @@ def test_rows_are_sorted_and_threads_change_nothing():
 @pytest.mark.parametrize("lines", [["a"], ["one two three", "one", "two one"], ["", "a", ""]])
 def test_tiny_text_works_with_one_warning(lines):
     heard = Heard()
-    ngrams = estimate(Corpus.from_lines(lines), KneserNey(order=5), progress=heard)
+    ngrams = estimate(Corpus.from_lines(lines), KneserNey(order=5), runtime=Runtime(progress=heard))
     assert ngrams.order == 5
     assert len(heard.warnings) == 1
     assert "order 1" in heard.warnings[0]
@@ -145,13 +146,13 @@ def test_much_text_that_repeats_itself_is_not_called_too_little():
     words = np.random.default_rng(1).integers(300, size=(1500, 10))
     corpus = Corpus.from_lines([" ".join(map(str, row)) for row in words] * 2)
     heard = Heard()
-    ngrams = estimate(corpus, KneserNey(order=3), progress=heard)
+    ngrams = estimate(corpus, KneserNey(order=3), runtime=Runtime(progress=heard))
     (warning,) = heard.warnings
     assert warning.startswith("the text repeats itself: of 303 1-grams 0 / 0 / 0 / 0; ")
     assert f"of {len(ngrams.orders[2]):,} 3-grams 0 / " in warning
     assert "too little" not in warning
     assert "0.5,1,1.5 are used in their place" in warning
-    other = estimate(corpus, KneserNey(order=3, discount_fallback="0.5,0.9,1.5"), progress=heard)
+    other = estimate(corpus, KneserNey(order=3, discount_fallback="0.5,0.9,1.5"), runtime=Runtime(progress=heard))
     assert not np.array_equal(ngrams.orders[2].logprobs, other.orders[2].logprobs)
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.workspace import Workspace
 from dragoman.training.lm.counts import count_ngrams
 from oracles.elsewhere import Elsewhere
@@ -22,11 +23,13 @@ def test_blocks_of_text_give_the_same_bytes(order, tmp_path):
     expected = everything(count_ngrams(text, 45, order))
     for memory, threads in ((100_000, 1), (400_000, 2)):
         with Workspace(memory, tmp_path) as workspace:
-            assert everything(count_ngrams(text, 45, order, workspace=workspace, threads=threads)) == expected
+            runtime = Runtime(threads, workspace=workspace)
+            assert everything(count_ngrams(text, 45, order, runtime=runtime)) == expected
     for memory in (None, 100_000):
         with Workspace(memory, tmp_path) as workspace:
             workers = Elsewhere(2)
-            assert everything(count_ngrams(text, 45, order, workspace=workspace, workers=workers)) == expected
+            runtime = Runtime(workspace=workspace, workers=workers)
+            assert everything(count_ngrams(text, 45, order, runtime=runtime)) == expected
             assert len(workers.sizes) > 4
     assert list(tmp_path.iterdir()) == []
 

@@ -7,6 +7,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import Progress
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import BOS
 from dragoman.model.language_model import LanguageModel
 from dragoman.training.lm.interpolate import interpolate, interpolation_weights
@@ -28,7 +29,9 @@ def model_of(seed, words, order=3, prune="0"):
     random = np.random.default_rng(seed)
     lines = [" ".join(random.choice(words, random.integers(1, 8))) for _ in range(40)]
     corpus = Corpus.from_lines(lines)
-    return LanguageModel.from_ngrams(estimate(corpus, KneserNey(order=order, prune=prune), progress=Notes()))
+    return LanguageModel.from_ngrams(
+        estimate(corpus, KneserNey(order=order, prune=prune), runtime=Runtime(progress=Notes()))
+    )
 
 
 def probabilities_after(model, context):
@@ -85,7 +88,9 @@ def test_weights_are_the_best_on_the_simplex():
     lines = [" ".join(random.choice(list("abcccddeg"), random.integers(1, 8))) for _ in range(50)]
     held_out = Corpus.from_lines(lines)
     progress = Notes()
-    weights = interpolation_weights(models, held_out, tolerance=1e-10, iterations=1000, progress=progress)
+    weights = interpolation_weights(
+        models, held_out, tolerance=1e-10, iterations=1000, runtime=Runtime(progress=progress)
+    )
     assert weights.sum() == pytest.approx(1)
     assert (weights > 0.05).all()
     perplexities = [float(note.split("perplexity ")[1].split()[0]) for note in progress.notes]

@@ -5,9 +5,10 @@ import pytest
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.links import links_of
+from dragoman.core.runtime import Runtime
 from dragoman.core.workspace import Workspace
 from dragoman.model.grammar import Grammar
-from dragoman.training.grammar_merge import GrammarParts, merged_grammar
+from dragoman.training.grammar_merge import merged_grammar
 from dragoman.training.phrases import PhraseModel, phrase_pairs, phrase_parts
 from dragoman.training.rules.extract import aligned_text, extract_rules
 from dragoman.training.rules.model import RuleModel, rule_parts, rules
@@ -30,7 +31,7 @@ def everything(grammar) -> dict[str, tuple[object, bytes]]:
 def made(text, options, memory, tmp_path, threads=1):
     """How many parts there are, and the grammar."""
     with Workspace(memory, tmp_path) as workspace:
-        found = rule_parts(*text, options, workspace=workspace, threads=threads)
+        found = rule_parts(*text, options, runtime=Runtime(threads, workspace=workspace))
         grammar = merged_grammar(found, workspace)
         grammar.check(text[0].source.vocab, text[0].target.vocab)
         return len(found.parts), everything(grammar)
@@ -53,7 +54,7 @@ def test_the_same_bytes_whatever_the_memory(case, tmp_path):
     assert parts[0] == 0 < parts[1] < parts[2]
     for memory in (None, 250 * instances):
         with Workspace(memory, tmp_path) as workspace:
-            spread = rule_parts(*text, options, workspace=workspace, workers=Elsewhere(2))
+            spread = rule_parts(*text, options, runtime=Runtime(workspace=workspace, workers=Elsewhere(2)))
             assert len(spread.parts) > 4
             assert everything(merged_grammar(spread, workspace)) == expected
     assert list(tmp_path.iterdir()) == []
@@ -65,9 +66,9 @@ def test_phrases_as_a_grammar(tmp_path, memory):
     options = PhraseModel(max_phrase_length=3, smoothing="good-turing", prune_limit=3)
     expected = everything(Grammar.from_pairs(phrase_pairs(*text, options)))
     with Workspace(memory, tmp_path) as workspace:
-        found = phrase_parts(*text, options, workspace=workspace, as_grammars=True)
+        found = phrase_parts(*text, options, as_grammars=True, runtime=Runtime(workspace=workspace))
         assert len(found.parts) > 1
-        assert everything(merged_grammar(GrammarParts(found.whole, found.parts), workspace)) == expected
+        assert everything(merged_grammar(found, workspace)) == expected
 
 
 def test_target_sides_are_counted_for_rules_on_demand_whatever_the_memory(tmp_path):
@@ -76,12 +77,13 @@ def test_target_sides_are_counted_for_rules_on_demand_whatever_the_memory(tmp_pa
     expected = everything(corpus_grammar(*text, options))
     for memory in (100_000, 300_000):
         with Workspace(memory, tmp_path) as workspace:
-            found = corpus_grammar(*text, options, workspace=workspace, threads=2)
+            found = corpus_grammar(*text, options, runtime=Runtime(2, workspace=workspace))
             assert workspace.folder.joinpath("targets").is_dir()
             assert everything(found) == expected
     for memory in (None, 300_000):
         with Workspace(memory, tmp_path) as workspace:
-            assert everything(corpus_grammar(*text, options, workspace=workspace, workers=Elsewhere(2))) == expected
+            runtime = Runtime(workspace=workspace, workers=Elsewhere(2))
+            assert everything(corpus_grammar(*text, options, runtime=runtime)) == expected
 
 
 def test_what_leaves_nothing_says_so_in_parts_too(tmp_path):
@@ -95,5 +97,5 @@ def test_what_leaves_nothing_says_so_in_parts_too(tmp_path):
         pytest.raises(DataError, match="no rule could be extracted"),
         Workspace(1, tmp_path) as workspace,
     ):
-        corpus_grammar(*nothing, RuleModel(), workspace=workspace)
+        corpus_grammar(*nothing, RuleModel(), runtime=Runtime(workspace=workspace))
     assert list(tmp_path.iterdir()) == []

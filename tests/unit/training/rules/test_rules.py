@@ -8,6 +8,7 @@ from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.links import links_of
 from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
+from dragoman.core.runtime import Runtime
 from dragoman.model.grammar import Grammar
 from dragoman.model.rule_instances import ONE, AlignedText, RuleExtraction, RuleInstances
 from dragoman.model.rule_scores import count_instances, score_instances
@@ -52,12 +53,13 @@ def score_rules(
 ) -> PhrasePairs:
     """Count and score the rules of all instances of a text."""
     vocabs = bitext.source.vocab, bitext.target.vocab
-    return score_instances(instances, text, vocabs, word_weights(bitext, text.links, lexical), threads=threads)
+    weights = word_weights(bitext, text.links, lexical)
+    return score_instances(instances, text, vocabs, weights, runtime=Runtime(threads=threads))
 
 
 def scored(bitext: Bitext, links, options: RuleExtraction, threads: int = 1) -> PhrasePairs:
     text = aligned_text(bitext, links)
-    instances = extract_rules(text, options, threads=threads)
+    instances = extract_rules(text, options, runtime=Runtime(threads=threads))
     return score_rules(instances, bitext, text, lexical_tables(bitext, links), threads=threads)
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.forest.intersection import intersection
 from dragoman.forest.prune import take_edges
 from dragoman.metrics.bleu import Bleu
@@ -102,7 +103,7 @@ class Listening(Progress):
 def test_references_get_probable_and_surrogates_are_counted():
     targets = [target for target in some_targets() if target[0] % 2]
     case, listening = problem(targets), Listening()
-    found = Likelihood().optimise(case, WEIGHTS, rng=np.random.default_rng(0), progress=listening)
+    found = Likelihood().optimise(case, WEIGHTS, rng=np.random.default_rng(0), runtime=Runtime(progress=listening))
     assert found.details == {"reached": 4, "surrogates": 5}
     assert listening.notes == ["4 sentences have a reference that can be derived, 5 a surrogate"]
     graphs = case.batch.graphs()
@@ -113,7 +114,9 @@ def test_references_get_probable_and_surrogates_are_counted():
 
 def test_threads_do_not_matter():
     case = problem(some_targets()[:6])
-    found = [Likelihood().optimise(case, WEIGHTS, rng=np.random.default_rng(i), threads=i) for i in (1, 2)]
+    found = [
+        Likelihood().optimise(case, WEIGHTS, rng=np.random.default_rng(i), runtime=Runtime(threads=i)) for i in (1, 2)
+    ]
     assert found[0].weights.tolist() == found[1].weights.tolist()
 
 

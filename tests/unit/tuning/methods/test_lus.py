@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import UsageError
+from dragoman.core.runtime import Runtime
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods import lus
 from dragoman.tuning.methods.lus import Lus
@@ -9,7 +10,7 @@ from oracles.tuning_sampling_opt import random_problem, sample_one_by_one
 
 
 def optimise(tuner, problem, seed=1, threads=1):
-    return tuner.optimise(problem, np.full(4, 0.5), rng=np.random.default_rng(seed), threads=threads)
+    return tuner.optimise(problem, np.full(4, 0.5), rng=np.random.default_rng(seed), runtime=Runtime(threads=threads))
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.01, 1 / 3, 2.0])

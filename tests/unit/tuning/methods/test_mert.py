@@ -1,12 +1,17 @@
+import signal
+import threading
+import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from dragoman.core.errors import UsageError
+from dragoman.core.runtime import Runtime
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.mert import Mert, middle, smooth
 from dragoman.tuning.optimise.line_search import Line, line_search
+from oracles.elsewhere import Elsewhere
 from oracles.tuning_mert import random_problem
 
 VARIANTS = [Mert(restarts=3), Mert(restarts=2, moves="best"), Mert(restarts=0, random_directions=0)]
@@ -50,11 +55,40 @@ def test_two_features_are_solved_exactly(seed):
 def test_threads_change_nothing_and_seeds_do(tuner):
     problem = random_problem(np.random.default_rng(3), 30, 6)
     start = np.ones(6)
-    one, two = optimise(tuner, problem, start), optimise(tuner, problem, start, threads=2)
+    one, two = optimise(tuner, problem, start), optimise(tuner, problem, start, runtime=Runtime(threads=2))
     assert one.weights.tolist() == two.weights.tolist()
     assert one.objective == two.objective
     if tuner.restarts:
         assert optimise(tuner, problem, start, seed=1).weights.tolist() != one.weights.tolist()
+
+
+@pytest.mark.parametrize("tuner", VARIANTS)
+def test_workers_climb_to_the_same_places(tuner):
+    problem = random_problem(np.random.default_rng(5), 20, 4)
+    here, elsewhere = (
+        optimise(tuner, problem, np.ones(4), runtime=runtime) for runtime in (Runtime(), Runtime(workers=Elsewhere(2)))
+    )
+    assert here.weights.tolist() == elsewhere.weights.tolist()
+    assert here.others.tolist() == elsewhere.others.tolist()
+
+
+def test_an_interruption_ends_climbs_at_their_next_move(monkeypatch):
+    move, moves = Mert._move, []
+
+    def slow(self, at, directions):
+        moves.append(time.sleep(0.05))
+        return move(self, at, directions)
+
+    def interrupt():
+        while not moves:
+            time.sleep(0.01)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    monkeypatch.setattr(Mert, "_move", slow)
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        optimise(Mert(), random_problem(np.random.default_rng(1), 20, 40), np.ones(40), runtime=Runtime(threads=2))
+    assert len(moves) < 40, "a round has 45"
 
 
 @pytest.mark.parametrize("restarts", [0, 5])

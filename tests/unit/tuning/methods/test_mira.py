@@ -8,6 +8,7 @@ import pytest
 
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.progress import Progress, ShareDone
+from dragoman.core.runtime import Runtime
 from dragoman.tuning.methods.mira import Mira
 from dragoman.tuning.problems.problem import Problem
 from oracles.counted_bleu import CountedBleu
@@ -65,7 +66,7 @@ def test_stops_when_nothing_is_left_to_learn() -> None:
     rows = FeatureRows.from_dense(["f"], np.array([[9.0], [0.0]] * 5))
     statistics = np.tile([[9.0, 8, 10, 9, 10, 10], [1.0, 1, 10, 9, 10, 10]], (5, 1))
     problem = Problem(np.arange(0, 11, 2), rows, statistics, CountedBleu(), np.array([[-1.0, 1.0]]))
-    found = Mira().optimise(problem, np.array([50.0]), rng=rng(), progress=Watch())
+    found = Mira().optimise(problem, np.array([50.0]), rng=rng(), runtime=Runtime(progress=Watch()))
     assert found.weights.tolist() == [50.0]
     assert shares == [1 / 60]
 
@@ -75,7 +76,9 @@ def test_same_result_for_any_number_of_threads_and_inputs_unchanged(scorer: Coun
     problem = random_problem(rng(2), sentences=150, scorer=scorer)
     start = rng(9).normal(size=4)
     kept = start.copy()
-    results = [Mira(epochs=5).optimise(problem, start, rng=rng(4), threads=threads) for threads in (1, 2, 1)]
+    results = [
+        Mira(epochs=5).optimise(problem, start, rng=rng(4), runtime=Runtime(threads=threads)) for threads in (1, 2, 1)
+    ]
     for other in results[1:]:
         np.testing.assert_array_equal(results[0].weights, other.weights)
     np.testing.assert_array_equal(start, kept)

@@ -10,6 +10,7 @@ import pytest
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import DragomanWarning
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.metrics.bleu import Bleu
 from dragoman.tuning.methods import learner, mira_online
@@ -187,7 +188,7 @@ def test_sparse_features_are_learnt_as_they_occur_and_a_kill_changes_nothing(mon
     assert list(whole[-1].weights)[-len(found) :] == sorted(found)
     for done in (1, 2):
         state = {name: np.array(array) for name, array in whole[done - 1].state.items()}
-        rest = list(method.learn(lesson, whole[done - 1].weights, state, seed=2, threads=2))
+        rest = list(method.learn(lesson, whole[done - 1].weights, state, seed=2, runtime=Runtime(threads=2)))
         assert [one.weights for one in rest] == [one.weights for one in whole[done:]]
         assert [one.report for one in rest] == [one.report for one in whole[done:]]
     with pytest.raises(DataError, match="the saved state has 2 workers; expected 3"):

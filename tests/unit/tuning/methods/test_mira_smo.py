@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.progress import DragomanWarning
+from dragoman.core.runtime import Runtime
 from dragoman.tuning.methods import mira_smo
 from dragoman.tuning.methods.mira_smo import MiraSmo
 from dragoman.tuning.problems.problem import Problem
@@ -72,7 +73,8 @@ def test_same_seed_same_result_and_inputs_unchanged() -> None:
     start = rng(9).normal(size=4)
     kept = start.copy()
     results = [
-        MiraSmo().optimise(problem, start, rng=rng(seed), threads=t).weights for seed, t in ((4, 1), (4, 2), (5, 1))
+        MiraSmo().optimise(problem, start, rng=rng(seed), runtime=Runtime(threads=t)).weights
+        for seed, t in ((4, 1), (4, 2), (5, 1))
     ]
     np.testing.assert_array_equal(results[0], results[1])
     assert (results[0] != results[2]).any()

@@ -11,11 +11,11 @@ from dragoman import kernels
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
-from dragoman.core.progress import SILENT, DragomanWarning
+from dragoman.core.progress import DragomanWarning
+from dragoman.core.runtime import Runtime
 from dragoman.metrics.bleu import Bleu
 from dragoman.tuning.methods import pro
 from dragoman.tuning.methods.pro import Pro, ranking_loss
-from dragoman.tuning.methods.tuner import Random
 from dragoman.tuning.problems.pairs import differences
 from dragoman.tuning.problems.problem import Problem
 from oracles.counted_bleu import CountedBleu
@@ -82,7 +82,7 @@ def test_short_candidates_win_only_if_references_are_as_long_as_they_are(longer:
     statistics[:, scorer.bleu_columns] = [[8, 6, 4, 3, 10, 9, 8, 7, 10, 10], [8, 6, 4, 3, 9, 8, 7, 6, 9, 10]]
     features = FeatureRows.from_dense(["words"], np.array([[10.0], [9.0]]))
     problem = Problem(np.array([0, 2]), features, statistics, scorer, np.zeros((1, 2)))
-    found = Pro(longer_references=longer, threshold=0).sampled(problem, Random(1, SILENT, rng()))
+    found = Pro(longer_references=longer, threshold=0).sampled(problem, rng())
     assert [rows.tolist() for rows in found] == [[better], [1 - better]]
 
 
@@ -130,7 +130,10 @@ def test_scaled_features_scale_the_weights() -> None:
 
 def test_same_result_for_any_number_of_threads() -> None:
     problem = random_problem(rng(2), sentences=150)
-    results = [Pro().optimise(problem, np.zeros(4), rng=rng(s), threads=t).weights for s, t in ((4, 1), (4, 2), (5, 1))]
+    results = [
+        Pro().optimise(problem, np.zeros(4), rng=rng(s), runtime=Runtime(threads=t)).weights
+        for s, t in ((4, 1), (4, 2), (5, 1))
+    ]
     np.testing.assert_array_equal(results[0], results[1])
     assert (results[0] != results[2]).any()
 

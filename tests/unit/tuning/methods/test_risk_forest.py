@@ -8,6 +8,7 @@ import pytest
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.runtime import Runtime
 from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.smooth_bleu import smooth_bleu
 from dragoman.metrics.ter import Ter
@@ -91,7 +92,7 @@ def test_precisions_are_measured_where_the_search_begins():
 @pytest.mark.parametrize("gain", ["bleu", "linear"])
 def test_improves_and_threads_do_not_matter(gain):
     case, tuner = problem(), RiskForest(gain=gain, doublings=3)
-    found = [tuner.optimise(case, START, rng=np.random.default_rng(i), threads=i) for i in (1, 2)]
+    found = [tuner.optimise(case, START, rng=np.random.default_rng(i), runtime=Runtime(threads=i)) for i in (1, 2)]
     assert found[0].weights.tolist() == found[1].weights.tolist()
     risk = tuner.risk(case, START)
     assert risk(found[0].weights, 8.0, 0.0)[0] > risk(START, 8.0, 0.0)[0] + 1
@@ -120,7 +121,9 @@ def test_a_hundred_thousand_features():
         graphs.append(replace(graph, features=FeatureRows.join([graph.features, rare])))
     case = HypergraphProblem.of(graphs, problem().scorer, np.tile([-1.0, 1.0], (len(names), 1)))
     start = np.append(START, np.zeros(100_000))
-    found = RiskForest(doublings=0, iterations=10).optimise(case, start, rng=np.random.default_rng(0), threads=2)
+    found = RiskForest(doublings=0, iterations=10).optimise(
+        case, start, rng=np.random.default_rng(0), runtime=Runtime(threads=2)
+    )
     used = np.unique(np.concatenate([graph.features.ids for graph in graphs]))
     assert np.count_nonzero(found.weights[3:]) > 100
     assert not np.delete(found.weights, used).any()

@@ -6,6 +6,7 @@ import pytest
 from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.progress import DragomanWarning
+from dragoman.core.runtime import Runtime
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.risk_nbest import ExpectedMixture, ExpectedScore, RiskNbest
 from dragoman.tuning.optimise.shares import FLOOR, from_shares
@@ -103,7 +104,9 @@ def test_entropy_alone_makes_lists_flat():
 def test_neither_threads_nor_the_random_stream_matter():
     problem = random_problem(3, sentences=50, most=30, digits=5)
     found = [
-        RiskNbest().optimise(problem, WEIGHTS, rng=np.random.default_rng(threads), threads=threads).weights.tolist()
+        RiskNbest()
+        .optimise(problem, WEIGHTS, rng=np.random.default_rng(threads), runtime=Runtime(threads=threads))
+        .weights.tolist()
         for threads in (1, 2, 5)
     ]
     assert found[0] == found[1] == found[2]

@@ -11,6 +11,7 @@ from scipy import stats
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.ter import Ter
 from dragoman.search.limits import SpaceLimits
@@ -185,7 +186,7 @@ def test_gradients_of_document_features_are_those_of_whole_documents():
     translator = PhraseTranslator(model, space=space)
     lesson = Lesson(translator, lines * 2, _Twice(scorer), names, documents=np.array([0, 3, 6]))
     learner = RiskSentence(samples=20_000, burn_in=100)
-    drawn = learner._draw(lesson, weights, np.arange(2), seed=5, threads=1)
+    drawn = learner._draw(lesson, weights, np.arange(2), 5, Runtime())
     assert len(drawn) == 2
     estimate = learner.estimate(drawn, scorer, 1, 0.02, np.random.default_rng(0))
     found = drawn.weighted_features(names, estimate.shares)
@@ -219,5 +220,5 @@ class _Twice:
     def __init__(self, scorer):
         self._scorer = scorer
 
-    def statistics(self, hypotheses, sentences, *, threads=1):
-        return self._scorer.statistics(hypotheses, sentences % 3, threads=threads)
+    def statistics(self, hypotheses, sentences, *, runtime=Runtime()):
+        return self._scorer.statistics(hypotheses, sentences % 3, runtime=runtime)

@@ -11,6 +11,7 @@ import pytest
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.combined import Combined
@@ -73,7 +74,7 @@ def test_whatever_the_threads_and_wherever_it_stopped_the_result_is_the_same(kin
     whole = list(method.learn(lesson, start, seed=5))
     assert [checkpoint.stop for checkpoint in whole] == [None] * (len(whole) - 1) + ["3 epochs"]
     assert len(whole) == (3 * 2 if "evaluate_every" in options else 3)
-    for one, other in zip(whole, method.learn(lesson, start, seed=5, threads=3), strict=True):
+    for one, other in zip(whole, method.learn(lesson, start, seed=5, runtime=Runtime(threads=3)), strict=True):
         same(one, other)
     for number, checkpoint in enumerate(whole):
         rest = method.learn(lesson, checkpoint.weights, checkpoint.state, seed=5)
@@ -215,7 +216,7 @@ def test_jumps_learn_sparse_features_of_hierarchical_models_and_a_kill_changes_n
     assert whole[0].state["weights"].shape[1] < whole[-1].state["weights"].shape[1]
     for done in (1, 2):
         state = {name: np.array(array) for name, array in whole[done - 1].state.items()}
-        rest = list(method.learn(lesson, whole[done - 1].weights, state, seed=2, threads=2))
+        rest = list(method.learn(lesson, whole[done - 1].weights, state, seed=2, runtime=Runtime(threads=2)))
         for one, other in zip(whole[done:], rest, strict=True):
             same(one, other)
 
@@ -235,7 +236,7 @@ def with_globals(monkeypatch):
 def test_global_features_are_learnt_from_whole_documents(with_globals):
     lesson = with_globals(make_lesson())
     start = lesson.model.weights.updated({"length_ratio": 1.0, "echo": -0.1})
-    one, other = (list(SampleRank(**FEW).learn(lesson, start, threads=n)) for n in (1, 2))
+    one, other = (list(SampleRank(**FEW).learn(lesson, start, runtime=Runtime(threads=n))) for n in (1, 2))
     same(one[-1], other[-1])
     assert one[-1].weights["length_ratio"] != 1.0
     assert one[-1].weights["echo"] != -0.1

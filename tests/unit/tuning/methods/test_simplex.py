@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from dragoman.core.runtime import Runtime
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.simplex import Simplex, climb
 from oracles.tuning_sampling_opt import random_problem
@@ -68,7 +69,8 @@ def test_never_worse_than_the_start(seed, sign):
 def test_same_seed_same_result_in_any_number_of_threads():
     problem = random_problem(1, sentences=200, most=100, digits=4)
     found = [
-        Simplex().optimise(problem, np.zeros(4), rng=np.random.default_rng(5), threads=threads) for threads in (1, 2)
+        Simplex().optimise(problem, np.zeros(4), rng=np.random.default_rng(5), runtime=Runtime(threads=threads))
+        for threads in (1, 2)
     ]
     assert found[0].weights.tolist() == found[1].weights.tolist()
 

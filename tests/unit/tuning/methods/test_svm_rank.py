@@ -8,6 +8,7 @@ from sklearn.svm import LinearSVC
 
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.progress import DragomanWarning
+from dragoman.core.runtime import Runtime
 from dragoman.tuning.methods.svm_rank import SvmRank, pseudo_document_gains, ranked_pairs
 from dragoman.tuning.problems.problem import Problem
 from oracles.counted_bleu import CountedBleu
@@ -107,7 +108,9 @@ def test_one_pair_is_enough() -> None:
 
 def test_same_seed_same_result() -> None:
     problem = random_problem(rng(2), sentences=50)
-    first, second = (SvmRank().optimise(problem, np.ones(4), rng=rng(4), threads=t).weights for t in (1, 2))
+    first, second = (
+        SvmRank().optimise(problem, np.ones(4), rng=rng(4), runtime=Runtime(threads=t)).weights for t in (1, 2)
+    )
     np.testing.assert_array_equal(first, second)
 
 

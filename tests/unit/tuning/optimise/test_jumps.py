@@ -8,6 +8,7 @@ import pytest
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
+from dragoman.core.runtime import Runtime
 from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.metric import Scorer
 from dragoman.sampling.batch_value import BatchValue
@@ -46,7 +47,7 @@ class Task:
 
     def ranked(self, steps, **changes):
         jumps = Jumps(steps, self.pools, UNITS, changes.get("value", self.value), LEARNT)
-        return jumps, jumps.ranked(PLAN, self.weights, Ranking(5, 1 << 32, False, 1, None))
+        return jumps, jumps.ranked(PLAN, self.weights, Ranking(5, 1 << 32))
 
 
 @pytest.mark.parametrize(
@@ -107,7 +108,7 @@ def test_a_metric_without_a_number_is_refused():
     task = Task()
 
     class Broken(Scorer):
-        def statistics(self, hypotheses, sentences=None, *, threads=1):
+        def statistics(self, hypotheses, sentences=None, *, runtime=Runtime()):
             raise NotImplementedError
 
         def score(self, statistics):

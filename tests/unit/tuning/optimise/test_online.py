@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.runtime import Runtime
 from dragoman.tuning.optimise.online import Workers, even_queue
 
 
@@ -48,7 +49,7 @@ def test_a_worker_learns_from_its_own_and_what_the_others_found_at_the_step_befo
 
 def test_without_sharing_everybody_is_alone():
     log = Log(2, share=False)
-    log.workers.run([10, 11, 20, 21, 30], threads=2)
+    log.workers.run([10, 11, 20, 21, 30], runtime=Runtime(threads=2))
     assert log.batches == [[[10], [20], [30]], [[11], [21]]]
 
 
@@ -60,7 +61,7 @@ def test_threads_change_nothing_however_long_each_takes(share, threads):
     wanted.workers.run(queue)
     log = Log(4, share=share, delays=np.random.default_rng(threads).choice([0.0, 0.004], len(queue)))
     shares = []
-    log.workers.run(queue, threads=threads, progress=shares.append)
+    log.workers.run(queue, runtime=Runtime(threads=threads), share_done=shares.append)
     assert log.batches == wanted.batches
     assert log.at_once <= threads
     assert shares == sorted(shares)
@@ -69,7 +70,7 @@ def test_threads_change_nothing_however_long_each_takes(share, threads):
 
 def test_more_workers_than_sentences():
     log = Log(4)
-    log.workers.run([5, 6], threads=3)
+    log.workers.run([5, 6], runtime=Runtime(threads=3))
     assert log.batches == [[[5], [6]], [[6], [5]], [[5, 6]], [[5, 6]]]
 
 
@@ -82,7 +83,7 @@ def test_a_worker_that_dies_ends_the_pass_with_a_sentence():
     with pytest.raises(
         DataError, match=r"^worker 2 died at sentence 7 \(MemoryError: no room\); .* goes on from there$"
     ):
-        Workers(2, find, lambda worker, batch: None).run([4, 5, 3, 6, 1], threads=2)
+        Workers(2, find, lambda worker, batch: None).run([4, 5, 3, 6, 1], runtime=Runtime(threads=2))
 
     def refused(worker, sentence):
         raise UsageError("what the user should know")

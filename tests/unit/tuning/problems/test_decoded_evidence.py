@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.corpus import Corpus
-from dragoman.core.progress import SILENT
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.forest.nbest import nbest
 from dragoman.metrics.bleu import Bleu
@@ -53,7 +53,7 @@ def test_graphs_after_others_are_chosen_from_both():
 
 def test_lists_grow_by_what_is_new(tmp_path):
     decoder = ToyDecoder(sentences=5, size=100)
-    first, second = (decoder(Weights({name: 1.0}), SILENT) for name in NAMES[:2])
+    first, second = (decoder(Weights({name: 1.0}), runtime=Runtime()) for name in NAMES[:2])
     assert first.size == 500
     assert second.after(first).size == 500
     first.save(tmp_path / "lists")

@@ -3,6 +3,7 @@ import pytest
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.runtime import Runtime
 from dragoman.tuning.problems.evaluate import Evaluator
 from dragoman.tuning.problems.problem import Problem
 from oracles.tuning_sampling_opt import SmoothBleu, random_problem
@@ -94,7 +95,7 @@ def test_scores_that_differ_by_rounding_only():
 def test_neither_threads_nor_batches_matter(whole):
     problem = random_problem(7, sentences=200, most=120, features=5, digits=2, whole=whole)
     weights = weights_with_ties(problem, np.random.default_rng(0), 100)
-    one, two = Evaluator(problem, threads=1), Evaluator(problem, threads=2)
+    one, two = Evaluator(problem, runtime=Runtime(threads=1)), Evaluator(problem, runtime=Runtime(threads=2))
     together = one.objectives(weights)
     assert two.objectives(weights).tolist() == together.tolist()
     assert [one.objectives(w[None])[0] for w in weights] == together.tolist()

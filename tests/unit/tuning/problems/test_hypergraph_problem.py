@@ -7,6 +7,7 @@ import pytest
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.runtime import Runtime
 from dragoman.forest.nbest import nbest
 from dragoman.tuning.methods.mert import Mert
 from dragoman.tuning.optimise.line_search import line_search
@@ -53,7 +54,7 @@ def test_optima_are_the_same_as_on_complete_lists(options):
     whole, candidates = problems(100, sentences=12)
     tuner = Mert(restarts=2, **options)
     start = np.array([0.5, 0.25, -0.25])
-    ours = tuner.optimise(whole, start, rng=np.random.default_rng(1), threads=2)
+    ours = tuner.optimise(whole, start, rng=np.random.default_rng(1), runtime=Runtime(threads=2))
     theirs = tuner.optimise(candidates, start, rng=np.random.default_rng(1))
     assert ours.objective == pytest.approx(theirs.objective, abs=1e-9)
     np.testing.assert_allclose(ours.weights, theirs.weights, rtol=0, atol=1e-9)

@@ -5,7 +5,6 @@ import pytest
 
 import dragoman as dm
 from dragoman.core.files import read_lines
-from dragoman.core.progress import SILENT
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
 from dragoman.search.spread import Spread
@@ -22,6 +21,6 @@ def test_translations_of_some_sentences_are_the_first_of_all(tmp_path, evidence)
     decoder = Decoder(Spread(Translator.of(model)), lines, [], Decoding(evidence=evidence, nbest=5, density=20.0))
     weights = Weights({**model.weights, "word_penalty": 1.0, "lm": 0.0})
     some = np.array([3, 4, 11])
-    every = decoder(weights, SILENT).first().lines()
+    every = decoder(weights).first().lines()
     assert decoder.translate(weights, some).lines() == [every[i] for i in some]
-    assert every != decoder(model.weights, SILENT).first().lines()
+    assert every != decoder(model.weights).first().lines()

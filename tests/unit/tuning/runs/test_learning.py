@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.tuning.methods.learner import Checkpoint, Learner, Lesson
 from dragoman.tuning.runs.learning import Course, learn
@@ -26,7 +27,7 @@ class Counter(Learner):
     last: int = 4
     grown: str = "1"
 
-    def checkpoints(self, lesson, start, state, using):
+    def checkpoints(self, lesson, start, state, seed, runtime):
         at = 0 if state is None else int(state["at"])
         weights = start
         while at < self.last:
@@ -50,7 +51,7 @@ def lesson():
     return Lesson(translator=None, lines=["x"], scorer=None, names=["a"])
 
 
-def judge(weights, progress):
+def judge(weights, *, runtime):
     return SCORES[int(weights["a"])]
 
 
@@ -84,12 +85,12 @@ def test_a_run_that_was_interrupted_ends_like_one_that_was_not(calls, lesson, tm
     learn(whole, lesson, Counter(), judge, START)
     left = calls
 
-    def interrupted(weights, progress):
+    def interrupted(weights, *, runtime):
         nonlocal left
         left -= 1
         if left < 0:
             raise KeyboardInterrupt
-        return judge(weights, progress)
+        return judge(weights, runtime=runtime)
 
     run = begun(tmp_path)
     if calls < 5:
@@ -115,7 +116,7 @@ def test_patience_and_time_end(lesson, tmp_path):
 def test_weights_that_diverge_are_noticed(grown, lesson, tmp_path):
     voice = Voice()
     run = begun(tmp_path)
-    learn(run, lesson, Counter(grown=grown), judge, START, progress=voice)
+    learn(run, lesson, Counter(grown=grown), judge, START, runtime=Runtime(progress=voice))
     assert [event["stop"] for event in run.events()] == ["the weights diverge; the last good ones are kept"]
     assert run.weights() == START
     assert voice.said == ["after iteration 1 weights are no numbers or larger than 10000"]

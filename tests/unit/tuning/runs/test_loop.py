@@ -13,6 +13,7 @@ import pytest
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import BusyError, DataError
 from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.tuner import Optimum, Tuner
@@ -83,10 +84,10 @@ def _die(patch, moment, stop_at, decoder):
     if moment == "decoding":
         decode = ToyDecoder.__call__
 
-        def dying(self, weights, progress):
+        def dying(self, weights, *, runtime):
             if self.calls == stop_at - 1:
                 raise Killed
-            return decode(self, weights, progress)
+            return decode(self, weights, runtime=runtime)
 
         patch.setattr(ToyDecoder, "__call__", dying)
     else:
@@ -123,7 +124,7 @@ class Broken(Tuner):
     name: ClassVar[str] = "broken"
     value: float = 0.0
 
-    def improve(self, problem, start, using):
+    def improve(self, problem, start, rng, runtime):
         return Optimum(np.full(len(start), self.value if self.value else 0.0), 0.0)
 
 
@@ -148,7 +149,14 @@ def test_odd_translations_are_said(tmp_path):
     decoder = ToyDecoder()
     decoder.references = ["nothing of the kind"] * 30
     listening = Listening()
-    tune(begin(tmp_path / "run"), task_of(decoder), TUNERS.get("mert")(), START, LOOP, progress=listening)
+    tune(
+        begin(tmp_path / "run"),
+        task_of(decoder),
+        TUNERS.get("mert")(),
+        START,
+        LOOP,
+        runtime=Runtime(progress=listening),
+    )
     assert any("score 0" in text for text in listening.said)
 
 
@@ -197,7 +205,7 @@ class Half(Tuner):
     name: ClassVar[str] = "half"
     interpolation: ClassVar[float] = 0.5
 
-    def improve(self, problem, start, using):
+    def improve(self, problem, start, rng, runtime):
         return Optimum(np.array([0.75, 0.0, 0.75]), 0.0)
 
 
@@ -227,7 +235,7 @@ class Away(Tuner):
 
     name: ClassVar[str] = "away"
 
-    def improve(self, problem, start, using):
+    def improve(self, problem, start, rng, runtime):
         return Optimum(np.array([1.0, 0.0, 0.0]), 0.0)
 
 
@@ -245,7 +253,7 @@ class Several(Tuner):
 
     name: ClassVar[str] = "several"
 
-    def improve(self, problem, start, using):
+    def improve(self, problem, start, rng, runtime):
         return Optimum(np.array([0.0, 0.0, -1.0]), 1.0, others=np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]))
 
 
@@ -269,7 +277,7 @@ class Content(Tuner):
 
     name: ClassVar[str] = "content"
 
-    def improve(self, problem, start, using):
+    def improve(self, problem, start, rng, runtime):
         return Optimum(start, 1.0, others=np.array([[1.0, 0.0, 0.0]]))
 
 
@@ -288,14 +296,14 @@ class Wrong(Tuner):
 
     name: ClassVar[str] = "wrong"
 
-    def improve(self, problem, start, using):
+    def improve(self, problem, start, rng, runtime):
         return Optimum(start, 1.0, others=np.array([[-1.0, 0.0, 0.0]]))
 
 
 def test_looks_that_find_nothing_end_the_run(tmp_path):
     run = begin(tmp_path / "run")
     listening = Listening()
-    found = tune(run, task_of(ToyDecoder()), Wrong(), START, Loop(iterations=12), progress=listening)
+    found = tune(run, task_of(ToyDecoder()), Wrong(), START, Loop(iterations=12), runtime=Runtime(progress=listening))
     assert len(run.events()) == LOOKS + 1
     assert ["looking further" in said for said in listening.said] == [True] * LOOKS + [False]
     assert all(event["further"] for event in run.events())
@@ -314,14 +322,14 @@ def test_looks_that_find_something_do_not(tmp_path):
 class Brittle(ToyDecoder):
     """Falls to pieces where the weight of adequacy is above a quarter of that of noise."""
 
-    def __call__(self, weights, progress):
+    def __call__(self, weights, *, runtime):
         spoilt = weights["adequacy"] > 0.25 * abs(weights["noise"])
         return super().__call__(
-            Weights({"adequacy": -1.0, "length": 0.0, "noise": 0.0}) if spoilt else weights, progress
+            Weights({"adequacy": -1.0, "length": 0.0, "noise": 0.0}) if spoilt else weights, runtime=runtime
         )
 
     def translate(self, weights, sentences):
-        return Corpus.from_lines([self(weights, None).first().lines()[i] for i in sentences.tolist()])
+        return Corpus.from_lines([self(weights, runtime=Runtime()).first().lines()[i] for i in sentences.tolist()])
 
 
 def test_large_steps_are_tried_on_some_sentences_before_they_are_made(tmp_path):
@@ -375,5 +383,5 @@ def test_a_long_run_says_how_long_it_may_take(seconds, said):
         def note(self, text):
             notes.append(text)
 
-    say_how_long({"seconds": {"decode": seconds / 2, "optimise": seconds / 2}}, 20, Noted())
+    say_how_long({"seconds": {"decode": seconds / 2, "optimise": seconds / 2}}, 20, runtime=Runtime(progress=Noted()))
     assert notes == said

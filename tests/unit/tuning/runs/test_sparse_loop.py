@@ -23,8 +23,8 @@ LOOP = Loop(iterations=4)
 class SparseDecoder(ToyDecoder):
     """Also tells which words a hypothesis has: `w.` names count, `x.` names are none of the tuner's business."""
 
-    def __call__(self, weights, progress):
-        nbest = super().__call__(weights, progress).nbest
+    def __call__(self, weights, *, runtime):
+        nbest = super().__call__(weights, runtime=runtime).nbest
         words = FeatureRows(
             tuple(f"w.{word}" for word in nbest.vocab),
             nbest.hypotheses.offsets,

@@ -72,7 +72,7 @@ class Peak(Stairs):
 class Proposing(Tuner):
     """For its `is_held_back` and `interpolation` only."""
 
-    def improve(self, problem, start, using):
+    def improve(self, problem, start, rng, runtime):
         raise NotImplementedError
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.core.runtime import Runtime
 from dragoman.evaluation.experiments.plan import Method
 from dragoman.evaluation.experiments.tuned import Tuned
 from dragoman.evaluation.experiments.tuned_weights import TunedWeights
@@ -20,16 +21,19 @@ _MOST_CANDIDATES = 300
 _POINTS = 400  # of a step function that a picture can show
 
 
-def add_best_run(sheets: Sheets, method: Method, tuned: Tuned, looked_at: TunedWeights, *, threads: int = 1) -> None:
+def add_best_run(
+    sheets: Sheets, method: Method, tuned: Tuned, looked_at: TunedWeights, *, runtime: Runtime = Runtime()
+) -> None:
     """Draw what the optimiser saw, if all features are dense and the run kept it."""
     run = tuned.best_run(method)
-    problem = looked_at.last_problem(method, run, threads=threads) if looked_at.all_dense else None
+    problem = looked_at.last_problem(method, run, runtime=runtime) if looked_at.all_dense else None
     if problem is None:
         return
     metric, weights = sheets.plan.metrics[0], looked_at.scaled(run.weights())
     sheets.page.heading(f"{method.name}: around its weights")
+    lines = along_each_weight(problem, weights, tuned.sign, runtime=runtime)
     sheets.page.figure(
-        weight_lines(looked_at.names, weights, along_each_weight(problem, weights, tuned.sign, threads), metric),
+        weight_lines(looked_at.names, weights, lines, metric),
         f"{metric} of the tuning set as one weight changes and the others stay (the run with seed"
         f" {run.options['seed']}, all its candidates; exact). The upright line is the weight that was chosen.",
     )
@@ -39,13 +43,13 @@ def add_best_run(sheets: Sheets, method: Method, tuned: Tuned, looked_at: TunedW
 
 
 def along_each_weight(
-    problem: Problem | HypergraphProblem, weights: Vector, sign: int, threads: int = 1
+    problem: Problem | HypergraphProblem, weights: Vector, sign: int, *, runtime: Runtime = Runtime()
 ) -> list[tuple[Vector, Vector]]:
     """For each weight, values around it and the metric there, the others being as they are.
 
     Exact: the scores come from the upper envelopes of all candidates.
     """
-    point = prepare(problem, threads=threads).at(weights)
+    point = prepare(problem, runtime=runtime).at(weights)
     reach = float(np.abs(weights).max())
     steps = np.linspace(-reach, reach, _POINTS)
     found = []

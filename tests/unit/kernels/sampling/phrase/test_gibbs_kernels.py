@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.sampling.features.length_ratio import LengthRatio
 from dragoman.sampling.global_features import GlobalFunctions
@@ -43,7 +44,7 @@ def test_chains_are_safe_and_report_derivations(seed):
         proposal=batch.reweighted(model.weights) if rng.random() < 0.5 else None,
         functions=GlobalFunctions([LengthRatio()], Weights({"length_ratio": 2.0})) if rng.random() < 0.5 else None,
         documents=np.array([0, 2, 5]) if rng.random() < 0.5 else None,
-        threads=2,
+        runtime=Runtime(threads=2),
     )
     assert visited.counts.sum() == 20 * 2 * 5
     sentence = np.repeat(np.arange(5), np.diff(visited.sentences))

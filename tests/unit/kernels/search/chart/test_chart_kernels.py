@@ -15,6 +15,7 @@ from dragoman import kernels
 from dragoman.core.corpus import Corpus
 from dragoman.core.phrases import PhrasePairs
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.core.weights import Weights
 from dragoman.model.grammar import Grammar
@@ -126,8 +127,8 @@ def test_searches_are_safe_whatever_the_weights(seed, size):
         SearchLimits(algorithm="exhaustive", max_size=int(rng.integers(1, 3000))),
     ):
         for forced in (None, wanted):
-            found = batch.search(limits, targets=forced, forests=True, threads=2)
-            again = batch.search(limits, targets=forced, forests=True, threads=1)
+            found = batch.search(limits, targets=forced, forests=True, runtime=Runtime(threads=2))
+            again = batch.search(limits, targets=forced, forests=True, runtime=Runtime(threads=1))
             check_found(batch, found, again, forced)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.ragged import Ragged
+from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.search.limits import HillClimbing, SpaceLimits
 from dragoman.search.phrase.greedy import hill_climb, neighbours
@@ -26,7 +27,7 @@ def test_climbs_are_safe_and_never_lead_down(seed, size):
     space = SpaceLimits(reordering_limit=limit, table_limit=0, unknown_words="drop" if seed % 2 else "copy")
     lines = ["", *(phrase_space.random_sentence(rng, 15) for _ in range(5))]
     batch = PhraseTranslator(model, weights, space=space).batch(lines)
-    climbed = hill_climb(batch, None, HillClimbing(), reordering_limit=limit, threads=2)
+    climbed = hill_climb(batch, None, HillClimbing(), reordering_limit=limit, runtime=Runtime(threads=2))
     assert not (climbed.scores < climbed.start_scores).any()
     for sentence, top in enumerate(climbed.derivations):
         _, differences = neighbours(batch, sentence, top, HillClimbing(), reordering_limit=limit)

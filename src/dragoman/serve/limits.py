@@ -1,0 +1,94 @@
+"""Limits of the service as options, and counters that enforce two of them: requests a second, and at a time."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from dragoman.core.options import Options, option
+from dragoman.serve.refusals import RequestError, busy
+
+#: Clients whose requests are counted: those that were seen last.
+_MOST_CLIENTS = 10_000
+
+
+@dataclass(frozen=True)
+class Limits(Options):
+    """Limits beyond which a request is refused, each with its status; none of them changes a translation."""
+
+    body_bytes: int = option(4_000_000, "largest body of a request (413)", minimum=1)
+    sentences: int = option(1000, "most sentences of a request (413)", minimum=1)
+    words: int = option(250, "most words of a sentence (413)", minimum=1)
+    nbest: int = option(1000, "largest n-best list (422)", minimum=1)
+    samples: int = option(20_000, "most samples of a request, all chains together (422)", minimum=1)
+    concurrency: int = option(64, "requests that are worked on at a time; more get 503", minimum=1)
+    queue: int = option(2000, "sentences that wait for the search; more get 503", minimum=1)
+    rate: float = option(0.0, "requests a second of one client (429); 0 is no limit", minimum=0)
+    burst: int = option(50, "requests of one client that may come at once, if there is a rate", minimum=1)
+    slow_workers: int = option(1, "threads for slow work: sampling, posteriors, decision rules", minimum=1)
+    slow_queue: int = option(8, "slow requests that wait; more get 503", minimum=1)
+    slow_seconds: float = option(30.0, "longest slow work, after which it is stopped (422)", minimum=0.01)
+    client_seconds: float = option(
+        20.0, "longest time a client may take to send a request or to take an answer", minimum=0.01
+    )
+    kept_bytes: int = option(256_000_000, "memory for hypergraphs that are kept to be weighted anew", minimum=0)
+    edges: int = option(500_000, "largest hypergraph that is sent or kept, in edges (422)", minimum=1)
+
+
+class Rate:
+    """Requests that each client may make: some a second, and a burst of more at once."""
+
+    def __init__(self, rate: float, burst: int):
+        self._rate, self._burst = rate, burst
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def check(self, client: str, now: float) -> None:
+        """Count a request, or refuse it."""
+        if not self._rate:
+            return
+        left, before = self._left.pop(client, (float(self._burst), now))
+        left = min(self._burst, left + (now - before) * self._rate)
+        allowed = left >= 1
+        self._left[client] = (left - allowed, now)
+        if len(self._left) > _MOST_CLIENTS:
+            self._left.popitem(last=False)
+        if not allowed:
+            wait = max(1, round((1 - left) / self._rate + 0.5))
+            raise RequestError(429, f"there are more than {self._rate:g} requests a second", retry_after=wait)
+
+
+class Places:
+    """Places for requests that are worked on: some for clients that are known, and as many for strangers."""
+
+    def __init__(self, most: int):
+        self._most = most
+        self._taken = {True: 0, False: 0}
+
+    def take(self, *, known: bool) -> None:
+        """Take a place, or refuse a request if there is none."""
+        if self._taken[known] >= self._most:
+            raise busy(f"{self._most} requests are worked on already")
+        self._taken[known] += 1
+
+    def give_back(self, *, known: bool) -> None:
+        """Leave a place to others."""
+        self._taken[known] -= 1
+
+
+class Place:
+    """The place of a request while it is worked on."""
+
+    def __init__(self, places: Places, *, known: bool):
+        places.take(known=known)
+        self._places, self.known = places, known
+
+    def become_known(self) -> None:
+        """Exchange a stranger's place for that of a known client: the key was in the body."""
+        if not self.known:
+            self._places.take(known=True)
+            self._places.give_back(known=False)
+            self.known = True
+
+    def leave(self) -> None:
+        """Leave it to others."""
+        self._places.give_back(known=self.known)

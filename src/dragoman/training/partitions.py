@@ -1,0 +1,246 @@
+"""Phrase pairs or rules of a text, in as much memory as there is.
+
+Instances are extracted block by block and dealt out to partitions by their source sides, so that each partition has all
+there is to know of these. What target sides count in all partitions is found in a second exchange, by target side; then
+each partition is scored and pruned by itself. Where one partition takes all, nothing is exchanged or written. What is
+extracted, counted, asked and scored is said by `phrases.py` and `rules/model.py`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.corpus import Bitext
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.exchange import Exchange
+from dragoman.core.phrases import PhrasePairs
+from dragoman.core.progress import ShareDone, within
+from dragoman.core.ragged import Ragged
+from dragoman.core.runs import BucketsOf, Kept, Runs
+from dragoman.core.runtime import Runtime, Work
+from dragoman.core.store import Arrays, let_go
+from dragoman.core.workspace import Workspace
+from dragoman.model.grammar import Grammar
+from dragoman.training.shares import ShareHere
+
+Text = TypeVar("Text")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What things of a kind are called, and what the work on them takes, in bytes."""
+
+    instances: str
+    pair: str
+    targets: str
+    #: What the work on an instance takes, and on a question about a target side.
+    instance_bytes: int
+    question_bytes: int
+    #: Temporary files, for each word of either side.
+    temporary_bytes: int
+    #: About how many instances a word of either side gives.
+    instances_per_word: int
+    #: Words of both sides that instances are extracted from together, if there is memory for these.
+    words_at_once: int
+
+    def check_disk(self, bitext: Bitext, workspace: Workspace) -> None:
+        """Refuse a text that will need more temporary space than there is."""
+        words = bitext.source.words + bitext.target.words
+        if words * self.instances_per_word * self.instance_bytes > workspace.room():
+            workspace.check_disk(words * self.temporary_bytes)
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """The pairs of a text: as they are (`whole`), or in parts that wait on disk to be merged.
+
+    Parts of a phrase table have their source phrases in order of first occurrence; `targets` are the distinct target
+    phrases of all. Phrases are known by the number of the instance that they occurred in first, of `instances`.
+    """
+
+    whole: PhrasePairs | None
+    parts: list[Kept]
+    targets: list[Kept]
+    instances: int
+
+
+@dataclass(frozen=True, eq=False)
+class Block(Generic[Text]):
+    """Some sentence pairs, as instances are extracted from them, and who is told the share done."""
+
+    text: Text
+    share: ShareDone
+
+
+def instance_runs(
+    kind: Kind,
+    bitext: Bitext,
+    extract: Work[Block[Text], Arrays],
+    part: Callable[[slice], Text],
+    buckets: BucketsOf,
+    *,
+    numbered: bool = False,
+    runtime: Runtime = Runtime(),
+) -> Runs:
+    """Extract all instances block by block, to be dealt out to `buckets`.
+
+    A block is what `part` makes of a range of sentence pairs, which `extract` numbers from 0. Instances can be
+    `numbered` as they are found.
+    """
+    workspace, sentences = runtime.workspace, len(bitext)
+    order = "number" if numbered else "sentence"
+    runs = Runs(workspace, "instances", buckets, bytes_per_row=kind.instance_bytes, order=order)
+    with runtime.stage(f"extracting {kind.instances}") as share:
+        words = min(workspace.room() // (2 * kind.instance_bytes * kind.instances_per_word), kind.words_at_once)
+        ranges = list(bitext.blocks(max(words // runtime.parts_at_once, 1)))
+        blocks = (Block(part(at), ShareHere(within(share, at.start / sentences, at.stop / sentences))) for at in ranges)
+        for at, found in zip(ranges, runtime.map_parts(extract, blocks), strict=True):
+            rows: dict[str, NDArray[Any]] = {**found}
+            rows["sentence"] = rows["sentence"] + np.int32(at.start)
+            if numbered:
+                rows["number"] = np.arange(runs.rows, runs.rows + len(rows["sentence"]))
+            runs.add(rows)
+            share(at.stop / sentences)
+    if not runs.rows:
+        raise DataError(f"no {kind.pair} could be extracted", expected="a parallel text with some word links")
+    return runs
+
+
+@dataclass(frozen=True, eq=False)
+class CountedPart:
+    """A partition that was counted, what all say of its target sides, and what was added up over all."""
+
+    first: bool
+    arrays: Arrays
+    answers: Arrays
+    totals: NDArray[np.int64]
+
+
+class PartWork(ABC):
+    """What is done with a partition: it is counted, and when all are, scored. Workers get it with all that it has."""
+
+    kind: ClassVar[Kind]
+
+    def __call__(self, part: Arrays | CountedPart, runtime: Runtime) -> Any:
+        """Of a partition how many rows it has, what was counted, and what it asks of others; then its final pairs."""
+        if not isinstance(part, CountedPart):
+            return len(part["sentence"]), *self.count(part, alone=False, runtime=runtime)
+        pairs = self.score(part.arrays, part.answers, part.totals, runtime=runtime.quiet(warns=part.first))
+        return len(pairs), self.final(pairs, part)
+
+    @abstractmethod
+    def count(self, rows: Arrays, *, alone: bool, runtime: Runtime = Runtime()) -> tuple[Arrays, Arrays]:
+        """What scoring needs, and what is asked of others; if the partition is `alone`, the answers to that.
+
+        A question is a row that says what is known here of a target side; column `thing` has the side's number.
+        """
+
+    def totals(self, arrays: Arrays) -> NDArray[np.int64]:
+        """What is added up over all partitions, of what scoring needs of one."""
+        return np.zeros(1, np.int64)
+
+    @property
+    def counting_only(self) -> tuple[NDArray[Any], ...]:
+        """Arrays of which no more than a part is needed once all partitions are counted."""
+        return ()
+
+    @abstractmethod
+    def buckets(self, questions: Arrays, *, runtime: Runtime = Runtime()) -> NDArray[np.integer]:
+        """Deal questions out, so that all about one target side come together."""
+
+    @abstractmethod
+    def reply(self, questions: Arrays, *, runtime: Runtime = Runtime()) -> tuple[Arrays, Arrays]:
+        """Answer each question; the target sides themselves are kept, if there are any in what is returned second."""
+
+    @abstractmethod
+    def score(
+        self, arrays: Arrays, answers: Arrays, totals: NDArray[np.int64], *, runtime: Runtime = Runtime()
+    ) -> PhrasePairs:
+        """Score and prune the pairs of a partition."""
+
+    def final(self, pairs: PhrasePairs, part: CountedPart) -> Arrays:
+        """What the merge needs of a partition: by default a grammar of its own."""
+        return Grammar.from_pairs(pairs).arrays()
+
+
+def scored_parts(work: PartWork, runs: Runs, *, runtime: Runtime = Runtime()) -> Parts:
+    """Count, score and prune instances; the result is in parts if it does not fit, or several are worked on at once."""
+    partitions, kind = runs.partitions(runtime.parts_at_once), work.kind
+    rows = next(partitions)
+    if runtime.parts_at_once == 1 and len(rows["sentence"]) == runs.rows:
+        arrays, answers = work.count(rows, alone=True, runtime=runtime)
+        del rows
+        whole = work.score(arrays, answers, work.totals(arrays), runtime=runtime)
+        _check_left(len(whole), kind)
+        return Parts(whole, [], [], runs.rows)
+
+    workspace, waiting, totals, done = runtime.workspace, list[Kept](), np.zeros(1, np.int64), 0
+    exchange = Exchange(
+        workspace, lambda asked: work.buckets(asked, runtime=runtime), bytes_per_row=kind.question_bytes
+    )
+    all_parts = itertools.chain([rows], partitions)
+    del rows
+    with runtime.stage(f"counting {kind.pair}s") as share:
+        for number, arrays, asked in runtime.map_parts(work, all_parts):
+            exchange.ask(asked.pop("thing"), asked)
+            totals = totals + work.totals(arrays)
+            waiting.append(Kept(workspace, f"counted-{len(waiting)}", arrays))
+            done += number
+            del arrays, asked
+            share(done / runs.rows)
+    let_go(*work.counting_only)
+    parts, targets, left = list[Kept](), list[Kept](), 0
+
+    def reply(questions: Arrays) -> Arrays:
+        answers, found = work.reply(questions, runtime=runtime)
+        if found:
+            targets.append(Kept(workspace, f"targets-{len(targets)}", found))
+        return answers
+
+    def to_score() -> Iterator[CountedPart]:
+        for number, kept in enumerate(waiting):
+            yield CountedPart(number == 0, kept.load(), exchange.read(number), totals)
+            kept.discard()
+
+    with runtime.stage(f"counting {kind.targets}") as share:
+        exchange.answer(reply, share)
+    with runtime.stage(f"scoring {kind.pair}s") as share:
+        for number, final in runtime.map_parts(work, to_score()):
+            left += number
+            parts.append(Kept(workspace, f"part-{len(parts)}", final))
+            del final
+            share(len(parts) / len(waiting))
+    exchange.close()
+    _check_left(left, kind)
+    return Parts(None, parts, targets, runs.rows)
+
+
+def _check_left(pairs: int, kind: Kind) -> None:
+    if not pairs:
+        raise UsageError(f"pruning left no {kind.pair}; prune less")
+
+
+_RAGGED = ("sources", "targets")
+_COLUMNS = ("source_ids", "target_ids", "joint", "backward_weights", "forward_weights")
+
+
+def counted_arrays(counted: Any) -> Arrays:
+    """The columns that counted phrase pairs and rules have in common, as arrays that can be kept."""
+    arrays: Arrays = {name: getattr(counted, name) for name in _COLUMNS}
+    for name in _RAGGED:
+        rows: Ragged[np.int32] = getattr(counted, name)
+        arrays |= {name: rows.values, f"{name}.offsets": rows.offsets}
+    return arrays
+
+
+def counted_columns(arrays: Arrays) -> dict[str, Any]:
+    """The same columns, of arrays that were kept."""
+    columns: dict[str, Any] = {name: arrays[name] for name in _COLUMNS}
+    return columns | {name: Ragged(arrays[name], arrays[f"{name}.offsets"]) for name in _RAGGED}  # type: ignore[arg-type]
