@@ -73,8 +73,8 @@ def run_harness(
     (folder / "text").write_text("".join(f"{line}\n" for line in corpus.lines()), encoding="utf-8")
     sentences = model.sentences(corpus)
     np.insert(sentences.values, sentences.offsets[1:], EOS).tofile(folder / "ids")
-    for name, array in zip(("slots", "states", "unigrams"), model.automaton, strict=True):
-        array.tofile(folder / name)
+    for name in ("slots", "states", "unigrams"):
+        getattr(model, name).tofile(folder / name)
     files = [plain, *(folder / name for name in ("text", "ids", "slots", "states", "unigrams"))]
     printed = subprocess.run([program, *files], check=True, capture_output=True, text=True).stdout
     return {name: [float(n) for n in numbers] for name, *numbers in map(str.split, printed.splitlines())}

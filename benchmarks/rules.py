@@ -90,7 +90,7 @@ def compare_instances(bitext: Bitext, text: AlignedText, data: Path, pair: str) 
     head = np.arange(100)
     first = AlignedText(text.source.take(head), text.target.take(head), text.links.take(head))
     instances = extract_rules(first)
-    place = first.arrays, instances.arrays
+    place = first.for_kernels(), instances.for_kernels()
     sides = []
     for target in (False, True):
         ids, symbols, offsets = kernels.number_rule_sides(*place, target, 1, None)

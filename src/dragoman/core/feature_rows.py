@@ -136,14 +136,16 @@ class FeatureRows:
         check_numbers("feature_values", values)
         return cls(tuple(names), offsets, ids, values)
 
+    def for_kernels(self) -> kernels.FeatureRows:
+        """Return the rows as kernels take them."""
+        return kernels.FeatureRows(offsets=self.offsets, ids=self.ids, values=self.values)
+
     def sum_over(self, groups: Ragged[np.int32]) -> FeatureRows:
         """Return one row for each group of rows: their sum, each feature once, in the order of names."""
         rows = groups.values
         if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < len(self):
             raise IndexError(f"a row outside 0 to {len(self) - 1}")
-        offsets, ids, values = kernels.sum_feature_rows(
-            rows, groups.offsets, self.offsets, self.ids, self.values, len(self.names)
-        )
+        offsets, ids, values = kernels.sum_feature_rows(groups.for_kernels(), self.for_kernels(), len(self.names))
         return FeatureRows(self.names, offsets, ids, values)
 
     def summed(self) -> FeatureRows:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman import kernels
 from dragoman.core.ragged import Ragged
 
 #: One row a sentence pair; a link is `source position << 16 | target position`, so rows are limited to 65,535 words.
@@ -47,3 +48,15 @@ def links_before(source_offsets: NDArray[np.int64], links: Links) -> NDArray[np.
         positions = np.repeat(offsets[:-1] - offsets[0], part.lengths) + source_positions(part)
         before[offsets[0] + 1 : offsets[-1] + 1] = np.bincount(positions, minlength=int(offsets[-1] - offsets[0]))
     return np.cumsum(before, out=before)
+
+
+def aligned_rows(
+    source: Ragged[np.int32], target: Ragged[np.int32], links: Links, before: NDArray[np.int64] | None = None
+) -> kernels.AlignedText:
+    """Return a parallel text as kernels take it; `before` is what `links_before` gives, for those that need it."""
+    return kernels.AlignedText(
+        source=source.for_kernels(),
+        target=target.for_kernels(),
+        links=kernels.UnsignedRows(values=links.values, offsets=links.offsets),
+        links_before=before,
+    )

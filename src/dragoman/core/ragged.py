@@ -10,6 +10,8 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman import kernels
+
 T = TypeVar("T", bound=np.generic)
 
 _ROWS_AT_ONCE = 1 << 18
@@ -51,6 +53,10 @@ class Ragged(Generic[T]):
     def lengths(self) -> NDArray[np.int64]:
         """The length of each row."""
         return np.diff(self.offsets)
+
+    def for_kernels(self: Ragged[np.int32]) -> kernels.Rows:
+        """Return the rows as kernels take them."""
+        return kernels.Rows(values=self.values, offsets=self.offsets)
 
     def take(self, rows: NDArray[np.integer]) -> Ragged[T]:
         """Return the given rows, in that order."""

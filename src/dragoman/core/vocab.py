@@ -37,9 +37,7 @@ class Vocab:
     def of(cls, words: Iterable[str] = ()) -> Vocab:
         """Build the vocabulary of the given words, in order of first occurrence."""
         text = "\n".join([*SPECIAL, *words]) + "\n"
-        _, _, blob, offsets, index = kernels.intern_lines(
-            _bytes(text.encode()), np.empty(0, np.uint8), np.zeros(1, np.int64)
-        )
+        _, _, blob, offsets, index = kernels.intern_lines(_bytes(text.encode()), texts_of([]))
         return cls(blob, offsets, index)
 
     @classmethod
@@ -91,16 +89,20 @@ class Vocab:
 
     def encode(self, text: bytes) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Look up lines of words: ids (UNK for unknown words), and the offsets of the lines in them."""
-        return kernels.lookup_lines(_bytes(text), self.blob, self.offsets, self.index)
+        return kernels.lookup_lines(_bytes(text), self.for_kernels(), self.index)
+
+    def for_kernels(self) -> kernels.Texts:
+        """Return the words as kernels take them."""
+        return kernels.Texts(values=self.blob, offsets=self.offsets)
 
     def extend(self, text: bytes) -> tuple[Vocab, NDArray[np.int32], NDArray[np.int64]]:
         """Look up lines of words, adding those that are new: the larger vocabulary, ids, and line offsets."""
-        ids, lines, blob, offsets, index = kernels.intern_lines(_bytes(text), self.blob, self.offsets)
+        ids, lines, blob, offsets, index = kernels.intern_lines(_bytes(text), self.for_kernels())
         return Vocab(blob, offsets, index), ids, lines
 
     def decode(self, ids: NDArray[np.int32], lines: NDArray[np.int64]) -> bytes:
         """Write ids as lines of words, the inverse of `encode`."""
-        return kernels.join_lines(ids, lines, self.blob, self.offsets).tobytes()
+        return kernels.join_lines(kernels.Rows(values=ids, offsets=lines), self.for_kernels()).tobytes()
 
     def map_to(self, other: Vocab) -> NDArray[np.int32]:
         """For each of our ids the id of the same word in another vocabulary, UNK where it has none."""
@@ -126,6 +128,12 @@ def common_vocab(vocabs: Sequence[Vocab]) -> tuple[Vocab, list[NDArray[np.int32]
 
 def _bytes(text: bytes) -> NDArray[np.uint8]:
     return np.frombuffer(text, np.uint8)
+
+
+def texts_of(pieces: Sequence[bytes]) -> kernels.Texts:
+    """Return pieces of UTF-8 as kernels take them."""
+    offsets = np.cumsum([0, *map(len, pieces)], dtype=np.int64)
+    return kernels.Texts(values=np.frombuffer(b"".join(pieces), np.uint8), offsets=offsets)
 
 
 def _is_vocabulary(blob: Any, offsets: Any, index: Any) -> bool:

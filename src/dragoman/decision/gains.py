@@ -24,7 +24,6 @@ from dragoman.metrics.combined import Combined
 from dragoman.metrics.metric import Metric
 from dragoman.metrics.precomputed import Precomputed
 from dragoman.metrics.preparation import tokenise
-from dragoman.metrics.references import Bounds, Words
 
 #: The expected gain of each hypothesis; all gains, sentence by sentence, hypothesis by hypothesis (or nothing).
 Gains = tuple[NDArray[np.float64], NDArray[np.float32]]
@@ -117,8 +116,8 @@ def _bleu_gains(
     _, (our_ids, their_ids) = common_vocab([ours.vocab, theirs.vocab])
     rows = Ragged(our_ids[ours.sentences.values], ours.sentences.offsets)
     references = Ragged(their_ids[theirs.sentences.values], theirs.sentences.offsets)
-    arrays = _arrays(rows, references, hypotheses, evidence)
-    return kernels.expected_bleu(*arrays, metric.order, addend, matrix, runtime.threads, share)
+    lists = _lists(rows, references, hypotheses, evidence)
+    return kernels.expected_bleu(*lists, evidence.probabilities, metric.order, addend, matrix, runtime.threads, share)
 
 
 @_gains.register
@@ -128,16 +127,20 @@ def _chrf_gains(
     if metric.word_order or not metric.char_order:
         return _gains.dispatch(Metric)(metric, hypotheses, evidence, matrix, share, runtime)
     rows, references = (metric.characters(side.corpus) for side in (hypotheses, evidence))
-    arrays = _arrays(rows, references, hypotheses, evidence)
-    return kernels.expected_chrf(*arrays, metric.char_order, float(metric.beta), matrix, runtime.threads, share)
+    lists = _lists(rows, references, hypotheses, evidence)
+    return kernels.expected_chrf(
+        *lists, evidence.probabilities, metric.char_order, float(metric.beta), matrix, runtime.threads, share
+    )
 
 
-def _arrays(
+def _lists(
     rows: Ragged[np.int32], references: Ragged[np.int32], hypotheses: Posterior, evidence: Posterior
-) -> tuple[Words, Bounds, Bounds, Words, Bounds, Bounds, NDArray[np.float64]]:
+) -> tuple[kernels.StringLists, kernels.StringLists]:
     """The strings of both sides as symbols, as kernels take them; none may be too long for their counts."""
     longest = max(int(strings.lengths.max(initial=0)) for strings in (rows, references))
     if longest > _LONGEST:
         raise DataError(f"a string has {longest:,} words or characters", expected=f"at most {_LONGEST:,}")
-    ours = rows.values, rows.offsets, hypotheses.sentences
-    return *ours, references.values, references.offsets, evidence.sentences, evidence.probabilities
+    return (
+        kernels.StringLists(strings=rows.for_kernels(), sentences=hypotheses.sentences),
+        kernels.StringLists(strings=references.for_kernels(), sentences=evidence.sentences),
+    )

@@ -48,7 +48,7 @@ class MaxTranslation(LatticeRule):
     def _of_hypergraph(self, graph: Hypergraph) -> Choice:
         try:
             words, offsets, sums = kernels.forest_translations(
-                *structure(graph), *texts(graph), graph.root, self.beam, _MOST_STRINGS
+                structure(graph), texts(graph), graph.root, self.beam, _MOST_STRINGS
             )
         except kernels.LimitError:
             raise DataError(

@@ -37,9 +37,8 @@ class NGramValues:
         runtime: Runtime = Runtime(),
     ) -> NGramValues:
         """How often each n-gram up to the order is expected, given the probability of each string of a sentence."""
-        bounds, words, offsets, counts = kernels.list_ngrams(
-            strings.values, strings.offsets, sentences, probabilities, order, runtime.threads
-        )
+        lists = kernels.StringLists(strings=strings.for_kernels(), sentences=sentences)
+        bounds, words, offsets, counts = kernels.list_ngrams(lists, probabilities, order, runtime.threads)
         return cls(bounds, Ragged(words, offsets), counts)
 
     def with_values(self, values: NDArray[np.float64]) -> NGramValues:
@@ -62,12 +61,8 @@ class NGramValues:
         does not list counts `missing`.
         """
         return kernels.ngram_sums(
-            strings.values,
-            strings.offsets,
-            sentences,
-            self.ngrams.values,
-            self.ngrams.offsets,
-            self.sentences,
+            kernels.StringLists(strings=strings.for_kernels(), sentences=sentences),
+            kernels.StringLists(strings=self.ngrams.for_kernels(), sentences=self.sentences),
             self.values,
             order,
             missing,

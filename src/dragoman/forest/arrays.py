@@ -1,33 +1,35 @@
-"""A hypergraph as the arguments that kernels take."""
+"""A hypergraph as kernels take it."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman import kernels
 from dragoman.core.errors import DataError
 from dragoman.core.hypergraph import Hypergraph
-
-Structure = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
-Texts = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]
+from dragoman.core.ragged import Ragged
 
 
-def structure(graph: Hypergraph) -> Structure:
-    """What every algorithm needs: the edges of each node, their tails and their scores."""
-    return (
-        np.ascontiguousarray(graph.first_edge, np.int64),
-        np.ascontiguousarray(graph.tails, np.int32),
-        np.ascontiguousarray(graph.scores, np.float64),
+def structure(graph: Hypergraph, scores: NDArray[np.float64] | None = None) -> kernels.Forest:
+    """What every algorithm needs: the edges of each node, their tails and their scores, or others."""
+    return kernels.Forest(
+        first_edge=np.ascontiguousarray(graph.first_edge, np.int64),
+        tails=np.ascontiguousarray(graph.tails, np.int32),
+        scores=np.ascontiguousarray(graph.scores if scores is None else scores, np.float64),
     )
 
 
-def texts(graph: Hypergraph) -> Texts:
+def texts(graph: Hypergraph) -> kernels.Templates:
     """What algorithms on strings need besides: what each edge writes."""
-    return (
-        np.ascontiguousarray(graph.template_ids, np.int32),
-        np.ascontiguousarray(graph.templates.values, np.int32),
-        np.ascontiguousarray(graph.templates.offsets, np.int64),
+    return kernels.Templates(
+        ids=np.ascontiguousarray(graph.template_ids, np.int32), rows=contiguous(graph.templates).for_kernels()
     )
+
+
+def contiguous(rows: Ragged[np.int32]) -> Ragged[np.int32]:
+    """The same rows in arrays that kernels can take."""
+    return Ragged(np.ascontiguousarray(rows.values, np.int32), np.ascontiguousarray(rows.offsets, np.int64))
 
 
 def no_derivation() -> DataError:

@@ -32,7 +32,7 @@ class Derivation:
 
 def yields(graph: Hypergraph, derivations: Ragged[np.int32]) -> Ragged[np.int32]:
     """The words that each derivation writes."""
-    words, offsets = kernels.forest_yields(*structure(graph), *texts(graph), derivations.values, derivations.offsets)
+    words, offsets = kernels.forest_yields(structure(graph), texts(graph), derivations.for_kernels())
     return Ragged(words, offsets)
 
 
@@ -43,9 +43,7 @@ def segmentations(graph: Hypergraph, derivations: Ragged[np.int32]) -> Ragged[np
     the span of an edge is part of its row, so that a rule with all that fills its holes is one; edges that only join
     their tails, as glue does, have none.
     """
-    edges, offsets = kernels.forest_ranges(
-        *structure(graph), *texts(graph), graph.spans, derivations.values, derivations.offsets
-    )
+    edges, offsets = kernels.forest_ranges(structure(graph), texts(graph), graph.spans, derivations.for_kernels())
     return Ragged(np.hstack([graph.spans[edges[:, 0]], edges[:, 1:]]), offsets)
 
 

@@ -17,7 +17,7 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.forest.arrays import no_derivation
+from dragoman.forest.arrays import no_derivation, structure
 from dragoman.forest.batch import Batch
 
 Vector = NDArray[np.float64]
@@ -68,9 +68,7 @@ def envelopes(batch: Batch, intercepts: Vector, slopes: Vector, *, runtime: Runt
     try:
         with runtime.stage("envelopes") as share:
             graphs, found_intercepts, found_slopes, edges, offsets = kernels.forest_envelopes(
-                np.ascontiguousarray(graph.first_edge, np.int64),
-                np.ascontiguousarray(graph.tails, np.int32),
-                np.ascontiguousarray(intercepts, np.float64),
+                structure(graph, intercepts),
                 np.ascontiguousarray(slopes, np.float64),
                 batch.nodes,
                 batch.roots,

@@ -23,7 +23,7 @@ from dragoman import kernels
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
-from dragoman.forest.arrays import structure, texts
+from dragoman.forest.arrays import contiguous, structure, texts
 
 #: The longest n-grams that the kernel counts.
 HIGHEST_ORDER = 16
@@ -140,17 +140,17 @@ def rescore(
     if not np.isfinite(wanted).all():
         raise UsageError("an objective weighs model score or BLEU by what is not a finite number")
     edges, offsets, lists, scores, values, counts = kernels.forest_rescore(
-        *structure(graph),
-        *texts(graph),
+        structure(graph),
+        texts(graph),
         root=graph.root,
         spans=np.ascontiguousarray(graph.spans, np.int32),
-        word_ids=np.ascontiguousarray(sentence.word_ids, np.int32),
-        references=np.ascontiguousarray(sentence.references.values, np.int32),
-        reference_offsets=np.ascontiguousarray(sentence.references.offsets, np.int64),
-        document=np.ascontiguousarray(sentence.document, np.float64),
-        order=sentence.order,
-        source_words=sentence.source_words,
-        reference_words=sentence.reference_words,
+        sentence=kernels.InDocument(
+            references=contiguous(sentence.references).for_kernels(),
+            word_ids=np.ascontiguousarray(sentence.word_ids, np.int32),
+            document=np.ascontiguousarray(sentence.document, np.float64),
+            source_words=sentence.source_words,
+            reference_words=sentence.reference_words,
+        ),
         objectives=wanted,
         k=k,
         beam=beam,

@@ -17,24 +17,24 @@ from dragoman.forest.arrays import no_derivation, structure
 
 def inside(graph: Hypergraph) -> NDArray[np.float64]:
     """For each node the logarithm of the sum of exp(score) over its derivations; -inf where there is none."""
-    return kernels.forest_inside(*structure(graph), maximum=False)
+    return kernels.forest_inside(structure(graph), maximum=False)
 
 
 def outside(graph: Hypergraph, inside: NDArray[np.float64]) -> NDArray[np.float64]:
     """For each node the log-sum over all that can be around it in a derivation of the root; -inf where nothing can."""
     _check_inside(graph, inside)
-    return kernels.forest_outside(*structure(graph), inside, graph.root, maximum=False)
+    return kernels.forest_outside(structure(graph), inside, graph.root, maximum=False)
 
 
 def max_inside(graph: Hypergraph) -> NDArray[np.float64]:
     """For each node the score of its best derivation; -inf where there is none."""
-    return kernels.forest_inside(*structure(graph), maximum=True)
+    return kernels.forest_inside(structure(graph), maximum=True)
 
 
 def max_outside(graph: Hypergraph, inside: NDArray[np.float64]) -> NDArray[np.float64]:
     """For each node the best score of what can be around it in a derivation of the root."""
     _check_inside(graph, inside)
-    return kernels.forest_outside(*structure(graph), inside, graph.root, maximum=True)
+    return kernels.forest_outside(structure(graph), inside, graph.root, maximum=True)
 
 
 def edge_scores(graph: Hypergraph, inside: NDArray[np.float64], outside: NDArray[np.float64]) -> NDArray[np.float64]:

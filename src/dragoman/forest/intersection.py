@@ -19,7 +19,7 @@ def intersection(graph: Hypergraph, words: Sequence[int] | NDArray[np.int32]) ->
     A node is a node of the old hypergraph and the range of the string that it writes.
     """
     string = np.ascontiguousarray(words, np.int32)
-    first_edge, tails, edges = kernels.forest_intersection(*structure(graph), *texts(graph), graph.root, string)
+    first_edge, tails, edges = kernels.forest_intersection(structure(graph), texts(graph), graph.root, string)
     if not len(edges):
         return None
     return trim(graph.rebuilt(edges, first_edge, tails, root=len(first_edge) - 2))

@@ -39,7 +39,7 @@ def kbest(graph: Hypergraph, k: int, *, distinct: bool = False, max_derivations:
         raise UsageError(f"k is {k} and max_derivations {max_derivations}; expected at least 1")
     budget = max_derivations if distinct else np.iinfo(np.int64).max
     edges, offsets, scores = kernels.forest_kbest(
-        *structure(graph), *texts(graph), root=graph.root, k=k, distinct=distinct, max_derivations=int(budget)
+        structure(graph), texts(graph), root=graph.root, k=k, distinct=distinct, max_derivations=int(budget)
     )
     return KBest(Ragged(edges, offsets), scores)
 

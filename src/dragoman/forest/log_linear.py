@@ -20,17 +20,6 @@ from dragoman.forest.batch import Batch
 from dragoman.forest.ngrams import SplitHypergraph
 
 Vector = NDArray[np.float64]
-_Arrays = tuple[
-    NDArray[np.int64],
-    NDArray[np.int64],
-    NDArray[np.int64],
-    NDArray[np.int32],
-    NDArray[np.int32],
-    NDArray[np.int64],
-    NDArray[np.int64],
-    NDArray[np.int32],
-    Vector,
-]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +28,8 @@ class LogLinear:
 
     edges: int
     features: int
-    arrays: _Arrays
+    graphs: int
+    arrays: kernels.FeatureForests
 
     @classmethod
     def of(cls, batch: Batch) -> LogLinear:
@@ -62,21 +52,19 @@ class LogLinear:
         graph, features = batch.joined, original.joined.features
         if features is None:
             raise UsageError("a hypergraph was made without features, so that its score is no function of weights")
-        arrays = (
-            np.ascontiguousarray(batch.nodes, np.int64),
-            np.ascontiguousarray(batch.roots, np.int64),
-            np.ascontiguousarray(graph.first_edge, np.int64),
-            np.ascontiguousarray(graph.tails, np.int32),
-            rows,
-            np.ascontiguousarray(original.joined.first_edge[original.nodes], np.int64),
-            np.ascontiguousarray(features.offsets, np.int64),
-            np.ascontiguousarray(features.ids, np.int32),
-            np.ascontiguousarray(features.values, np.float64),
+        arrays = kernels.FeatureForests(
+            nodes=np.ascontiguousarray(batch.nodes, np.int64),
+            roots=np.ascontiguousarray(batch.roots, np.int64),
+            first_edge=np.ascontiguousarray(graph.first_edge, np.int64),
+            tails=np.ascontiguousarray(graph.tails, np.int32),
+            rows=rows,
+            row_bounds=np.ascontiguousarray(original.joined.first_edge[original.nodes], np.int64),
+            features=features.for_kernels(),
         )
-        return cls(graph.edges, len(features.names), arrays)
+        return cls(graph.edges, len(features.names), len(batch.roots), arrays)
 
     def __len__(self) -> int:
-        return len(self.arrays[1])
+        return self.graphs
 
     def at(self, weights: Vector, *, runtime: Runtime = Runtime()) -> Derivations:
         """The distribution over the derivations of each hypergraph under some weights."""

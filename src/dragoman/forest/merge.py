@@ -32,9 +32,9 @@ def merge(graphs: Sequence[Hypergraph]) -> Hypergraph:
     joined = batch.joined
     rows = FeatureRows.zeros(joined.edges) if joined.features is None else joined.features.summed()
     spans = np.ascontiguousarray(joined.spans, np.int32)
-    labels = kernels.forest_labels(*texts(joined), spans, rows.offsets, rows.ids, rows.values)
+    labels = kernels.forest_labels(texts(joined), spans, rows.for_kernels())
     try:
-        first_edge, tails, edges, root = kernels.forest_merge(*structure(joined), labels, batch.roots)
+        first_edge, tails, edges, root = kernels.forest_merge(structure(joined), labels, batch.roots)
     except kernels.CycleError:
         raise DataError("the hypergraphs are not of one search space, so that they cannot be merged") from None
     merged = joined.rebuilt(edges, first_edge, tails, root=root)

@@ -66,7 +66,7 @@ def split_by_context(graph: Hypergraph, order: int = 4, max_edges: int = 20_000_
         raise UsageError(f"the order of n-grams is {order}; expected at least 1")
     try:
         first_edge, tails, nodes, edges, ids, offsets, words, bounds = kernels.forest_split(
-            *structure(graph), *texts(graph), graph.root, order, max_edges
+            structure(graph), texts(graph), graph.root, order, max_edges
         )
     except kernels.LimitError:
         raise DataError(
@@ -108,10 +108,9 @@ def split_posteriors(split: SplitHypergraph, *, runtime: Runtime = Runtime()) ->
         raise no_derivation()
     with runtime.stage("n-gram posteriors") as share:
         values = kernels.forest_contains(
-            *structure(split.graph),
+            structure(split.graph),
             root=split.graph.root,
-            occurrences=split.occurrences.values,
-            occurrence_offsets=split.occurrences.offsets,
+            occurrences=split.occurrences.for_kernels(),
             ngrams=len(split.ngrams),
             threads=runtime.threads,
             progress=share,

@@ -26,7 +26,7 @@ def translation_log_probability(graph: Hypergraph, words: Sequence[int] | NDArra
     The hypergraph is intersected with the string: one item for each node and range of the string that it can write.
     """
     string = np.ascontiguousarray(words, np.int32)
-    return kernels.forest_string(*structure(graph), *texts(graph), graph.root, string) - _total(graph)
+    return kernels.forest_string(structure(graph), texts(graph), graph.root, string) - _total(graph)
 
 
 def _total(graph: Hypergraph) -> float:

@@ -35,6 +35,6 @@ def sample(
         raise no_derivation()
     with runtime.stage("samples") as share:
         edges, offsets = kernels.forest_sample(
-            *structure(graph), root=graph.root, draws=n, seed=seed, threads=runtime.threads, progress=share
+            structure(graph), root=graph.root, draws=n, seed=seed, threads=runtime.threads, progress=share
         )
     return Ragged(edges, offsets)

@@ -10,7 +10,7 @@ from dragoman.forest.derivation import Derivation
 
 def best_derivation(graph: Hypergraph) -> Derivation:
     """Return the derivation of the root with the highest score; among equals, the one with the lowest edges."""
-    edges, score = kernels.forest_best(*structure(graph), graph.root)
+    edges, score = kernels.forest_best(structure(graph), graph.root)
     if len(edges) == 0:
         raise no_derivation()
     return Derivation(edges, score)

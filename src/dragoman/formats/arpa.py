@@ -84,7 +84,7 @@ class _Reader:
             self._header(part)
         elif self.section == 1:
             lines, words, self.listed = kernels.parse_unigrams(
-                np.frombuffer(part.data, np.uint8), self.vocab.blob, self.vocab.offsets, self.listed
+                np.frombuffer(part.data, np.uint8), self.vocab.for_kernels(), self.listed
             )
             self._add(lines, part)
             self.vocab = Vocab(*words)
@@ -92,8 +92,7 @@ class _Reader:
             lines = kernels.parse_ngrams(
                 np.frombuffer(part.data, np.uint8),
                 self.section,
-                self.vocab.blob,
-                self.vocab.offsets,
+                self.vocab.for_kernels(),
                 self.vocab.index,
                 self.listed,
             )
@@ -191,8 +190,7 @@ def write_arpa(path: PathLike, ngrams: NGrams, *, runtime: Runtime = Runtime()) 
                     table.logprobs[rows],
                     table.backoffs[rows],
                     order < ngrams.order,
-                    ngrams.vocab.blob,
-                    ngrams.vocab.offsets,
+                    ngrams.vocab.for_kernels(),
                 )
                 stream.write(block.tobytes())
         stream.write(b"\n\\end\\\n")

@@ -19,9 +19,9 @@ from dragoman.core.files import PathLike, read_chunks
 from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import Vocab
+from dragoman.core.vocab import Vocab, texts_of
 from dragoman.formats.faults import check_fault
-from dragoman.formats.pair_lines import Ends, Phrases, Sides, first_of_each_pair, write_pair_lines
+from dragoman.formats.pair_lines import Ends, Phrases, first_of_each_pair, points_of, write_pair_lines
 from dragoman.formats.rule_sides import spelled
 from dragoman.formats.table_faults import FAULTS
 
@@ -59,12 +59,9 @@ def read_numbered_grammar(
             side, other_side, features, links, source_words, target_words, all_names, nameless, further, fault = (
                 kernels.parse_grammar(
                     np.frombuffer(chunk.data, np.uint8),
-                    source_vocab.blob,
-                    source_vocab.offsets,
-                    target_vocab.blob,
-                    target_vocab.offsets,
-                    names.blob,
-                    names.offsets,
+                    source_vocab.for_kernels(),
+                    target_vocab.for_kernels(),
+                    names.for_kernels(),
                     nameless,
                     costs,
                 )
@@ -150,20 +147,10 @@ def write_numbered_grammar(
             path=path,
             expected="names without spaces, =, ; and |",
         )
-    labels = [f"{name}=".encode() if named else b"" for name in rules.score_names]
-    label_text = np.frombuffer(b"".join(labels), np.uint8)
-    label_offsets = np.cumsum([0, *map(len, labels)], dtype=np.int64)
-    links = rules.alignments
+    labels = texts_of([f"{name}=".encode() if named else b"" for name in rules.score_names])
+    points = points_of(rules.alignments)
 
-    def lines(rows: NDArray[np.int64], sides: Sides) -> NDArray[np.uint8]:
-        return kernels.format_grammar(
-            rows,
-            *sides,
-            values,
-            label_text,
-            label_offsets,
-            np.empty(0, np.uint16) if links is None else links.values,
-            np.empty(0, np.int64) if links is None else links.offsets,
-        )
+    def lines(rows: NDArray[np.int64], texts: kernels.PairTexts) -> NDArray[np.uint8]:
+        return kernels.format_grammar(rows, texts, values, labels, points)
 
     write_pair_lines(path, spelled(path, rules, _NONTERMINALS), lines, runtime=runtime)

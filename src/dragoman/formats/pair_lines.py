@@ -17,16 +17,6 @@ from dragoman.core.vocab import Vocab
 
 _ROWS_A_BLOCK = 1 << 16
 
-#: For sources and targets: the number of each pair's phrase, the text of all phrases, and where each begins.
-Sides = tuple[
-    NDArray[np.int32],
-    NDArray[np.uint8],
-    NDArray[np.int64],
-    NDArray[np.int32],
-    NDArray[np.uint8],
-    NDArray[np.int64],
-]
-
 
 class Phrases:
     """The phrases of one side, chunk by chunk; only distinct ones of each chunk are kept."""
@@ -88,7 +78,7 @@ def first_of_each_pair(
 def write_pair_lines(
     path: PathLike,
     pairs: PhrasePairs,
-    lines: Callable[[NDArray[np.int64], Sides], NDArray[np.uint8]],
+    lines: Callable[[NDArray[np.int64], kernels.PairTexts], NDArray[np.uint8]],
     *,
     runtime: Runtime = Runtime(),
 ) -> None:
@@ -100,12 +90,12 @@ def write_pair_lines(
         sources = _phrase_texts(path, pairs.sources, pairs.source_vocab)
         targets = _phrase_texts(path, pairs.targets, pairs.target_vocab)
         source_ids, target_ids = np.ascontiguousarray(pairs.source_ids), np.ascontiguousarray(pairs.target_ids)
-        sides = (source_ids, *sources, target_ids, *targets)
-        ranks = (kernels.table_ranks(*targets)[target_ids], kernels.table_ranks(*sources)[source_ids])
-        rows = _sorted_rows(ranks, lambda some: lines(some, sides).tobytes())
+        texts = kernels.PairTexts(source_ids=source_ids, sources=sources, target_ids=target_ids, targets=targets)
+        ranks = (kernels.table_ranks(targets)[target_ids], kernels.table_ranks(sources)[source_ids])
+        rows = _sorted_rows(ranks, lambda some: lines(some, texts).tobytes())
         with open_output(path) as stream:
             for start in range(0, len(rows), _ROWS_A_BLOCK):
-                stream.write(lines(rows[start : start + _ROWS_A_BLOCK], sides).tobytes())
+                stream.write(lines(rows[start : start + _ROWS_A_BLOCK], texts).tobytes())
                 done(min(1.0, (start + _ROWS_A_BLOCK) / len(rows)))
 
 
@@ -124,12 +114,16 @@ def _sorted_rows(
     return np.lexsort((by_line, *ranks))
 
 
-def _phrase_texts(
-    path: PathLike, phrases: Ragged[np.int32], vocab: Vocab
-) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    text = kernels.join_lines(phrases.values, phrases.offsets, vocab.blob, vocab.offsets)
+def points_of(links: Ragged[np.uint16] | None) -> kernels.Points | None:
+    """Return the links of pairs as kernels take them."""
+    return None if links is None else kernels.Points(values=links.values, offsets=links.offsets)
+
+
+def _phrase_texts(path: PathLike, phrases: Ragged[np.int32], vocab: Vocab) -> kernels.Texts:
+    text = kernels.join_lines(phrases.for_kernels(), vocab.for_kernels())
     if b"|||" in text.tobytes():
         raise DataError("a phrase to write holds '|||', which separates the fields of a table", path=path)
     ends = np.flatnonzero(text == ord("\n"))
     # Row i of the text without its newline: the newlines are squeezed out, so that offsets are enough.
-    return text[text != ord("\n")], np.concatenate([np.zeros(1, np.int64), ends - np.arange(len(ends))])
+    offsets = np.concatenate([np.zeros(1, np.int64), ends - np.arange(len(ends))])
+    return kernels.Texts(values=text[text != ord("\n")], offsets=offsets)

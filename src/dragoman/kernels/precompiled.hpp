@@ -4,6 +4,7 @@
 #include "base/arrays.hpp"
 #include "base/hashing.hpp"
 #include "base/parallel.hpp"
+#include "base/records.hpp"
 #include "base/rows.hpp"
 
 #include <nanobind/stl/optional.h>

@@ -53,7 +53,7 @@ class AccuracyScorer(ReferenceScorer):
         words = self.references.encode(hypotheses)
         equal = np.zeros(len(words), bool)
         for reference in self.references.rows:
-            equal |= kernels.edit_distances(*Compared(words, sentences, reference).arrays, runtime.threads) == 0
+            equal |= kernels.edit_distances(Compared(words, sentences, reference).for_kernels(), runtime.threads) == 0
         return np.column_stack([equal, np.ones(len(words))]).astype(np.float64)
 
     def score(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -57,7 +57,7 @@ class Cer(ErrorRate):
 
     def edits(self, compared: Compared, *, runtime: Runtime = Runtime()) -> NDArray[np.int64]:
         """Count insertions, deletions and substitutions of characters."""
-        return kernels.edit_distances(*compared.arrays, runtime.threads)
+        return kernels.edit_distances(compared.for_kernels(), runtime.threads)
 
     def _characters(self, corpus: Corpus) -> Corpus:
         return Corpus.from_lines(map(characters_of, self._folded(corpus).lines()))

@@ -18,7 +18,7 @@ from dragoman.metrics.metric import Metric
 from dragoman.metrics.porter import stem
 from dragoman.metrics.preparation import change_words
 from dragoman.metrics.reference_scorer import ReferenceScorer
-from dragoman.metrics.references import References
+from dragoman.metrics.references import Compared, References
 from dragoman.metrics.signature import signature
 
 
@@ -81,13 +81,8 @@ class MeteorScorer(ReferenceScorer):
 
         def against(reference: Ragged[np.int32], reference_stems: Ragged[np.int32]) -> NDArray[np.float64]:
             matches = kernels.meteor_matches(
-                words.values,
-                stems.values,
-                words.offsets,
-                sentences,
-                reference.values,
-                reference_stems.values,
-                reference.offsets,
+                Compared(words, sentences, reference).for_kernels(),
+                Compared(stems, sentences, reference_stems).for_kernels(),
                 self.metric.beam,
                 runtime.threads,
             )

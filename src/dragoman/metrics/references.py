@@ -21,10 +21,6 @@ from dragoman.text.preparation import TextPreparation
 
 Preparation = Callable[[Corpus], Corpus]
 
-#: Words of sentences, and where each sentence begins and ends among them.
-Words = NDArray[np.int32]
-Bounds = NDArray[np.int64]
-
 #: For whoever does not want to hear what is odd.
 UNHEARD = Runtime().quiet(warns=False)
 
@@ -167,11 +163,13 @@ class Compared(NamedTuple):
     sentences: NDArray[np.int64]
     references: Ragged[np.int32]
 
-    @property
-    def arrays(self) -> tuple[Words, Bounds, NDArray[np.int64], Words, Bounds]:
-        """The arrays that kernels know as hypotheses and references."""
-        hypotheses, sentences, references = self
-        return hypotheses.values, hypotheses.offsets, sentences, references.values, references.offsets
+    def for_kernels(self) -> kernels.Compared:
+        """Return both as kernels take them."""
+        return kernels.Compared(
+            hypotheses=self.hypotheses.for_kernels(),
+            sentences=self.sentences,
+            references=self.references.for_kernels(),
+        )
 
     def matches(
         self,
@@ -183,7 +181,7 @@ class Compared(NamedTuple):
     ) -> NDArray[np.float64]:
         """Count n-grams as `References.matches` does; each sentence has so many references, one after the other."""
         worth = np.empty((0, order)) if values is None else values
-        return kernels.clipped_ngrams(*self.arrays, references, worth, order, runtime.threads)
+        return kernels.clipped_ngrams(self.for_kernels(), references, worth, order, runtime.threads)
 
 
 def ngram_totals(lengths: NDArray[np.int64], order: int) -> NDArray[np.int64]:

@@ -56,4 +56,4 @@ class Ter(ErrorRate):
 
     def edits(self, compared: Compared, *, runtime: Runtime = Runtime()) -> NDArray[np.int64]:
         """Count shifts, insertions, deletions and substitutions."""
-        return kernels.translation_edits(*compared.arrays, runtime.threads)
+        return kernels.translation_edits(compared.for_kernels(), runtime.threads)

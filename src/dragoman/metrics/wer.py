@@ -25,4 +25,4 @@ class Wer(WordErrorRate):
 
     def edits(self, compared: Compared, *, runtime: Runtime = Runtime()) -> NDArray[np.int64]:
         """Count insertions, deletions and substitutions."""
-        return kernels.edit_distances(*compared.arrays, runtime.threads)
+        return kernels.edit_distances(compared.for_kernels(), runtime.threads)

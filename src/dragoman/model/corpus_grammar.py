@@ -86,14 +86,11 @@ class CorpusGrammar:
         with runtime.stage("looking rules up") as share:
             instances = RuleInstances(
                 *kernels.look_up_rules(
-                    self.text.arrays,
-                    self.text.links.offsets,
+                    self.text.pairs_for_kernels(),
                     self.suffixes,
-                    self.rule_counts.values,
-                    self.rule_counts.offsets,
+                    kernels.UnsignedRows(values=self.rule_counts.values, offsets=self.rule_counts.offsets),
                     self.options.limits,
-                    sentences.values,
-                    sentences.offsets,
+                    sentences.for_kernels(),
                     span_limit or self.options.max_span,
                     self.sample,
                     runtime.threads,
@@ -105,11 +102,8 @@ class CorpusGrammar:
     def whole(self, *, runtime: Runtime = Runtime()) -> Grammar:
         """Extract all rules of the corpus, from all places: the table that it stands for."""
         with runtime.stage("extracting rules") as share:
-            instances = RuleInstances(
-                *kernels.extract_rules(
-                    self.text.arrays, self.text.links.offsets, self.options.limits, runtime.threads, share
-                )
-            )
+            text = self.text.pairs_for_kernels()
+            instances = RuleInstances(*kernels.extract_rules(text, self.options.limits, runtime.threads, share))
         return self._indexed(instances, None, runtime)
 
     def _indexed(self, instances: RuleInstances, target_counts: TargetCounts | None, runtime: Runtime) -> Grammar:
@@ -200,6 +194,5 @@ class CorpusGrammar:
 def _rule_counts(
     text: AlignedText, options: RuleExtraction, runtime: Runtime
 ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    sides, links = (text.source.offsets, text.target.offsets), text.links
     with runtime.stage("counting rules") as share:
-        return kernels.count_rules(*sides, links.values, links.offsets, options.limits, runtime.threads, share)
+        return kernels.count_rules(text.pairs_for_kernels(), options.limits, runtime.threads, share)

@@ -130,6 +130,11 @@ class Grammar:
         return self
 
     @property
+    def trie(self) -> kernels.Trie:
+        """The source sides as kernels take them."""
+        return kernels.Trie(first_child=self.first_child, symbols=self.symbols, first_rule=self.first_rule)
+
+    @property
     def levels(self) -> list[slice]:
         """The nodes of each depth, the root first."""
         bounds = [0, 1]
@@ -285,25 +290,24 @@ def rules_for(
 ) -> list[NDArray[np.int64]]:
     """The rules of each grammar whose source side fits on a span of a text, their holes filled by rules of all."""
     used = [np.zeros(len(grammar.symbols), bool) for grammar in grammars]
-    tries = [(grammar.first_child, grammar.symbols, grammar.first_rule) for grammar in grammars]
-    lines, words = corpus.sentences.offsets, corpus.sentences.values
+    tries = [grammar.trie for grammar in grammars]
+    lines = corpus.sentences.offsets
     if not grammars:
         return []
     with runtime.stage("finding rules in the text") as share:
         for first in range(0, len(lines) - 1, _SENTENCES):
-            bounds = lines[first : first + _SENTENCES + 1]
+            some = corpus.sentences.part(slice(first, min(first + _SENTENCES, len(lines) - 1)))
             found, _ = kernels.chart_matches(
                 tries,
-                words[bounds[0] : bounds[-1]],
-                bounds - bounds[0],
-                np.zeros(bounds[-1] - bounds[0], np.uint8),
+                some.for_kernels(),
+                np.zeros(len(some.values), np.uint8),
                 np.empty((0, 3), np.int32),
                 span_limit,
                 runtime.threads,
             )
             for i, nodes in enumerate(used):
                 nodes[found[found[:, 0] == i, 1]] = True
-            share((first + len(bounds) - 1) / (len(lines) - 1))
+            share((first + len(some)) / (len(lines) - 1))
     return [np.flatnonzero(np.repeat(nodes, np.diff(g.first_rule))) for nodes, g in zip(used, grammars, strict=True)]
 
 

@@ -183,9 +183,9 @@ class LanguageModel:
         return len(self.bounds) - 1
 
     @property
-    def automaton(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64]]:
-        """What kernels take to build a `LanguageModelView`: slots, states, unigrams (its `score` is a natural log)."""
-        return self.slots, self.states, self.unigrams
+    def automaton(self) -> kernels.Automaton:
+        """The model as kernels take it."""
+        return kernels.Automaton(slots=self.slots, states=self.states, unigrams=self.unigrams, bounds=self.bounds)
 
     @cached_property
     def begin_state(self) -> int:
@@ -209,9 +209,7 @@ class LanguageModel:
     def full_scores(self, sentence: str, *, bos: bool = True, eos: bool = True) -> list[WordScore]:
         """Return what each word of a tokenised sentence, and then its end, contributes to the score."""
         ids = self._encode(sentence)
-        logprobs, lengths = kernels.lm_score(
-            ids.values, ids.offsets, bos, eos, *self.automaton, self.bounds, True, 1, None
-        )
+        logprobs, lengths = kernels.lm_score(self.automaton, ids.for_kernels(), bos, eos, True, 1, None)
         oov = [*(~self.knows[ids.values]).tolist(), False]
         return [WordScore(*found) for found in zip(logprobs.tolist(), lengths.tolist(), oov, strict=False)]
 
@@ -241,9 +239,7 @@ class LanguageModel:
         if len(words) and not 0 <= words.min() <= words.max() < len(self.vocab):
             raise IndexError(f"word ids from {words.min()} to {words.max()} in a vocabulary of {len(self.vocab)}")
         with runtime.stage("querying the language model") as done:
-            return kernels.lm_score(
-                words, sentences.offsets, bos, eos, *self.automaton, self.bounds, False, runtime.threads, done
-            )[0]
+            return kernels.lm_score(self.automaton, sentences.for_kernels(), bos, eos, False, runtime.threads, done)[0]
 
     def perplexity(self, corpus: Corpus, *, runtime: Runtime = Runtime()) -> Perplexity:
         """Measure how well the model predicts text, sentence ends included."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.links import Links, links_before
+from dragoman.core.links import Links, aligned_rows, links_before
 from dragoman.core.options import Options, option
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
@@ -60,10 +59,20 @@ class AlignedText:
     links: Links
 
     @cached_property
-    def arrays(self) -> tuple[NDArray[Any], ...]:
-        """Words and offsets of both sides, the links, and the number of them before each source word."""
-        first_link = links_before(self.source.offsets, self.links)
-        return (*_flat(self.source), *_flat(self.target), self.links.values, first_link)
+    def links_before(self) -> NDArray[np.int64]:
+        """The number of links before each source word, and of all."""
+        return links_before(self.source.offsets, self.links)
+
+    def for_kernels(self) -> kernels.AlignedText:
+        """Return the text as kernels take it that look at the links of words."""
+        return aligned_rows(self.source, self.target, self.links, self.links_before)
+
+    def pairs_for_kernels(self, most: int | None = None) -> kernels.AlignedText:
+        """Return the sentence pairs, or the first so many, as kernels take them that look at no links of words."""
+        rows = slice(None) if most is None else slice(0, most + 1)
+        source = Ragged(self.source.values, self.source.offsets[rows])
+        target = Ragged(self.target.values, self.target.offsets[rows])
+        return aligned_rows(source, target, Ragged(self.links.values, self.links.offsets[rows]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,10 +96,9 @@ class RuleInstances:
         """Return the given instances, in that order."""
         return RuleInstances(self.sentence[rows], self.begins[rows], self.spans[rows], self.counts[rows])
 
-    @property
-    def arrays(self) -> tuple[NDArray[Any], ...]:
-        """The columns, for kernels."""
-        return self.sentence, self.begins, self.spans, self.counts
+    def for_kernels(self) -> kernels.RuleInstances:
+        """Return the columns as kernels take them."""
+        return kernels.RuleInstances(**vars(self))
 
 
 def hole_counts(
@@ -103,18 +111,5 @@ def hole_counts(
     all sentence pairs or the first so many.
     """
     last = min(sentences, len(text.links)) if sentences else len(text.links)
-    bounds = slice(0, last + 1)
     with runtime.stage("counting reordered nonterminals") as share:
-        return kernels.count_hole_reordering(
-            text.source.offsets[bounds],
-            text.target.offsets[bounds],
-            text.links.values,
-            text.links.offsets[bounds],
-            options.limits,
-            runtime.threads,
-            share,
-        )
-
-
-def _flat(rows: Ragged[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    return rows.values, rows.offsets
+        return kernels.count_hole_reordering(text.pairs_for_kernels(last), options.limits, runtime.threads, share)

@@ -119,7 +119,7 @@ def count_instances(
     rule_sources, rule_targets = source_ids[some], target_ids[some]
     del source_ids, target_ids, some
     joint = np.add.reduceat(instances.counts[order], offsets[:-1]) if len(rule_sources) else instances.counts
-    place = text.arrays, instances.arrays
+    place = text.for_kernels(), instances.for_kernels()
     with runtime.stage("choosing links") as share:
         forward, backward = kernels.choose_rule_alignments(order, offsets, *place, runtime.threads, share)
     rule_of_instance = np.empty(len(instances), np.int32)
@@ -165,7 +165,7 @@ def score_counted(
             runtime.threads,
             share,
         )
-    links = kernels.rule_links(rows.astype(np.uint32), text.arrays, counted.chosen.arrays)
+    links = kernels.rule_links(rows.astype(np.uint32), text.for_kernels(), counted.chosen.for_kernels())
     pairs = PhrasePairs(
         *vocabs,
         counted.sources,
@@ -184,7 +184,9 @@ def number_sides(
     text: AlignedText, instances: RuleInstances, target: bool, share: ShareDone, *, runtime: Runtime = Runtime()
 ) -> tuple[NDArray[np.int32], Ragged[np.int32]]:
     """Number the distinct sides: the id of each instance, and the sides."""
-    ids, symbols, offsets = kernels.number_rule_sides(text.arrays, instances.arrays, target, runtime.threads, share)
+    ids, symbols, offsets = kernels.number_rule_sides(
+        text.for_kernels(), instances.for_kernels(), target, runtime.threads, share
+    )
     return ids, Ragged(symbols, offsets)
 
 

@@ -14,6 +14,7 @@ from dragoman import kernels
 from dragoman.core.corpus import Corpus
 from dragoman.core.nbest import NBest
 from dragoman.core.ragged import Ragged
+from dragoman.metrics.references import Compared
 from dragoman.model.language_model import LanguageModel
 from dragoman.normalisation.letters import skeleton
 from dragoman.normalisation.lexicon import Lexicon
@@ -162,7 +163,7 @@ def _scores(model: LanguageModel, corpus: Corpus) -> NDArray[np.float64]:
 def _edits(forms: Sequence[str], texts: Sequence[str], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
     ours, theirs = _code_points(texts), _code_points(forms)
     of_form = np.repeat(np.arange(len(forms)), np.diff(offsets))
-    found = kernels.edit_distances(ours.values, ours.offsets, of_form, theirs.values, theirs.offsets, 1)
+    found = kernels.edit_distances(Compared(ours, of_form, theirs).for_kernels(), 1)
     return found.astype(np.float64)
 
 

@@ -22,10 +22,6 @@ _Words = ctypes.POINTER(ctypes.c_int32)
 _Offsets = ctypes.POINTER(ctypes.c_int64)
 _Signature = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int64, _Words, _Offsets, _Words, _Offsets, ctypes.c_int64)
 
-#: What the kernel takes of a feature: address, whether it is incremental, weight, whether it sees documents, symbols of
-#: source and options' words.
-FeatureArrays = tuple[int, bool, float, bool, NDArray[np.int32], NDArray[np.int32]]
-
 
 class GlobalFunctions:
     """Some features as functions that kernels can call, with their weights; must live as long as a kernel uses them."""
@@ -50,16 +46,16 @@ class GlobalFunctions:
         """The names of the features of documents."""
         return tuple(feature.name for feature in self.features if isinstance(feature, DocumentFeature))
 
-    def arrays(self, source: Corpus, vocab: Vocab, words: NDArray[np.int32]) -> list[FeatureArrays]:
+    def for_kernels(self, source: Corpus, vocab: Vocab, words: NDArray[np.int32]) -> list[kernels.GlobalFeature]:
         """Prepare sentences for the kernel: `words` of `vocab` are all that their translations are made of."""
         return [
-            (
-                address or 0,
-                isinstance(feature, DocumentFeature) and feature.incremental is not None,
-                weight,
-                isinstance(feature, DocumentFeature),
-                feature.symbols(source.vocab)[source.sentences.values],
-                feature.symbols(vocab)[words],
+            kernels.GlobalFeature(
+                address=address or 0,
+                incremental=isinstance(feature, DocumentFeature) and feature.incremental is not None,
+                weight=weight,
+                document=isinstance(feature, DocumentFeature),
+                source=feature.symbols(source.vocab)[source.sentences.values],
+                words=feature.symbols(vocab)[words],
             )
             for feature, weight, address in zip(self.features, self.weights, self._addresses, strict=True)
         ]
@@ -72,11 +68,11 @@ class GlobalFunctions:
         columns = [
             kernels.global_values(
                 self._addresses[i] or 0,
-                self.features[i].symbols(source.vocab)[source.sentences.values],
-                source.sentences.offsets,
+                Ragged(
+                    self.features[i].symbols(source.vocab)[source.sentences.values], source.sentences.offsets
+                ).for_kernels(),
                 sentences,
-                self.features[i].symbols(vocab)[hypotheses.values],
-                hypotheses.offsets,
+                Ragged(self.features[i].symbols(vocab)[hypotheses.values], hypotheses.offsets).for_kernels(),
             )
             for i in chosen
         ]

@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
+from dragoman import kernels
 from dragoman.core.options import Options, option
+
+#: The numbers by which kernels know the algorithms.
+ALGORITHMS = {"stack": 0, "cube": 1, "exhaustive": 2, "incremental": 3}
 
 
 @dataclass(frozen=True)
@@ -33,6 +39,17 @@ class SearchLimits(Options):
     max_words: int = option(
         4000, "cut longer sentences into pieces, after punctuation; refused for n-best lists and the like", minimum=1
     )
+
+    def for_kernels(self, pop_limit: int, *, forced: bool, keep_all: bool) -> kernels.SearchLimits:
+        """Return the limits as kernels take them; `pop_limit` is used if there is none, all is looked at if forced."""
+        return kernels.SearchLimits(
+            algorithm=ALGORITHMS["exhaustive" if forced else self.algorithm],
+            stack_size=self.stack_size,
+            threshold=np.inf if self.beam_threshold is None else self.beam_threshold,
+            pop_limit=self.pop_limit or pop_limit,
+            max_size=self.max_size,
+            keep_all=keep_all,
+        )
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.links import Links, links_before
+from dragoman.core.links import Links, aligned_rows, links_before
 from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
 from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
@@ -62,14 +62,23 @@ class WeightedText(NamedTuple):
         arrays = mapped_arrays(workspace or Workspace(), "weights", arrays)
         return cls(bitext, links, arrays["first"], arrays["source"], arrays["target"])
 
+    def for_kernels(self) -> kernels.AlignedText:
+        """Return text and links as kernels take them."""
+        sides = self.bitext.source.sentences, self.bitext.target.sentences
+        return aligned_rows(*sides, self.links, self.first_link)
+
 
 class ChosenLinks(NamedTuple):
-    """For each pair the instance whose links it has, as columns that the kernels know."""
+    """For each pair the instance whose links it has, as columns."""
 
     sentence: NDArray[np.int32]
     source_begin: NDArray[np.uint16]
     source_length: NDArray[np.uint8]
     target_begin: NDArray[np.uint16]
+
+    def for_kernels(self) -> kernels.PhrasePlaces:
+        """Return the columns as kernels take them."""
+        return kernels.PhrasePlaces(**self._asdict())
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,10 +154,10 @@ def count_pairs(instances: PhraseInstances, text: WeightedText, *, runtime: Runt
         del source_ids, target_ids, some
         pair_of_instance = np.empty(len(instances), np.int32)
         pair_of_instance[order] = np.repeat(np.arange(len(joint), dtype=np.int32), joint)
-    place = (*instances.source_spans, instances.target_begin)
+    place = ChosenLinks(*instances.source_spans, instances.target_begin)
     with runtime.stage("choosing alignments") as share:
         forward, backward = kernels.choose_alignments(
-            order, offsets, *place, source.sentences.offsets, text.links.values, text.first_link, runtime.threads, share
+            order, offsets, place.for_kernels(), text.for_kernels(), runtime.threads, share
         )
         del order
         source_side = text.source_weights, source.sentences.offsets, *instances.source_spans
@@ -192,9 +201,7 @@ def score_pairs(
             runtime.threads,
             share,
         )
-        inner = kernels.inner_links(
-            rows.astype(np.uint32), *counted.chosen, source.sentences.offsets, text.links.values, text.first_link
-        )
+        inner = kernels.inner_links(rows.astype(np.uint32), counted.chosen.for_kernels(), text.for_kernels())
         pairs = PhrasePairs(
             source.vocab,
             target.vocab,

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from dragoman import kernels
+from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
 from dragoman.forest.arrays import structure, texts
+from dragoman.metrics.references import Compared
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import phrase_space
@@ -37,8 +39,8 @@ def best_derivations():
     graph = chain(1000, edges=3)
     return partial(
         kernels.forest_kbest,
-        *structure(graph),
-        *texts(graph),
+        structure(graph),
+        texts(graph),
         root=graph.root,
         k=10**8,
         distinct=False,
@@ -50,8 +52,8 @@ def translations():
     graph = words_on(chain(30, edges=3))
     return partial(
         kernels.forest_translations,
-        *structure(graph),
-        *texts(graph),
+        structure(graph),
+        texts(graph),
         root=graph.root,
         beam=FOR_EVER,
         max_strings=FOR_EVER,
@@ -60,9 +62,7 @@ def translations():
 
 def split():
     graph = words_on(chain(40, edges=3))
-    return partial(
-        kernels.forest_split, *structure(graph), *texts(graph), root=graph.root, order=20, max_edges=FOR_EVER
-    )
+    return partial(kernels.forest_split, structure(graph), texts(graph), root=graph.root, order=20, max_edges=FOR_EVER)
 
 
 def long_chain(length: int) -> Hypergraph:
@@ -72,15 +72,13 @@ def long_chain(length: int) -> Hypergraph:
 def merge():
     graph = long_chain(4_000_000)
     labels = np.arange(graph.edges, dtype=np.int32)
-    return partial(kernels.forest_merge, *structure(graph), labels, np.array([graph.root], np.int64))
+    return partial(kernels.forest_merge, structure(graph), labels, np.array([graph.root], np.int64))
 
 
 def labels():
     graph = long_chain(4_000_000)
-    nothing = np.zeros(graph.edges + 1, np.int64), np.empty(0, np.int32), np.empty(0)
-    return partial(
-        kernels.forest_labels, *texts(graph), np.arange(2 * graph.edges, dtype=np.int32).reshape(-1, 2), *nothing
-    )
+    spans = np.arange(2 * graph.edges, dtype=np.int32).reshape(-1, 2)
+    return partial(kernels.forest_labels, texts(graph), spans, FeatureRows.zeros(graph.edges).for_kernels())
 
 
 def intersection():
@@ -98,15 +96,14 @@ def intersection():
         spans=np.zeros((many + 2, 2), np.int32),
         scores=np.zeros(many + 2),
     )
-    return partial(kernels.forest_string, *structure(graph), *texts(graph), graph.root, np.full(2000, 3, np.int32))
+    return partial(kernels.forest_string, structure(graph), texts(graph), graph.root, np.full(2000, 3, np.int32))
 
 
 def envelopes():
     graph = chain(3000, edges=4)
     slopes = np.random.default_rng(1).normal(size=graph.edges)
-    first, tails, scores = structure(graph)
     starts, roots = np.zeros(1, np.int64), np.array([graph.root], np.int64)
-    return partial(kernels.forest_envelopes, first, tails, slopes**2 + scores, slopes, starts, roots)
+    return partial(kernels.forest_envelopes, structure(graph, slopes**2 + graph.scores), slopes, starts, roots)
 
 
 def language_model():
@@ -127,9 +124,8 @@ def cube():
 
 def edits(kernel):
     rng = np.random.default_rng(1)
-    hypothesis, reference = (rng.integers(0, 5, 20_000).astype(np.int32) for _ in range(2))
-    one = np.array([0, 20_000], np.int64)
-    return partial(kernel, hypothesis, one, np.zeros(1, np.int64), reference, one)
+    hypothesis, reference = (Ragged.of([rng.integers(0, 5, 20_000)], np.int32) for _ in range(2))
+    return partial(kernel, Compared(hypothesis, np.zeros(1, np.int64), reference).for_kernels())
 
 
 #: What prepares work of seconds in one call of a kernel.
@@ -169,13 +165,13 @@ def test_kernels_can_be_interrupted(name):
 
 def draws():
     graph = chain(1, edges=8_000_000)
-    return partial(kernels.forest_sample, *structure(graph), graph.root, 1, 1)
+    return partial(kernels.forest_sample, structure(graph), graph.root, 1, 1)
 
 
 def contains():
     graph = long_chain(3_000_000)
-    nothing = np.empty(0, np.int32), np.zeros(graph.edges + 1, np.int64)
-    return partial(kernels.forest_contains, *structure(graph), graph.root, *nothing, 0)
+    nothing = Ragged(np.empty(0, np.int32), np.zeros(graph.edges + 1, np.int64))
+    return partial(kernels.forest_contains, structure(graph), graph.root, nothing.for_kernels(), 0)
 
 
 @pytest.mark.parametrize("prepare", [draws, contains])

@@ -144,10 +144,8 @@ def test_brackets(source, target, value):
     vocab = Vocab.of(sorted(set((source + " " + target).split())))
     feature = BracketBalance()
     rows = [Ragged(*vocab.encode(f"{text}\n".encode())) for text in (source, target)]
-    symbols = [feature.symbols(vocab)[row.values] for row in rows]
-    found = kernels.global_values(
-        feature.address, symbols[0], rows[0].offsets, np.zeros(1, np.int64), symbols[1], rows[1].offsets
-    )
+    ours, theirs = (Ragged(feature.symbols(vocab)[row.values], row.offsets).for_kernels() for row in rows)
+    found = kernels.global_values(feature.address, ours, np.zeros(1, np.int64), theirs)
     assert found.tolist() == [value]
 
 

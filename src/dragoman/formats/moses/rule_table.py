@@ -19,6 +19,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.formats.moses.phrase_table import pairs_of_table
 from dragoman.formats.moses.table_lines import read_table_lines, write_table_lines
+from dragoman.formats.pair_lines import points_of
 from dragoman.formats.rule_sides import spelled
 
 
@@ -42,16 +43,12 @@ def read_rule_table(
 
 def write_rule_table(path: PathLike, pairs: PhrasePairs, *, runtime: Runtime = Runtime()) -> None:
     """Write a rule table, compressed if its name says so, sorted as Moses' programs want it."""
-    links = pairs.alignments
     points = kernels.rule_links(
         np.ascontiguousarray(pairs.source_ids),
-        pairs.sources.values,
-        pairs.sources.offsets,
+        pairs.sources.for_kernels(),
         np.ascontiguousarray(pairs.target_ids),
-        pairs.targets.values,
-        pairs.targets.offsets,
-        np.empty(0, np.uint16) if links is None else links.values,
-        np.empty(0, np.int64) if links is None else links.offsets,
+        pairs.targets.for_kernels(),
+        points_of(pairs.alignments),
     )
     text = replace(spelled(path, pairs, ["[X][X]"] * 2, end="[X]"), alignments=Ragged(*points))
     write_table_lines(path, text, pairs.scores, extras=True, runtime=runtime)

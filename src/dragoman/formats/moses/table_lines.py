@@ -15,7 +15,7 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import check_fault
-from dragoman.formats.pair_lines import Ends, Phrases, Sides, write_pair_lines
+from dragoman.formats.pair_lines import Ends, Phrases, points_of, write_pair_lines
 from dragoman.formats.table_faults import FAULTS
 
 
@@ -53,7 +53,7 @@ def read_table_lines(
     with runtime.stage(f"reading {path}"):
         for chunk in read_chunks(path):
             text = np.frombuffer(chunk.data, np.uint8)
-            words = (source_vocab.blob, source_vocab.offsets, target_vocab.blob, target_vocab.offsets)
+            words = source_vocab.for_kernels(), target_vocab.for_kernels()
             source_phrases, target_phrases, numbers, links, occurrences, source_words, target_words, further, fault = (
                 kernels.parse_rules(text, *words, columns)
                 if rules
@@ -95,18 +95,11 @@ def write_table_lines(
     """
     if not (np.isfinite(scores).all() and (scores >= 0).all()):
         raise DataError("the scores to write hold a number that is not finite or negative", path=path)
-    points, counts = pairs.alignments, pairs.counts
+    points = points_of(pairs.alignments)
+    counts = np.empty((0, 3), np.float32) if pairs.counts is None else np.ascontiguousarray(pairs.counts)
     scores = np.ascontiguousarray(scores)
 
-    def lines(rows: NDArray[np.int64], sides: Sides) -> NDArray[np.uint8]:
-        return kernels.format_table(
-            rows,
-            *sides,
-            scores,
-            extras,
-            np.empty(0, np.uint16) if points is None else points.values,
-            np.empty(0, np.int64) if points is None else points.offsets,
-            np.empty((0, 3), np.float32) if counts is None else np.ascontiguousarray(counts),
-        )
+    def lines(rows: NDArray[np.int64], texts: kernels.PairTexts) -> NDArray[np.uint8]:
+        return kernels.format_table(rows, texts, scores, extras, points, counts)
 
     write_pair_lines(path, pairs, lines, runtime=runtime)

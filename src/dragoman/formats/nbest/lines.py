@@ -21,7 +21,7 @@ from dragoman.core.nbest import Extras, NBest
 from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import Vocab
+from dragoman.core.vocab import Vocab, texts_of
 from dragoman.formats.faults import Faults, check_fault, shown
 from dragoman.formats.nbest.bars import escaped, unescaped
 from dragoman.formats.nbest.chunks import chunks_by_number
@@ -77,38 +77,32 @@ class BarSeparatedNBest(NBestFormat):
         style, rest = extras.style, extras.hypotheses
         phrases = nbest.segmentations if self._with_segmentation(style) else None
         features = self._features_to_write(nbest.features)
-        labels = _Labels.of(features.names, self.grouped, path)
+        labels = _labels(features.names, self.grouped, path)
         vocab, words = escaped(nbest.vocab, nbest.hypotheses, bare=bool(style.get("bars", False)))
         if not np.isfinite(features.values).all() or np.isinf(nbest.scores).any():
             raise DataError("a feature or score to write is not finite", path=path, expected="finite numbers")
         ids = np.repeat(sentence_numbers(nbest, path, runtime=runtime), np.diff(nbest.sentences))
         scores = _scores(nbest, path, runtime)
+        columns = kernels.NBestColumns(
+            ids=ids,
+            words=words.for_kernels(),
+            vocab=vocab.for_kernels(),
+            features=features.for_kernels(),
+            scores=scores,
+            phrases=None if phrases is None else phrases.for_kernels(),
+            rest=None if rest is None else kernels.Texts(values=rest.values, offsets=rest.offsets),
+        )
+        look = kernels.NBestStyle(
+            grouped=self.grouped,
+            score_first=self.score_first,
+            tight=bool(style.get("tight", False)),
+            padded=bool(style.get("padded", self.padded)),
+            colon=bool(style.get("colon", False)),
+            decimals=style.get("decimals", -1),
+        )
         for start in range(0, len(ids), _ROWS_A_BLOCK):
             end = min(start + _ROWS_A_BLOCK, len(ids))
-            block = kernels.format_nbest(
-                start,
-                end,
-                ids,
-                words.values,
-                words.offsets,
-                vocab.blob,
-                vocab.offsets,
-                features.offsets,
-                features.ids,
-                features.values,
-                scores,
-                *(_NOTHING if phrases is None else (phrases.values, phrases.offsets)),
-                *(_NO_TEXT if rest is None else (rest.values, rest.offsets)),
-                labels.of_features,
-                labels.first,
-                *labels.text,
-                self.grouped,
-                self.score_first,
-                bool(style.get("tight", False)),
-                bool(style.get("padded", self.padded)),
-                bool(style.get("colon", False)),
-                style.get("decimals", -1),
-            )
+            block = kernels.format_nbest(start, end, columns, labels, look)
             yield block.tobytes()
             if done is not None:
                 done(end / len(ids))
@@ -150,16 +144,12 @@ class BarSeparatedNBest(NBestFormat):
         }
 
 
-_NOTHING = np.empty(0, np.int32), np.empty(0, np.int64)
-_NO_TEXT = np.empty(0, np.uint8), np.empty(0, np.int64)
-
-
 class _Lines:
     """What has been read of a file, chunk by chunk, and not been taken yet."""
 
     def __init__(self, form: BarSeparatedNBest, path: PathLike, vocab: Vocab, sentences: int | None = None):
         self._form, self._path = form, path
-        self._labels: tuple[NDArray[np.uint8], NDArray[np.int64]] = np.empty(0, np.uint8), np.zeros(1, np.int64)
+        self._labels = Ragged(np.empty(0, np.uint8), np.zeros(1, np.int64))
         self._counts = np.empty(0, np.int32)
         self._numbering = Numbering(path, sentences)
         self._wordless = Wordless(path)
@@ -179,9 +169,8 @@ class _Lines:
         """Read some more lines."""
         ids, words, features, scores, phrases, rest, vocab, labels, self._counts, style, fault = kernels.parse_nbest(
             np.frombuffer(chunk.data, np.uint8),
-            self._vocab.blob,
-            self._vocab.offsets,
-            *self._labels,
+            self._vocab.for_kernels(),
+            kernels.Texts(values=self._labels.values, offsets=self._labels.offsets),
             self._counts,
             self._form.grouped,
             self._form.score_first,
@@ -191,7 +180,7 @@ class _Lines:
         except DataError as error:
             raise with_other_look(error, self._path, self._form.name) from None
         self._vocab = Vocab(*vocab)
-        self._labels = labels[:2]
+        self._labels = Ragged(*labels[:2])
         self._ids.append(ids)
         self._hypotheses.append(Ragged(*words))
         self._features.append(Ragged(features[1], features[0]))
@@ -232,7 +221,7 @@ class _Lines:
         self._wordless.warn(runtime=runtime)
 
     def _names(self) -> tuple[str, ...]:
-        blob, bounds = self._labels[0].tobytes(), self._labels[1].tolist()
+        blob, bounds = self._labels.values.tobytes(), self._labels.offsets.tolist()
         names: list[str] = []
         for i, count in enumerate(self._counts.tolist()):
             label = blob[bounds[i] : bounds[i + 1]].decode()
@@ -346,33 +335,24 @@ def warn_of_empty(hypotheses: Ragged[np.int32], path: PathLike, *, runtime: Runt
     wordless.warn(runtime=runtime)
 
 
-@dataclass(frozen=True, eq=False)
-class _Labels:
-    """Feature names as labels: the label of each feature, the first feature of each label, and the labels' text."""
-
-    of_features: NDArray[np.int32]
-    first: NDArray[np.int32]
-    text: tuple[NDArray[np.uint8], NDArray[np.int64]]
-
-    @classmethod
-    def of(cls, names: Sequence[str], grouped: bool, path: PathLike) -> _Labels:
-        for name in names:
-            if not name or re.search(r"[ \t\n\v\f\r]|\|\|\|", name):
-                raise DataError(
-                    f"a feature to write is called {shown(name)}", path=path, expected="a name without spaces or |||"
-                )
-        labels: list[bytes] = []
-        first: list[int] = []
-        of_features = np.empty(len(names), np.int32)
-        i = 0
-        while i < len(names):
-            size = _group_size(names, i) if grouped else 1
-            of_features[i : i + size] = len(labels)
-            labels.append((names[i].removesuffix(".0") if size > 1 else names[i]).encode())
-            first.append(i)
-            i += size
-        offsets = np.cumsum([0, *map(len, labels)], dtype=np.int64)
-        return cls(of_features, np.array(first, np.int32), (np.frombuffer(b"".join(labels), np.uint8), offsets))
+def _labels(names: Sequence[str], grouped: bool, path: PathLike) -> kernels.NBestLabels:
+    """Feature names as labels: the label of each feature, the first feature of each label, and the labels' texts."""
+    for name in names:
+        if not name or re.search(r"[ \t\n\v\f\r]|\|\|\|", name):
+            raise DataError(
+                f"a feature to write is called {shown(name)}", path=path, expected="a name without spaces or |||"
+            )
+    labels: list[bytes] = []
+    first: list[int] = []
+    of_features = np.empty(len(names), np.int32)
+    i = 0
+    while i < len(names):
+        size = _group_size(names, i) if grouped else 1
+        of_features[i : i + size] = len(labels)
+        labels.append((names[i].removesuffix(".0") if size > 1 else names[i]).encode())
+        first.append(i)
+        i += size
+    return kernels.NBestLabels(of_features=of_features, first=np.array(first, np.int32), texts=texts_of(labels))
 
 
 def _group_size(names: Sequence[str], start: int) -> int:

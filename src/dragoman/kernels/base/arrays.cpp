@@ -42,10 +42,6 @@ bool find_array(nb::handle source, Element element, const void*& data, std::span
     return found;
 }
 
-void take_array(nb::handle source, Element element, const void*& data, std::span<std::size_t> shape) {
-    if (!find_array(source, element, data, shape)) throw nb::cast_error();
-}
-
 template <class T>
 Out<T> give(std::vector<T>&& values) {
     const std::size_t size = values.size();

@@ -37,7 +37,7 @@ constexpr auto array_name =
     nb::detail::const_name<8 * sizeof(T)>() + nb::detail::const_name("]");
 
 // An array that Python holds while the kernel runs: C-contiguous, of exactly this type and number of dimensions, never
-// converted. It is a view: the caller of the kernel keeps its arguments, and tuples keep what is in them.
+// converted. It is a view: the caller of the kernel keeps its arguments.
 template <class T, std::size_t dimensions>
 class In {
 public:
@@ -45,6 +45,7 @@ public:
     In(const void* data, const std::array<std::size_t, dimensions>& shape) : data_(static_cast<const T*>(data)), shape_(shape) {}
 
     const T* data() const { return data_; }
+    const T& operator[](std::size_t at) const { return data_[at]; }
     std::size_t shape(std::size_t dimension) const { return shape_[dimension]; }
     std::size_t size() const {
         std::size_t size = 1;
@@ -62,18 +63,8 @@ using In1 = In<T, 1>;
 template <class T>
 using In2 = In<T, 2>;
 
-// Finds memory and shape of an array; returns false, or raises, if it is not one of this type and so many dimensions.
+// Finds memory and shape of an array; returns false if it is not one of this type and so many dimensions.
 bool find_array(nb::handle source, Element element, const void*& data, std::span<std::size_t> shape) noexcept;
-void take_array(nb::handle source, Element element, const void*& data, std::span<std::size_t> shape);
-
-// An array among the fields of a Python tuple.
-template <class T, std::size_t dimensions = 1>
-In<T, dimensions> array_at(const nb::tuple& arrays, std::size_t at) {
-    const void* data;
-    std::array<std::size_t, dimensions> shape;
-    take_array(arrays[at], element_of<T>, data, shape);
-    return {data, shape};
-}
 
 template <class T>
 std::span<const T> view(const In1<T>& array) {
@@ -105,9 +96,6 @@ Out<T> give(std::vector<T>&& values, std::size_t columns);
 template <class... Parts>
 using Tuple = nb::typed<nb::tuple, Parts...>;
 
-// Tuples whose fields the classes that read them describe, and dictionaries of arrays.
-using AnyTuple = nb::typed<nb::tuple, nb::any, nb::ellipsis>;
-using ArrayTuple = nb::typed<nb::tuple, AnyArray, nb::ellipsis>;
 using ArrayDict = nb::typed<nb::dict, nb::str, AnyArray>;
 
 template <class... Parts>

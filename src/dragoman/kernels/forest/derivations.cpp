@@ -7,8 +7,7 @@
 namespace dragoman::forest {
 namespace {
 
-auto forest_best(FirstEdge first_edge, Tails tails, Scores scores, std::size_t root) {
-    const Forest forest(first_edge, tails, scores);
+auto forest_best(const Forest& forest, std::size_t root) {
     std::vector<std::int32_t> edges;
     double score = no_score;
     {
@@ -111,23 +110,21 @@ private:
 
     [[noreturn]] static void fail() { throw std::invalid_argument("a row is no derivation of this hypergraph in pre-order"); }
 
-    Forest forest_;
-    Templates templates_;
+    const Forest& forest_;
+    const Templates& templates_;
     std::vector<std::int32_t> heads_;
     std::vector<std::size_t> sizes_;
     std::vector<std::pair<std::size_t, std::size_t>> stack_;
 };
 
-auto forest_yields(FirstEdge first_edge, Tails tails, Scores scores, Ids template_ids, Ids template_words,
-                   Offsets template_offsets, Ids edges, Offsets offsets) {
+auto forest_yields(const Forest& forest, const Templates& templates, const Rows& derivations) {
     std::vector<std::int32_t> words;
     std::vector<std::int64_t> bounds{0};
     {
         nb::gil_scoped_release release;
-        Reader reader(Forest(first_edge, tails, scores), Templates(template_ids, template_words, template_offsets));
-        for (std::size_t i = 0; i + 1 < offsets.shape(0); ++i) {
-            reader.walk({edges.data() + offsets.data()[i], edges.data() + offsets.data()[i + 1]},
-                        [&](std::size_t, std::int32_t word) { words.push_back(word); });
+        Reader reader(forest, templates);
+        for (std::size_t i = 0; i < derivations.size(); ++i) {
+            reader.walk(derivations[i], [&](std::size_t, std::int32_t word) { words.push_back(word); });
             bounds.push_back(static_cast<std::int64_t>(words.size()));
         }
     }
@@ -136,17 +133,16 @@ auto forest_yields(FirstEdge first_edge, Tails tails, Scores scores, Ids templat
 
 // For each edge that has words: its number and the range from its first to its last word, in the order of first words.
 // What is inside the span of an edge is its own, unless that edge only joins its tails.
-auto forest_ranges(FirstEdge first_edge, Tails tails, Scores scores, Ids template_ids, Ids template_words,
-                   Offsets template_offsets, In2<std::int32_t> spans, Ids edges, Offsets offsets) {
+auto forest_ranges(const Forest& forest, const Templates& templates, In2<std::int32_t> spans, const Rows& derivations) {
     std::vector<std::int32_t> rows;
     std::vector<std::int64_t> bounds{0};
     {
         nb::gil_scoped_release release;
-        Reader reader(Forest(first_edge, tails, scores), Templates(template_ids, template_words, template_offsets));
+        Reader reader(forest, templates);
         std::vector<std::int32_t> entry;
         std::vector<std::size_t> owner;
-        for (std::size_t i = 0; i + 1 < offsets.shape(0); ++i) {
-            const Words row(edges.data() + offsets.data()[i], edges.data() + offsets.data()[i + 1]);
+        for (std::size_t i = 0; i < derivations.size(); ++i) {
+            const Words row = derivations[i];
             const auto begin = static_cast<std::size_t>(bounds.back());
             std::int32_t position = 0;
             entry.assign(row.size(), -1);
@@ -168,15 +164,12 @@ auto forest_ranges(FirstEdge first_edge, Tails tails, Scores scores, Ids templat
 }  // namespace
 
 void bind_derivations(nb::module_& m) {
-    m.def("forest_best", &forest_best, nb::arg("first_edge"), nb::arg("tails"), nb::arg("scores"), nb::arg("root"),
+    m.def("forest_best", &forest_best, nb::arg("forest"), nb::arg("root"),
           "The best derivation and its score; no edges if there is none.");
-    m.def("forest_yields", &forest_yields, nb::arg("first_edge"), nb::arg("tails"), nb::arg("scores"),
-          nb::arg("template_ids"), nb::arg("template_words"), nb::arg("template_offsets"), nb::arg("edges"),
-          nb::arg("offsets"),
+    m.def("forest_yields", &forest_yields, nb::arg("forest"), nb::arg("templates"), nb::arg("derivations"),
           "The words that each derivation writes; ValueError if a row is no derivation.");
-    m.def("forest_ranges", &forest_ranges, nb::arg("first_edge"), nb::arg("tails"), nb::arg("scores"),
-          nb::arg("template_ids"), nb::arg("template_words"), nb::arg("template_offsets"), nb::arg("spans"),
-          nb::arg("edges"), nb::arg("offsets"),
+    m.def("forest_ranges", &forest_ranges, nb::arg("forest"), nb::arg("templates"), nb::arg("spans"),
+          nb::arg("derivations"),
           "For each edge with words (edge, first word, end of its last word), in the order of first words; row\n"
           "offsets. Words of tails inside an edge's span are its own, unless it has no words and its tails fill it.");
 }

@@ -83,7 +83,7 @@ private:
         }
     }
 
-    Forest forest_;
+    const Forest& forest_;
     std::span<const double> slopes_;
     const std::atomic<bool>& stop_;
     std::size_t first_, root_;
@@ -97,9 +97,8 @@ struct Found {
     std::vector<std::int64_t> lengths;
 };
 
-auto forest_envelopes(FirstEdge first_edge, Tails tails, Scores intercepts, Scores slopes, Offsets nodes, Offsets roots,
+auto forest_envelopes(const Forest& forest, In1<double> slopes, In1<std::int64_t> nodes, In1<std::int64_t> roots,
                       int threads, Progress progress) {
-    const Forest forest(first_edge, tails, intercepts);
     std::vector<Found> found(roots.shape(0));
     run_blocks(found.size(), threads, progress, [&](std::size_t g, const std::atomic<bool>& stop) {
         const auto first = static_cast<std::size_t>(nodes.data()[g]), root = static_cast<std::size_t>(roots.data()[g]);
@@ -129,9 +128,8 @@ auto forest_envelopes(FirstEdge first_edge, Tails tails, Scores intercepts, Scor
 }  // namespace
 
 void bind_envelope(nb::module_& m) {
-    m.def("forest_envelopes", &forest_envelopes, nb::arg("first_edge"), nb::arg("tails"), nb::arg("intercepts"),
-          nb::arg("slopes"), nb::arg("nodes"), nb::arg("roots"), nb::arg("threads") = 1,
-          nb::arg("progress").none() = nb::none(),
+    m.def("forest_envelopes", &forest_envelopes, nb::arg("forest"), nb::arg("slopes"), nb::arg("nodes"),
+          nb::arg("roots"), nb::arg("threads") = 1, nb::arg("progress").none() = nb::none(),
           "The upper envelope of each of several hypergraphs, whose edges score intercept + t * slope.\n\n"
           "The hypergraphs stand one after the other: `nodes` is where the nodes of each begin. Returns where the\n"
           "segments of each begin, their intercepts and slopes, by rising slope, and their derivations (edges and\n"

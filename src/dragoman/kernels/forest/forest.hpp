@@ -2,8 +2,7 @@
 // a template mentions each tail of its edge once.
 #pragma once
 
-#include "base/arrays.hpp"
-#include "base/rows.hpp"
+#include "base/records.hpp"
 
 #include <cmath>
 #include <cstdint>
@@ -20,20 +19,16 @@ constexpr double no_score = -std::numeric_limits<double>::infinity();
 // makes sense as a translation is this long.
 constexpr std::size_t longest_derivation = std::size_t{1} << 22;
 
-// The arguments of bindings: those that every algorithm needs, and those that say what edges write.
-using FirstEdge = In1<std::int64_t>;
-using Tails = In2<std::int32_t>;
-using Scores = In1<double>;
-using Ids = In1<std::int32_t>;
-using Offsets = In1<std::int64_t>;
-
+// What every algorithm needs: the edges of each node, their tails (-1: none) and their scores.
 struct Forest {
-    Bounds first_edge;
-    const std::int32_t* tails;
-    std::span<const double> scores;
+    Held1<std::int64_t> first_edge;
+    Held2<std::int32_t> tails;
+    Held1<double> scores;
 
-    Forest(const FirstEdge& first, const Tails& tail, const Scores& score)
-        : first_edge(view(first)), tails(tail.data()), scores(view(score)) {}
+    void check() const {
+        require(bounds_rows(view(first_edge), scores.size()) && tails.shape(0) == scores.size() && tails.shape(1) == 2,
+                "the edges of a hypergraph need two tails and a score each");
+    }
 
     std::size_t nodes() const { return first_edge.size() - 1; }
     std::size_t edges() const { return scores.size(); }
@@ -50,16 +45,12 @@ struct Forest {
     }
 };
 
+// What each edge writes: words, or -1 - k for what tail k writes.
 struct Templates {
-    Words ids, words;
-    Bounds offsets;
+    Held1<std::int32_t> ids;
+    Ref<Rows> rows;
 
-    Templates(const Ids& id, const Ids& word, const Offsets& offset) : ids(view(id)), words(view(word)), offsets(view(offset)) {}
-
-    Words of(std::size_t edge) const {
-        const auto id = static_cast<std::size_t>(ids[edge]);
-        return words.subspan(static_cast<std::size_t>(offsets[id]), static_cast<std::size_t>(offsets[id + 1] - offsets[id]));
-    }
+    Words of(std::size_t edge) const { return (*rows)[static_cast<std::size_t>(ids[edge])]; }
 };
 
 // The two ways to sum over derivations; inside and outside are written once for both.

@@ -12,49 +12,46 @@ namespace {
 // Gradients are added up block by block and then over blocks, so that they are the same for any number of threads.
 constexpr std::size_t kBlocks = 16;
 
-// Hypergraphs as `LogLinear` in Python has them: bounds of nodes, roots, first edges, tails, the row of features of each
-// edge, bounds of each hypergraph's rows, and offsets, ids and values of features.
-using GraphArrays = Tuple<In1<std::int64_t>, In1<std::int64_t>, In1<std::int64_t>, In2<std::int32_t>, In1<std::int32_t>, In1<std::int64_t>,
-                          In1<std::int64_t>, In1<std::int32_t>, In1<double>>;
+// Hypergraphs with features. Hypergraph i is the nodes `nodes[i]` to `nodes[i + 1]`. An edge has the features of
+// `rows[edge]`, of which those of hypergraph i are from `row_bounds[i]` to `row_bounds[i + 1]`: edges that a split made
+// of one share its features.
+struct FeatureForests {
+    Held1<std::int64_t> nodes, roots, first_edge;
+    Held2<std::int32_t> tails;
+    Held1<std::int32_t> rows;
+    Held1<std::int64_t> row_bounds;
+    Ref<FeatureRows> features;
 
-// Hypergraph i is the nodes `nodes[i]` to `nodes[i + 1]`. An edge has the features of `rows[edge]`, of which those of
-// hypergraph i are from `row_bounds[i]` to `row_bounds[i + 1]`: edges that a split made of one share its features.
-struct Graphs {
-    Bounds nodes, roots, first_edge;
-    const std::int32_t* tails;
-    Words rows;
-    Bounds row_bounds, offsets;
-    Words ids;
-    std::span<const double> values;
-
-    explicit Graphs(const nb::tuple& arrays)
-        : nodes(view(array_at<std::int64_t>(arrays, 0))), roots(view(array_at<std::int64_t>(arrays, 1))),
-          first_edge(view(array_at<std::int64_t>(arrays, 2))), tails(array_at<std::int32_t, 2>(arrays, 3).data()),
-          rows(view(array_at<std::int32_t>(arrays, 4))), row_bounds(view(array_at<std::int64_t>(arrays, 5))),
-          offsets(view(array_at<std::int64_t>(arrays, 6))), ids(view(array_at<std::int32_t>(arrays, 7))),
-          values(view(array_at<double>(arrays, 8))) {}
+    void check() const {
+        require(nodes.size() == size() + 1 && row_bounds.size() == size() + 1,
+                "hypergraphs need nodes, a root and features each");
+        require(bounds_rows(view(first_edge), rows.size()) && tails.shape(0) == rows.size() && tails.shape(1) == 2,
+                "edges need two tails and a row of features each");
+    }
 
     std::size_t size() const { return roots.size(); }
 };
 
 // One hypergraph; its nodes, edges and rows are numbered from 0.
 struct Graph {
-    const Graphs& all;
+    const FeatureForests& all;
     std::size_t first_node, nodes, first_edge, edges, first_row, rows, root;
 
-    Graph(const Graphs& graphs, std::size_t i)
+    Graph(const FeatureForests& graphs, std::size_t i)
         : all(graphs), first_node(at(graphs.nodes, i)), nodes(at(graphs.nodes, i + 1) - first_node),
           first_edge(at(graphs.first_edge, first_node)), edges(at(graphs.first_edge, first_node + nodes) - first_edge),
           first_row(at(graphs.row_bounds, i)), rows(at(graphs.row_bounds, i + 1) - first_row), root(at(graphs.roots, i) - first_node) {}
 
-    static std::size_t at(Bounds bounds, std::size_t i) { return static_cast<std::size_t>(bounds[i]); }
+    static std::size_t at(const In1<std::int64_t>& bounds, std::size_t i) {
+        return static_cast<std::size_t>(bounds[i]);
+    }
     std::size_t begin(std::size_t node) const { return at(all.first_edge, first_node + node) - first_edge; }
     std::size_t end(std::size_t node) const { return begin(node + 1); }
     std::size_t row(std::size_t edge) const { return static_cast<std::size_t>(all.rows[first_edge + edge]) - first_row; }
 
     // The first and the second tail of an edge; `nodes` where there is none.
     std::array<std::size_t, 2> tails(std::size_t edge) const {
-        const std::int32_t* tail = all.tails + 2 * (first_edge + edge);
+        const std::int32_t* tail = all.tails.data() + 2 * (first_edge + edge);
         return {tail[0] < 0 ? nodes : static_cast<std::size_t>(tail[0]) - first_node,
                 tail[1] < 0 ? nodes : static_cast<std::size_t>(tail[1]) - first_node};
     }
@@ -62,8 +59,7 @@ struct Graph {
     // Calls each(feature, value) for the features of a row.
     template <class Each>
     void features(std::size_t row, Each&& each) const {
-        for (std::size_t i = at(all.offsets, first_row + row); i < at(all.offsets, first_row + row + 1); ++i)
-            each(static_cast<std::size_t>(all.ids[i]), all.values[i]);
+        all.features->each(first_row + row, each);
     }
 
     std::span<const double> of_edges(std::span<const double> numbers) const { return numbers.subspan(first_edge, edges); }
@@ -101,7 +97,7 @@ void add_features(const Graph& graph, std::span<const double> slopes, std::span<
 
 // Calls work(block, i) for each hypergraph; those of a block one after the other.
 template <class Work>
-void over_graphs(const Graphs& graphs, int threads, Work&& work) {
+void over_graphs(const FeatureForests& graphs, int threads, Work&& work) {
     run_blocks(kBlocks, threads, nb::none(), [&](std::size_t block, const std::atomic<bool>& stop) {
         for (std::size_t i = graphs.size() * block / kBlocks; i < graphs.size() * (block + 1) / kBlocks && !stop; ++i) work(block, i);
     });
@@ -109,7 +105,7 @@ void over_graphs(const Graphs& graphs, int threads, Work&& work) {
 
 // Calls slopes(graph, i, slopes of edges) for each hypergraph; returns Σ over all edges of slope · features.
 template <class Slopes>
-std::vector<double> summed_features(const Graphs& graphs, std::size_t features, int threads, Slopes&& slopes) {
+std::vector<double> summed_features(const FeatureForests& graphs, std::size_t features, int threads, Slopes&& slopes) {
     std::array<std::vector<double>, kBlocks> parts;
     parts.fill(std::vector<double>(features));
     over_graphs(graphs, threads, [&](std::size_t block, std::size_t i) {
@@ -173,8 +169,7 @@ void expected_uses(const Graph& graph, std::span<const double> log_shares, doubl
     }
 }
 
-auto forest_log_shares(GraphArrays arrays, Scores weights, int threads) {
-    const Graphs graphs(arrays);
+auto forest_log_shares(const FeatureForests& graphs, In1<double> weights, int threads) {
     std::vector<double> shares(graphs.rows.size()), totals(graphs.size());
     over_graphs(graphs, threads, [&](std::size_t, std::size_t i) {
         const Graph graph(graphs, i);
@@ -183,8 +178,7 @@ auto forest_log_shares(GraphArrays arrays, Scores weights, int threads) {
     return together(give(std::move(shares)), give(std::move(totals)));
 }
 
-auto forest_expected_sums(GraphArrays arrays, Scores shares, In2<double> columns, int threads) {
-    const Graphs graphs(arrays);
+auto forest_expected_sums(const FeatureForests& graphs, In1<double> shares, In2<double> columns, int threads) {
     const std::size_t width = columns.shape(1);
     std::vector<double> sums(graphs.size() * width);
     over_graphs(graphs, threads, [&](std::size_t, std::size_t i) {
@@ -198,8 +192,8 @@ auto forest_expected_sums(GraphArrays arrays, Scores shares, In2<double> columns
     return give(std::move(sums), width);
 }
 
-auto forest_expected_gains(GraphArrays arrays, Scores shares, Scores gains, double temperature, std::size_t features, int threads) {
-    const Graphs graphs(arrays);
+auto forest_expected_gains(const FeatureForests& graphs, In1<double> shares, In1<double> gains, double temperature,
+                           std::size_t features, int threads) {
     std::vector<double> found(graphs.size());
     auto gradient = summed_features(graphs, features, threads, [&](const Graph& graph, std::size_t i, std::span<double> slopes) {
         found[i] = expected_value(graph, graph.of_edges(view(shares)), graph.of_edges(view(gains)), temperature, slopes);
@@ -207,15 +201,25 @@ auto forest_expected_gains(GraphArrays arrays, Scores shares, Scores gains, doub
     return together(give(std::move(found)), give(std::move(gradient)));
 }
 
-auto forest_expected_features(GraphArrays arrays, Scores shares, Scores factors, std::size_t features, int threads) {
-    return give(summed_features(Graphs(arrays), features, threads, [&](const Graph& graph, std::size_t i, std::span<double> slopes) {
-        expected_uses(graph, graph.of_edges(view(shares)), factors.data()[i], slopes);
-    }));
+auto forest_expected_features(const FeatureForests& graphs, In1<double> shares, In1<double> factors,
+                              std::size_t features, int threads) {
+    return give(
+        summed_features(graphs, features, threads, [&](const Graph& graph, std::size_t i, std::span<double> slopes) {
+            expected_uses(graph, graph.of_edges(view(shares)), factors.data()[i], slopes);
+        }));
 }
 
 }  // namespace
 
 void bind_gradient(nb::module_& m) {
+    using Forests = FeatureForests;
+    bind_record(
+        m, "FeatureForests",
+        "Hypergraphs with features: bounds of nodes, roots, edges of nodes, tails, the row of features of each edge,\n"
+        "and the bounds of each hypergraph's rows.",
+        Field{"nodes", &Forests::nodes}, Field{"roots", &Forests::roots}, Field{"first_edge", &Forests::first_edge},
+        Field{"tails", &Forests::tails}, Field{"rows", &Forests::rows}, Field{"row_bounds", &Forests::row_bounds},
+        Field{"features", &Forests::features});
     m.def("forest_log_shares", &forest_log_shares, nb::arg("graphs"), nb::arg("weights"), nb::arg("threads"),
           "The logarithm of the share that each edge has in the mass of its head, and log Z of each hypergraph.");
     m.def("forest_expected_sums", &forest_expected_sums, nb::arg("graphs"), nb::arg("shares"), nb::arg("columns"),

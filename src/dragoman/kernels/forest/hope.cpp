@@ -10,6 +10,20 @@
 namespace dragoman::forest {
 namespace {
 
+// What B of a sentence's derivations depends on.
+struct InDocument {
+    Ref<Rows> references;          // words by numbers of their own
+    Held1<std::int32_t> word_ids;  // the number of each word of the hypergraph among these, negative if it has none
+    Held1<double> document;        // matches and n-grams of each order, words, words of references, and size
+    double source_words, reference_words;
+
+    std::size_t order() const { return (document.size() - 3) / 2; }
+    void check() const {
+        require(document.size() % 2 == 1 && document.size() > 3 && order() <= highest_order,
+                "the document's counts are not those of orders");
+    }
+};
+
 // What is added up of the strings of a document, and how large it is.
 struct DocumentCounts {
     std::span<const double> matches, ngrams;
@@ -214,11 +228,11 @@ private:
 
     // Templates as words between tails: `runs_` of words by number, tails as -1 and -2.
     void spell(const Templates& templates, Words word_ids) {
-        template_ids_ = templates.ids;
-        for (std::size_t t = 0; t + 1 < templates.offsets.size(); ++t) {
+        template_ids_ = view(templates.ids);
+        for (std::size_t t = 0; t < templates.rows->size(); ++t) {
             bool in_run = false;
             Extent& extent = of_templates_.emplace_back();
-            for (const std::int32_t symbol : row(templates.words, templates.offsets, t)) {
+            for (const std::int32_t symbol : (*templates.rows)[t]) {
                 if (symbol < 0) {
                     parts_.push_back(symbol);
                 } else {
@@ -354,7 +368,7 @@ private:
     // So many times as many candidates are looked at as are kept: the others are the same strings again.
     static constexpr std::size_t patience = 3, patience_at_root = 100;
 
-    Forest forest_;
+    const Forest& forest_;
     Matching<orders> matching_;
     const Surroundings& around_;
     Gains& gains_;
@@ -373,10 +387,9 @@ private:
     KeyTable known_;
 };
 
-auto forest_rescore(FirstEdge first_edge, Tails tails, Scores scores, Ids template_ids, Ids template_words, Offsets template_offsets,
-                    std::size_t root, In2<std::int32_t> spans, Ids word_ids, Ids references, Offsets reference_offsets,
-                    In1<double> document, std::size_t order, double source_words, double reference_words,
-                    In2<double> objectives, std::size_t k, std::size_t beam, double floor) {
+auto forest_rescore(const Forest& forest, const Templates& templates, std::size_t root, In2<std::int32_t> spans,
+                    const InDocument& sentence, In2<double> objectives, std::size_t k, std::size_t beam, double floor) {
+    const std::size_t order = sentence.order();
     std::vector<std::int32_t> edges;
     std::vector<std::int64_t> bounds{0}, lists{0};
     std::vector<double> found_scores, values, counts;
@@ -398,17 +411,17 @@ auto forest_rescore(FirstEdge first_edge, Tails tails, Scores scores, Ids templa
         }
     };
     run_interruptibly([&](const std::atomic<bool>& stop) {
-        const Forest forest(first_edge, tails, scores);
-        const Templates templates(template_ids, template_words, template_offsets);
         const Surroundings around(forest, templates, root);
-        const ReferenceNGrams ngrams(view(references), view(reference_offsets), order);
-        Gains gains(DocumentCounts(view(document), order), order, words_below(forest, around, spans.data(), root, source_words),
-                    source_words, reference_words);
+        const ReferenceNGrams ngrams(view(sentence.references->values), view(sentence.references->offsets), order);
+        const Words word_ids = view(sentence.word_ids);
+        Gains gains(DocumentCounts(view(sentence.document), order), order,
+                    words_below(forest, around, spans.data(), root, sentence.source_words), sentence.source_words,
+                    sentence.reference_words);
         // Few count more than the usual four orders, and what they count takes room.
         if (order <= 4)
-            rescore(Rescoring<4>(forest, templates, ngrams, view(word_ids), around, gains), stop);
+            rescore(Rescoring<4>(forest, templates, ngrams, word_ids, around, gains), stop);
         else
-            rescore(Rescoring<highest_order>(forest, templates, ngrams, view(word_ids), around, gains), stop);
+            rescore(Rescoring<highest_order>(forest, templates, ngrams, word_ids, around, gains), stop);
     });
     return together(give(std::move(edges)), give(std::move(bounds)), give(std::move(lists)), give(std::move(found_scores)),
                     give(std::move(values)), give(std::move(counts), order + 1));
@@ -417,11 +430,15 @@ auto forest_rescore(FirstEdge first_edge, Tails tails, Scores scores, Ids templa
 }  // namespace
 
 void bind_hope(nb::module_& m) {
-    m.def("forest_rescore", &forest_rescore, nb::arg("first_edge"), nb::arg("tails"), nb::arg("scores"),
-          nb::arg("template_ids"), nb::arg("template_words"), nb::arg("template_offsets"), nb::arg("root"),
-          nb::arg("spans"), nb::arg("word_ids"), nb::arg("references"), nb::arg("reference_offsets"), nb::arg("document"),
-          nb::arg("order"), nb::arg("source_words"), nb::arg("reference_words"), nb::arg("objectives"), nb::arg("k"),
-          nb::arg("beam"), nb::arg("floor"),
+    bind_record(
+        m, "InDocument",
+        "A sentence of a document that BLEU is counted in: references, the number of each word among theirs (or below\n"
+        "0), and of the document matches and n-grams of each order, words, words of references, and size.",
+        Field{"references", &InDocument::references}, Field{"word_ids", &InDocument::word_ids},
+        Field{"document", &InDocument::document}, Field{"source_words", &InDocument::source_words},
+        Field{"reference_words", &InDocument::reference_words});
+    m.def("forest_rescore", &forest_rescore, nb::arg("forest"), nb::arg("templates"), nb::arg("root"), nb::arg("spans"),
+          nb::arg("sentence"), nb::arg("objectives"), nb::arg("k"), nb::arg("beam"), nb::arg("floor"),
           "The best derivations by weighted sums of score and BLEU within a document: edges, their offsets, where the list\n"
           "of each objective begins, scores, values, and counts (words, matches of each order).");
 }

@@ -4,8 +4,7 @@
 namespace dragoman::forest {
 namespace {
 
-auto forest_inside(FirstEdge first_edge, Tails tails, Scores scores, bool maximum) {
-    const Forest forest(first_edge, tails, scores);
+auto forest_inside(const Forest& forest, bool maximum) {
     std::vector<double> inside;
     {
         nb::gil_scoped_release release;
@@ -14,8 +13,7 @@ auto forest_inside(FirstEdge first_edge, Tails tails, Scores scores, bool maximu
     return give(std::move(inside));
 }
 
-auto forest_outside(FirstEdge first_edge, Tails tails, Scores scores, Scores inside, std::size_t root, bool maximum) {
-    const Forest forest(first_edge, tails, scores);
+auto forest_outside(const Forest& forest, In1<double> inside, std::size_t root, bool maximum) {
     std::vector<double> outside;
     {
         nb::gil_scoped_release release;
@@ -27,11 +25,14 @@ auto forest_outside(FirstEdge first_edge, Tails tails, Scores scores, Scores ins
 }  // namespace
 
 void bind_inside(nb::module_& m) {
-    m.def("forest_inside", &forest_inside, nb::arg("first_edge"), nb::arg("tails"), nb::arg("scores"),
-          nb::arg("maximum"),
+    bind_record(m, "Forest", "A hypergraph: the edges of each node, their two tails (-1: none) and their scores.",
+                Field{"first_edge", &Forest::first_edge}, Field{"tails", &Forest::tails},
+                Field{"scores", &Forest::scores});
+    bind_record(m, "Templates", "What edges write: the row of each, of words, and -1 - k for what tail k writes.",
+                Field{"ids", &Templates::ids}, Field{"rows", &Templates::rows});
+    m.def("forest_inside", &forest_inside, nb::arg("forest"), nb::arg("maximum"),
           "Log-sum, or maximum, over the derivations of each node.");
-    m.def("forest_outside", &forest_outside, nb::arg("first_edge"), nb::arg("tails"), nb::arg("scores"),
-          nb::arg("inside"), nb::arg("root"), nb::arg("maximum"),
+    m.def("forest_outside", &forest_outside, nb::arg("forest"), nb::arg("inside"), nb::arg("root"), nb::arg("maximum"),
           "Log-sum, or maximum, over what is around each node in the derivations of the root.");
 }
 

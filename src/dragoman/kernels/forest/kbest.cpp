@@ -168,7 +168,7 @@ private:
         return static_cast<std::size_t>(strings_.intern(key_)) == known;
     }
 
-    Forest forest_;
+    const Forest& forest_;
     const Templates* templates_;
     std::int64_t budget_;
     const std::atomic<bool>& stop_;
@@ -179,14 +179,13 @@ private:
     std::vector<std::int32_t> key_;
 };
 
-auto forest_kbest(FirstEdge first_edge, Tails tails, Scores scores, Ids template_ids, Ids template_words, Offsets template_offsets,
-                  std::size_t root, std::size_t k, bool distinct, std::int64_t max_derivations) {
+auto forest_kbest(const Forest& forest, const Templates& templates, std::size_t root, std::size_t k, bool distinct,
+                  std::int64_t max_derivations) {
     std::vector<std::int32_t> edges;
     std::vector<std::int64_t> bounds{0};
     std::vector<double> found_scores;
     run_interruptibly([&](const std::atomic<bool>& stop) {
-        const Templates templates(template_ids, template_words, template_offsets);
-        LazyKBest search(Forest(first_edge, tails, scores), distinct ? &templates : nullptr, max_derivations, stop);
+        LazyKBest search(forest, distinct ? &templates : nullptr, max_derivations, stop);
         const std::size_t found = search.run(root, k);
         for (std::size_t rank = 0; rank < found; ++rank) {
             heed(stop);
@@ -201,9 +200,8 @@ auto forest_kbest(FirstEdge first_edge, Tails tails, Scores scores, Ids template
 }  // namespace
 
 void bind_kbest(nb::module_& m) {
-    m.def("forest_kbest", &forest_kbest, nb::arg("first_edge"), nb::arg("tails"), nb::arg("scores"),
-          nb::arg("template_ids"), nb::arg("template_words"), nb::arg("template_offsets"), nb::arg("root"),
-          nb::arg("k"), nb::arg("distinct"), nb::arg("max_derivations"),
+    m.def("forest_kbest", &forest_kbest, nb::arg("forest"), nb::arg("templates"), nb::arg("root"), nb::arg("k"),
+          nb::arg("distinct"), nb::arg("max_derivations"),
           "The best derivations (edges, offsets) and their scores; looks at no more than max_derivations candidates.");
 }
 

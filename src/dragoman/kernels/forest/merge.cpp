@@ -134,26 +134,24 @@ private:
         return merged;
     }
 
-    Forest forest_;
+    const Forest& forest_;
     Words labels_;
     Bounds roots_;
     Classes classes_;
     std::vector<std::int32_t> heads_, first_;
 };
 
-auto forest_merge(FirstEdge first_edge, Tails tails, Scores scores, Ids labels, Offsets roots) {
+auto forest_merge(const Forest& forest, In1<std::int32_t> labels, In1<std::int64_t> roots) {
     Merged merged;
     run_interruptibly([&](const std::atomic<bool>& stop) {
-        merged = Merger(Forest(first_edge, tails, scores), view(labels), view(roots)).merged(stop);
+        merged = Merger(forest, view(labels), view(roots)).merged(stop);
     });
     return together(give(std::move(merged.first_edge)), give(std::move(merged.tails), 2), give(std::move(merged.edges)), merged.root);
 }
 
 // Numbers such that two edges have the same one if they write the same, cover the same and have the same features.
-auto forest_labels(Ids template_ids, Ids template_words, Offsets template_offsets, In2<std::int32_t> spans, Offsets offsets, Ids ids,
-                   Scores values) {
-    const Templates templates(template_ids, template_words, template_offsets);
-    std::vector<std::int32_t> labels(template_ids.shape(0));
+auto forest_labels(const Templates& templates, In2<std::int32_t> spans, const FeatureRows& features) {
+    std::vector<std::int32_t> labels(templates.ids.size());
     run_interruptibly([&](const std::atomic<bool>& stop) {
         SequenceSet known;
         std::vector<std::int32_t> key;
@@ -162,10 +160,10 @@ auto forest_labels(Ids template_ids, Ids template_words, Offsets template_offset
             const Words text = templates.of(edge);
             key.assign({spans.data()[2 * edge], spans.data()[2 * edge + 1], static_cast<std::int32_t>(text.size())});
             key.insert(key.end(), text.begin(), text.end());
-            for (auto at = offsets.data()[edge]; at < offsets.data()[edge + 1]; ++at) {
-                const auto bits = std::bit_cast<std::array<std::int32_t, 2>>(values.data()[at]);
-                key.insert(key.end(), {ids.data()[at], bits[0], bits[1]});
-            }
+            features.each(edge, [&](std::size_t feature, double value) {
+                const auto bits = std::bit_cast<std::array<std::int32_t, 2>>(value);
+                key.insert(key.end(), {static_cast<std::int32_t>(feature), bits[0], bits[1]});
+            });
             labels[edge] = known.intern(key);
         }
     });
@@ -175,12 +173,10 @@ auto forest_labels(Ids template_ids, Ids template_words, Offsets template_offset
 }  // namespace
 
 void bind_merge(nb::module_& m) {
-    m.def("forest_merge", &forest_merge, nb::arg("first_edge"), nb::arg("tails"), nb::arg("scores"),
-          nb::arg("labels"), nb::arg("roots"),
+    m.def("forest_merge", &forest_merge, nb::arg("forest"), nb::arg("labels"), nb::arg("roots"),
           "Join roots, and the heads of edges with equal labels and tails: first edges, tails, old edges, root.\n\n"
           "A ValueError if a node would come before itself.");
-    m.def("forest_labels", &forest_labels, nb::arg("template_ids"), nb::arg("template_words"),
-          nb::arg("template_offsets"), nb::arg("spans"), nb::arg("offsets"), nb::arg("ids"), nb::arg("values"),
+    m.def("forest_labels", &forest_labels, nb::arg("templates"), nb::arg("spans"), nb::arg("features"),
           "A number for each edge, the same for edges that write and cover the same and have the same features.");
 }
 

@@ -136,8 +136,8 @@ private:
         occurrence_offsets.push_back(static_cast<std::int64_t>(occurrences.size()));
     }
 
-    Forest forest_;
-    Templates templates_;
+    const Forest& forest_;
+    const Templates& templates_;
     Surroundings around_;
     std::size_t width_, max_edges_;
     std::vector<std::int32_t> first_state_;
@@ -146,12 +146,11 @@ private:
     std::vector<std::int32_t> key_;
 };
 
-auto forest_split(FirstEdge first_edge, Tails tails, Scores scores, Ids template_ids, Ids template_words, Offsets template_offsets,
-                  std::size_t root, int order, std::size_t max_edges) {
+auto forest_split(const Forest& forest, const Templates& templates, std::size_t root, int order,
+                  std::size_t max_edges) {
     std::optional<Splitter> split;
     run_interruptibly([&](const std::atomic<bool>& stop) {
-        split.emplace(Forest(first_edge, tails, scores), Templates(template_ids, template_words, template_offsets), root, order,
-                      max_edges, stop);
+        split.emplace(forest, templates, root, order, max_edges, stop);
     });
     auto& s = *split;
     return together(give(std::move(s.first_edge)), give(std::move(s.tails), 2), give(std::move(s.nodes)), give(std::move(s.edges)),
@@ -169,9 +168,8 @@ struct Completion {
 // For each n-gram the probability that a derivation of the root has it. In a split hypergraph, the probability given a
 // node is the sum over its edges, each with its probability given the node, of 1 if the edge completes the n-gram and
 // else of 1 - (1 - a)(1 - b) for the probabilities a, b of its tails. Eight n-grams go through the hypergraph together.
-auto forest_contains(FirstEdge first_edge, Tails tails, Scores scores, std::size_t root, Ids occurrences, Offsets occurrence_offsets,
-                     std::size_t ngrams, int threads, Progress progress) {
-    const Forest forest(first_edge, tails, scores);
+auto forest_contains(const Forest& forest, std::size_t root, const Rows& occurrences, std::size_t ngrams, int threads,
+                     Progress progress) {
     std::vector<double> share(forest.edges(), 0.0);
     std::vector<std::int32_t> heads(forest.edges());
     std::vector<std::vector<Completion>> completions((ngrams + lanes - 1) / lanes);
@@ -182,8 +180,8 @@ auto forest_contains(FirstEdge first_edge, Tails tails, Scores scores, std::size
             for (std::size_t edge = forest.begin(node); edge < forest.end(node); ++edge) {
                 share[edge] = std::exp(forest.through(edge, inside) - inside[node]);
                 heads[edge] = static_cast<std::int32_t>(node);
-                for (auto at = occurrence_offsets.data()[edge]; at < occurrence_offsets.data()[edge + 1]; ++at) {
-                    const auto ngram = static_cast<std::size_t>(occurrences.data()[at]);
+                for (const std::int32_t number : occurrences[edge]) {
+                    const auto ngram = static_cast<std::size_t>(number);
                     completions[ngram / lanes].push_back({static_cast<std::int32_t>(edge), static_cast<std::int32_t>(ngram % lanes)});
                 }
             }
@@ -225,15 +223,13 @@ auto forest_contains(FirstEdge first_edge, Tails tails, Scores scores, std::size
 }  // namespace
 
 void bind_ngrams(nb::module_& m) {
-    m.def("forest_split", &forest_split, nb::arg("first_edge"), nb::arg("tails"), nb::arg("scores"),
-          nb::arg("template_ids"), nb::arg("template_words"), nb::arg("template_offsets"), nb::arg("root"),
-          nb::arg("order"), nb::arg("max_edges"),
+    m.def("forest_split", &forest_split, nb::arg("forest"), nb::arg("templates"), nb::arg("root"), nb::arg("order"),
+          nb::arg("max_edges"),
           "Split nodes by border words: first_edge, tails, the old node of each node and edge of each edge, the\n"
           "n-grams that each edge completes (ids, offsets) and the n-grams (words, offsets). ValueError beyond\n"
           "max_edges.");
-    m.def("forest_contains", &forest_contains, nb::arg("first_edge"), nb::arg("tails"), nb::arg("scores"),
-          nb::arg("root"), nb::arg("occurrences"), nb::arg("occurrence_offsets"), nb::arg("ngrams"),
-          nb::arg("threads") = 1, nb::arg("progress") = nb::none(),
+    m.def("forest_contains", &forest_contains, nb::arg("forest"), nb::arg("root"), nb::arg("occurrences"),
+          nb::arg("ngrams"), nb::arg("threads") = 1, nb::arg("progress") = nb::none(),
           "For each n-gram of a split hypergraph the probability that a derivation has it.");
 }
 

@@ -33,9 +33,8 @@ std::size_t draw_edge(const Forest& forest, std::span<const double> cumulated, s
     return forest.begin(node) + static_cast<std::size_t>(place - edges.begin());
 }
 
-auto forest_sample(FirstEdge first_edge, Tails tails, Scores scores, std::size_t root, std::size_t draws, std::uint64_t seed,
-                   int threads, Progress progress) {
-    const Forest forest(first_edge, tails, scores);
+auto forest_sample(const Forest& forest, std::size_t root, std::size_t draws, std::uint64_t seed, int threads,
+                   Progress progress) {
     std::vector<double> cumulated;
     {
         nb::gil_scoped_release release;
@@ -76,9 +75,8 @@ auto forest_sample(FirstEdge first_edge, Tails tails, Scores scores, std::size_t
 }  // namespace
 
 void bind_sample(nb::module_& m) {
-    m.def("forest_sample", &forest_sample, nb::arg("first_edge"), nb::arg("tails"), nb::arg("scores"),
-          nb::arg("root"), nb::arg("draws"), nb::arg("seed"), nb::arg("threads") = 1,
-          nb::arg("progress") = nb::none(),
+    m.def("forest_sample", &forest_sample, nb::arg("forest"), nb::arg("root"), nb::arg("draws"), nb::arg("seed"),
+          nb::arg("threads") = 1, nb::arg("progress") = nb::none(),
           "Independent draws of derivations; the root's inside score must be finite.");
 }
 

@@ -110,8 +110,8 @@ private:
         return ranges_[static_cast<std::size_t>(forest_.tail(edge, -1 - symbol))];
     }
 
-    Forest forest_;
-    Templates templates_;
+    const Forest& forest_;
+    const Templates& templates_;
     Surroundings around_;
     Words string_;
     std::size_t size_;
@@ -119,22 +119,18 @@ private:
     std::vector<LogSum> sums_;
 };
 
-double forest_string(FirstEdge first_edge, Tails tails, Scores scores, Ids template_ids, Ids template_words, Offsets template_offsets,
-                     std::size_t root, Ids string) {
+double forest_string(const Forest& forest, const Templates& templates, std::size_t root, In1<std::int32_t> string) {
     double total = no_score;
     run_interruptibly([&](const std::atomic<bool>& stop) {
-        const Forest forest(first_edge, tails, scores);
-        total = Intersection(forest, Templates(template_ids, template_words, template_offsets), root, view(string), stop).total(root);
+        total = Intersection(forest, templates, root, view(string), stop).total(root);
     });
     return total;
 }
 
-auto forest_intersection(FirstEdge first_edge, Tails tails, Scores scores, Ids template_ids, Ids template_words, Offsets template_offsets,
-                         std::size_t root, Ids string) {
+auto forest_intersection(const Forest& forest, const Templates& templates, std::size_t root, In1<std::int32_t> string) {
     std::optional<Intersection> found;
     run_interruptibly([&](const std::atomic<bool>& stop) {
-        const Forest forest(first_edge, tails, scores);
-        found.emplace(forest, Templates(template_ids, template_words, template_offsets), root, view(string), stop);
+        found.emplace(forest, templates, root, view(string), stop);
     });
     if (found->total(root) == no_score) return together(give(std::vector<std::int64_t>{0}), give(std::vector<std::int32_t>{}, 2), give(std::vector<std::int32_t>{}));
     return together(give(std::move(found->first_edge)), give(std::move(found->tails), 2), give(std::move(found->edges)));
@@ -143,12 +139,9 @@ auto forest_intersection(FirstEdge first_edge, Tails tails, Scores scores, Ids t
 }  // namespace
 
 void bind_string(nb::module_& m) {
-    m.def("forest_string", &forest_string, nb::arg("first_edge"), nb::arg("tails"), nb::arg("scores"),
-          nb::arg("template_ids"), nb::arg("template_words"), nb::arg("template_offsets"), nb::arg("root"),
-          nb::arg("string"),
+    m.def("forest_string", &forest_string, nb::arg("forest"), nb::arg("templates"), nb::arg("root"), nb::arg("string"),
           "Log-sum over the derivations that write a string.");
-    m.def("forest_intersection", &forest_intersection, nb::arg("first_edge"), nb::arg("tails"), nb::arg("scores"),
-          nb::arg("template_ids"), nb::arg("template_words"), nb::arg("template_offsets"), nb::arg("root"),
+    m.def("forest_intersection", &forest_intersection, nb::arg("forest"), nb::arg("templates"), nb::arg("root"),
           nb::arg("string"),
           "The derivations that write a string as a hypergraph: first edges, tails, old edges; the root is the last\n"
           "node.\n\n"

@@ -78,8 +78,8 @@ private:
         sums_[at].add(forest_.scores[edge] + first.score + second.score);
     }
 
-    Forest forest_;
-    Templates templates_;
+    const Forest& forest_;
+    const Templates& templates_;
     std::size_t beam_, max_strings_;
     const std::atomic<bool>& stop_;
     const std::vector<Written> no_tail_{{-1, 0.0}};
@@ -90,14 +90,13 @@ private:
     std::vector<std::int32_t> key_;
 };
 
-auto forest_translations(FirstEdge first_edge, Tails tails, Scores scores, Ids template_ids, Ids template_words, Offsets template_offsets,
-                         std::size_t root, std::size_t beam, std::size_t max_strings) {
+auto forest_translations(const Forest& forest, const Templates& templates, std::size_t root, std::size_t beam,
+                         std::size_t max_strings) {
     std::vector<std::int32_t> words;
     std::vector<std::int64_t> offsets{0};
     std::vector<double> sums;
     run_interruptibly([&](const std::atomic<bool>& stop) {
-        const StringBeam search(Forest(first_edge, tails, scores), Templates(template_ids, template_words, template_offsets), root, beam,
-                                max_strings, stop);
+        const StringBeam search(forest, templates, root, beam, max_strings, stop);
         for (const Written& written : search.at(root)) {
             const Words string = search.words(written.string);
             words.insert(words.end(), string.begin(), string.end());
@@ -111,8 +110,7 @@ auto forest_translations(FirstEdge first_edge, Tails tails, Scores scores, Ids t
 }  // namespace
 
 void bind_translations(nb::module_& m) {
-    m.def("forest_translations", &forest_translations, nb::arg("first_edge"), nb::arg("tails"), nb::arg("scores"),
-          nb::arg("template_ids"), nb::arg("template_words"), nb::arg("template_offsets"), nb::arg("root"),
+    m.def("forest_translations", &forest_translations, nb::arg("forest"), nb::arg("templates"), nb::arg("root"),
           nb::arg("beam"), nb::arg("max_strings"),
           "The strings with the largest log-sums over their derivations, best first, if each node keeps `beam`\n"
           "strings.\n\n"

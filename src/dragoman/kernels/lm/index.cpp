@@ -60,7 +60,7 @@ private:
 };
 
 // The rows of all orders, one after the other: order n has rows [bounds[n - 1], bounds[n]).
-struct Rows {
+struct NGramRows {
     std::span<const std::int32_t> words;
     std::span<const float> logprobs, backoffs;
     std::span<const std::int64_t> bounds;
@@ -69,7 +69,7 @@ struct Rows {
 };
 
 // Adds all n-grams to the trie; returns the row of one that was there already, or -1.
-std::int64_t fill(Trie& trie, const Rows& rows, const std::atomic<bool>& stop) {
+std::int64_t fill(Trie& trie, const NGramRows& rows, const std::atomic<bool>& stop) {
     const std::int32_t* words = rows.words.data();
     for (int n = 1; n <= rows.order(); ++n) {
         // Rows are mostly sorted: nodes of the prefix shared with the row above need no second look-up.
@@ -89,14 +89,15 @@ std::int64_t fill(Trie& trie, const Rows& rows, const std::atomic<bool>& stop) {
     return -1;
 }
 
-struct Automaton {
+struct BuiltAutomaton {
     std::vector<std::uint64_t> slots, states, unigrams;
     std::vector<std::int64_t> bounds;         // states of length n are [bounds[n], bounds[n + 1])
     std::vector<std::int64_t> implied_slots;  // slots whose n-gram the model does not list
     std::vector<std::int32_t> implied_words;  // words whose unigram it does not list
 };
 
-Automaton link(const Trie& trie, const Rows& rows, std::size_t words, float unknown, const std::atomic<bool>& stop) {
+BuiltAutomaton link(const Trie& trie, const NGramRows& rows, std::size_t words, float unknown,
+                    const std::atomic<bool>& stop) {
     const auto& nodes = trie.nodes;
     const auto backoff = [&](const Trie::Node& node) { return node.row == implied ? 0.0F : rows.backoffs[node.row]; };
     const auto is_state = [&](const Trie::Node& node) {
@@ -110,7 +111,7 @@ Automaton link(const Trie& trie, const Rows& rows, std::size_t words, float unkn
     std::vector<std::int32_t> by_length(nodes.size());
     for (std::size_t i = 0; i < nodes.size(); ++i) by_length[starts[nodes[i].length]++] = static_cast<std::int32_t>(i);
 
-    Automaton made;
+    BuiltAutomaton made;
     made.unigrams.resize(words);
     const std::size_t entries = nodes.size() - 1 - words;
     const std::size_t slots = std::bit_ceil(entries + entries / 2 + 1);
@@ -165,8 +166,8 @@ Automaton link(const Trie& trie, const Rows& rows, std::size_t words, float unkn
 
 auto lm_index(In1<std::int32_t> words, In1<float> logprobs, In1<float> backoffs, In1<std::int64_t> bounds,
               std::size_t vocab_size, float missing_unknown) {
-    const Rows rows{view(words), view(logprobs), view(backoffs), view(bounds)};
-    Automaton made;
+    const NGramRows rows{view(words), view(logprobs), view(backoffs), view(bounds)};
+    BuiltAutomaton made;
     std::int64_t duplicate = -1;
     run_interruptibly([&](const std::atomic<bool>& stop) {
         Trie trie(vocab_size, rows.logprobs.size());

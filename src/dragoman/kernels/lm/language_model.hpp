@@ -15,6 +15,8 @@
 
 namespace dragoman::lm {
 
+constexpr std::int32_t bos = 1, eos = 2;  // <s> and </s>
+
 struct LanguageModelView {
     // A base-10 logarithm (of a probability, or of a back-off weight) and a state, packed into 64 bits on disk.
     struct Entry {
@@ -42,6 +44,9 @@ struct LanguageModelView {
     std::uint64_t mask;             // number of slots, a power of two, less one
     const std::uint64_t* states;    // pairs for each state: entry (back-off weight, suffix state) and filter
     const std::uint64_t* unigrams;  // entry of each word: probability, next state
+
+    // The state after <s>.
+    std::int32_t start() const { return unpack(unigrams[bos]).state; }
 
     std::uint64_t home(std::uint64_t key) const { return mix(key) & mask; }
     void prefetch(std::int32_t state, std::int32_t word) const {

@@ -1,8 +1,7 @@
 // Language-model probabilities of text. Each probe of the hash table waits for memory and the next one depends on it,
 // so every thread walks several sentences at once and fetches the slot of each ahead of its turn.
-#include "base/arrays.hpp"
 #include "base/parallel.hpp"
-#include "lm/language_model.hpp"
+#include "lm/automaton.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,11 +12,10 @@ namespace {
 using View = LanguageModelView;
 constexpr std::size_t sentences_per_block = 1024;
 constexpr std::size_t lanes = 12;
-constexpr std::int32_t bos_word = 1, eos_word = 2;
 
 struct Text {
-    std::span<const std::int32_t> words;
-    std::span<const std::int64_t> offsets;
+    Words words;
+    Bounds offsets;
     bool bos, eos;
 
     std::size_t sentences() const { return offsets.size() - 1; }
@@ -70,7 +68,7 @@ private:
             lane.logprob = logprobs_ + out;
             if constexpr (with_lengths) lane.length = lengths_ + out;
             lane.eos_due = text_.eos;
-            if (advance(lane, text_.bos ? View::unpack(lm_.unigrams[bos_word]).state : 0)) return true;
+            if (advance(lane, text_.bos ? lm_.start() : 0)) return true;
         }
         return false;
     }
@@ -81,7 +79,7 @@ private:
             if (lane.word != lane.end) {
                 lane.current = *lane.word++;
             } else if (lane.eos_due) {
-                lane.current = eos_word;
+                lane.current = eos;
                 lane.eos_due = false;
             } else {
                 return false;
@@ -136,11 +134,11 @@ private:
     std::size_t next_ = 0, end_ = 0;
 };
 
-auto lm_score(In1<std::int32_t> words, In1<std::int64_t> offsets, bool bos, bool eos, In2<std::uint64_t> slots,
-              In2<std::uint64_t> states, In1<std::uint64_t> unigrams, In1<std::int64_t> bounds, bool with_lengths,
-              int threads, Progress progress) {
-    const View lm{slots.data(), slots.shape(0) - 1, states.data(), unigrams.data()};
-    const Text text{view(words), view(offsets), bos, eos};
+auto lm_score(const Automaton& model, const Rows& sentences, bool bos, bool eos, bool with_lengths, int threads,
+              Progress progress) {
+    const View lm = model.view();
+    const Bounds bounds = view(model.bounds);
+    const Text text{view(sentences.values), view(sentences.offsets), bos, eos};
     const std::size_t tokens = text.words.size() + (eos ? text.sentences() : 0);
     std::vector<float> logprobs(tokens);
     std::vector<std::uint8_t> lengths(with_lengths ? tokens : 0);
@@ -149,9 +147,9 @@ auto lm_score(In1<std::int32_t> words, In1<std::int64_t> offsets, bool bos, bool
         const std::size_t begin = block * sentences_per_block;
         const std::size_t end = std::min(text.sentences(), begin + sentences_per_block);
         if (with_lengths) {
-            Walk<true>(lm, text, view(bounds), logprobs.data(), lengths.data()).block(begin, end);
+            Walk<true>(lm, text, bounds, logprobs.data(), lengths.data()).block(begin, end);
         } else {
-            Walk<false>(lm, text, view(bounds), logprobs.data(), nullptr).block(begin, end);
+            Walk<false>(lm, text, bounds, logprobs.data(), nullptr).block(begin, end);
         }
     });
     return together(give(std::move(logprobs)), give(std::move(lengths)));
@@ -160,9 +158,11 @@ auto lm_score(In1<std::int32_t> words, In1<std::int64_t> offsets, bool bos, bool
 }  // namespace
 
 void bind_query(nb::module_& m) {
-    m.def("lm_score", &lm_score, nb::arg("words"), nb::arg("offsets"), nb::arg("bos"), nb::arg("eos"),
-          nb::arg("slots"), nb::arg("states"), nb::arg("unigrams"), nb::arg("bounds"), nb::arg("with_lengths"),
-          nb::arg("threads"), nb::arg("progress").none(),
+    bind_record(m, "Automaton", "A language model: slots, states, unigrams, and the first state of each length.",
+                Field{"slots", &Automaton::slots}, Field{"states", &Automaton::states},
+                Field{"unigrams", &Automaton::unigrams}, Field{"bounds", &Automaton::bounds});
+    m.def("lm_score", &lm_score, nb::arg("model"), nb::arg("sentences"), nb::arg("bos"), nb::arg("eos"),
+          nb::arg("with_lengths"), nb::arg("threads"), nb::arg("progress").none(),
           "Base-10 log-probability of each word (and, with `eos`, of each sentence's end) after those before it;\n"
           "with `with_lengths` also the length of the n-gram that gave it.");
 }

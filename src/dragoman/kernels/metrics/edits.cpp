@@ -1,7 +1,6 @@
 // Edit distances between hypotheses and references, without shifts (WER) and with them (TER).
-#include "base/arrays.hpp"
 #include "base/parallel.hpp"
-#include "base/rows.hpp"
+#include "metrics/compared.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -217,39 +216,28 @@ private:
 
 // Calls distance(hypothesis, reference) for each hypothesis and the reference of its sentence.
 template <class MakeDistance>
-auto each(In1<std::int32_t>& words, In1<std::int64_t>& offsets, In1<std::int64_t>& sentences,
-          In1<std::int32_t>& reference_words, In1<std::int64_t>& reference_offsets, int threads, Progress& progress,
-          MakeDistance&& make_distance) {
-    const std::size_t n = sentences.shape(0);
+auto each(const Compared& compared, int threads, Progress& progress, MakeDistance&& make_distance) {
+    const std::size_t n = compared.size();
     std::vector<std::int64_t> edits(n);
     constexpr std::size_t kPerBlock = 256;
     run_blocks((n + kPerBlock - 1) / kPerBlock, threads, progress, [&](std::size_t block, const std::atomic<bool>& stop) {
         auto distance = make_distance(stop);
-        const auto offset = view(offsets), reference_offset = view(reference_offsets);
-        for (std::size_t i = block * kPerBlock; i < std::min(n, (block + 1) * kPerBlock); ++i) {
-            const std::int64_t s = sentences.data()[i];
-            edits[i] = distance(
-                view(words).subspan(offset[i], offset[i + 1] - offset[i]),
-                view(reference_words).subspan(reference_offset[s], reference_offset[s + 1] - reference_offset[s]));
-        }
+        for (std::size_t i = block * kPerBlock; i < std::min(n, (block + 1) * kPerBlock); ++i)
+            edits[i] = distance((*compared.hypotheses)[i], compared.reference(i));
     });
     return give(std::move(edits));
 }
 
-auto edit_distances(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std::int64_t> sentences,
-                    In1<std::int32_t> reference_words, In1<std::int64_t> reference_offsets, int threads,
-                    Progress progress) {
-    return each(words, offsets, sentences, reference_words, reference_offsets, threads, progress, [](const std::atomic<bool>& stop) {
+auto edit_distances(const Compared& compared, int threads, Progress progress) {
+    return each(compared, threads, progress, [](const std::atomic<bool>& stop) {
         return [&stop, row = std::vector<std::int64_t>()](Words hypothesis, Words reference) mutable {
             return edit_distance(hypothesis, reference, row, stop);
         };
     });
 }
 
-auto translation_edits(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std::int64_t> sentences,
-                       In1<std::int32_t> reference_words, In1<std::int64_t> reference_offsets, int threads,
-                       Progress progress) {
-    return each(words, offsets, sentences, reference_words, reference_offsets, threads, progress, [](const std::atomic<bool>& stop) {
+auto translation_edits(const Compared& compared, int threads, Progress progress) {
+    return each(compared, threads, progress, [](const std::atomic<bool>& stop) {
         return [search = ShiftSearch(stop)](Words hypothesis, Words reference) mutable {
             return search.edits(hypothesis, reference);
         };
@@ -259,16 +247,17 @@ auto translation_edits(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<s
 }  // namespace
 
 void bind_edits(nb::module_& m) {
-    m.def("edit_distances", &edit_distances, nb::arg("words"), nb::arg("offsets"), nb::arg("sentences"),
-          nb::arg("reference_words"), nb::arg("reference_offsets"), nb::arg("threads") = 1,
+    bind_record(m, "Compared",
+                "Hypotheses and what they are compared with: hypothesis i translates `sentences[i]`.\n\n"
+                "Words are in the same ids; those that no reference has are below 0.",
+                Field{"hypotheses", &Compared::hypotheses}, Field{"sentences", &Compared::sentences},
+                Field{"references", &Compared::references});
+    m.def("edit_distances", &edit_distances, nb::arg("compared"), nb::arg("threads") = 1,
           nb::arg("progress").none() = nb::none(),
-          "Levenshtein distance of each hypothesis to its sentence's reference.\n\n"
-          "Hypothesis i translates sentence `sentences[i]`; words that no reference has are below 0.");
-    m.def("translation_edits", &translation_edits, nb::arg("words"), nb::arg("offsets"), nb::arg("sentences"),
-          nb::arg("reference_words"), nb::arg("reference_offsets"), nb::arg("threads") = 1,
+          "Levenshtein distance of each hypothesis to its sentence's reference.");
+    m.def("translation_edits", &translation_edits, nb::arg("compared"), nb::arg("threads") = 1,
           nb::arg("progress").none() = nb::none(),
-          "Shifts and edits from each hypothesis to its sentence's reference, found as sacreBLEU's TER finds them.\n\n"
-          "Hypothesis i translates sentence `sentences[i]`; words that no reference has are below 0.");
+          "Shifts and edits from each hypothesis to its sentence's reference, found as sacreBLEU's TER finds them.");
 }
 
 }  // namespace dragoman::metrics

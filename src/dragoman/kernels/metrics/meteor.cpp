@@ -1,8 +1,7 @@
 // METEOR's alignment: as many exact matches as possible, then as many stem matches as possible, in as few chunks as
 // possible. How many matches there are follows from counting words and stems; only the chunks need a search.
-#include "base/arrays.hpp"
 #include "base/parallel.hpp"
-#include "base/rows.hpp"
+#include "metrics/compared.hpp"
 
 #include <algorithm>
 #include <array>
@@ -154,23 +153,16 @@ private:
     std::vector<State> states_, next_;
 };
 
-auto meteor_matches(In1<std::int32_t> words, In1<std::int32_t> stems, In1<std::int64_t> offsets,
-                    In1<std::int64_t> sentences, In1<std::int32_t> reference_words, In1<std::int32_t> reference_stems,
-                    In1<std::int64_t> reference_offsets, std::int64_t beam, int threads, Progress progress) {
-    const std::size_t n = sentences.shape(0);
+auto meteor_matches(const Compared& words, const Compared& stems, std::int64_t beam, int threads, Progress progress) {
+    const std::size_t n = words.size();
+    require(stems.size() == n && stems.references->size() == words.references->size(), "words need stems");
     std::vector<std::int64_t> result(n * 3);
-    const auto text = [](const In1<std::int32_t>& w, const In1<std::int32_t>& s, const In1<std::int64_t>& o,
-                         std::int64_t row) {
-        const std::size_t begin = o.data()[row], length = o.data()[row + 1] - o.data()[row];
-        return Text{view(w).subspan(begin, length), view(s).subspan(begin, length)};
-    };
     constexpr std::size_t kPerBlock = 256;
     run_blocks((n + kPerBlock - 1) / kPerBlock, threads, progress, [&](std::size_t block) {
         Aligner aligner(static_cast<std::size_t>(beam));
         for (std::size_t i = block * kPerBlock; i < std::min(n, (block + 1) * kPerBlock); ++i)
-            std::ranges::copy(aligner.align(text(words, stems, offsets, static_cast<std::int64_t>(i)),
-                                            text(reference_words, reference_stems, reference_offsets,
-                                                 sentences.data()[i])),
+            std::ranges::copy(aligner.align({(*words.hypotheses)[i], (*stems.hypotheses)[i]},
+                                            {words.reference(i), stems.reference(i)}),
                               result.begin() + static_cast<std::ptrdiff_t>(i) * 3);
     });
     return give(std::move(result), 3);
@@ -179,12 +171,10 @@ auto meteor_matches(In1<std::int32_t> words, In1<std::int32_t> stems, In1<std::i
 }  // namespace
 
 void bind_meteor(nb::module_& m) {
-    m.def("meteor_matches", &meteor_matches, nb::arg("words"), nb::arg("stems"), nb::arg("offsets"),
-          nb::arg("sentences"), nb::arg("reference_words"), nb::arg("reference_stems"), nb::arg("reference_offsets"),
-          nb::arg("beam"), nb::arg("threads") = 1, nb::arg("progress").none() = nb::none(),
+    m.def("meteor_matches", &meteor_matches, nb::arg("words"), nb::arg("stems"), nb::arg("beam"),
+          nb::arg("threads") = 1, nb::arg("progress").none() = nb::none(),
           "For each hypothesis: exact matches, further matches of stems, and chunks (the fewest that the beam\n"
-          "finds).\n\n"
-          "Hypothesis i translates sentence `sentences[i]`; words that no reference has are below 0.");
+          "finds).");
 }
 
 }  // namespace dragoman::metrics

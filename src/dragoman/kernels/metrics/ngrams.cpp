@@ -1,6 +1,6 @@
 // N-grams that hypotheses share with references, clipped: what BLEU, NIST, chrF and PER count.
-#include "base/arrays.hpp"
 #include "base/parallel.hpp"
+#include "metrics/compared.hpp"
 #include "metrics/reference_trie.hpp"
 
 #include <algorithm>
@@ -8,27 +8,26 @@
 namespace dragoman::metrics {
 namespace {
 
-auto clipped_ngrams(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std::int64_t> sentences,
-                    In1<std::int32_t> reference_words, In1<std::int64_t> reference_offsets, std::int64_t references,
-                    In2<double> weights, std::int64_t longest, int threads, Progress progress) {
-    const std::size_t n = sentences.shape(0), order = static_cast<std::size_t>(longest);
-    const auto offset = view(offsets), reference_offset = view(reference_offsets);
+auto clipped_ngrams(const Compared& compared, std::int64_t count, In2<double> weights, std::int64_t longest,
+                    int threads, Progress progress) {
+    const std::size_t n = compared.size(), order = static_cast<std::size_t>(longest);
+    const Rows& references = *compared.references;
     std::vector<double> matches(n * order, 0.0);
     constexpr std::size_t kPerBlock = 1024;
     run_blocks((n + kPerBlock - 1) / kPerBlock, threads, progress, [&](std::size_t block) {
         ReferenceTrie trie;
         std::int64_t indexed = -1;
         for (std::size_t i = block * kPerBlock; i < std::min(n, (block + 1) * kPerBlock); ++i) {
-            const std::int64_t sentence = sentences.data()[i];
+            const std::int64_t sentence = compared.sentences[i];
             if (sentence != indexed) {
                 indexed = sentence;
-                const std::int64_t first = sentence * references;
-                trie.clear(order * (reference_offset[first + references] - reference_offset[first]));
-                for (std::int64_t r = first; r < first + references; ++r)
-                    trie.add(row(view(reference_words), reference_offset, static_cast<std::size_t>(r)),
-                             weights.shape(0) ? weights.data() + reference_offset[r] * order : nullptr, order);
+                const std::int64_t first = sentence * count;
+                trie.clear(order * (references.offsets[first + count] - references.offsets[first]));
+                for (std::int64_t r = first; r < first + count; ++r)
+                    trie.add(references[r], weights.shape(0) ? weights.data() + references.offsets[r] * order : nullptr,
+                             order);
             }
-            trie.count(row(view(words), offset, i), order, matches.data() + i * order);
+            trie.count((*compared.hypotheses)[i], order, matches.data() + i * order);
         }
     });
     return give(std::move(matches), order);
@@ -37,14 +36,14 @@ auto clipped_ngrams(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std:
 }  // namespace
 
 void bind_ngrams(nb::module_& m) {
-    m.def("clipped_ngrams", &clipped_ngrams, nb::arg("words"), nb::arg("offsets"), nb::arg("sentences"),
-          nb::arg("reference_words"), nb::arg("reference_offsets"), nb::arg("references"), nb::arg("weights"),
-          nb::arg("order"), nb::arg("threads") = 1, nb::arg("progress").none() = nb::none(),
-          "Weight of the n-grams of each order (columns, from 1) that each hypothesis (rows) shares with its\n"
-          "references.\n\n"
-          "Sentence s has the reference rows from s * references on; an n-gram counts at most as often as in one of\n"
-          "them. `weights` has a row for each reference word, a column for each order of n-gram that begins there;\n"
-          "or no rows. Hypothesis i translates sentence `sentences[i]`; words that no reference has are below 0.");
+    m.def(
+        "clipped_ngrams", &clipped_ngrams, nb::arg("compared"), nb::arg("count"), nb::arg("weights"), nb::arg("order"),
+        nb::arg("threads") = 1, nb::arg("progress").none() = nb::none(),
+        "Weight of the n-grams of each order (columns, from 1) that each hypothesis (rows) shares with its\n"
+        "references.\n\n"
+        "Sentence s has `count` references, the rows from s * count on; an n-gram counts at most as often as in one\n"
+        "of them. `weights` has a row for each reference word, a column for each order of n-gram that begins there;\n"
+        "or no rows.");
 }
 
 }  // namespace dragoman::metrics

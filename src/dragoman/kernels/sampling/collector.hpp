@@ -1,10 +1,11 @@
-// What a chain has been in: derivations as rows of numbers, whatever they stand for.
+// What a chain has been in: derivations as rows of numbers, whatever they stand for; and what it counts about itself.
 #pragma once
 
 #include "base/open_addressing.hpp"
 #include "base/rows.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -47,6 +48,12 @@ private:
     std::vector<std::int64_t> counts_, offsets_{0};
     std::vector<double> scores_;
     std::vector<std::int32_t> values_;
+};
+
+template <std::size_t kinds>
+struct Statistics {
+    std::array<std::int64_t, kinds> steps{}, changes{};  // of each kind of step
+    std::int64_t jumps = 0, accepted = 0, collected = 0;
 };
 
 }  // namespace dragoman::sampling

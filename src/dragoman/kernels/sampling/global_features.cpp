@@ -1,7 +1,9 @@
 // Global features that come with Dragoman, and the evaluation of any on rows of words.
-#include "base/arrays.hpp"
 #include "sampling/global_function.hpp"
 #include "sampling/lexical_consistency.hpp"
+#include "sampling/schedule.hpp"
+
+#include <nanobind/stl/array.h>
 
 #include <cstdlib>
 
@@ -63,18 +65,12 @@ nb::typed<nb::dict, nb::str, int> global_functions() {
     return addresses;
 }
 
-auto global_values(std::uintptr_t function, In1<std::int32_t> source, In1<std::int64_t> source_offsets, In1<std::int64_t> sentences,
-                   In1<std::int32_t> targets, In1<std::int64_t> target_offsets) {
-    std::vector<double> values(sentences.shape(0));
+auto global_values(std::uintptr_t function, const Rows& source, In1<std::int64_t> sentences, const Rows& targets) {
+    std::vector<double> values(sentences.size());
     {
         nb::gil_scoped_release release;
         for (std::size_t row = 0; row < values.size(); ++row) {
-            const auto piece = [](const In1<std::int32_t>& words, const In1<std::int64_t>& offsets, std::size_t i) {
-                return view(words).subspan(static_cast<std::size_t>(offsets.data()[i]),
-                                           static_cast<std::size_t>(offsets.data()[i + 1] - offsets.data()[i]));
-            };
-            const auto from = piece(source, source_offsets, static_cast<std::size_t>(sentences.data()[row]));
-            const auto to = piece(targets, target_offsets, row);
+            const Words from = source[static_cast<std::size_t>(sentences[row])], to = targets[row];
             const std::int64_t from_offsets[] = {0, static_cast<std::int64_t>(from.size())}, to_offsets[] = {0, static_cast<std::int64_t>(to.size())};
             values[row] = call(reinterpret_cast<GlobalFunction>(function), from, from_offsets, to, to_offsets, 0);
         }
@@ -87,9 +83,28 @@ auto global_values(std::uintptr_t function, In1<std::int32_t> source, In1<std::i
 void bind_global_features(nb::module_& m) {
     m.def("global_functions", &global_functions,
           "The addresses of compiled global features: of functions, and of the `IncrementalFunctions` of documents.");
-    m.def("global_values", &global_values, nb::arg("function"), nb::arg("source"), nb::arg("source_offsets"),
-          nb::arg("sentences"), nb::arg("targets"), nb::arg("target_offsets"),
-          "A function's value for each target, which translates a sentence of the source.");
+    m.def("global_values", &global_values, nb::arg("function"), nb::arg("source"), nb::arg("sentences"),
+          nb::arg("targets"), "A function's value for each target, which translates a sentence of the source.");
+    bind_record(
+        m, "GlobalFeature",
+        "A feature of sentences or documents.\n\n"
+        "`address` is that of a function or, if it is `incremental`, of `IncrementalFunctions`; `source` and `words`\n"
+        "are the symbols of a batch's source words, and of the words of its options or rules.",
+        Field{"address", &GlobalFeature::address}, Field{"incremental", &GlobalFeature::incremental},
+        Field{"weight", &GlobalFeature::weight}, Field{"document", &GlobalFeature::document},
+        Field{"source", &GlobalFeature::source}, Field{"words", &GlobalFeature::words});
+    bind_record(
+        m, "Schedule",
+        "What chains do in which order.\n\n"
+        "`burn_in` are the temperatures of the scans before the first sample; random numbers of a sentence depend on\n"
+        "the seed, on its number, which counts from `first_number`, and on the chain.",
+        Field{"chains", &Schedule::chains}, Field{"seed", &Schedule::seed},
+        Field{"first_number", &Schedule::first_number}, Field{"rates", &Schedule::rates},
+        Field{"random", &Schedule::random}, Field{"per_pass", &Schedule::per_pass},
+        Field{"samples", &Schedule::samples}, Field{"thin", &Schedule::thin}, Field{"burn_in", &Schedule::burn_in},
+        Field{"temperature", &Schedule::temperature}, Field{"jump_every", &Schedule::jump_every},
+        Field{"forward_share", &Schedule::forward_share}, Field{"max_seconds", &Schedule::max_seconds},
+        Field{"trace", &Schedule::trace});
 }
 
 }  // namespace dragoman::sampling

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/errors.hpp"
-#include "base/rows.hpp"
+#include "base/records.hpp"
 
 #include <cmath>
 #include <cstdint>
@@ -26,6 +26,24 @@ struct IncrementalFunctions {
     void (*accept)(void* memory);
     void (*end)(void* memory);
 };
+
+// A feature of a batch as Python hands it over, with the symbols that it sees.
+struct GlobalFeature {
+    std::uintptr_t address;  // of a function
+    bool incremental;        // or of `IncrementalFunctions`, which see documents
+    double weight;
+    bool document;                 // sees all sentences of a document, not just one
+    Held1<std::int32_t> source;  // a symbol for each source word of the batch
+    Held1<std::int32_t> words;   // a symbol for each word of each option or rule of the batch
+
+    GlobalFunction function() const { return reinterpret_cast<GlobalFunction>(address); }
+    const IncrementalFunctions& functions() const { return *reinterpret_cast<const IncrementalFunctions*>(address); }
+    void check() const {
+        require(address != 0 && (document || !incremental),
+                "a feature needs a function, and documents if it is incremental");
+    }
+};
+using GlobalFeatures = std::vector<Ref<GlobalFeature>>;
 
 inline double checked(double value) {
     if (!std::isfinite(value)) throw FunctionError("a global feature is not a finite number");

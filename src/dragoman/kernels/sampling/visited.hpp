@@ -3,7 +3,7 @@
 
 #include "base/arrays.hpp"
 #include "sampling/collector.hpp"
-#include "sampling/statistics.hpp"
+#include "sampling/schedule.hpp"
 
 #include <vector>
 
@@ -23,12 +23,13 @@ struct Visited {
 
 // The chains of all sentences put together: distinct derivations of a sentence, whichever chain found them.
 template <std::size_t kinds>
-nb::dict collect(std::vector<Visited<kinds>>& visited, std::size_t sentences, std::size_t chains, std::int64_t samples, bool keep_trace) {
+nb::dict collect(std::vector<Visited<kinds>>& visited, std::size_t sentences, const Schedule& schedule) {
+    const auto chains = schedule.chains, samples = static_cast<std::size_t>(schedule.samples);
     std::vector<std::int64_t> rows{0}, offsets{0}, counts, best_offsets{0}, statistics;
     std::vector<std::int32_t> derivations, best, trace;
     std::vector<double> scores, best_scores, seconds;
     std::vector<std::uint8_t> found;
-    if (keep_trace) trace.assign(sentences * chains * static_cast<std::size_t>(samples), -1);
+    if (schedule.trace) trace.assign(sentences * chains * samples, -1);
     for (std::size_t s = 0; s < sentences; ++s) {
         Collector all;
         const std::size_t first_count = counts.size();
@@ -43,7 +44,7 @@ nb::dict collect(std::vector<Visited<kinds>>& visited, std::size_t sentences, st
                 counts[first_count + static_cast<std::size_t>(number[row]) * chains + c] = one.derivations.count(row);
             }
             for (std::size_t i = 0; i < one.trace.size(); ++i)
-                trace[(s * chains + c) * static_cast<std::size_t>(samples) + i] = number[static_cast<std::size_t>(one.trace[i])];
+                trace[(s * chains + c) * samples + i] = number[static_cast<std::size_t>(one.trace[i])];
             best.insert(best.end(), one.best.begin(), one.best.end());
             best_offsets.push_back(static_cast<std::int64_t>(best.size()));
             best_scores.push_back(one.best_score);

@@ -67,8 +67,8 @@ auto take(NGramLines&& out, std::size_t order) {
 }
 
 // Unigrams: words that the list lacks are added to it; `listed` says which were unigrams before.
-auto parse_unigrams(In1<std::uint8_t> text, In1<std::uint8_t> blob, In1<std::int64_t> offsets, In1<std::uint8_t> listed) {
-    WordIndex words(blob, offsets);
+auto parse_unigrams(In1<std::uint8_t> text, const Texts& known, In1<std::uint8_t> listed) {
+    WordIndex words(known);
     std::vector<std::uint8_t> seen(listed.data(), listed.data() + listed.shape(0));
     NGramLines out;
     {
@@ -83,9 +83,9 @@ auto parse_unigrams(In1<std::uint8_t> text, In1<std::uint8_t> blob, In1<std::int
 }
 
 // N-grams of higher orders: every word must be a unigram.
-auto parse_ngrams(In1<std::uint8_t> text, std::size_t order, In1<std::uint8_t> blob, In1<std::int64_t> offsets,
-                  In1<std::int32_t> index, In1<std::uint8_t> listed) {
-    const WordView words(blob, offsets, index);
+auto parse_ngrams(In1<std::uint8_t> text, std::size_t order, const Texts& known, In1<std::int32_t> index,
+                  In1<std::uint8_t> listed) {
+    const WordView words(known, index);
     NGramLines out;
     {
         nb::gil_scoped_release release;
@@ -97,17 +97,16 @@ auto parse_ngrams(In1<std::uint8_t> text, std::size_t order, In1<std::uint8_t> b
     return take(std::move(out), order);
 }
 
-auto format_ngrams(In2<std::int32_t> words, In1<float> logprobs, In1<float> backoffs, bool with_backoffs,
-                   In1<std::uint8_t> blob, In1<std::int64_t> offsets) {
+auto format_ngrams(In2<std::int32_t> ngrams, In1<float> logprobs, In1<float> backoffs, bool with_backoffs,
+                   const Texts& words) {
     LineWriter out;
     {
         nb::gil_scoped_release release;
-        for (std::size_t row = 0; row < words.shape(0); ++row) {
+        for (std::size_t row = 0; row < ngrams.shape(0); ++row) {
             out.number(logprobs.data()[row]);  // the shortest digits that give this float again
-            for (std::size_t n = 0; n < words.shape(1); ++n) {
+            for (std::size_t n = 0; n < ngrams.shape(1); ++n) {
                 out.character(n ? ' ' : '\t');
-                const std::int32_t id = words.data()[row * words.shape(1) + n];
-                out.text(Bytes(blob.data() + offsets.data()[id], blob.data() + offsets.data()[id + 1]));
+                out.text(words[static_cast<std::size_t>(ngrams[row * ngrams.shape(1) + n])]);
             }
             if (with_backoffs) {
                 out.character('\t');
@@ -122,15 +121,15 @@ auto format_ngrams(In2<std::int32_t> words, In1<float> logprobs, In1<float> back
 }  // namespace
 
 void bind_arpa(nb::module_& m) {
-    m.def("parse_unigrams", &parse_unigrams, nb::arg("text"), nb::arg("blob"), nb::arg("offsets"), nb::arg("listed"),
+    m.def("parse_unigrams", &parse_unigrams, nb::arg("text"), nb::arg("words"), nb::arg("listed"),
           "Unigram lines, growing the word list: (words, log probabilities, back-offs, line of each from 0, fault),\n"
           "list.\n\n"
           "`listed` marks the words that have been unigrams; it comes back grown, as the last value.");
-    m.def("parse_ngrams", &parse_ngrams, nb::arg("text"), nb::arg("order"), nb::arg("blob"), nb::arg("offsets"),
-          nb::arg("index"), nb::arg("listed"),
+    m.def("parse_ngrams", &parse_ngrams, nb::arg("text"), nb::arg("order"), nb::arg("words"), nb::arg("index"),
+          nb::arg("listed"),
           "N-gram lines of one order, over words that are listed.");
-    m.def("format_ngrams", &format_ngrams, nb::arg("words"), nb::arg("logprobs"), nb::arg("backoffs"),
-          nb::arg("with_backoffs"), nb::arg("blob"), nb::arg("offsets"),
+    m.def("format_ngrams", &format_ngrams, nb::arg("ngrams"), nb::arg("logprobs"), nb::arg("backoffs"),
+          nb::arg("with_backoffs"), nb::arg("words"),
           "N-grams as lines, with the fewest digits that give the same floats again.");
 }
 

@@ -140,11 +140,10 @@ private:
     std::vector<std::int64_t> feature_offsets_{0}, last_line_;
 };
 
-auto parse_grammar(In1<std::uint8_t> text, In1<std::uint8_t> source_blob, In1<std::int64_t> source_offsets,
-                   In1<std::uint8_t> target_blob, In1<std::int64_t> target_offsets, In1<std::uint8_t> name_blob,
-                   In1<std::int64_t> name_offsets, std::size_t unnamed, bool costs) {
-    GrammarParser parser(view(text), WordIndex(source_blob, source_offsets), WordIndex(target_blob, target_offsets),
-                         WordIndex(name_blob, name_offsets), unnamed, costs);
+auto parse_grammar(In1<std::uint8_t> text, const Texts& source_words, const Texts& target_words, const Texts& names,
+                   std::size_t unnamed, bool costs) {
+    GrammarParser parser(view(text), WordIndex(source_words), WordIndex(target_words), WordIndex(names), unnamed,
+                         costs);
     {
         nb::gil_scoped_release release;
         parser.run();
@@ -152,27 +151,25 @@ auto parse_grammar(In1<std::uint8_t> text, In1<std::uint8_t> source_blob, In1<st
     return parser.take();
 }
 
-auto format_grammar(In1<std::int64_t> rows, In1<std::int32_t> source_ids, In1<std::uint8_t> source_text,
-                    In1<std::int64_t> source_offsets, In1<std::int32_t> target_ids, In1<std::uint8_t> target_text,
-                    In1<std::int64_t> target_offsets, In2<float> values, In1<std::uint8_t> label_text,
-                    In1<std::int64_t> label_offsets, In1<std::uint16_t> points, In1<std::int64_t> point_offsets) {
+auto format_grammar(In1<std::int64_t> rows, const PairTexts& rules, In2<float> values, const Texts& labels,
+                    const Points* points) {
     LineWriter out;
     {
         nb::gil_scoped_release release;
         for (const std::int64_t row : view(rows)) {
             out.text("[X] ||| ");
-            out.text(slice(source_text, source_offsets, static_cast<std::size_t>(source_ids.data()[row])));
+            out.text(rules.source(row));
             out.text(" ||| ");
-            out.text(slice(target_text, target_offsets, static_cast<std::size_t>(target_ids.data()[row])));
+            out.text(rules.target(row));
             out.text(" |||");
             for (std::size_t column = 0; column < values.shape(1); ++column) {
                 out.character(' ');
-                out.text(slice(label_text, label_offsets, column));
+                out.text(labels[column]);
                 out.number(values.data()[std::size_t(row) * values.shape(1) + column]);
             }
-            if (point_offsets.shape(0) > 0) {
+            if (points) {
                 out.text(" |||");
-                out.points(points, point_offsets, row);
+                out.points((*points)[static_cast<std::size_t>(row)]);
             }
             out.character('\n');
         }
@@ -183,18 +180,16 @@ auto format_grammar(In1<std::int64_t> rows, In1<std::int32_t> source_ids, In1<st
 }  // namespace
 
 void bind_grammar(nb::module_& m) {
-    m.def("parse_grammar", &parse_grammar, nb::arg("text"), nb::arg("source_blob"), nb::arg("source_offsets"),
-          nb::arg("target_blob"), nb::arg("target_offsets"), nb::arg("name_blob"), nb::arg("name_offsets"), nb::arg("unnamed"),
-          nb::arg("costs"),
+    m.def("parse_grammar", &parse_grammar, nb::arg("text"), nb::arg("source_words"), nb::arg("target_words"),
+          nb::arg("names"), nb::arg("unnamed"), nb::arg("costs"),
           "Lines `[X] ||| source ||| target ||| features ||| links`, nonterminals as in `parse_rules`.\n\n"
           "`unnamed` is one more than the number of features without a name on each line, 0 if it is not known. Gives\n"
           "the sides with their offsets; the features (a number in the list of names, or -1, -2, ... for those without\n"
           "one), their values and offsets; the points of words; the three grown word lists; `unnamed`; the number of\n"
           "lines with something in further fields; and the fault. With `costs` values without a name are negated.");
-    m.def("format_grammar", &format_grammar, nb::arg("rows"), nb::arg("source_ids"), nb::arg("source_text"),
-          nb::arg("source_offsets"), nb::arg("target_ids"), nb::arg("target_text"), nb::arg("target_offsets"),
-          nb::arg("values"), nb::arg("label_text"), nb::arg("label_offsets"), nb::arg("points"), nb::arg("point_offsets"),
-          "The given rows as lines of a grammar, each value behind its label; no links if their arrays are empty.");
+    m.def("format_grammar", &format_grammar, nb::arg("rows"), nb::arg("rules"), nb::arg("values"), nb::arg("labels"),
+          nb::arg("points").none(),
+          "The given rows as lines of a grammar, each value behind its label.");
 }
 
 }  // namespace dragoman::text

@@ -56,11 +56,17 @@ inline bool parse_position(Bytes& token, std::uint32_t& value) {
     return true;
 }
 
-// One of many texts that lie one after the other.
-inline Bytes slice(const In1<std::uint8_t>& text, const In1<std::int64_t>& offsets, std::size_t row) {
-    const auto bounds = view(offsets);
-    return view(text).subspan(static_cast<std::size_t>(bounds[row]), static_cast<std::size_t>(bounds[row + 1] - bounds[row]));
-}
+// Phrase pairs, or rules, whose sides are texts.
+struct PairTexts {
+    Held1<std::int32_t> source_ids;
+    Ref<Texts> sources;
+    Held1<std::int32_t> target_ids;
+    Ref<Texts> targets;
+
+    Bytes source(std::int64_t row) const { return (*sources)[static_cast<std::size_t>(source_ids[row])]; }
+    Bytes target(std::int64_t row) const { return (*targets)[static_cast<std::size_t>(target_ids[row])]; }
+    void check() const { require(source_ids.size() == target_ids.size(), "pairs need a source and a target each"); }
+};
 
 // Text that is being written.
 class LineWriter {
@@ -76,14 +82,13 @@ public:
         out_.insert(out_.end(), digits, end);
     }
 
-    // The links of one row, each after a space; none if there are no offsets.
-    void points(const In1<std::uint16_t>& points, const In1<std::int64_t>& offsets, std::int64_t row) {
-        if (offsets.shape(0) == 0) return;
-        for (auto at = offsets.data()[row]; at < offsets.data()[row + 1]; ++at) {
+    // The links of one row, each after a space.
+    void points(std::span<const std::uint16_t> points) {
+        for (const std::uint16_t point : points) {
             character(' ');
-            number(points.data()[at] >> 8);
+            number(point >> 8);
             character('-');
-            number(points.data()[at] & 255);
+            number(point & 255);
         }
     }
 

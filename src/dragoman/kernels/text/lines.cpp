@@ -3,6 +3,7 @@
 #include "text/word_index.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace dragoman::text {
 namespace {
@@ -13,7 +14,7 @@ struct Lines {
     void end_line() { offsets.push_back(static_cast<std::int64_t>(ids.size())); }
 };
 
-auto word_index(In1<std::uint8_t> blob, In1<std::int64_t> offsets) { return std::get<2>(WordIndex(blob, offsets).take_parts()); }
+auto word_index(const Texts& words) { return std::get<2>(WordIndex(words).take_parts()); }
 
 template <class IdOf>
 Lines lines_of(Bytes text, IdOf&& id_of) {
@@ -26,8 +27,8 @@ Lines lines_of(Bytes text, IdOf&& id_of) {
     return lines;
 }
 
-auto intern_lines(In1<std::uint8_t> text, In1<std::uint8_t> blob, In1<std::int64_t> offsets) {
-    WordIndex words(blob, offsets);
+auto intern_lines(In1<std::uint8_t> text, const Texts& known) {
+    WordIndex words(known);
     Lines lines;
     {
         nb::gil_scoped_release release;
@@ -37,8 +38,8 @@ auto intern_lines(In1<std::uint8_t> text, In1<std::uint8_t> blob, In1<std::int64
     return together(give(std::move(lines.ids)), give(std::move(lines.offsets)), std::move(new_blob), std::move(new_offsets), std::move(index));
 }
 
-auto lookup_lines(In1<std::uint8_t> text, In1<std::uint8_t> blob, In1<std::int64_t> offsets, In1<std::int32_t> index) {
-    const WordView words(blob, offsets, index);
+auto lookup_lines(In1<std::uint8_t> text, const Texts& known, In1<std::int32_t> index) {
+    const WordView words(known, index);
     Lines lines;
     {
         nb::gil_scoped_release release;
@@ -47,17 +48,16 @@ auto lookup_lines(In1<std::uint8_t> text, In1<std::uint8_t> blob, In1<std::int64
     return together(give(std::move(lines.ids)), give(std::move(lines.offsets)));
 }
 
-auto join_lines(In1<std::int32_t> ids, In1<std::int64_t> lines, In1<std::uint8_t> blob, In1<std::int64_t> offsets) {
+auto join_lines(const Rows& lines, const Texts& words) {
     std::vector<std::uint8_t> text;
     {
         nb::gil_scoped_release release;
-        const auto id = view(ids);
-        const auto line = view(lines);
-        const auto offset = view(offsets);
-        for (std::size_t l = 0; l + 1 < line.size(); ++l) {
-            for (auto at = line[l]; at < line[l + 1]; ++at) {
-                if (at > line[l]) text.push_back(' ');
-                text.insert(text.end(), blob.data() + offset[id[at]], blob.data() + offset[id[at] + 1]);
+        for (std::size_t l = 0; l < lines.size(); ++l) {
+            bool any = false;
+            for (const std::int32_t id : lines[l]) {
+                if (std::exchange(any, true)) text.push_back(' ');
+                const Bytes word = words[static_cast<std::size_t>(id)];
+                text.insert(text.end(), word.begin(), word.end());
             }
             text.push_back('\n');
         }
@@ -68,13 +68,13 @@ auto join_lines(In1<std::int32_t> ids, In1<std::int64_t> lines, In1<std::uint8_t
 }  // namespace
 
 void bind_lines(nb::module_& m) {
-    m.def("word_index", &word_index, nb::arg("blob"), nb::arg("offsets"),
+    m.def("word_index", &word_index, nb::arg("words"),
           "Hash index of a word list.");
-    m.def("intern_lines", &intern_lines, nb::arg("text"), nb::arg("blob"), nb::arg("offsets"),
+    m.def("intern_lines", &intern_lines, nb::arg("text"), nb::arg("words"),
           "Words of text as ids, growing the word list: ids, line offsets, and the new list's blob, offsets, index.");
-    m.def("lookup_lines", &lookup_lines, nb::arg("text"), nb::arg("blob"), nb::arg("offsets"), nb::arg("index"),
+    m.def("lookup_lines", &lookup_lines, nb::arg("text"), nb::arg("words"), nb::arg("index"),
           "Words of text as ids of a fixed word list (0 where unknown), and line offsets.");
-    m.def("join_lines", &join_lines, nb::arg("ids"), nb::arg("lines"), nb::arg("blob"), nb::arg("offsets"),
+    m.def("join_lines", &join_lines, nb::arg("lines"), nb::arg("words"),
           "Ids as text: words separated by spaces, lines ended by newlines.");
 }
 

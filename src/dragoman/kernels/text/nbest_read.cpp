@@ -269,10 +269,9 @@ private:
     Fault fault_;
 };
 
-auto parse_nbest(In1<std::uint8_t> text, In1<std::uint8_t> blob, In1<std::int64_t> offsets, In1<std::uint8_t> label_blob,
-                 In1<std::int64_t> label_offsets, In1<std::int32_t> counts, bool grouped, bool score_first) {
-    NBestParser parser(view(text), WordIndex(blob, offsets), WordIndex(label_blob, label_offsets), view(counts), grouped,
-                       score_first);
+auto parse_nbest(In1<std::uint8_t> text, const Texts& words, const Texts& labels, In1<std::int32_t> counts,
+                 bool grouped, bool score_first) {
+    NBestParser parser(view(text), WordIndex(words), WordIndex(labels), view(counts), grouped, score_first);
     {
         nb::gil_scoped_release release;
         parser.run();
@@ -283,8 +282,8 @@ auto parse_nbest(In1<std::uint8_t> text, In1<std::uint8_t> blob, In1<std::int64_
 }  // namespace
 
 void bind_nbest_read(nb::module_& m) {
-    m.def("parse_nbest", &parse_nbest, nb::arg("text"), nb::arg("blob"), nb::arg("offsets"), nb::arg("label_blob"),
-          nb::arg("label_offsets"), nb::arg("counts"), nb::arg("grouped"), nb::arg("score_first"),
+    m.def("parse_nbest", &parse_nbest, nb::arg("text"), nb::arg("words"), nb::arg("labels"), nb::arg("counts"),
+          nb::arg("grouped"), nb::arg("score_first"),
           "Lines of n-best lists: sentence ids; words; features (offsets, ids, values); scores (NaN where empty);\n"
           "phrases (source begin and end, target begin and end); the rest of each line; the grown words and labels;\n"
           "the number of values of each label; style (fewest and most decimals, id without a space, words with two,\n"

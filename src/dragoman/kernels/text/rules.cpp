@@ -86,9 +86,8 @@ private:
     }
 };
 
-auto parse_rules(In1<std::uint8_t> text, In1<std::uint8_t> source_blob, In1<std::int64_t> source_offsets,
-                 In1<std::uint8_t> target_blob, In1<std::int64_t> target_offsets, std::size_t columns) {
-    RuleParser parser(view(text), WordIndex(source_blob, source_offsets), WordIndex(target_blob, target_offsets), columns);
+auto parse_rules(In1<std::uint8_t> text, const Texts& source_words, const Texts& target_words, std::size_t columns) {
+    RuleParser parser(view(text), WordIndex(source_words), WordIndex(target_words), columns);
     {
         nb::gil_scoped_release release;
         parser.run();
@@ -97,23 +96,17 @@ auto parse_rules(In1<std::uint8_t> text, In1<std::uint8_t> source_blob, In1<std:
 }
 
 // The links of words and those of nonterminals, in order, for each rule.
-auto rule_links(In1<std::int32_t> source_ids, In1<std::int32_t> sources, In1<std::int64_t> source_offsets,
-                In1<std::int32_t> target_ids, In1<std::int32_t> targets, In1<std::int64_t> target_offsets,
-                In1<std::uint16_t> points, In1<std::int64_t> point_offsets) {
+auto rule_links(In1<std::int32_t> source_ids, const Rows& sources, In1<std::int32_t> target_ids, const Rows& targets,
+                const Points* points) {
     std::vector<std::uint16_t> all;
     std::vector<std::int64_t> offsets{0};
     {
         nb::gil_scoped_release release;
-        const auto symbols = [](const auto& values, const auto& bounds, std::int32_t id) {
-            const auto first = bounds.data()[id];
-            return view(values).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(bounds.data()[id + 1] - first));
-        };
-        for (std::size_t rule = 0; rule < source_ids.shape(0); ++rule) {
+        for (std::size_t rule = 0; rule < source_ids.size(); ++rule) {
             const auto first = static_cast<std::ptrdiff_t>(all.size());
-            if (point_offsets.shape(0) > 0)
-                all.insert(all.end(), points.data() + point_offsets.data()[rule], points.data() + point_offsets.data()[rule + 1]);
-            const auto source = symbols(sources, source_offsets, source_ids.data()[rule]);
-            const auto target = symbols(targets, target_offsets, target_ids.data()[rule]);
+            if (points) all.insert(all.end(), (*points)[rule].begin(), (*points)[rule].end());
+            const Words source = sources[static_cast<std::size_t>(source_ids[rule])],
+                        target = targets[static_cast<std::size_t>(target_ids[rule])];
             for (std::size_t s = 0; s < source.size(); ++s) {
                 if (source[s] >= 0) continue;
                 const auto t = std::ranges::find(target, source[s]) - target.begin();
@@ -129,12 +122,12 @@ auto rule_links(In1<std::int32_t> source_ids, In1<std::int32_t> sources, In1<std
 }  // namespace
 
 void bind_rules(nb::module_& m) {
-    m.def("parse_rules", &parse_rules, nb::arg("text"), nb::arg("source_blob"), nb::arg("source_offsets"),
-          nb::arg("target_blob"), nb::arg("target_offsets"), nb::arg("columns"),
+    m.def("parse_rules", &parse_rules, nb::arg("text"), nb::arg("source_words"), nb::arg("target_words"),
+          nb::arg("columns"),
           "Lines `source [X] ||| target [X] ||| scores ||| links ||| counts`, as `parse_table` gives them.\n\n"
           "A nonterminal is -1 or -2, by its place from the left on the source side; the points are those of words.");
-    m.def("rule_links", &rule_links, nb::arg("source_ids"), nb::arg("sources"), nb::arg("source_offsets"),
-          nb::arg("target_ids"), nb::arg("targets"), nb::arg("target_offsets"), nb::arg("points"), nb::arg("point_offsets"),
+    m.def("rule_links", &rule_links, nb::arg("source_ids"), nb::arg("sources"), nb::arg("target_ids"),
+          nb::arg("targets"), nb::arg("points").none(),
           "The points of each rule with those of its nonterminals, sorted, and their offsets.");
 }
 

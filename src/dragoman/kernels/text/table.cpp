@@ -36,10 +36,9 @@ private:
     bool extras_;
 };
 
-auto parse_table(In1<std::uint8_t> text, In1<std::uint8_t> source_blob, In1<std::int64_t> source_offsets,
-                 In1<std::uint8_t> target_blob, In1<std::int64_t> target_offsets, std::size_t columns, bool extras) {
-    PhraseParser parser(view(text), WordIndex(source_blob, source_offsets), WordIndex(target_blob, target_offsets), columns,
-                        extras);
+auto parse_table(In1<std::uint8_t> text, const Texts& source_words, const Texts& target_words, std::size_t columns,
+                 bool extras) {
+    PhraseParser parser(view(text), WordIndex(source_words), WordIndex(target_words), columns, extras);
     {
         nb::gil_scoped_release release;
         parser.run();
@@ -61,13 +60,13 @@ bool before_in_table(Bytes left, Bytes right) {
     return false;
 }
 
-auto table_ranks(In1<std::uint8_t> text, In1<std::int64_t> offsets) {
-    std::vector<std::int32_t> ranks(offsets.shape(0) - 1);
+auto table_ranks(const Texts& phrases) {
+    std::vector<std::int32_t> ranks(phrases.size());
     {
         nb::gil_scoped_release release;
         std::vector<std::int32_t> order(ranks.size());
         std::iota(order.begin(), order.end(), 0);
-        const auto phrase = [&](std::int32_t number) { return slice(text, offsets, static_cast<std::size_t>(number)); };
+        const auto phrase = [&](std::int32_t number) { return phrases[static_cast<std::size_t>(number)]; };
         std::ranges::stable_sort(order,
                                  [&](std::int32_t a, std::int32_t b) { return before_in_table(phrase(a), phrase(b)); });
         for (std::size_t at = 0, rank = 0; at < order.size(); ++at) {
@@ -78,18 +77,16 @@ auto table_ranks(In1<std::uint8_t> text, In1<std::int64_t> offsets) {
     return give(std::move(ranks));
 }
 
-auto format_table(In1<std::int64_t> rows, In1<std::int32_t> source_ids, In1<std::uint8_t> source_text,
-                  In1<std::int64_t> source_offsets, In1<std::int32_t> target_ids, In1<std::uint8_t> target_text,
-                  In1<std::int64_t> target_offsets, In2<float> scores, bool extras, In1<std::uint16_t> points,
-                  In1<std::int64_t> point_offsets, In2<float> counts) {
+auto format_table(In1<std::int64_t> rows, const PairTexts& pairs, In2<float> scores, bool extras, const Points* points,
+                  In2<float> counts) {
     LineWriter out;
     {
         nb::gil_scoped_release release;
         constexpr int digits = 6;  // as Moses prints
         for (const std::int64_t row : view(rows)) {
-            out.text(slice(source_text, source_offsets, static_cast<std::size_t>(source_ids.data()[row])));
+            out.text(pairs.source(row));
             out.text(" ||| ");
-            out.text(slice(target_text, target_offsets, static_cast<std::size_t>(target_ids.data()[row])));
+            out.text(pairs.target(row));
             out.text(" |||");
             for (std::size_t column = 0; column < scores.shape(1); ++column) {
                 out.character(' ');
@@ -97,7 +94,7 @@ auto format_table(In1<std::int64_t> rows, In1<std::int32_t> source_ids, In1<std:
             }
             if (extras) {
                 out.text(" |||");
-                out.points(points, point_offsets, row);
+                if (points) out.points((*points)[static_cast<std::size_t>(row)]);
                 out.text(" |||");
                 if (counts.shape(0) > 0) {
                     for (std::size_t column = 0; column < counts.shape(1); ++column) {
@@ -116,21 +113,22 @@ auto format_table(In1<std::int64_t> rows, In1<std::int32_t> source_ids, In1<std:
 }  // namespace
 
 void bind_table(nb::module_& m) {
-    m.def("parse_table", &parse_table, nb::arg("text"), nb::arg("source_blob"), nb::arg("source_offsets"),
-          nb::arg("target_blob"), nb::arg("target_offsets"), nb::arg("columns"), nb::arg("extras"),
+    bind_record(m, "PairTexts", "Phrase pairs, or rules: the number of each side in a list of texts.",
+                Field{"source_ids", &PairTexts::source_ids}, Field{"sources", &PairTexts::sources},
+                Field{"target_ids", &PairTexts::target_ids}, Field{"targets", &PairTexts::targets});
+    m.def("parse_table", &parse_table, nb::arg("text"), nb::arg("source_words"), nb::arg("target_words"),
+          nb::arg("columns"), nb::arg("extras"),
           "Lines `source ||| target ||| scores`, with `extras` also alignment points, counts and more.\n\n"
           "`columns` scores are expected, or as many as the first line has if it is 0. Gives the words of the\n"
           "sources and of the targets with their offsets, the scores, the points with their offsets, three counts a\n"
           "line (NaN where there are not three), the two grown word lists, the number of lines with something in\n"
           "further fields, and the fault.");
-    m.def("table_ranks", &table_ranks, nb::arg("text"), nb::arg("offsets"),
+    m.def("table_ranks", &table_ranks, nb::arg("phrases"),
           "The rank of each phrase in the order of `LC_ALL=C sort` over lines in which ` |||` follows it; the same for\n"
           "the same text.");
-    m.def("format_table", &format_table, nb::arg("rows"), nb::arg("source_ids"), nb::arg("source_text"),
-          nb::arg("source_offsets"), nb::arg("target_ids"), nb::arg("target_text"), nb::arg("target_offsets"),
-          nb::arg("scores"), nb::arg("extras"), nb::arg("points"), nb::arg("point_offsets"), nb::arg("counts"),
-          "The given rows as lines of a table, numbers with six digits; no points or counts if their arrays are\n"
-          "empty.");
+    m.def("format_table", &format_table, nb::arg("rows"), nb::arg("pairs"), nb::arg("scores"), nb::arg("extras"),
+          nb::arg("points").none(), nb::arg("counts"),
+          "The given rows as lines of a table, numbers with six digits; no counts if their array is empty.");
 }
 
 }  // namespace dragoman::text

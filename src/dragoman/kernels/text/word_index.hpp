@@ -2,8 +2,8 @@
 // words and lines, which is the same everywhere: ASCII white space separates words, `\n` alone ends a line.
 #pragma once
 
-#include "base/arrays.hpp"
 #include "base/open_addressing.hpp"
+#include "base/records.hpp"
 
 #include <cstring>
 #include <limits>
@@ -22,8 +22,9 @@ inline bool same(Bytes one, Bytes other) { return one.size() == other.size() && 
 // A word list that can grow.
 class WordIndex {
 public:
-    WordIndex(const In1<std::uint8_t>& blob, const In1<std::int64_t>& offsets)
-        : blob_(blob.data(), blob.data() + blob.shape(0)), offsets_(offsets.data(), offsets.data() + offsets.shape(0)) {
+    explicit WordIndex(const Texts& words)
+        : blob_(words.values.data(), words.values.data() + words.values.size()),
+          offsets_(words.offsets.data(), words.offsets.data() + words.offsets.size()) {
         rebuild(table_size(size()));
     }
 
@@ -69,21 +70,17 @@ private:
 // A word list that is only looked at.
 class WordView {
 public:
-    WordView(const In1<std::uint8_t>& blob, const In1<std::int64_t>& offsets, const In1<std::int32_t>& index)
-        : blob_(view(blob)), offsets_(view(offsets)), index_(view(index)) {}
+    WordView(const Texts& words, const In1<std::int32_t>& index) : words_(words), index_(view(index)) {}
 
     // The id of a word, or -1.
     std::int32_t find(Bytes wanted) const {
         return index_[probe(hash_of(wanted), index_.size(), [&](std::size_t at) {
-            if (index_[at] < 0) return true;
-            const auto begin = offsets_[index_[at]], end = offsets_[index_[at] + 1];
-            return same(blob_.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)), wanted);
+            return index_[at] < 0 || same(words_[static_cast<std::size_t>(index_[at])], wanted);
         })];
     }
 
 private:
-    Bytes blob_;
-    std::span<const std::int64_t> offsets_;
+    const Texts& words_;
     std::span<const std::int32_t> index_;
 };
 

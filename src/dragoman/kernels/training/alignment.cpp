@@ -70,16 +70,15 @@ std::size_t longest_given(const Cooccurrence& table) {
 // E-step. `linked` is, if it is wanted, for each token of the corpus the posterior of its having a link at all. With
 // `as_fast_align` the feature's generated position is one too low (see diagonal_expectation). A table may have some of the
 // generated words only, so the feature is not summed over words: that is done in their order, whatever the tables.
-auto expected_counts(CooccurrenceArrays arrays, In1<double> probabilities, double null_probability,
+auto expected_counts(const Cooccurrence& table, In1<double> probabilities, double null_probability,
                      std::optional<double> tension, int threads, Progress progress, bool as_fast_align,
                      bool wants_linked) {
-    const Cooccurrence table(arrays);
     const std::size_t longest = longest_given(table);
     const Prior prior(longest, null_probability, tension);
-    const auto bounds = balanced_blocks(table.groups, kTokenBlocks);
+    const auto bounds = balanced_blocks(view(table.groups), kTokenBlocks);
     std::vector<double> counts(table.pair_given.size());
     std::vector<double> log_likelihood(table.words()), feature(table.words());
-    std::vector<double> linked(wants_linked ? table.generated_words.size() : 0);
+    std::vector<double> linked(wants_linked ? table.tokens() : 0);
     const double first = as_fast_align ? 0.0 : 1.0;
     struct Entry {
         double probability, count;
@@ -124,13 +123,12 @@ auto expected_counts(CooccurrenceArrays arrays, In1<double> probabilities, doubl
 
 // For each generated token the position of its likeliest given word, or -1 for NULL, which wins ties; among given words
 // the leftmost does.
-auto likeliest_given(CooccurrenceArrays arrays, In1<double> probabilities, double null_probability,
+auto likeliest_given(const Cooccurrence& table, In1<double> probabilities, double null_probability,
                      std::optional<double> tension, int threads, Progress progress) {
-    const Cooccurrence table(arrays);
     const std::size_t longest = longest_given(table);
     const Prior prior(longest, null_probability, tension);
-    const auto bounds = balanced_blocks(table.groups, kTokenBlocks);
-    std::vector<std::int32_t> best(table.generated_words.size(), -1);
+    const auto bounds = balanced_blocks(view(table.groups), kTokenBlocks);
+    std::vector<std::int32_t> best(table.tokens(), -1);
     run_blocks(bounds.size() - 1, threads, progress, [&](std::size_t block) {
         std::vector<double> weight(longest);
         std::unique_ptr<double[]> probability(new double[std::size_t(table.null_word) + 1]);
@@ -292,6 +290,15 @@ auto diagonal_expectation(In1<std::int64_t> generated_lengths, In1<std::int64_t>
 }  // namespace
 
 void bind_alignment(nb::module_& m) {
+    using Table = Cooccurrence;
+    bind_record(
+        m, "Cooccurrence",
+        "A bitext, of which one side is generated from words of the other that is given, or from NULL.\n\n"
+        "Tokens of each generated word stand together, from `token_groups` on, and so do the pairs that its row has.",
+        Field{"given", &Table::given_text}, Field{"generated", &Table::generated_text},
+        Field{"token_sentences", &Table::sentence}, Field{"token_positions", &Table::position},
+        Field{"token_groups", &Table::groups}, Field{"pair_offsets", &Table::pair_offsets},
+        Field{"pair_given", &Table::pair_given}, Field{"null_word", &Table::null_word});
     m.def("expected_counts", &expected_counts, nb::arg("cooccurrence"), nb::arg("probabilities"),
           nb::arg("null_probability"), nb::arg("tension").none(), nb::arg("threads"), nb::arg("progress").none(),
           nb::arg("as_fast_align") = false, nb::arg("wants_linked") = true,
@@ -304,7 +311,8 @@ void bind_alignment(nb::module_& m) {
           nb::arg("null_probability"), nb::arg("tension").none(), nb::arg("threads"), nb::arg("progress").none(),
           "For each generated token the likeliest given position, -1 for NULL.");
     m.def("given_totals", &given_totals, nb::arg("pair_given"), nb::arg("counts"), nb::arg("before"),
-          nb::arg("alpha").none(), "What each given word counts, with the prior of its pairs, added to what it counted before.");
+          nb::arg("alpha").none(),
+          "What each given word counts, with the prior of its pairs, added to what it counted before.");
     m.def("translation_probabilities", &translation_probabilities, nb::arg("pair_given"), nb::arg("counts"),
           nb::arg("given_totals"), nb::arg("alpha").none(), nb::arg("threads"),
           "M-step: p(generated | given) of each pair, variational Bayesian if there is an alpha.");

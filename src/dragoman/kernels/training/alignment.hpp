@@ -4,7 +4,7 @@
 // is shared, and results are the same for any number of threads.
 #pragma once
 
-#include "base/arrays.hpp"
+#include "base/records.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -20,38 +20,35 @@ constexpr std::size_t kTokenBlocks = 256;
 // A word whose probabilities are all smaller says nothing: shares of them are not numbers any more.
 constexpr double kVanished = 1e-290;
 
-// The Python tuple `Cooccurrence`.
-using CooccurrenceArrays =
-    Tuple<In1<std::int32_t>, In1<std::int64_t>, In1<std::int32_t>, In1<std::int64_t>, In1<std::int32_t>, In1<std::int32_t>,
-          In1<std::int64_t>, In1<std::int64_t>, In1<std::int32_t>, int>;
-
-// Its fields, in its order.
+// Kernels may be told of the tokens and pairs of some generated words only.
 struct Cooccurrence {
-    explicit Cooccurrence(const nb::tuple& arrays)
-        : owned_words{array_at<std::int32_t>(arrays, 0), array_at<std::int32_t>(arrays, 2),
-                      array_at<std::int32_t>(arrays, 4), array_at<std::int32_t>(arrays, 5),
-                      array_at<std::int32_t>(arrays, 8)},
-          owned_offsets{array_at<std::int64_t>(arrays, 1), array_at<std::int64_t>(arrays, 3),
-                        array_at<std::int64_t>(arrays, 6), array_at<std::int64_t>(arrays, 7)},
-          given_words(view(owned_words[0])), given_offsets(view(owned_offsets[0])),
-          generated_words(view(owned_words[1])), generated_offsets(view(owned_offsets[1])),
-          sentence(view(owned_words[2])), position(view(owned_words[3])), groups(view(owned_offsets[2])),
-          pair_offsets(view(owned_offsets[3])), pair_given(view(owned_words[4])),
-          null_word(nb::cast<std::int32_t>(arrays[9])) {}
+    Ref<Rows> given_text, generated_text;
+    Held1<std::int32_t> sentence, position;  // of each token, grouped by word
+    Held1<std::int64_t> groups;              // where each generated word's tokens begin
+    Held1<std::int64_t> pair_offsets;        // where each generated word's row of pairs begins
+    Held1<std::int32_t> pair_given;          // the given word of each pair
+    std::int32_t null_word;                  // one past the given vocabulary
 
-    std::size_t sentences() const { return given_offsets.size() - 1; }
+    void check() const {
+        require(given_text->size() == generated_text->size(), "a bitext needs two sides of the same length");
+        require(sentence.size() == position.size() && bounds_rows(view(groups), sentence.size()),
+                "tokens do not fit their words");
+        require(bounds_rows(view(pair_offsets), pair_given.size()), "pairs do not fit their words");
+    }
+
+    std::size_t sentences() const { return given_text->size(); }
+    std::size_t tokens() const { return generated_text->values.size(); }
     std::size_t words() const { return groups.size() - 1; }
 
-    std::span<const std::int32_t> given(std::size_t s) const {
-        return given_words.subspan(given_offsets[s], given_offsets[s + 1] - given_offsets[s]);
-    }
-    std::size_t generated_length(std::size_t s) const { return generated_offsets[s + 1] - generated_offsets[s]; }
+    Words given(std::size_t s) const { return (*given_text)[s]; }
+    Words generated(std::size_t s) const { return (*generated_text)[s]; }
+    std::size_t generated_length(std::size_t s) const { return generated(s).size(); }
 
     // Calls on_token(token's number in the corpus, sentence, position) for the tokens of a generated word.
     template <class OnToken>
     void each_token(std::size_t word, OnToken&& on_token) const {
         for (auto at = groups[word]; at < groups[word + 1]; ++at)
-            on_token(generated_offsets[sentence[at]] + position[at], sentence[at], position[at]);
+            on_token(generated_text->offsets[sentence[at]] + position[at], sentence[at], position[at]);
     }
 
     // Calls on_pair(number of the pair, given word) for the row of a generated word; NULL is its first.
@@ -59,21 +56,6 @@ struct Cooccurrence {
     void each_pair(std::size_t word, OnPair&& on_pair) const {
         for (auto pair = pair_offsets[word]; pair < pair_offsets[word + 1]; ++pair) on_pair(pair, pair_given[pair]);
     }
-
-private:
-    In1<std::int32_t> owned_words[5];
-    In1<std::int64_t> owned_offsets[4];
-
-public:
-    std::span<const std::int32_t> given_words;
-    std::span<const std::int64_t> given_offsets;
-    std::span<const std::int32_t> generated_words;
-    std::span<const std::int64_t> generated_offsets;
-    std::span<const std::int32_t> sentence, position;  // of each token, grouped by word
-    std::span<const std::int64_t> groups;              // where each generated word's tokens begin
-    std::span<const std::int64_t> pair_offsets;        // where each generated word's row of pairs begins
-    std::span<const std::int32_t> pair_given;          // the given word of each pair
-    std::int32_t null_word;                            // one past the given vocabulary
 };
 
 // Cuts rows into ranges that hold about equally many values: block b has the rows [bounds[b], bounds[b + 1]).

@@ -74,10 +74,9 @@ auto cooccurring_words(In1<std::int32_t> given_words, In1<std::int64_t> given_of
 
 // For sentence s, generated position j and given position i: cells[cell_offsets[s] + j * given length + i] is the place
 // of their pair in the generated word's row. Sentences whose range in cell_offsets is empty get none.
-auto pair_cells(CooccurrenceArrays arrays, In1<std::int64_t> cell_offsets, int threads) {
-    const Cooccurrence table(arrays);
+auto pair_cells(const Cooccurrence& table, In1<std::int64_t> cell_offsets, int threads) {
     const auto cell_offset = view(cell_offsets);
-    const auto bounds = balanced_blocks(table.groups, kPairBlocks);
+    const auto bounds = balanced_blocks(view(table.groups), kPairBlocks);
     std::vector<std::uint32_t> cells(cell_offset.back());
     run_blocks(bounds.size() - 1, threads, nb::none(), [&](std::size_t block) {
         std::vector<std::uint32_t> place(std::size_t(table.null_word) + 1);
@@ -146,8 +145,8 @@ void bind_cooccurrence(nb::module_& m) {
           "For each generated word the offset of its row, and in it NULL and the given words of its sentence pairs.");
     m.def("pair_cells", &pair_cells, nb::arg("cooccurrence"), nb::arg("cell_offsets"), nb::arg("threads"),
           "For every generated and given position of every sentence pair, the place of the pair in its row.");
-    m.def("pair_places", &pair_places, nb::arg("offsets"), nb::arg("given"), nb::arg("all_offsets"), nb::arg("all_given"),
-          nb::arg("null_word"),
+    m.def("pair_places", &pair_places, nb::arg("offsets"), nb::arg("given"), nb::arg("all_offsets"),
+          nb::arg("all_given"), nb::arg("null_word"),
           "For the pairs of some tokens, those of row r in given[offsets[r] - offsets[0]:offsets[r + 1] - offsets[0]],\n"
           "their places among the pairs of more tokens, which have rows of the same generated words.");
     m.def("link_rows", &link_rows, nb::arg("given_positions"), nb::arg("generated_offsets"),

@@ -46,16 +46,16 @@ void add_rows(double* __restrict__ sum, std::size_t columns, const double* __res
 // Everything about one sentence pair. Matrices are row-major; states number n + 1.
 class Trellis {
 public:
-    Trellis(const Cooccurrence& table, std::span<const double> probabilities, std::span<const std::uint32_t> cells,
-             std::span<const std::int64_t> cell_offsets, const Jumps& jumps, double null_probability)
-        : table_(table), probabilities_(probabilities), cells_(cells), cell_offsets_(cell_offsets), jumps_(jumps),
+    Trellis(const Cooccurrence& table, std::span<const double> probabilities, const UnsignedRows& cells,
+            const Jumps& jumps, double null_probability)
+        : table_(table), probabilities_(probabilities), cells_(cells), jumps_(jumps),
           null_probability_(null_probability) {}
 
     // Looks up the probabilities of sentence pair s; false if it has no cells.
     bool load(std::size_t s) {
-        if (cell_offsets_[s] == cell_offsets_[s + 1]) return false;
-        words_ = table_.generated_words.subspan(table_.generated_offsets[s], table_.generated_length(s));
-        cell_ = cells_.data() + cell_offsets_[s];
+        if (cells_[s].empty()) return false;
+        words_ = table_.generated(s);
+        cell_ = cells_[s].data();
         m_ = words_.size();
         if (n_ != table_.given(s).size()) {
             n_ = table_.given(s).size();
@@ -209,8 +209,7 @@ private:
 
     const Cooccurrence& table_;
     std::span<const double> probabilities_;
-    std::span<const std::uint32_t> cells_;
-    std::span<const std::int64_t> cell_offsets_;
+    const UnsignedRows& cells_;
     const Jumps& jumps_;
     double null_probability_;
 
@@ -245,17 +244,16 @@ private:
     bool shared_;
 };
 
-auto hmm_expected_counts(CooccurrenceArrays arrays, In1<std::uint32_t> cells, In1<std::int64_t> cell_offsets,
+auto hmm_expected_counts(const Cooccurrence& table, const UnsignedRows& cells,
                          In1<std::int64_t> block_bounds, In1<double> probabilities, In1<double> jump_weights,
                          double uniform_share, double null_probability, double unit, int threads, Progress progress) {
-    const Cooccurrence table(arrays);
     const Jumps jumps(jump_weights, uniform_share);
     const auto bounds = view(block_bounds);
     const std::size_t buckets = jumps.weight.size(), blocks = bounds.size() - 1;
     FixedPoint counts(table.pair_given.size(), unit, threads > 1);
     std::vector<double> log_likelihoods(blocks), uses(blocks * buckets), chances(blocks * buckets);
     run_blocks(blocks, threads, progress, [&](std::size_t block) {
-        Trellis sentence(table, view(probabilities), view(cells), view(cell_offsets), jumps, null_probability);
+        Trellis sentence(table, view(probabilities), cells, jumps, null_probability);
         for (auto s = bounds[block]; s < bounds[block + 1]; ++s) {
             if (!sentence.load(s)) continue;
             log_likelihoods[block] += sentence.forward_backward();
@@ -267,17 +265,16 @@ auto hmm_expected_counts(CooccurrenceArrays arrays, In1<std::uint32_t> cells, In
                     give(std::move(log_likelihoods)));
 }
 
-auto hmm_viterbi(CooccurrenceArrays arrays, In1<std::uint32_t> cells, In1<std::int64_t> cell_offsets,
+auto hmm_viterbi(const Cooccurrence& table, const UnsignedRows& cells,
                  In1<std::int64_t> block_bounds, In1<double> probabilities, In1<double> jump_weights, double uniform_share,
                  double null_probability, int threads, Progress progress) {
-    const Cooccurrence table(arrays);
     const Jumps jumps(jump_weights, uniform_share);
     const auto bounds = view(block_bounds);
-    std::vector<std::int32_t> best(table.generated_words.size(), -1);
+    std::vector<std::int32_t> best(table.tokens(), -1);
     run_blocks(bounds.size() - 1, threads, progress, [&](std::size_t block) {
-        Trellis sentence(table, view(probabilities), view(cells), view(cell_offsets), jumps, null_probability);
+        Trellis sentence(table, view(probabilities), cells, jumps, null_probability);
         for (auto s = bounds[block]; s < bounds[block + 1]; ++s)
-            if (sentence.load(s)) sentence.viterbi(&best[table.generated_offsets[s]]);
+            if (sentence.load(s)) sentence.viterbi(&best[table.generated_text->offsets[s]]);
     });
     return give(std::move(best));
 }
@@ -285,14 +282,14 @@ auto hmm_viterbi(CooccurrenceArrays arrays, In1<std::uint32_t> cells, In1<std::i
 }  // namespace
 
 void bind_hmm(nb::module_& m) {
-    m.def("hmm_expected_counts", &hmm_expected_counts, nb::arg("cooccurrence"), nb::arg("cells"), nb::arg("cell_offsets"),
+    m.def("hmm_expected_counts", &hmm_expected_counts, nb::arg("cooccurrence"), nb::arg("cells"),
           nb::arg("block_bounds"), nb::arg("probabilities"), nb::arg("jump_weights"), nb::arg("uniform_share"),
           nb::arg("null_probability"), nb::arg("unit"), nb::arg("threads"), nb::arg("progress").none(),
           "E-step of the HMM: counts of pairs in fixed point, as multiples of 1 / `unit`; and of each block of\n"
           "sentence pairs the uses of each jump, chances to use it, and the log likelihood.");
-    m.def("hmm_viterbi", &hmm_viterbi, nb::arg("cooccurrence"), nb::arg("cells"), nb::arg("cell_offsets"),
-          nb::arg("block_bounds"), nb::arg("probabilities"), nb::arg("jump_weights"), nb::arg("uniform_share"),
-          nb::arg("null_probability"), nb::arg("threads"), nb::arg("progress").none(),
+    m.def("hmm_viterbi", &hmm_viterbi, nb::arg("cooccurrence"), nb::arg("cells"), nb::arg("block_bounds"),
+          nb::arg("probabilities"), nb::arg("jump_weights"), nb::arg("uniform_share"), nb::arg("null_probability"),
+          nb::arg("threads"), nb::arg("progress").none(),
           "For each generated token the given position in the likeliest alignment of its sentence pair, -1 for NULL.");
 }
 

@@ -1,6 +1,6 @@
 // How often the holes of rules are reordered, by how many words they stand for (Chiang, Marton & Resnik 2008, section 4).
-#include "base/arrays.hpp"
 #include "base/parallel.hpp"
+#include "training/aligned_text.hpp"
 #include "training/numbering.hpp"
 #include "training/rules.hpp"
 
@@ -23,20 +23,18 @@ bool crosses(const SpanPair& whole, const SpanPair& hole, std::span<const std::u
     return false;
 }
 
-auto count_hole_reordering(In1<std::int64_t> source_offsets, In1<std::int64_t> target_offsets, In1<std::uint32_t> links,
-                           In1<std::int64_t> link_offsets, In1<std::int32_t> limits, int threads, Progress progress) {
-    const auto source = view(source_offsets), target = view(target_offsets), link = view(link_offsets);
+auto count_hole_reordering(const AlignedText& text, In1<std::int32_t> limits, int threads, Progress progress) {
     const RuleLimits limit = limits_of(view(limits));
     constexpr std::size_t kPerBlock = 64;
-    const std::size_t rows = source.size() - 1, blocks = blocks_of(rows, kPerBlock);
+    const std::size_t rows = text.size(), blocks = blocks_of(rows, kPerBlock);
     using Counts = std::array<double, 2 * kHoleSizes>;
     std::vector<Counts> parts(blocks, Counts{});
     run_blocks(blocks, threads, progress, [&](std::size_t block, const std::atomic<bool>& stop) {
         RuleSentence sentence(limit);
         std::vector<HoledPair> found;
         for (std::size_t i = block * kPerBlock; i < std::min(rows, (block + 1) * kPerBlock) && !stop; ++i) {
-            const auto inner = view(links).subspan(link[i], link[i + 1] - link[i]);
-            sentence.read(inner, int(source[i + 1] - source[i]), int(target[i + 1] - target[i]));
+            const auto inner = (*text.links)[i];
+            sentence.read(inner, text.source_length(i), text.target_length(i));
             for (const SpanPair& whole : sentence.pairs()) {
                 found.clear();
                 sentence.rules(whole, found);
@@ -59,8 +57,8 @@ auto count_hole_reordering(In1<std::int64_t> source_offsets, In1<std::int64_t> t
 }  // namespace
 
 void bind_hole_reordering(nb::module_& m) {
-    m.def("count_hole_reordering", &count_hole_reordering, nb::arg("source_offsets"), nb::arg("target_offsets"), nb::arg("links"),
-          nb::arg("link_offsets"), nb::arg("limits"), nb::arg("threads"), nb::arg("progress").none(),
+    m.def("count_hole_reordering", &count_hole_reordering, nb::arg("text"), nb::arg("limits"), nb::arg("threads"),
+          nb::arg("progress").none(),
           "The counts of holes of the rules of sorted links that are not reordered (first row) and that are, by the number of\n"
           "their source words: 1, 2, .. and 10 or more.");
 }

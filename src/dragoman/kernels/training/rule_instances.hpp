@@ -24,7 +24,7 @@ struct RuleSpans {
 static_assert(sizeof(RuleSpans) == kSpanFields);
 
 // The columns that instances are kept in.
-struct RuleInstances {
+struct FoundRules {
     std::vector<std::int32_t> sentence;
     std::vector<std::uint16_t> begins;  // source and target
     std::vector<std::uint8_t> spans;    // a RuleSpans each
@@ -58,7 +58,7 @@ struct RuleInstances {
         counts.push_back(count);
     }
 
-    void copy_into(RuleInstances& all, std::size_t at) const {
+    void copy_into(FoundRules& all, std::size_t at) const {
         std::ranges::copy(sentence, all.sentence.begin() + at);
         std::ranges::copy(begins, all.begins.begin() + 2 * at);
         std::ranges::copy(spans, all.spans.begin() + kSpanFields * at);
@@ -67,10 +67,10 @@ struct RuleInstances {
 };
 
 // Puts the instances of blocks one after the other, and hands them to Python.
-inline auto gathered(std::vector<RuleInstances>& parts, int threads) {
+inline auto gathered(std::vector<FoundRules>& parts, int threads) {
     std::vector<std::size_t> begin(parts.size() + 1, 0);
     for (std::size_t block = 0; block < parts.size(); ++block) begin[block + 1] = begin[block] + parts[block].size();
-    RuleInstances all;
+    FoundRules all;
     all.resize(begin.back());
     run_blocks(parts.size(), threads, nb::none(), [&](std::size_t block) {
         parts[block].copy_into(all, begin[block]);

@@ -1,9 +1,8 @@
 // Rules for given sentences straight from an aligned corpus (Lopez 2007): patterns of words and gaps that sentences and
 // corpus share are found in both at once, by a suffix array and, across gaps, by looking on in the corpus; from the places
 // where a pattern occurs its rules are taken.
-#include "base/arrays.hpp"
 #include "base/parallel.hpp"
-#include "base/rows.hpp"
+#include "training/aligned_text.hpp"
 #include "training/numbering.hpp"
 #include "training/rule_instances.hpp"
 #include "training/rules.hpp"
@@ -19,18 +18,15 @@ constexpr std::size_t kSentencesPerBlock = 64;
 constexpr int kMostChunks = 3;
 
 // How many rules each initial pair has, which is what each of them counts less of, sentence by sentence.
-auto count_rules(In1<std::int64_t> source_offsets, In1<std::int64_t> target_offsets, In1<std::uint32_t> links,
-                 In1<std::int64_t> link_offsets, In1<std::int32_t> limits, int threads, Progress progress) {
-    const auto source = view(source_offsets), target = view(target_offsets), link = view(link_offsets);
-    const std::size_t rows = source.size() - 1, blocks = blocks_of(rows, kSentencesPerBlock);
+auto count_rules(const AlignedText& text, In1<std::int32_t> limits, int threads, Progress progress) {
+    const std::size_t rows = text.size(), blocks = blocks_of(rows, kSentencesPerBlock);
     std::vector<std::vector<std::uint32_t>> parts(blocks);
     std::vector<std::int64_t> offsets(rows + 1, 0);
     run_blocks(blocks, threads, progress, [&](std::size_t block) {
         RuleSentence sentence(limits_of(view(limits)));
         std::vector<HoledPair> found;
         for (std::size_t i = block * kSentencesPerBlock; i < std::min(rows, (block + 1) * kSentencesPerBlock); ++i) {
-            sentence.read(view(links).subspan(link[i], link[i + 1] - link[i]), int(source[i + 1] - source[i]),
-                          int(target[i + 1] - target[i]));
+            sentence.read((*text.links)[i], text.source_length(i), text.target_length(i));
             for (const SpanPair& whole : sentence.pairs()) {
                 found.clear();
                 sentence.rules(whole, found);
@@ -75,8 +71,9 @@ struct Corpus {
     std::vector<std::int32_t> end;  // of the sentence of each word
     std::size_t vocabulary;         // more than any word's number
 
-    Corpus(Words all, Bounds bounds)
-        : words(all), offsets(bounds), end(all.size()), vocabulary(all.empty() ? 0 : std::ranges::max(all) + 1) {
+    explicit Corpus(const Rows& rows)
+        : words(view(rows.values)), offsets(view(rows.offsets)), end(words.size()),
+          vocabulary(words.empty() ? 0 : std::ranges::max(words) + 1) {
         for (std::size_t i = 0; i + 1 < offsets.size(); ++i)
             std::fill(end.begin() + offsets[i], end.begin() + offsets[i + 1], static_cast<std::int32_t>(offsets[i + 1]));
     }
@@ -337,15 +334,12 @@ private:
     std::vector<int> at_, order_, first_;  // initial pairs by their source side, and where those of each beginning are
 };
 
-auto look_up_rules(AnyTuple corpus, In1<std::int64_t> link_offsets, In1<std::int32_t> suffixes, In1<std::uint32_t> rule_counts,
-                   In1<std::int64_t> pair_offsets, In1<std::int32_t> limits, In1<std::int32_t> tokens, In1<std::int64_t> lines,
-                   int span, std::int64_t sample, int threads, Progress progress) {
+auto look_up_rules(const AlignedText& corpus, In1<std::int32_t> suffixes, const UnsignedRows& rule_counts,
+                   In1<std::int32_t> limits, const Rows& sentences, int span, std::int64_t sample, int threads,
+                   Progress progress) {
+    require(rule_counts.size() == corpus.size(), "each sentence pair needs counts of rules");
     const RuleLimits limit = limits_of(view(limits));
-    const Corpus text(view(array_at<std::int32_t>(corpus, 0)), view(array_at<std::int64_t>(corpus, 1)));
-    const auto target_offsets = view(array_at<std::int64_t>(corpus, 3));
-    const auto links = view(array_at<std::uint32_t>(corpus, 4));
-    const auto link = view(link_offsets), first_pair = view(pair_offsets);
-    const Corpus input(view(tokens), view(lines));
+    const Corpus text(*corpus.source), input(sentences);
 
     // Where each word, or a gap and that word, begins in the input.
     std::map<std::pair<std::int32_t, bool>, std::vector<InputPlace>> firsts;
@@ -385,20 +379,19 @@ auto look_up_rules(AnyTuple corpus, In1<std::int64_t> link_offsets, In1<std::int
             }
     }
     const std::size_t blocks = blocks_of(rows, kSentencesPerBlock);
-    std::vector<RuleInstances> instances(blocks);
+    std::vector<FoundRules> instances(blocks);
     run_blocks(blocks, threads, progress, [&](std::size_t block, const std::atomic<bool>& stop) {
         PlacedRules rules(limit);
         for (std::size_t i = block * kSentencesPerBlock; i < std::min(rows, (block + 1) * kSentencesPerBlock) && !stop; ++i) {
             if (first_wanted[i] == first_wanted[i + 1]) continue;
-            const int source_length = int(text.offsets[i + 1] - text.offsets[i]);
-            rules.read(links.subspan(link[i], link[i + 1] - link[i]), source_length, int(target_offsets[i + 1] - target_offsets[i]));
+            rules.read((*corpus.links)[i], corpus.source_length(i), corpus.target_length(i));
             for (std::size_t w = first_wanted[i]; w < first_wanted[i + 1]; ++w) {
                 const auto& [number, place] = parts[wanted[w].part].places[wanted[w].place];
                 const Pattern& pattern = parts[wanted[w].part].patterns[number];
                 std::array<int, kMostChunks> at{};
                 for (int c = 0; c < pattern.chunks; ++c) at[c] = int(place.starts[c] - text.offsets[i]);
                 rules.find(pattern, at, [&](const HoledPair& rule, int pair) {
-                    const std::uint64_t n = limit.fractional ? view(rule_counts)[first_pair[i] + pair] : 1;
+                    const std::uint64_t n = limit.fractional ? rule_counts[i][pair] : 1;
                     std::uint64_t count = (kOneCount + n / 2) / n;
                     if (pattern.taken < pattern.occurrences)
                         count = static_cast<std::uint64_t>(double(count) * double(pattern.occurrences) / double(pattern.taken));
@@ -413,12 +406,12 @@ auto look_up_rules(AnyTuple corpus, In1<std::int64_t> link_offsets, In1<std::int
 }  // namespace
 
 void bind_rule_look_up(nb::module_& m) {
-    m.def("count_rules", &count_rules, nb::arg("source_offsets"), nb::arg("target_offsets"), nb::arg("links"),
-          nb::arg("link_offsets"), nb::arg("limits"), nb::arg("threads"), nb::arg("progress").none(),
+    m.def("count_rules", &count_rules, nb::arg("text"), nb::arg("limits"), nb::arg("threads"),
+          nb::arg("progress").none(),
           "The number of rules of each initial pair, and the offsets of the sentences among them.");
-    m.def("look_up_rules", &look_up_rules, nb::arg("corpus"), nb::arg("link_offsets"), nb::arg("suffixes"),
-          nb::arg("rule_counts"), nb::arg("pair_offsets"), nb::arg("limits"), nb::arg("tokens"), nb::arg("lines"),
-          nb::arg("span"), nb::arg("sample"), nb::arg("threads"), nb::arg("progress").none(),
+    m.def("look_up_rules", &look_up_rules, nb::arg("corpus"), nb::arg("suffixes"), nb::arg("rule_counts"),
+          nb::arg("limits"), nb::arg("sentences"), nb::arg("span"), nb::arg("sample"), nb::arg("threads"),
+          nb::arg("progress").none(),
           "The instances of all rules whose source side fits on `span` words of the given sentences, from at most `sample` places of\n"
           "each side (0: all), whose counts then stand for all of them.");
 }

@@ -2,9 +2,9 @@
 // place in the corpus, 26 bytes, from which its symbols are spelt whenever they are needed.
 #include "training/rules.hpp"
 
-#include "base/arrays.hpp"
 #include "base/parallel.hpp"
 #include "base/sequence_set.hpp"
+#include "training/aligned_text.hpp"
 #include "training/alignment_choice.hpp"
 #include "training/numbering.hpp"
 #include "training/rule_instances.hpp"
@@ -12,37 +12,41 @@
 namespace dragoman::training {
 namespace {
 
-// An aligned corpus with instances in it, as Python gives them.
-struct RuleCorpus {
-    Words source_words, target_words;
-    Bounds source_offsets, target_offsets;
-    std::span<const std::uint32_t> links;
-    std::span<const std::int64_t> first_link;  // the number of links before each source word
-    std::span<const std::int32_t> sentence;
-    std::span<const std::uint16_t> begins;
-    std::span<const std::uint8_t> spans_;
-    std::span<const std::uint64_t> counts;
+// Instances in an aligned text.
+struct RuleInstances {
+    Held1<std::int32_t> sentence;
+    Held2<std::uint16_t> begins;  // source and target
+    Held2<std::uint8_t> spans;    // a RuleSpans each
+    Held1<std::uint64_t> counts;  // in units of 2^-36
 
-    RuleCorpus(const AnyTuple& corpus, const AnyTuple& instances)
-        : source_words(view(array_at<std::int32_t>(corpus, 0))), target_words(view(array_at<std::int32_t>(corpus, 2))),
-          source_offsets(view(array_at<std::int64_t>(corpus, 1))), target_offsets(view(array_at<std::int64_t>(corpus, 3))),
-          links(view(array_at<std::uint32_t>(corpus, 4))), first_link(view(array_at<std::int64_t>(corpus, 5))),
-          sentence(view(array_at<std::int32_t>(instances, 0))) {
-        const auto begin = array_at<std::uint16_t, 2>(instances, 1);
-        const auto span = array_at<std::uint8_t, 2>(instances, 2);
-        begins = {begin.data(), begin.size()};
-        spans_ = {span.data(), span.size()};
-        counts = view(array_at<std::uint64_t>(instances, 3));
+    void check() const {
+        require(begins.shape(0) == sentence.size() && begins.shape(1) == 2 && spans.shape(0) == sentence.size() &&
+                    spans.shape(1) == kSpanFields && counts.size() == sentence.size(),
+                "columns of instances differ in length");
+    }
+};
+
+struct RuleCorpus {
+    const AlignedText& text;
+    const RuleInstances& instances;
+
+    RuleCorpus(const AlignedText& aligned, const RuleInstances& placed) : text(aligned), instances(placed) {
+        require(text.links_before.has_value(), "links of words are needed");
     }
 
-    std::size_t size() const { return sentence.size(); }
+    std::size_t size() const { return instances.sentence.size(); }
     const RuleSpans& spans(std::size_t i) const {
-        return *reinterpret_cast<const RuleSpans*>(spans_.data() + kSpanFields * i);
+        return *reinterpret_cast<const RuleSpans*>(instances.spans.data() + kSpanFields * i);
+    }
+    std::uint16_t begin(std::size_t i, bool target) const { return instances.begins[2 * i + target]; }
+    // The place of an instance's first word among those of the text.
+    std::int64_t first_word(std::size_t i, bool target) const {
+        return (target ? text.target : text.source)->offsets[instances.sentence[i]] + begin(i, target);
     }
 
     RuleSide source_side(std::size_t i) const {
         const RuleSpans& s = spans(i);
-        return {source_words.data() + source_offsets[sentence[i]] + begins[2 * i], s.source_length,
+        return {text.source->values.data() + first_word(i, false), s.source_length,
                 {s.holes[0].source_offset, s.holes[0].source_length, -1},
                 {s.holes[1].source_offset, s.holes[1].source_length, -2}};
     }
@@ -52,10 +56,10 @@ struct RuleCorpus {
         RuleSide::Hole first{s.holes[0].target_offset, s.holes[0].target_length, -1};
         RuleSide::Hole second{s.holes[1].target_offset, s.holes[1].target_length, -2};
         if (second.length && second.offset < first.offset) std::swap(first, second);
-        return {target_words.data() + target_offsets[sentence[i]] + begins[2 * i + 1], s.target_length, first, second};
+        return {text.target->values.data() + first_word(i, true), s.target_length, first, second};
     }
 
-    std::uint64_t count(std::size_t i) const { return counts[i]; }
+    std::uint64_t count(std::size_t i) const { return instances.counts[i]; }
     // Sums that are the same but for rounding, such as 1/3 + 1/6 and 1/2, are ties: to 2^-20.
     static std::uint64_t rounded(std::uint64_t count) { return (count + (kOneCount >> 21)) / (kOneCount >> 20); }
 
@@ -64,12 +68,12 @@ struct RuleCorpus {
         result.clear();
         const RuleSpans& s = spans(i);
         const auto& [a, b] = s.holes;
-        const auto word = source_offsets[sentence[i]] + begins[2 * i];
+        const std::int64_t word = first_word(i, false);
         for (int at = 0; at < s.source_length; ++at) {
             if (in(at, a.source_offset, a.source_length) || in(at, b.source_offset, b.source_length)) continue;
             const int source = at - shift(at, a.source_offset, a.source_length) - shift(at, b.source_offset, b.source_length);
-            for (auto k = first_link[word + at]; k < first_link[word + at + 1]; ++k) {
-                const int t = int(links[k] & 0xFFFF) - begins[2 * i + 1];
+            for (const std::uint32_t link : text.links_of(word + at, 1)) {
+                const int t = int(link & 0xFFFF) - begin(i, true);
                 const int target = t - shift(t, a.target_offset, a.target_length) - shift(t, b.target_offset, b.target_length);
                 result.push_back(static_cast<std::uint32_t>(source << 16 | target));
             }
@@ -101,7 +105,7 @@ public:
         counts_[id] += count;
     }
 
-    void give(std::int32_t row, RuleInstances& out) const {
+    void give(std::int32_t row, FoundRules& out) const {
         for (std::size_t i = 0; i < counts_.size(); ++i) out.add(row, places_[i], counts_[i]);
     }
 
@@ -151,30 +155,26 @@ private:
     std::vector<int> target_symbol_;
 };
 
-auto extract_rules(AnyTuple corpus, In1<std::int64_t> link_offsets, In1<std::int32_t> limits, int threads, Progress progress) {
-    const auto source_words = view(array_at<std::int32_t>(corpus, 0)), target_words = view(array_at<std::int32_t>(corpus, 2));
-    const auto source = view(array_at<std::int64_t>(corpus, 1)), target = view(array_at<std::int64_t>(corpus, 3));
-    const auto links = view(array_at<std::uint32_t>(corpus, 4));
-    const auto link = view(link_offsets);
+auto extract_rules(const AlignedText& text, In1<std::int32_t> limits, int threads, Progress progress) {
     const RuleLimits limit = limits_of(view(limits));
-    const std::size_t rows = source.size() - 1;
+    const std::size_t rows = text.size();
     constexpr std::size_t kPerBlock = 256;
     const std::size_t blocks = blocks_of(rows, kPerBlock);
-    std::vector<RuleInstances> parts(blocks);
+    std::vector<FoundRules> parts(blocks);
     run_blocks(blocks, threads, progress, [&](std::size_t block, const std::atomic<bool>& stop) {
         RuleSentence sentence(limit);
         SentenceRules rules;
         std::vector<HoledPair> found;
         for (std::size_t i = block * kPerBlock; i < std::min(rows, (block + 1) * kPerBlock) && !stop; ++i) {
-            const auto inner = links.subspan(link[i], link[i + 1] - link[i]);
-            sentence.read(inner, int(source[i + 1] - source[i]), int(target[i + 1] - target[i]));
+            const auto inner = (*text.links)[i];
+            sentence.read(inner, text.source_length(i), text.target_length(i));
             rules.start();
             for (const SpanPair& whole : sentence.pairs()) {
                 found.clear();
                 sentence.rules(whole, found);
                 const std::uint64_t n = limit.fractional ? found.size() : 1;
                 for (const HoledPair& rule : found)
-                    rules.add(rule, (kOneCount + n / 2) / n, row(source_words, source, i), row(target_words, target, i), inner,
+                    rules.add(rule, (kOneCount + n / 2) / n, (*text.source)[i], (*text.target)[i], inner,
                               sentence.first_link());
             }
             rules.give(static_cast<std::int32_t>(i), parts[block]);
@@ -183,14 +183,15 @@ auto extract_rules(AnyTuple corpus, In1<std::int64_t> link_offsets, In1<std::int
     return gathered(parts, threads);
 }
 
-auto number_rule_sides(AnyTuple corpus, AnyTuple instances, bool target, int threads, Progress progress) {
+auto number_rule_sides(const AlignedText& text, const RuleInstances& instances, bool target, int threads,
+                       Progress progress) {
     struct Sides {
         const RuleCorpus& rules;
         bool target;
         std::size_t size() const { return rules.size(); }
         RuleSide operator[](std::size_t i) const { return target ? rules.target_side(i) : rules.source_side(i); }
     };
-    const RuleCorpus rules(corpus, instances);
+    const RuleCorpus rules(text, instances);
     return number_sequences(Sides{rules, target}, threads, progress);
 }
 
@@ -229,13 +230,13 @@ auto side_hashes(In1<std::int32_t> symbols, In1<std::int64_t> offsets) {
     return give(std::move(hashes));
 }
 
-auto choose_rule_alignments(In1<std::uint32_t> order, In1<std::int64_t> pair_offsets, AnyTuple corpus, AnyTuple instances,
-                            int threads, Progress progress) {
-    return choose_links(RuleCorpus(corpus, instances), view(order), view(pair_offsets), threads, progress);
+auto choose_rule_alignments(In1<std::uint32_t> order, In1<std::int64_t> pair_offsets, const AlignedText& text,
+                            const RuleInstances& instances, int threads, Progress progress) {
+    return choose_links(RuleCorpus(text, instances), view(order), view(pair_offsets), threads, progress);
 }
 
-auto rule_links(In1<std::uint32_t> wanted, AnyTuple corpus, AnyTuple instances) {
-    const RuleCorpus rules(corpus, instances);
+auto rule_links(In1<std::uint32_t> wanted, const AlignedText& text, const RuleInstances& instances) {
+    const RuleCorpus rules(text, instances);
     std::vector<std::uint16_t> values;
     std::vector<std::int64_t> offsets{0};
     {
@@ -251,15 +252,15 @@ auto rule_links(In1<std::uint32_t> wanted, AnyTuple corpus, AnyTuple instances) 
     return together(give(std::move(values)), give(std::move(offsets)));
 }
 
-auto rule_products(In1<std::uint32_t> wanted, AnyTuple corpus, AnyTuple instances, In1<double> weights, bool target, int threads) {
-    const RuleCorpus rules(corpus, instances);
+auto rule_products(In1<std::uint32_t> wanted, const AlignedText& text, const RuleInstances& instances,
+                   In1<double> weights, bool target, int threads) {
+    const RuleCorpus rules(text, instances);
     std::vector<double> products(wanted.size(), 1);
     run_blocks(blocks_of(products.size(), kRowsPerBlock), threads, nb::none(), [&](std::size_t block) {
         for (std::size_t k = block * kRowsPerBlock; k < std::min(products.size(), (block + 1) * kRowsPerBlock); ++k) {
             const std::uint32_t i = wanted.data()[k];
             const RuleSpans& s = rules.spans(i);
-            const auto offset = (target ? rules.target_offsets : rules.source_offsets)[rules.sentence[i]];
-            const double* weight = weights.data() + offset + rules.begins[2 * i + target];
+            const double* weight = weights.data() + rules.first_word(i, target);
             auto in_hole = [&](int at) {
                 return std::ranges::any_of(s.holes, [&](const auto& hole) {
                     return target ? RuleCorpus::in(at, hole.target_offset, hole.target_length)
@@ -276,25 +277,33 @@ auto rule_products(In1<std::uint32_t> wanted, AnyTuple corpus, AnyTuple instance
 }  // namespace
 
 void bind_rules(nb::module_& m) {
-    m.def("extract_rules", &extract_rules, nb::arg("corpus"), nb::arg("link_offsets"), nb::arg("limits"), nb::arg("threads"),
+    bind_record(
+        m, "AlignedText",
+        "A parallel text with sorted links, as source << 16 | target position, of each sentence pair; where those of\n"
+        "words are needed, with the number of links before each word of the source, and of all.",
+        Field{"source", &AlignedText::source}, Field{"target", &AlignedText::target},
+        Field{"links", &AlignedText::links}, Field{"links_before", &AlignedText::links_before});
+    bind_record(m, "RuleInstances", "Places of rules in a text, as `extract_rules` gives them.",
+                Field{"sentence", &RuleInstances::sentence}, Field{"begins", &RuleInstances::begins},
+                Field{"spans", &RuleInstances::spans}, Field{"counts", &RuleInstances::counts});
+    m.def("extract_rules", &extract_rules, nb::arg("text"), nb::arg("limits"), nb::arg("threads"),
           nb::arg("progress").none(),
           "Rules with holes of sorted links: sentence; source and target begin; lengths of both sides and offset and length\n"
-          "of two holes on both sides; count in units of 2**-36. `corpus` has words and offsets of source and target, links,\n"
-          "and the number of links before each source word.");
-    m.def("number_rule_sides", &number_rule_sides, nb::arg("corpus"), nb::arg("instances"), nb::arg("target"), nb::arg("threads"),
-          nb::arg("progress").none(),
+          "of two holes on both sides; count in units of 2**-36.");
+    m.def("number_rule_sides", &number_rule_sides, nb::arg("text"), nb::arg("instances"), nb::arg("target"),
+          nb::arg("threads"), nb::arg("progress").none(),
           "Number one side of instances by its symbols, in order of first occurrence: ids; the distinct sides' symbols and\n"
           "offsets.");
     m.def("unpaired_sides", &unpaired_sides, nb::arg("symbols"), nb::arg("offsets"),
           "For each of distinct sides the first one that is the same where any nonterminal is like any other.");
     m.def("side_hashes", &side_hashes, nb::arg("symbols"), nb::arg("offsets"),
           "A hash of each side in which any nonterminal is like any other; the same on every machine.");
-    m.def("choose_rule_alignments", &choose_rule_alignments, nb::arg("order"), nb::arg("pair_offsets"), nb::arg("corpus"),
+    m.def("choose_rule_alignments", &choose_rule_alignments, nb::arg("order"), nb::arg("pair_offsets"), nb::arg("text"),
           nb::arg("instances"), nb::arg("threads"), nb::arg("progress").none(),
           "For each rule the instance with its most frequent links; ties broken for the forward and the backward table.");
-    m.def("rule_links", &rule_links, nb::arg("wanted"), nb::arg("corpus"), nb::arg("instances"),
+    m.def("rule_links", &rule_links, nb::arg("wanted"), nb::arg("text"), nb::arg("instances"),
           "The links of the given instances as 256 * source + target symbol, and their offsets.");
-    m.def("rule_products", &rule_products, nb::arg("wanted"), nb::arg("corpus"), nb::arg("instances"), nb::arg("weights"),
+    m.def("rule_products", &rule_products, nb::arg("wanted"), nb::arg("text"), nb::arg("instances"), nb::arg("weights"),
           nb::arg("target"), nb::arg("threads"),
           "The product of the weights of the words of one side of the given instances.");
 }

@@ -1,8 +1,8 @@
 // From phrase instances to phrase pairs: number the distinct phrases, bring the instances of a pair together, choose
 // the alignment of each pair, multiply lexical weights, and put the pairs of a source phrase in order.
 // An instance is a span of words in a sentence on each side; instances are numbered by uint32.
-#include "base/arrays.hpp"
 #include "base/parallel.hpp"
+#include "training/aligned_text.hpp"
 #include "training/alignment_choice.hpp"
 #include "training/numbering.hpp"
 
@@ -88,18 +88,28 @@ auto group_pairs(In1<std::int32_t> source_ids, In1<std::int32_t> target_ids, std
 }
 
 // The links inside a consistent phrase pair are all links of its source words: a run of the sentence's sorted links.
+struct PhrasePlaces {
+    Held1<std::int32_t> sentence;
+    Held1<std::uint16_t> source_begin;
+    Held1<std::uint8_t> source_length;
+    Held1<std::uint16_t> target_begin;
+
+    void check() const {
+        require(source_begin.size() == sentence.size() && source_length.size() == sentence.size() &&
+                    target_begin.size() == sentence.size(),
+                "columns of instances differ in length");
+    }
+};
+
 class InnerLinks {
 public:
-    InnerLinks(In1<std::int32_t> sentence, In1<std::uint16_t> source_begin, In1<std::uint8_t> source_length,
-               In1<std::uint16_t> target_begin, In1<std::int64_t> source_offsets, In1<std::uint32_t> links,
-               In1<std::int64_t> first_link)
-        : sentence_(view(sentence)), source_begin_(view(source_begin)), target_begin_(view(target_begin)),
-          source_length_(view(source_length)), source_offsets_(view(source_offsets)), links_(view(links)),
-          first_link_(view(first_link)) {}
+    InnerLinks(const PhrasePlaces& places, const AlignedText& text) : places_(places), text_(text) {
+        require(text.links_before.has_value(), "links of words are needed");
+    }
 
     std::span<const std::uint32_t> of(std::uint32_t i) const {
-        const auto word = source_offsets_[sentence_[i]] + source_begin_[i];
-        return links_.subspan(first_link_[word], first_link_[word + source_length_[i]] - first_link_[word]);
+        return text_.links_of(text_.source->offsets[places_.sentence[i]] + places_.source_begin[i],
+                              places_.source_length[i]);
     }
 
     // The links as source position << 16 | target position, both relative to the phrases.
@@ -114,30 +124,23 @@ public:
 
     // What to subtract from a link to make its positions relative to the phrases.
     std::uint32_t base(std::uint32_t i) const {
-        return static_cast<std::uint32_t>(source_begin_[i]) << 16 | static_cast<std::uint32_t>(target_begin_[i]);
+        return static_cast<std::uint32_t>(places_.source_begin[i]) << 16 |
+               static_cast<std::uint32_t>(places_.target_begin[i]);
     }
 
 private:
-    std::span<const std::int32_t> sentence_;
-    std::span<const std::uint16_t> source_begin_, target_begin_;
-    std::span<const std::uint8_t> source_length_;
-    std::span<const std::int64_t> source_offsets_;
-    std::span<const std::uint32_t> links_;
-    std::span<const std::int64_t> first_link_;
+    const PhrasePlaces& places_;
+    const AlignedText& text_;
 };
 
-auto choose_alignments(In1<std::uint32_t> order, In1<std::int64_t> pair_offsets, In1<std::int32_t> sentence,
-                       In1<std::uint16_t> source_begin, In1<std::uint8_t> source_length,
-                       In1<std::uint16_t> target_begin, In1<std::int64_t> source_offsets, In1<std::uint32_t> links,
-                       In1<std::int64_t> first_link, int threads, Progress progress) {
-    const InnerLinks inner(sentence, source_begin, source_length, target_begin, source_offsets, links, first_link);
+auto choose_alignments(In1<std::uint32_t> order, In1<std::int64_t> pair_offsets, const PhrasePlaces& places,
+                       const AlignedText& text, int threads, Progress progress) {
+    const InnerLinks inner(places, text);
     return choose_links(inner, view(order), view(pair_offsets), threads, progress);
 }
 
-auto inner_links(In1<std::uint32_t> instances, In1<std::int32_t> sentence, In1<std::uint16_t> source_begin,
-                 In1<std::uint8_t> source_length, In1<std::uint16_t> target_begin, In1<std::int64_t> source_offsets,
-                 In1<std::uint32_t> links, In1<std::int64_t> first_link) {
-    const InnerLinks inner(sentence, source_begin, source_length, target_begin, source_offsets, links, first_link);
+auto inner_links(In1<std::uint32_t> instances, const PhrasePlaces& places, const AlignedText& text) {
+    const InnerLinks inner(places, text);
     std::vector<std::uint16_t> values;
     std::vector<std::int64_t> offsets{0};
     {
@@ -198,6 +201,10 @@ auto order_pairs(In1<std::int64_t> source_offsets, In1<std::int32_t> target_ids,
 }  // namespace
 
 void bind_score(nb::module_& m) {
+    bind_record(m, "PhrasePlaces", "Instances of phrase pairs in a text, as far as their links depend on them.",
+                Field{"sentence", &PhrasePlaces::sentence}, Field{"source_begin", &PhrasePlaces::source_begin},
+                Field{"source_length", &PhrasePlaces::source_length},
+                Field{"target_begin", &PhrasePlaces::target_begin});
     m.def("number_spans", &number_spans, nb::arg("words"), nb::arg("offsets"), nb::arg("sentence"), nb::arg("begin"),
           nb::arg("length"), nb::arg("threads"), nb::arg("progress").none(),
           "Number spans of a corpus by their words, in order of first occurrence: ids; the distinct phrases' words\n"
@@ -208,14 +215,11 @@ void bind_score(nb::module_& m) {
     m.def("group_pairs", &group_pairs, nb::arg("source_ids"), nb::arg("target_ids"), nb::arg("sources"),
           nb::arg("threads"), nb::arg("progress").none(),
           "Instances sorted by (source, target, instance), and the offsets of each distinct pair among them.");
-    m.def("choose_alignments", &choose_alignments, nb::arg("order"), nb::arg("pair_offsets"), nb::arg("sentence"),
-          nb::arg("source_begin"), nb::arg("source_length"), nb::arg("target_begin"), nb::arg("source_offsets"),
-          nb::arg("links"), nb::arg("first_link"), nb::arg("threads"), nb::arg("progress").none(),
+    m.def("choose_alignments", &choose_alignments, nb::arg("order"), nb::arg("pair_offsets"), nb::arg("places"),
+          nb::arg("text"), nb::arg("threads"), nb::arg("progress").none(),
           "For each pair the instance with its most frequent alignment; ties broken for the forward and for the\n"
-          "backward table. `first_link` is the number of links before each source word of the corpus.");
-    m.def("inner_links", &inner_links, nb::arg("instances"), nb::arg("sentence"), nb::arg("source_begin"),
-          nb::arg("source_length"), nb::arg("target_begin"), nb::arg("source_offsets"), nb::arg("links"),
-          nb::arg("first_link"),
+          "backward table.");
+    m.def("inner_links", &inner_links, nb::arg("instances"), nb::arg("places"), nb::arg("text"),
           "The links inside the given instances as 256 * source + target position, and their offsets.");
     m.def("span_products", &span_products, nb::arg("weights"), nb::arg("offsets"), nb::arg("sentence"),
           nb::arg("begin"), nb::arg("length"), nb::arg("instances"),

@@ -1,39 +1,30 @@
 // Candidate translations as the tuning kernels see them: those of sentence s are the rows [sentences[s],
-// sentences[s + 1]), each a sparse feature vector in which a feature may be repeated (and then counts as the sum).
+// sentences[s + 1]), each a sparse feature vector.
 #pragma once
 
-#include "base/arrays.hpp"
-
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <vector>
+#include "base/records.hpp"
 
 namespace dragoman::tuning {
 
 struct Candidates {
-    std::span<const std::int64_t> sentences, offsets;
-    std::span<const std::int32_t> ids;
-    std::span<const double> values;
+    Held1<std::int64_t> sentences;
+    Ref<FeatureRows> features;
 
-    Candidates(const In1<std::int64_t>& sentence, const In1<std::int64_t>& offset, const In1<std::int32_t>& id,
-               const In1<double>& value)
-        : sentences(view(sentence)), offsets(view(offset)), ids(view(id)), values(view(value)) {}
+    void check() const {
+        require(bounds_rows(view(sentences), features->size()), "the bounds of sentences do not fit their candidates");
+    }
 
+    std::size_t size() const { return sentences.size() - 1; }
     std::size_t begin(std::size_t sentence) const { return static_cast<std::size_t>(sentences[sentence]); }
     std::size_t end(std::size_t sentence) const { return static_cast<std::size_t>(sentences[sentence + 1]); }
 
     // Calls on_value(feature, value) for what stands in a row.
     template <class OnValue>
     void each(std::size_t row, OnValue&& on_value) const {
-        for (auto at = offsets[row]; at < offsets[row + 1]; ++at) on_value(static_cast<std::size_t>(ids[at]), values[at]);
+        features->each(row, on_value);
     }
 
-    double dot(std::size_t row, std::span<const double> weights) const {
-        double sum = 0;
-        each(row, [&](std::size_t feature, double value) { sum += value * weights[feature]; });
-        return sum;
-    }
+    double dot(std::size_t row, std::span<const double> weights) const { return features->dot(row, weights); }
 
     // The first row with the highest model score.
     std::size_t best(std::size_t sentence, std::span<const double> weights) const {

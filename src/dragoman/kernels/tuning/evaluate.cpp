@@ -4,9 +4,9 @@
 // Products are made in float32, sixteen weight vectors at a time. That decides nearly all cases: a bound on the
 // rounding errors says which. Where the two best are too close to call, the scores are computed again in float64, in
 // the order in which `Problem.model_scores` adds, so that the winner is the same to the last bit.
-#include "base/arrays.hpp"
 #include "base/open_addressing.hpp"
 #include "base/parallel.hpp"
+#include "tuning/candidates.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -53,18 +53,14 @@ struct DenseCandidates {
 
 // The rows of `Problem.features` and where among them each candidate is.
 struct ExactFeatures {
-    std::span<const std::int64_t> rows, offsets;
-    std::span<const std::int32_t> ids;
-    std::span<const double> values;
+    const FeatureRows& features;
+    std::span<const std::int64_t> rows;
 
-    double score(std::size_t candidate, const double* weights) const {
-        const auto row = static_cast<std::size_t>(rows[candidate]);
-        double sum = 0;
-        for (auto at = offsets[row]; at < offsets[row + 1]; ++at) sum += values[at] * weights[ids[at]];
-        return sum;
+    double score(std::size_t candidate, std::span<const double> weights) const {
+        return features.dot(static_cast<std::size_t>(rows[candidate]), weights);
     }
 
-    std::int32_t best(std::size_t begin, std::size_t count, const double* weights) const {
+    std::int32_t best(std::size_t begin, std::size_t count, std::span<const double> weights) const {
         std::size_t best = 0;
         double highest = score(begin, weights);
         for (std::size_t h = 1; h < count; ++h)
@@ -154,10 +150,9 @@ struct LaneWeights {
 };
 
 auto best_candidates(In1<std::int64_t> sentences, In2<float> features, In2<float> tolerance, In1<std::int64_t> rows,
-                     In1<std::int64_t> offsets, In1<std::int32_t> ids, In1<double> values, In2<double> weights,
-                     int threads) {
+                     const FeatureRows& exact_features, In2<double> weights, int threads) {
     const DenseCandidates candidates{view(sentences), features.data(), features.shape(1)};
-    const ExactFeatures exact{view(rows), view(offsets), view(ids), view(values)};
+    const ExactFeatures exact{exact_features, view(rows)};
     const std::size_t width = candidates.width, vectors = weights.shape(0);
     const LaneWeights lanes(weights.data(), vectors, width);
     std::vector<std::int32_t> winners(candidates.size() * vectors);
@@ -171,9 +166,10 @@ auto best_candidates(In1<std::int64_t> sentences, In2<float> features, In2<float
                                   certain.data());
                           for (std::size_t v = 0; v < vectors; ++v) {
                               const std::size_t group = v / kLanes, lane = v % kLanes;
-                              const std::int32_t best = certain[group].value[lane]
-                                                            ? winner[group].value[lane]
-                                                            : exact.best(first, count, weights.data() + v * width);
+                              const std::int32_t best =
+                                  certain[group].value[lane]
+                                      ? winner[group].value[lane]
+                                      : exact.best(first, count, {weights.data() + v * width, width});
                               winners[s * vectors + v] = static_cast<std::int32_t>(first) + best;
                           }
                       }
@@ -280,36 +276,34 @@ auto box_winners(In1<std::int64_t> sentences, In2<float> features, In2<float> to
 
 // Sparse rows of features that can be compared: equal if they have the same features in the same order.
 struct SparseRows {
-    std::span<const std::int64_t> offsets;
-    std::span<const std::int32_t> ids;
-    std::span<const double> values;
+    const FeatureRows& features;
 
-    std::size_t begin(std::int64_t h) const { return static_cast<std::size_t>(offsets[h]); }
-    std::size_t length(std::int64_t h) const { return static_cast<std::size_t>(offsets[h + 1] - offsets[h]); }
+    std::size_t begin(std::int64_t h) const { return static_cast<std::size_t>(features.offsets[h]); }
+    std::size_t length(std::int64_t h) const { return static_cast<std::size_t>(features.offsets[h + 1]) - begin(h); }
 
     bool same(std::int64_t a, std::int64_t b) const {
-        return std::ranges::equal(ids.subspan(begin(a), length(a)), ids.subspan(begin(b), length(b))) &&
-               std::ranges::equal(values.subspan(begin(a), length(a)), values.subspan(begin(b), length(b)));
+        const auto part = [&](const auto& column, std::int64_t h) { return view(column).subspan(begin(h), length(h)); };
+        return std::ranges::equal(part(features.ids, a), part(features.ids, b)) &&
+               std::ranges::equal(part(features.values, a), part(features.values, b));
     }
 
     std::uint64_t hash(std::int64_t h) const {
         std::uint64_t hash = length(h);
         for (std::size_t at = begin(h); at < begin(h) + length(h); ++at) {
             // Plus zero, as both zeros are one value.
-            const auto bits = std::bit_cast<std::uint64_t>(values[at] + 0.0);
-            hash = mix(hash * 0x9e3779b97f4a7c15ULL + bits + static_cast<std::uint32_t>(ids[at]));
+            const auto bits = std::bit_cast<std::uint64_t>(features.values[at] + 0.0);
+            hash = mix(hash * 0x9e3779b97f4a7c15ULL + bits + static_cast<std::uint32_t>(features.ids[at]));
         }
         return hash;
     }
 };
 
 // The candidates that are not copies of an earlier one of the same sentence.
-auto distinct_candidates(In1<std::int64_t> sentences, In1<std::int64_t> offsets, In1<std::int32_t> ids,
-                         In1<double> values, int threads) {
-    const auto bounds = view(sentences);
-    const SparseRows rows{view(offsets), view(ids), view(values)};
-    std::vector<std::uint8_t> kept(rows.offsets.size() - 1);
-    run_sentences(bounds.size() - 1, double(values.shape(0)), threads,
+auto distinct_candidates(const Candidates& candidates, int threads) {
+    const auto bounds = view(candidates.sentences);
+    const SparseRows rows{*candidates.features};
+    std::vector<std::uint8_t> kept(rows.features.size());
+    run_sentences(candidates.size(), double(rows.features.values.size()), threads,
                   [&](std::size_t, std::size_t begin, std::size_t end) {
                       std::vector<std::int64_t> slots;
                       for (std::size_t s = begin; s < end; ++s) {
@@ -330,12 +324,10 @@ auto distinct_candidates(In1<std::int64_t> sentences, In1<std::int64_t> offsets,
 
 void bind_evaluate(nb::module_& m) {
     m.def("best_candidates", &best_candidates, nb::arg("sentences"), nb::arg("features"), nb::arg("tolerance"),
-          nb::arg("rows"), nb::arg("offsets"), nb::arg("ids"), nb::arg("values"), nb::arg("weights"),
-          nb::arg("threads"),
+          nb::arg("rows"), nb::arg("exact_features"), nb::arg("weights"), nb::arg("threads"),
           "The winning candidate of each sentence (row) under each weight vector (column).\n\n"
           "`features` are those of the candidates relative to one of their sentence; winners that are ahead by less\n"
-          "than |weights| · `tolerance` are found again from row `rows[candidate]` of the sparse rows `offsets`,\n"
-          "`ids`, `values`.");
+          "than |weights| · `tolerance` are found again from row `rows[candidate]` of the exact features.");
     m.def("sum_winners", &sum_winners, nb::arg("statistics"), nb::arg("rows"), nb::arg("usual"), nb::arg("winners"),
           nb::arg("threads"),
           "Sum the statistics, which are whole numbers, of the winners under each weight vector.");
@@ -343,8 +335,7 @@ void bind_evaluate(nb::module_& m) {
           nb::arg("centre"), nb::arg("reach"), nb::arg("rivals"), nb::arg("threads"),
           "Mark the candidates that may win somewhere in the box `centre` ± `reach` (those beaten by `rivals` are\n"
           "out).");
-    m.def("distinct_candidates", &distinct_candidates, nb::arg("sentences"), nb::arg("offsets"), nb::arg("ids"),
-          nb::arg("values"), nb::arg("threads"),
+    m.def("distinct_candidates", &distinct_candidates, nb::arg("candidates"), nb::arg("threads"),
           "Mark the candidates that do not repeat the features of an earlier one of the same sentence.");
 }
 

@@ -24,8 +24,18 @@ double bleu_of_sum(const double* a, const double* b, std::span<const std::int64_
     return length < reference ? mean * std::exp(1 - reference / length) : mean;
 }
 
-// Candidates of a sentence often share their statistics, which then need scoring only once: `kinds[row]` is the number
-// of a candidate's statistics among all distinct ones; those of sentence s are from kind_offsets[s] on.
+// Candidates of a sentence often share their statistics, which then need scoring only once: `of_rows[row]` is the
+// number of a candidate's statistics among all distinct ones; those of sentence s are from offsets[s] on.
+struct Kinds {
+    Held1<std::int64_t> of_rows, offsets;
+    Held2<double> statistics;          // of each kind; the last column is the sentence's size
+    Held1<std::int64_t> bleu_columns;  // as `bleu_of_sum` has them, or none
+
+    void check() const {
+        require(bounds_rows(view(offsets), statistics.shape(0)), "the bounds of kinds do not fit their statistics");
+    }
+};
+
 auto distinct_statistics(In1<std::int64_t> sentences, In2<double> statistics) {
     const auto sentence = view(sentences);
     const std::size_t width = statistics.shape(1), rows = statistics.shape(0);
@@ -64,11 +74,9 @@ auto decayed_sums(In2<double> statistics, In1<double> start, double decay, doubl
     return give(std::move(sums), width);
 }
 
-auto best_rows(In1<std::int64_t> sentences, In1<std::int64_t> offsets, In1<std::int32_t> ids, In1<double> values,
-                     In1<double> weights, int threads) {
-    const Candidates candidates(sentences, offsets, ids, values);
+auto best_rows(const Candidates& candidates, In1<double> weights, int threads) {
     const auto weight = view(weights);
-    std::vector<std::int64_t> best(candidates.sentences.size() - 1);
+    std::vector<std::int64_t> best(candidates.size());
     constexpr std::size_t kPerBlock = 64;
     run_blocks((best.size() + kPerBlock - 1) / kPerBlock, threads, nb::none(), [&](std::size_t block) {
         for (std::size_t s = block * kPerBlock; s < std::min(best.size(), (block + 1) * kPerBlock); ++s)
@@ -77,13 +85,14 @@ auto best_rows(In1<std::int64_t> sentences, In1<std::int64_t> offsets, In1<std::
     return give(std::move(best));
 }
 
-auto mira_epoch(In1<std::int64_t> sentences, In1<std::int64_t> offsets, In1<std::int32_t> ids, In1<double> values,
-                In1<std::int64_t> kinds, In1<std::int64_t> kind_offsets, In2<double> statistics,
-                In1<std::int64_t> bleu_columns, In1<double> gains, In1<std::int64_t> order, In1<double> weights,
-                In1<double> drift, In1<double> background, std::int64_t ticks, double C, double decay) {
-    const Candidates candidates(sentences, offsets, ids, values);
+auto mira_epoch(const Candidates& candidates, const Kinds& kinds, In1<double> gains, In1<std::int64_t> order,
+                In1<double> weights, In1<double> drift, In1<double> background, std::int64_t ticks, double C,
+                double decay) {
+    require(kinds.of_rows.size() == candidates.features->size() && kinds.offsets.size() == candidates.sentences.size(),
+            "candidates need a kind each, sentences their bounds");
+    const In2<double>& statistics = kinds.statistics;
     const std::size_t width = statistics.shape(1);
-    const bool online = bleu_columns.shape(0) > 0;
+    const bool online = kinds.bleu_columns.size() > 0;
     std::vector<double> w(weights.data(), weights.data() + weights.shape(0));
     std::vector<double> drifted(drift.data(), drift.data() + drift.shape(0));
     std::vector<double> document(background.data(), background.data() + width);
@@ -93,14 +102,15 @@ auto mira_epoch(In1<std::int64_t> sentences, In1<std::int64_t> offsets, In1<std:
     {
         nb::gil_scoped_release release;
         Difference difference(w.size());
-        const auto kind = view(kinds);
+        const auto kind = view(kinds.of_rows);
         gain.resize(statistics.shape(0));
         for (const std::int64_t number : view(order)) {
             const auto s = static_cast<std::size_t>(number);
             if (online)  // Chiang et al. (2008), equation 8; the last column is the sentence's size
-                for (auto k = kind_offsets.data()[s]; k < kind_offsets.data()[s + 1]; ++k) {
+                for (auto k = kinds.offsets[s]; k < kinds.offsets[s + 1]; ++k) {
                     const double* added = statistics.data() + static_cast<std::size_t>(k) * width;
-                    gain[k] = (document[width - 1] + added[width - 1]) * bleu_of_sum(document.data(), added, view(bleu_columns));
+                    gain[k] = (document[width - 1] + added[width - 1]) *
+                              bleu_of_sum(document.data(), added, view(kinds.bleu_columns));
                 }
             std::size_t hope = candidates.begin(s), fear = hope;
             double most_hoped = 0, most_feared = 0, hope_score = 0, fear_score = 0;
@@ -136,21 +146,28 @@ auto mira_epoch(In1<std::int64_t> sentences, In1<std::int64_t> offsets, In1<std:
 }  // namespace
 
 void bind_mira(nb::module_& m) {
+    bind_record(m, "Candidates", "The candidates of sentences, given by their bounds, with their features.",
+                Field{"sentences", &Candidates::sentences}, Field{"features", &Candidates::features});
+    bind_record(
+        m, "Kinds",
+        "Distinct statistics of candidates: the kind of each candidate, where the kinds of each sentence begin, and a\n"
+        "row of statistics for each, whose last column is the sentence's size. `bleu_columns` are those of the\n"
+        "matches and the totals of each order, of the length and of the reference length.",
+        Field{"of_rows", &Kinds::of_rows}, Field{"offsets", &Kinds::offsets}, Field{"statistics", &Kinds::statistics},
+        Field{"bleu_columns", &Kinds::bleu_columns});
     m.def("distinct_statistics", &distinct_statistics, nb::arg("sentences"), nb::arg("statistics"),
           "Number the distinct statistics of each sentence: of each row; a row of each; where a sentence's begin.");
     m.def("decayed_sums", &decayed_sums, nb::arg("statistics"), nb::arg("start"), nb::arg("decay"), nb::arg("factor"),
           "Row i + 1 is decay times row i plus factor times statistics[i]; row 0 is the start.");
-    m.def("best_rows", &best_rows, nb::arg("sentences"), nb::arg("offsets"), nb::arg("ids"), nb::arg("values"),
-          nb::arg("weights"), nb::arg("threads"),
+    m.def("best_rows", &best_rows, nb::arg("candidates"), nb::arg("weights"), nb::arg("threads"),
           "The first row of each sentence that has the highest model score.");
-    m.def("mira_epoch", &mira_epoch, nb::arg("sentences"), nb::arg("offsets"), nb::arg("ids"), nb::arg("values"),
-          nb::arg("kinds"), nb::arg("kind_offsets"), nb::arg("statistics"), nb::arg("bleu_columns"), nb::arg("gains"),
-          nb::arg("order"), nb::arg("weights"), nb::arg("drift"), nb::arg("background"), nb::arg("ticks"),
-          nb::arg("C"), nb::arg("decay"),
-          "One pass of k-best MIRA: new weights, drift and background, number of updates, total loss.\n\n"
-          "`statistics` has a row for each kind, whose last column is the sentence's size. With `bleu_columns` the\n"
-          "gains come from BLEU in the pseudo-document, which changes with each sentence; without them `gains` has\n"
-          "one for each kind. The average of the weights after each of T sentences is weights - drift / T.");
+    m.def(
+        "mira_epoch", &mira_epoch, nb::arg("candidates"), nb::arg("kinds"), nb::arg("gains"), nb::arg("order"),
+        nb::arg("weights"), nb::arg("drift"), nb::arg("background"), nb::arg("ticks"), nb::arg("C"), nb::arg("decay"),
+        "One pass of k-best MIRA: new weights, drift and background, number of updates, total loss.\n\n"
+        "With columns of BLEU the gains come from BLEU in the pseudo-document, which changes with each sentence;\n"
+        "without them `gains` has one for each kind. The average of the weights after each of T sentences is\n"
+        "weights - drift / T.");
 }
 
 }  // namespace dragoman::tuning

@@ -103,10 +103,8 @@ Solution solve(std::vector<Example>& examples, const Candidates& candidates, std
     return solution;
 }
 
-auto mira_smo_batch(In1<std::int64_t> sentences, In1<std::int64_t> offsets, In1<std::int32_t> ids, In1<double> values,
-                    In1<std::int64_t> kinds, In1<double> gains, In1<std::int64_t> batch, In1<double> weights,
-                    std::int64_t hypotheses, double C, double tolerance, std::int64_t max_sweeps) {
-    const Candidates candidates(sentences, offsets, ids, values);
+auto mira_smo_batch(const Candidates& candidates, In1<std::int64_t> kinds, In1<double> gains, In1<std::int64_t> batch,
+                    In1<double> weights, std::int64_t hypotheses, double C, double tolerance, std::int64_t max_sweeps) {
     std::vector<double> w(weights.data(), weights.data() + weights.shape(0));
     std::vector<std::int64_t> best;
     Solution solution;
@@ -143,16 +141,15 @@ auto mira_smo_batch(In1<std::int64_t> sentences, In1<std::int64_t> offsets, In1<
 }
 
 // The same update where the hypotheses have been chosen: all rows of all sentences, of which the first is the oracle.
-auto mira_smo_update(In1<std::int64_t> sentences, In1<std::int64_t> offsets, In1<std::int32_t> ids, In1<double> values,
-                     In1<double> gains, In1<double> weights, double C, double tolerance, std::int64_t max_sweeps) {
-    const Candidates candidates(sentences, offsets, ids, values);
+auto mira_smo_update(const Candidates& candidates, In1<double> gains, In1<double> weights, double C, double tolerance,
+                     std::int64_t max_sweeps) {
     std::vector<double> w(weights.data(), weights.data() + weights.shape(0));
     Solution solution;
     {
         nb::gil_scoped_release release;
         std::vector<double> scratch(w.size());
         std::vector<Example> examples;
-        for (std::size_t s = 0; s + 1 < candidates.sentences.size(); ++s) {
+        for (std::size_t s = 0; s < candidates.size(); ++s) {
             std::vector<std::size_t> rows(candidates.end(s) - candidates.begin(s));
             std::iota(rows.begin(), rows.end(), candidates.begin(s));
             std::vector<double> its_gains(gains.data() + candidates.begin(s), gains.data() + candidates.end(s));
@@ -166,12 +163,12 @@ auto mira_smo_update(In1<std::int64_t> sentences, In1<std::int64_t> offsets, In1
 }  // namespace
 
 void bind_mira_smo(nb::module_& m) {
-    m.def("mira_smo_batch", &mira_smo_batch, nb::arg("sentences"), nb::arg("offsets"), nb::arg("ids"),
-          nb::arg("values"), nb::arg("kinds"), nb::arg("gains"), nb::arg("batch"), nb::arg("weights"),
-          nb::arg("hypotheses"), nb::arg("C"), nb::arg("tolerance"), nb::arg("max_sweeps"),
+    m.def("mira_smo_batch", &mira_smo_batch, nb::arg("candidates"), nb::arg("kinds"), nb::arg("gains"),
+          nb::arg("batch"), nb::arg("weights"), nb::arg("hypotheses"), nb::arg("C"), nb::arg("tolerance"),
+          nb::arg("max_sweeps"),
           "MIRA's update for a batch of sentences: new weights, best rows under the old ones, duality gap, sweeps.");
-    m.def("mira_smo_update", &mira_smo_update, nb::arg("sentences"), nb::arg("offsets"), nb::arg("ids"), nb::arg("values"),
-          nb::arg("gains"), nb::arg("weights"), nb::arg("C"), nb::arg("tolerance"), nb::arg("max_sweeps"),
+    m.def("mira_smo_update", &mira_smo_update, nb::arg("candidates"), nb::arg("gains"), nb::arg("weights"),
+          nb::arg("C"), nb::arg("tolerance"), nb::arg("max_sweeps"),
           "MIRA's update for given hypotheses, of which the first of each sentence is the oracle: new weights, duality\n"
           "gap, sweeps.");
 }

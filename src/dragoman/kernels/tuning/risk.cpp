@@ -1,6 +1,6 @@
 // Expectations over n-best lists under p(h) ∝ exp(score), and the gradient of a function of expected statistics.
-#include "base/arrays.hpp"
 #include "base/parallel.hpp"
+#include "tuning/candidates.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,37 +13,22 @@ namespace {
 // Sums are made block by block and then over blocks, so that they are the same for any number of threads.
 constexpr std::size_t kBlocks = 8;
 
-struct Lists {
-    std::span<const std::int64_t> sentences, offsets;
-    std::span<const std::int32_t> ids;
-    std::span<const double> values;
+// Calls work(block, first candidate, one past the last) for each sentence.
+template <class Work>
+void each_sentence(const Candidates& lists, int threads, Work&& work) {
+    run_blocks(kBlocks, threads, nb::none(), [&](std::size_t block) {
+        for (std::size_t s = lists.size() * block / kBlocks; s < lists.size() * (block + 1) / kBlocks; ++s)
+            work(block, lists.begin(s), lists.end(s));
+    });
+}
 
-    std::size_t size() const { return sentences.size() - 1; }
-
-    // Calls work(block, first candidate, one past the last) for each sentence.
-    template <class Work>
-    void each_sentence(int threads, Work&& work) const {
-        run_blocks(kBlocks, threads, nb::none(), [&](std::size_t block) {
-            for (std::size_t s = size() * block / kBlocks; s < size() * (block + 1) / kBlocks; ++s)
-                work(block, static_cast<std::size_t>(sentences[s]), static_cast<std::size_t>(sentences[s + 1]));
-        });
-    }
-};
-
-auto expected_statistics(In1<std::int64_t> sentences, In1<std::int64_t> offsets, In1<std::int32_t> ids,
-                         In1<double> values, In2<double> statistics, In1<double> weights, int threads) {
-    const Lists lists{view(sentences), view(offsets), view(ids), view(values)};
+auto expected_statistics(const Candidates& candidates, In2<double> statistics, In1<double> weights, int threads) {
     const std::size_t width = statistics.shape(1);
     std::vector<double> scores(statistics.shape(0)), probabilities(statistics.shape(0));
     std::array<std::vector<double>, kBlocks> parts;
     parts.fill(std::vector<double>(width + 1));
-    lists.each_sentence(threads, [&](std::size_t block, std::size_t begin, std::size_t end) {
-        for (std::size_t h = begin; h < end; ++h) {
-            double sum = 0;
-            for (auto at = lists.offsets[h]; at < lists.offsets[h + 1]; ++at)
-                sum += lists.values[at] * weights.data()[lists.ids[at]];
-            scores[h] = sum;
-        }
+    each_sentence(candidates, threads, [&](std::size_t block, std::size_t begin, std::size_t end) {
+        for (std::size_t h = begin; h < end; ++h) scores[h] = candidates.dot(h, view(weights));
         const double highest = std::ranges::max(std::span(scores).subspan(begin, end - begin));
         double total = 0, mean = 0;
         for (std::size_t h = begin; h < end; ++h) {
@@ -70,14 +55,13 @@ auto expected_statistics(In1<std::int64_t> sentences, In1<std::int64_t> offsets,
 // The derivative with respect to the weights of  slopes · E[statistics] + temperature · entropy:
 // the sum over sentences and candidates of p (gain - E[gain]) features, where
 // gain = slopes · statistics - temperature · score.
-auto expectation_gradient(In1<std::int64_t> sentences, In1<std::int64_t> offsets, In1<std::int32_t> ids,
-                          In1<double> values, In2<double> statistics, In1<double> scores, In1<double> probabilities,
-                          In1<double> slopes, double temperature, std::size_t features, int threads) {
-    const Lists lists{view(sentences), view(offsets), view(ids), view(values)};
+auto expectation_gradient(const Candidates& candidates, In2<double> statistics, In1<double> scores,
+                          In1<double> probabilities, In1<double> slopes, double temperature, std::size_t features,
+                          int threads) {
     const std::size_t width = statistics.shape(1);
     std::array<std::vector<double>, kBlocks> parts;
     parts.fill(std::vector<double>(features));
-    lists.each_sentence(threads, [&](std::size_t block, std::size_t begin, std::size_t end) {
+    each_sentence(candidates, threads, [&](std::size_t block, std::size_t begin, std::size_t end) {
         const auto gain = [&](std::size_t h) {
             double sum = -temperature * scores.data()[h];
             for (std::size_t k = 0; k < width; ++k) sum += slopes.data()[k] * statistics.data()[h * width + k];
@@ -89,8 +73,7 @@ auto expectation_gradient(In1<std::int64_t> sentences, In1<std::int64_t> offsets
         for (std::size_t h = begin; h < end; ++h) {
             if (probabilities.data()[h] == 0) continue;
             const double share = probabilities.data()[h] * (gain(h) - mean);
-            for (auto at = lists.offsets[h]; at < lists.offsets[h + 1]; ++at)
-                parts[block][static_cast<std::size_t>(lists.ids[at])] += share * lists.values[at];
+            candidates.each(h, [&](std::size_t feature, double value) { parts[block][feature] += share * value; });
         }
     });
     std::vector<double> gradient(features);
@@ -102,12 +85,12 @@ auto expectation_gradient(In1<std::int64_t> sentences, In1<std::int64_t> offsets
 }  // namespace
 
 void bind_risk(nb::module_& m) {
-    m.def("expected_statistics", &expected_statistics, nb::arg("sentences"), nb::arg("offsets"), nb::arg("ids"),
-          nb::arg("values"), nb::arg("statistics"), nb::arg("weights"), nb::arg("threads"),
+    m.def("expected_statistics", &expected_statistics, nb::arg("candidates"), nb::arg("statistics"), nb::arg("weights"),
+          nb::arg("threads"),
           "Scores relative to each sentence's highest, probabilities, expected sum of statistics, sum of entropies.");
-    m.def("expectation_gradient", &expectation_gradient, nb::arg("sentences"), nb::arg("offsets"), nb::arg("ids"),
-          nb::arg("values"), nb::arg("statistics"), nb::arg("scores"), nb::arg("probabilities"), nb::arg("slopes"),
-          nb::arg("temperature"), nb::arg("features"), nb::arg("threads"),
+    m.def("expectation_gradient", &expectation_gradient, nb::arg("candidates"), nb::arg("statistics"),
+          nb::arg("scores"), nb::arg("probabilities"), nb::arg("slopes"), nb::arg("temperature"), nb::arg("features"),
+          nb::arg("threads"),
           "The gradient of slopes · expected statistics + temperature · entropy with respect to the weights.");
 }
 

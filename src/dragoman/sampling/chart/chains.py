@@ -72,21 +72,24 @@ def run_chains(
         out = kernels.chart_sample(
             batch.arrays,
             None if proposal is None else proposal.arrays,
-            [] if functions is None else _feature_arrays(batch, functions),
-            starts.values,
-            starts.offsets,
-            chains=chains,
-            seed=checked_seed(seed),
-            first_number=first_number,
-            rates=schedule.chart_rates,
-            random=schedule.scan == "random",
-            samples=samples,
-            thin=thin,
-            burn_in=burn_in,
-            temperature=temperature,
-            jump_every=schedule.jump_every,
-            max_seconds=np.inf if schedule.max_seconds is None else schedule.max_seconds,
-            trace=trace,
+            [] if functions is None else _features(batch, functions),
+            starts.for_kernels(),
+            kernels.Schedule(
+                chains=chains,
+                seed=checked_seed(seed),
+                first_number=first_number,
+                rates=schedule.chart_rates,
+                random=schedule.scan == "random",
+                per_pass=False,
+                samples=samples,
+                thin=thin,
+                burn_in=burn_in,
+                temperature=temperature,
+                jump_every=schedule.jump_every,
+                forward_share=0.0,
+                max_seconds=np.inf if schedule.max_seconds is None else schedule.max_seconds,
+                trace=trace,
+            ),
             threads=runtime.threads,
         )
     except kernels.FunctionError as error:
@@ -120,13 +123,10 @@ def refuse_document_features(functions: GlobalFunctions | None) -> None:
         )
 
 
-def _feature_arrays(
-    batch: ChartBatch, functions: GlobalFunctions
-) -> list[tuple[int, float, NDArray[np.int32], NDArray[np.int32]]]:
+def _features(batch: ChartBatch, functions: GlobalFunctions) -> list[kernels.GlobalFeature]:
     refuse_document_features(functions)
     words = np.maximum(batch.rules.words.values, 0)  # what stands for a hole is not looked at
-    arrays = functions.arrays(batch.rules.source, batch.rules.vocab, words)
-    return [(address, weight, source, target) for address, _, weight, _, source, target in arrays]
+    return functions.for_kernels(batch.rules.source, batch.rules.vocab, words)
 
 
 def _check_schedule(schedule: Schedule, temperature: float, burn_in: NDArray[np.float64]) -> None:

@@ -134,6 +134,7 @@ def _log_partitions(found: Found, temperature: float) -> NDArray[np.float64]:
     first = np.append(first + np.repeat(edges[:-1], np.diff(nodes)), edges[-1])
     shift = np.repeat(nodes[:-1], np.diff(edges))[:, None]
     tails = np.where(graphs.tails >= 0, graphs.tails + shift, -1).astype(np.int32)
-    inside = kernels.forest_inside(first, tails, graphs.scores / temperature, maximum=False)
+    forest = kernels.Forest(first_edge=first, tails=tails, scores=graphs.scores / temperature)
+    inside = kernels.forest_inside(forest, maximum=False)
     sums[reached] = inside[nodes[reached + 1] - 1]
     return sums

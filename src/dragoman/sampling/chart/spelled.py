@@ -34,7 +34,7 @@ class Spelled:
     @classmethod
     def of(cls, batch: ChartBatch, sentences: NDArray[np.int64], derivations: Ragged[np.int32]) -> Spelled:
         """Spell derivations, given as edges in pre-order."""
-        out = kernels.chart_derivations(batch.arrays, sentences, derivations.values, derivations.offsets)
+        out = kernels.chart_derivations(batch.arrays, sentences, derivations.for_kernels())
         words = Ragged(out.pop("words"), out.pop("word_offsets"))
         parts = Ragged(out.pop("parts"), out.pop("part_offsets"))
         # The kernel has no rows of no columns, which are those of a model without language models.

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman import kernels
 from dragoman.core.corpus import Corpus
 from dragoman.core.vocab import Vocab
 from dragoman.metrics.bleu import BleuScorer
@@ -15,20 +14,7 @@ from dragoman.sampling.batch_value import BatchValue
 from dragoman.search.phrase.options import PhraseOptions
 
 
-class BleuArrays(NamedTuple):
-    """BLEU's references, and the options in their words, as the kernel expects them."""
-
-    words: NDArray[np.int32]
-    word_offsets: NDArray[np.int64]
-    references: NDArray[np.int32]  #: all of the first sentence, then those of the second, and so on
-    reference_offsets: NDArray[np.int64]
-    lengths: NDArray[np.float64]  #: of each sentence (row), ascending: the closest counts
-    reference_count: int  #: for each sentence
-    order: int
-    smoothing: float
-
-
-def bleu_arrays(scorer: Scorer, options: PhraseOptions, smoothing: float) -> BleuArrays | None:
+def bleu_references(scorer: Scorer, options: PhraseOptions, smoothing: float) -> kernels.BleuReferences | None:
     """What the kernel needs to know for BLEU; None if it cannot compute this metric.
 
     It puts translations together from options, so words must be counted as they are: no tokeniser may look across.
@@ -42,15 +28,13 @@ def bleu_arrays(scorer: Scorer, options: PhraseOptions, smoothing: float) -> Ble
         lengths = lengths[:, :1]
     if scorer.metric.reference_length == "average":
         lengths = lengths.mean(axis=1, keepdims=True)
-    return BleuArrays(
-        words.values,
-        words.offsets,
-        references.grouped.values,
-        references.grouped.offsets,
-        np.ascontiguousarray(lengths),
-        len(references),
-        scorer.metric.order,
-        smoothing,
+    return kernels.BleuReferences(
+        options=words.for_kernels(),
+        references=references.grouped.for_kernels(),
+        count=len(references),
+        lengths=np.ascontiguousarray(lengths),
+        order=scorer.metric.order,
+        smoothing=smoothing,
     )
 
 

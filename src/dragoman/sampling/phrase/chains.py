@@ -14,7 +14,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.sampling.global_features import GlobalFunctions
 from dragoman.sampling.schedule import Schedule, checked_seed
 from dragoman.sampling.visited import VisitedColumns, check_temperatures, columns_of, starts_or_none
-from dragoman.search.phrase.batch import Found, PhraseArrays, PhraseBatch
+from dragoman.search.phrase.batch import Found, PhraseBatch
 from dragoman.search.phrase.finite import check_scores
 
 
@@ -73,31 +73,31 @@ def run_chains(
     starts = starts_or_none(starts, count)
     if proposal is not None:
         check_scores(proposal, first_number)
-    bounds = np.arange(count + 1) if documents is None else documents
     try:
         out = kernels.gibbs_sample(
             batch.arrays,
-            None if proposal is None else _without_idle_models(proposal.arrays),
-            None if lattices is None else _lattice_arrays(lattices),
-            [] if functions is None else functions.arrays(options.source, options.vocab, options.words.values),
-            starts.values,
-            starts.offsets,
-            bounds,
+            None if proposal is None else proposal.arrays_in_use,
+            None if lattices is None else _lattices(lattices),
+            [] if functions is None else functions.for_kernels(options.source, options.vocab, options.words.values),
+            starts.for_kernels(),
+            np.arange(count + 1) if documents is None else documents,
+            kernels.Schedule(
+                chains=chains,
+                seed=checked_seed(seed),
+                first_number=first_number,
+                rates=schedule.rates,
+                random=schedule.scan == "random",
+                per_pass=per_pass,
+                samples=samples,
+                thin=thin,
+                burn_in=burn_in,
+                temperature=temperature,
+                jump_every=schedule.jump_every,
+                forward_share=schedule.forward_share,
+                max_seconds=np.inf if schedule.max_seconds is None else schedule.max_seconds,
+                trace=trace,
+            ),
             reordering_limit=reordering_limit,
-            chains=chains,
-            seed=checked_seed(seed),
-            first_number=first_number,
-            rates=schedule.rates,
-            random=schedule.scan == "random",
-            per_pass=per_pass,
-            samples=samples,
-            thin=thin,
-            burn_in=burn_in,
-            temperature=temperature,
-            jump_every=schedule.jump_every,
-            forward_share=schedule.forward_share,
-            max_seconds=np.inf if schedule.max_seconds is None else schedule.max_seconds,
-            trace=trace,
             threads=runtime.threads,
         )
     except kernels.FunctionError as error:
@@ -131,14 +131,9 @@ def _check_schedule(schedule: Schedule, per_pass: bool, temperature: float, burn
     check_temperatures(temperature, burn_in)
 
 
-def _without_idle_models(arrays: PhraseArrays) -> PhraseArrays:
-    """Leave out language models that weigh nothing: their states would cost time for nothing."""
-    used = [k for k, automaton in enumerate(arrays.automata) if automaton[-1] != 0]
-    return arrays._replace(
-        automata=[arrays.automata[k] for k in used], lm_words=np.ascontiguousarray(arrays.lm_words[used])
+def _lattices(found: Found) -> kernels.Lattices:
+    return kernels.Lattices(
+        options=found.arrays["edge_options"],
+        scores=found.arrays["edge_scores"],
+        **{name: found.arrays[name] for name in ("node_offsets", "first_edges", "edge_offsets", "tails")},
     )
-
-
-def _lattice_arrays(found: Found) -> tuple[NDArray[np.generic], ...]:
-    names = ("node_offsets", "first_edges", "edge_offsets", "tails", "edge_options", "edge_scores")
-    return tuple(found.arrays[name] for name in names)

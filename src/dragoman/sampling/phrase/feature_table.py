@@ -4,28 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman import kernels
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.model.features import reordering_features
 from dragoman.search.phrase.batch import PhraseBatch, boundary_names
-
-
-class FeatureArrays(NamedTuple):
-    """The features of options, and the numbers of features that depend on context, as the kernel expects them."""
-
-    dense: NDArray[np.float64]  #: a column for each dense feature; those are the first ones
-    sparse_offsets: NDArray[np.int64]
-    sparse_ids: NDArray[np.int32]
-    sparse_values: NDArray[np.float64]
-    reordering: NDArray[np.float64]  #: six columns; the options of each reordering model one after the other
-    reorderings: NDArray[np.int32]  #: the first feature of each reordering model
-    language_models: NDArray[np.int32]
-    distortion: int
-    boundary: int  #: the first of the boundary features, of all pairs of symbols
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +23,7 @@ class FeatureTable:
 
     names: tuple[str, ...]
     learnt: NDArray[np.bool_]
-    arrays: FeatureArrays
-    global_ids: NDArray[np.int32]
+    arrays: kernels.FeatureTable
 
     @classmethod
     def of(cls, batch: PhraseBatch, chosen: Callable[[Sequence[str]], Collection[str]]) -> FeatureTable:
@@ -50,20 +35,17 @@ class FeatureTable:
         learnt = chosen(names)
         column = {name: i for i, name in enumerate(dense)}
         options, models = batch.options, batch.model
-        arrays = FeatureArrays(
+        is_learnt = np.array([name in learnt for name in names], bool)
+        shifted = FeatureRows(sparse.names, sparse.offsets, (sparse.ids + len(dense)).astype(np.int32), sparse.values)
+        arrays = kernels.FeatureTable(
             dense=np.ascontiguousarray(options.dense),
-            sparse_offsets=sparse.offsets,
-            sparse_ids=(sparse.ids + len(dense)).astype(np.int32),
-            sparse_values=sparse.values,
-            reordering=np.ascontiguousarray(options.reordering.reshape(-1, 6)),
-            reorderings=np.array([column[reordering_features(name)[0]] for name in models.reorderings], np.int32),
+            sparse=shifted.for_kernels(),
+            reorderings=np.ascontiguousarray(options.reordering.reshape(-1, 6)),
+            reordering_models=np.array([column[reordering_features(name)[0]] for name in models.reorderings], np.int32),
             language_models=np.array([column[name] for name in models.language_models], np.int32),
+            global_features=np.arange(len(names) - len(global_names), len(names), dtype=np.int32),
             distortion=column["distortion"],
             boundary=len(dense) + len(sparse.names),
+            learnt=is_learnt.astype(np.uint8),
         )
-        return cls(
-            names,
-            np.array([name in learnt for name in names], bool),
-            arrays,
-            np.arange(len(names) - len(global_names), len(names), dtype=np.int32),
-        )
+        return cls(names, is_learnt, arrays)

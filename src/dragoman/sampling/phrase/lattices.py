@@ -127,6 +127,7 @@ def _log_partitions(found: Found, temperature: float) -> NDArray[np.float64]:
     tails = np.full((int(edges[-1]), 2), -1, np.int32)
     tails[:, 0] = np.where(arrays["tails"] >= 0, arrays["tails"] + np.repeat(nodes[:-1], np.diff(edges)), -1)
     sums = np.full(len(found.outcomes), -np.inf)
-    inside = kernels.forest_inside(first, tails, arrays["edge_scores"] / temperature, maximum=False)
+    forest = kernels.Forest(first_edge=first, tails=tails, scores=arrays["edge_scores"] / temperature)
+    inside = kernels.forest_inside(forest, maximum=False)
     sums[reached] = inside[nodes[reached + 1] - 1]
     return sums

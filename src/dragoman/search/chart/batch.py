@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,31 +23,8 @@ from dragoman.search.sparse_rows import pair_rows, span_rows
 from dragoman.search.target_words import lm_words
 from dragoman.text.parsed import SourceTree
 
-#: The numbers by which the kernel knows the algorithms.
-ALGORITHMS = {"cube": 1, "exhaustive": 2, "incremental": 3}
-
 #: How many candidates of a span are looked at, if nobody says.
 POP_LIMIT = 200
-
-
-class ChartArrays(NamedTuple):
-    """A batch as the kernels expect it, in this order."""
-
-    lengths: NDArray[np.int32]  #: of the sentences
-    match_offsets: NDArray[np.int64]
-    matches: NDArray[np.int32]
-    match_scores: NDArray[
-        np.float64
-    ]  #: weighted, a column for each class of rules; no rows if no feature looks at spans
-    first_rule: NDArray[np.int64]
-    local: NDArray[np.float64]  #: weighted score of each rule
-    word_offsets: NDArray[np.int64]
-    words: NDArray[np.int32]
-    lm_words: NDArray[np.int32]  #: words of the rules as ids of each language model, one row a model
-    automata: list[tuple[Any, ...]]
-    glue_weight: float
-    glue: bool
-    rule_classes: NDArray[np.uint8]  #: all below the number of columns of `match_scores`
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +99,7 @@ class ChartBatch:
         return scores
 
     @cached_property
-    def arrays(self) -> ChartArrays:
+    def arrays(self) -> kernels.ChartBatch:
         """All that the kernels need to know of the batch."""
         rules = self.rules
         rule_classes, classes = classes_of_rules(self.hole_rows, len(rules))
@@ -133,17 +110,21 @@ class ChartBatch:
                 spans += rows.dot(self.weights)[:, None]
             for holes, of_holes in zip(self.hole_rows, classes.T, strict=True):
                 spans += by_class(holes, self.weights)[:, of_holes]
-        return ChartArrays(
+        models = self.model.language_models
+        left_extensions = [model.left_extensions for model in models.values()]
+        return kernels.ChartBatch(
             lengths=rules.source.sentences.lengths.astype(np.int32),
             match_offsets=rules.match_offsets,
             matches=np.ascontiguousarray(rules.matches),
             match_scores=spans,
             first_rule=rules.first_rule,
             local=self.local,
-            word_offsets=rules.words.offsets,
-            words=rules.words.values,
+            words=rules.words.for_kernels(),
             lm_words=lm_words(self.model, rules.vocab, rules.words.values, self._lm_ids),
-            automata=[self._automaton(name) for name in self.model.language_models],
+            language_models=[model.automaton for model in models.values()],
+            lm_weights=self.weights.vector([*models]),
+            extended=[extended for extended, _ in left_extensions],
+            closed=np.array([closed for _, closed in left_extensions], np.uint8),
             glue_weight=self.weights.get("glue", 0.0),
             glue=self.model.settings.glue,
             rule_classes=rule_classes,
@@ -172,16 +153,10 @@ class ChartBatch:
         runtime: Runtime = Runtime(),
     ) -> Found:
         """Search every sentence. `targets` allows only these translations; the search then misses no derivation."""
-        forced = targets if targets is not None else Ragged(np.empty(0, np.int32), np.zeros(1, np.int64))
         found = kernels.search_charts(
             self.arrays,
-            targets=forced.values,
-            target_offsets=forced.offsets,
-            algorithm=ALGORITHMS[limits.algorithm if targets is None else "exhaustive"],
-            pop_limit=limits.pop_limit or POP_LIMIT,
-            threshold=np.inf if limits.beam_threshold is None else limits.beam_threshold,
-            max_size=limits.max_size,
-            keep_edges=forests,
+            targets=None if targets is None else targets.for_kernels(),
+            limits=limits.for_kernels(POP_LIMIT, forced=targets is not None, keep_all=forests),
             threads=runtime.threads,
         )
         return Found(
@@ -197,9 +172,3 @@ class ChartBatch:
         # The kernel has no rows of no columns, which are those of a model without language models.
         arrays["lm_scores"] = arrays["lm_scores"].reshape(len(arrays["rules"]), len(self.model.language_models))
         return Graphs(**arrays)
-
-    def _automaton(self, name: str) -> tuple[Any, ...]:
-        model = self.model.language_models[name]
-        extended, closed = model.left_extensions
-        weight = self.weights.get(name, 0.0)
-        return (*model.automaton, model.order, model.begin_state, weight, extended, model.bounds, closed)

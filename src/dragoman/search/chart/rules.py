@@ -118,9 +118,8 @@ class RuleCollector:
         )
         spans, fixed = _fixed_spans(source, given)
         found, match_offsets = kernels.chart_matches(
-            [(grammar.first_child, grammar.symbols, grammar.first_rule) for grammar in grammars],
-            tokens,
-            source.sentences.offsets,
+            [grammar.trie for grammar in grammars],
+            rows.for_kernels(),
             fixed,
             np.array([*spans], np.int32).reshape(-1, 3),
             self._span_limit,

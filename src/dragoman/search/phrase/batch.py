@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +26,6 @@ from dragoman.search.sparse_rows import pair_rows, span_rows
 from dragoman.search.target_words import lm_words
 from dragoman.text.parsed import SourceTree
 
-#: The numbers by which the kernel knows the algorithms.
-ALGORITHMS = {"stack": 0, "cube": 1, "exhaustive": 2}
-
 #: How many candidates of a stack are looked at, if nobody says.
 POP_LIMIT = 400
 
@@ -42,26 +39,6 @@ class Found:
     expansions: NDArray[np.int64]
     derivations: Ragged[np.int32]
     arrays: Mapping[str, NDArray[Any]]
-
-
-class PhraseArrays(NamedTuple):
-    """A batch as the kernels expect it, in this order; the options' columns run parallel."""
-
-    lengths: NDArray[np.int32]  #: of the sentences
-    option_offsets: NDArray[np.int64]  #: where the options of each sentence begin
-    begin: NDArray[np.int32]
-    end: NDArray[np.int32]
-    local: NDArray[np.float64]
-    reorder_from: NDArray[np.float64]  #: weighted score of each orientation towards the option before
-    reorder_to: NDArray[np.float64]  #: the same towards the option after
-    exit_class: NDArray[np.int32]
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
-    word_offsets: NDArray[np.int64]
-    lm_words: NDArray[np.int32]  #: words of the options as ids of each language model, one row a model
-    automata: list[tuple[Any, ...]]  #: of the language models, each with order, state after <s>, and weight
-    distortion_weight: float
-    boundary: NDArray[np.float64]  #: weighted score of each right symbol (row) before each left symbol (column)
 
 
 class PhraseBatch:
@@ -130,15 +107,24 @@ class PhraseBatch:
         return total
 
     @cached_property
-    def arrays(self) -> PhraseArrays:
+    def arrays(self) -> kernels.PhraseBatch:
         """All that the kernels need to know of the batch."""
+        return self._arrays(self._lm_names, self._lm_words)
+
+    @cached_property
+    def arrays_in_use(self) -> kernels.PhraseBatch:
+        """The same without language models that weigh nothing: their states would cost time for nothing."""
+        used = np.flatnonzero(self.weights.vector(self._lm_names)).tolist()
+        return self._arrays([self._lm_names[k] for k in used], self._lm_words[used])
+
+    def _arrays(self, lm_names: Sequence[str], words: NDArray[np.int32]) -> kernels.PhraseBatch:
         options = self.options
         orientation = np.zeros((2, len(options), 3))
         for r, name in enumerate(self.model.reorderings):
             weights = self.weights.vector(reordering_features(name))
             orientation[0] += options.reordering[r, :, :3] * weights[:3]
             orientation[1] += options.reordering[r, :, 3:] * weights[3:]
-        return PhraseArrays(
+        return kernels.PhraseBatch(
             lengths=options.source.sentences.lengths.astype(np.int32),
             option_offsets=options.offsets,
             begin=options.begin,
@@ -149,9 +135,10 @@ class PhraseBatch:
             exit_class=exit_classes(options, self.right),
             left=self.left,
             right=self.right,
-            word_offsets=options.words.offsets,
-            lm_words=self._lm_words,
-            automata=[self._automaton(name) for name in self._lm_names],
+            words=options.words.for_kernels(),
+            lm_words=words,
+            language_models=[self.model.language_models[name].automaton for name in lm_names],
+            lm_weights=self.weights.vector(lm_names),
             distortion_weight=self.weights.get("distortion", 0.0),
             boundary=self._boundary_scores(),
         )
@@ -169,28 +156,15 @@ class PhraseBatch:
 
         `targets` allows only these translations, in words of `options.vocab`; the search then misses no derivation.
         """
-        options = self.options
-        forced = targets if targets is not None else Ragged(np.empty(0, np.int32), np.zeros(1, np.int64))
         found = kernels.search_phrases(
             self.arrays,
-            words=options.words.values,
-            targets=forced.values,
-            target_offsets=forced.offsets,
-            algorithm=ALGORITHMS[limits.algorithm if targets is None else "exhaustive"],
+            targets=None if targets is None else targets.for_kernels(),
+            limits=limits.for_kernels(POP_LIMIT, forced=targets is not None, keep_all=lattice),
             reordering_limit=reordering_limit,
-            stack_size=limits.stack_size,
-            threshold=np.inf if limits.beam_threshold is None else limits.beam_threshold,
-            pop_limit=limits.pop_limit or POP_LIMIT,
-            max_size=limits.max_size,
-            keep_lattice=lattice,
             threads=runtime.threads,
         )
         derivations = Ragged(found.pop("derivations"), found.pop("derivation_offsets"))
         return Found(found.pop("outcomes"), found.pop("scores"), found.pop("expansions"), derivations, found)
-
-    def _automaton(self, name: str) -> tuple[Any, ...]:
-        model = self.model.language_models[name]
-        return (*model.automaton, model.order, model.begin_state, self.weights.get(name, 0.0))
 
     def _boundary_scores(self) -> NDArray[np.float64]:
         if self.boundary_feature is None:
@@ -201,7 +175,8 @@ class PhraseBatch:
     def read(self, k: int, states: NDArray[np.int32], rows: NDArray[np.int32]) -> NDArray[np.float64]:
         """Natural log-probability under language model k of each row (option) after its state; row -1 is </s>."""
         automaton = self.model.language_models[self._lm_names[k]].automaton
-        return kernels.lm_read_rows(*automaton, EOS, states, rows, self._lm_words[k], self.options.words.offsets)
+        words = Ragged(self._lm_words[k], self.options.words.offsets)
+        return kernels.lm_read_rows(automaton, words.for_kernels(), states, rows)
 
     def read_sentences(self, k: int, options: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
         """Natural log-probability under language model k of whole sentences, given as rows of options, with </s>."""
@@ -211,8 +186,8 @@ class PhraseBatch:
         model = self.model.language_models[self._lm_names[k]]
         rows = np.arange(len(offsets) - 1, dtype=np.int32)
         starts = np.full(len(rows), model.begin_state, np.int32)
-        shifted = (bounds + np.arange(len(bounds))).astype(np.int64)
-        return kernels.lm_read_rows(*model.automaton, EOS, starts, rows, values, shifted)
+        ended = Ragged(values, (bounds + np.arange(len(bounds))).astype(np.int64))
+        return kernels.lm_read_rows(model.automaton, ended.for_kernels(), starts, rows)
 
 
 def boundary_names(feature: BoundaryFeature) -> tuple[str, ...]:

@@ -69,8 +69,7 @@ def hill_climb(
         raise ValueError(f"{len(starts)} derivations to start from for {len(batch.options.offsets) - 1} sentences")
     outcomes, scores, start_scores, steps, looked_at, derivations, offsets = kernels.climb_derivations(
         batch.arrays,
-        starts.values,
-        starts.offsets,
+        starts.for_kernels(),
         _operators(options),
         np.iinfo(np.int64).max if options.max_steps is None else options.max_steps,
         reordering_limit,

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.corpus import Corpus
+from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 
 
-class Cooccurrence(NamedTuple):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Cooccurrence:
     """A bitext seen from one side: words of the `generated` corpus come from words of the `given` corpus or NULL.
 
     Each generated word has a row of pairs: NULL and the given words that occur with it, each once. Parameters and
     counts of a model are arrays that run parallel to `pair_given`. A table may have the tokens and pairs of some words
-    only. The fields are what kernels expect, in this order.
+    only.
     """
 
-    given_words: NDArray[np.int32]
-    given_offsets: NDArray[np.int64]
-    generated_words: NDArray[np.int32]
-    generated_offsets: NDArray[np.int64]
+    given: Ragged[np.int32]
+    generated: Ragged[np.int32]
     token_sentences: NDArray[np.int32]  #: of each generated token, grouped by word
     token_positions: NDArray[np.int32]
     token_groups: NDArray[np.int64]  #: where the tokens of each generated word begin
@@ -48,17 +48,20 @@ class Cooccurrence(NamedTuple):
             ours.values, ours.offsets, sentences, groups, null_word, runtime.threads
         )
         return cls(
-            ours.values,
-            ours.offsets,
-            theirs.values,
-            theirs.offsets,
-            sentences,
-            positions,
-            groups,
-            pair_offsets,
-            pair_given,
-            null_word,
+            given=ours,
+            generated=theirs,
+            token_sentences=sentences,
+            token_positions=positions,
+            token_groups=groups,
+            pair_offsets=pair_offsets,
+            pair_given=pair_given,
+            null_word=null_word,
         )
+
+    def for_kernels(self) -> kernels.Cooccurrence:
+        """Return the table as kernels take it."""
+        sides = {"given": self.given.for_kernels(), "generated": self.generated.for_kernels()}
+        return kernels.Cooccurrence(**{**vars(self), **sides})
 
     @property
     def tokens(self) -> int:

@@ -102,8 +102,8 @@ class Sizes:
     @classmethod
     def of(cls, table: TranslationTable | Cooccurrence, *, places: bool = True) -> Sizes:
         """Collect the lengths of a bitext."""
-        offsets = table.generated_offsets
-        generated, given = np.diff(offsets), np.diff(table.given_offsets)
+        offsets = table.generated.offsets
+        generated, given = np.diff(offsets), table.given.lengths
         used = (generated > 0) & (given > 0)
         keys, number, counts = np.unique((generated << 32 | given)[used], return_inverse=True, return_counts=True)
         lengths = keys >> 32

@@ -21,6 +21,7 @@ from dragoman.core.runs import Kept
 from dragoman.core.runtime import Runtime
 from dragoman.core.store import ArrayReader, ArrayWriter
 from dragoman.training.align.cooccurrence import Cooccurrence
+from dragoman.training.align.spread import range_table
 from dragoman.training.align.translation_table import TranslationTable
 
 #: Forward-backward keeps a few matrices of states by states and words by states; more is not worth the memory.
@@ -142,29 +143,29 @@ class _Group:
         arrays: dict[str, NDArray[Any]] = {
             "pair_offsets": made.pair_offsets,
             "pair_given": made.pair_given,
-            "cells": kernels.pair_cells(made, self._cells, table.runtime.threads),
+            "cells": kernels.pair_cells(made.for_kernels(), self._cells, table.runtime.threads),
         }
         self._arrays = arrays if whole else {}
         self._kept = None if whole else Kept(self._workspace, self._name, arrays)
 
     def _own_pairs(self, types: int, runtime: Runtime) -> Cooccurrence:
-        given, generated = self._given, self._generated
-        tokens = kernels.group_tokens(generated.values, generated.offsets, given.offsets, types)
-        pairs = kernels.cooccurring_words(
-            given.values, given.offsets, tokens[0], tokens[2], self._null_word, runtime.threads
-        )
-        return Cooccurrence(
-            given.values, given.offsets, generated.values, generated.offsets, *tokens, *pairs, self._null_word
-        )
+        tokens = kernels.group_tokens(self._generated.values, self._generated.offsets, self._given.offsets, types)
+        return range_table(self._given, self._generated, tokens, slice(0, types), self._null_word, runtime=runtime)
 
-    def corpus(self) -> tuple[Cooccurrence, NDArray[np.uint32], NDArray[np.int64], NDArray[np.int64]]:
-        """What kernels walk over: the pairs, the place of each cell's pair, where cells begin, and the blocks."""
+    def corpus(self) -> tuple[kernels.Cooccurrence, kernels.UnsignedRows, NDArray[np.int64]]:
+        """What kernels walk over: the pairs, the place of each cell's pair, and the blocks."""
         arrays: dict[str, Any] = self._kept.load() if self._kept is not None else self._arrays
-        given, generated, none = self._given, self._generated, np.empty(0, np.int32)
-        text = given.values, given.offsets, generated.values, generated.offsets
-        pairs = arrays["pair_offsets"], arrays["pair_given"]
-        table = Cooccurrence(*text, none, none, np.zeros(1, np.int64), *pairs, self._null_word)
-        return table, arrays["cells"], self._cells, self._bounds
+        table = Cooccurrence(
+            given=self._given,
+            generated=self._generated,
+            token_sentences=np.empty(0, np.int32),
+            token_positions=np.empty(0, np.int32),
+            token_groups=np.zeros(1, np.int64),
+            pair_offsets=arrays["pair_offsets"],
+            pair_given=arrays["pair_given"],
+            null_word=self._null_word,
+        )
+        return table.for_kernels(), kernels.UnsignedRows(values=arrays["cells"], offsets=self._cells), self._bounds
 
     def find_places(self, words: slice, offsets: NDArray[np.int64], pairs: NDArray[np.int32], null_word: int) -> None:
         """Find where the pairs of a range's words stand among all of the range."""

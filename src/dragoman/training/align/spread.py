@@ -79,9 +79,11 @@ class RangeWork:
         table = self.tables[number]()
         settings = asked.probabilities, asked.null_probability, asked.tension, runtime.threads, asked.share
         if asked.last:
-            links = kernels.likeliest_given(table, *settings)[token_places(table)]
+            links = kernels.likeliest_given(table.for_kernels(), *settings)[token_places(table)]
             return RangeFound(_NOTHING, _NOTHING, _NOTHING, links)
-        counts, _, features, linked = kernels.expected_counts(table, *settings, asked.as_fast_align, asked.wants_linked)
+        counts, _, features, linked = kernels.expected_counts(
+            table.for_kernels(), *settings, asked.as_fast_align, asked.wants_linked
+        )
         return RangeFound(counts, features, linked[token_places(table)] if asked.wants_linked else _NOTHING, _NO_LINKS)
 
 
@@ -99,9 +101,18 @@ def range_table(
     at = slice(int(groups[words.start]), int(groups[words.stop]))
     some = sentences[at], positions[at], groups[words.start : words.stop + 1] - at.start
     pairs = kernels.cooccurring_words(given.values, given.offsets, some[0], some[2], null_word, runtime.threads)
-    return Cooccurrence(given.values, given.offsets, generated.values, generated.offsets, *some, *pairs, null_word)
+    return Cooccurrence(
+        given=given,
+        generated=generated,
+        token_sentences=some[0],
+        token_positions=some[1],
+        token_groups=some[2],
+        pair_offsets=pairs[0],
+        pair_given=pairs[1],
+        null_word=null_word,
+    )
 
 
 def token_places(table: Cooccurrence) -> NDArray[np.int64]:
     """Where the tokens of a table stand among all generated tokens."""
-    return table.generated_offsets[table.token_sentences] + table.token_positions
+    return table.generated.offsets[table.token_sentences] + table.token_positions

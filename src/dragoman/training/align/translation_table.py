@@ -43,7 +43,6 @@ class TranslationTable:
         self.runtime = runtime
         ours, theirs = given.sentences, generated.sentences
         self.given, self.generated = ours, theirs
-        self.given_offsets, self.generated_offsets = ours.offsets, theirs.offsets
         self.null_word, self.types = len(given.vocab), len(generated.vocab)
         tokens = kernels.group_tokens(theirs.values, theirs.offsets, ours.offsets, len(generated.vocab))
         groups = tokens[2]
@@ -157,7 +156,8 @@ class _Range:
 
     def __init__(self, table: Cooccurrence, values: NDArray[np.float64], place: tuple[Workspace, str] | None):
         self._arrays: dict[str, NDArray[Any]] = {name: getattr(table, name) for name in _COLUMNS}
-        self._text, self._null_word, self._place = table[:4], table.null_word, place
+        self._given, self._generated = table.given, table.generated
+        self._null_word, self._place = table.null_word, place
         self._kept: Kept | None = None
         self._values_kept: Kept | None = None
         self.write(values)
@@ -168,7 +168,7 @@ class _Range:
     def table(self) -> Cooccurrence:
         """The table of these words."""
         arrays: dict[str, Any] = self._kept.load() if self._kept is not None else self._arrays
-        return Cooccurrence(*self._text, **arrays, null_word=self._null_word)
+        return Cooccurrence(given=self._given, generated=self._generated, **arrays, null_word=self._null_word)
 
     def pairs(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """The given word and the number of each pair."""

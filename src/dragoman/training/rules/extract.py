@@ -66,9 +66,7 @@ def extract_part(
     runtime: Runtime = Runtime(),
 ) -> RuleInstances:
     """Do the same for a part of a text."""
-    return RuleInstances(
-        *kernels.extract_rules(text.arrays, text.links.offsets, options.limits, runtime.threads, share)
-    )
+    return RuleInstances(*kernels.extract_rules(text.pairs_for_kernels(), options.limits, runtime.threads, share))
 
 
 def rule_runs(

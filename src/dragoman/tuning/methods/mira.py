@@ -51,16 +51,20 @@ class Mira(Tuner):
         gains = Gains.of(problem)
         weights, document = start, gains.begin(start, self.decay)
         drift = np.zeros_like(weights)
+        candidates = gains.candidates
+        kinds = kernels.Kinds(
+            of_rows=gains.kinds,
+            offsets=gains.kind_offsets,
+            statistics=gains.statistics,
+            bleu_columns=gains.bleu_columns,
+        )
         at_start, best = Optimum(weights, problem.objective(weights)), Optimum(weights, -np.inf)
         orders = sentence_orders(problem, self.epochs, rng if self.shuffle else None)
         with runtime.stage("MIRA") as share_done:
             for epoch, order in enumerate(orders):
                 weights, drift, document, updates, _ = kernels.mira_epoch(
-                    *gains.candidates,
-                    kinds=gains.kinds,
-                    kind_offsets=gains.kind_offsets,
-                    statistics=gains.statistics,
-                    bleu_columns=gains.bleu_columns,
+                    candidates,
+                    kinds,
                     gains=np.empty(0) if len(gains.bleu_columns) else gains.within(document),
                     order=order,
                     weights=weights,
@@ -71,7 +75,7 @@ class Mira(Tuner):
                     decay=self.decay,
                 )
                 average = weights - drift / ((epoch + 1) * len(order))
-                rows = kernels.best_rows(*gains.candidates, weights=average, threads=runtime.threads)
+                rows = kernels.best_rows(candidates, weights=average, threads=runtime.threads)
                 value = problem.sign * float(problem.scorer.score(problem.statistics[rows].sum(axis=0)))
                 if value > best.objective:
                     best = Optimum(average, value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -274,10 +274,10 @@ class _School:
         units = np.array([self._units.get(name, 1.0) for name in rows.names])
         before = steps.weights.vector(rows.names) * units
         after, _, sweeps = kernels.mira_smo_update(
-            np.cumsum([0, *(len(shared.gains) for shared in batch)], dtype=np.int64),
-            rows.offsets,
-            rows.ids,
-            rows.values / units[rows.ids],
+            kernels.Candidates(
+                sentences=np.cumsum([0, *(len(shared.gains) for shared in batch)], dtype=np.int64),
+                features=replace(rows, values=rows.values / units[rows.ids]).for_kernels(),
+            ),
             gains=np.concatenate([shared.gains for shared in batch]),
             weights=before,
             C=self._C,
@@ -327,10 +327,10 @@ class _School:
         sentences = np.cumsum([0, *map(len, seen)], dtype=np.int64)
         features = FeatureRows.concatenate([found.features for found in seen])
         statistics = np.concatenate([found.statistics[:, :-1] for found in seen])
-        rows = features.offsets, features.ids, features.values
+        rows = kernels.Candidates(sentences=sentences, features=features.for_kernels())
         vectors = [weights.vector(features.names) for weights in candidates]
         threads = self._runtime.threads
-        chosen = [kernels.best_rows(sentences, *rows, weights=vector, threads=threads) for vector in vectors]
+        chosen = [kernels.best_rows(rows, weights=vector, threads=threads) for vector in vectors]
         scores = self._lesson.scorer.score(np.array([statistics[best].sum(axis=0) for best in chosen]))
         return int(np.argmax(self._lesson.sign * scores))
 

@@ -55,6 +55,7 @@ class MiraSmo(Tuner):
     ) -> Optimum:
         """Run all passes."""
         gains = Gains.of(problem)
+        candidates = gains.candidates
         weights, document = start, gains.begin(start, self.decay)
         kinds = Ragged(np.arange(len(gains.statistics)), gains.kind_offsets)
         worth = np.zeros(len(gains.statistics))
@@ -68,7 +69,7 @@ class MiraSmo(Tuner):
                     members = kinds.take(batch).values
                     worth[members] = gains.within(document, members)
                     weights, best, _, sweeps = kernels.mira_smo_batch(
-                        *gains.candidates,
+                        candidates,
                         kinds=gains.kinds,
                         gains=worth,
                         batch=batch,

@@ -92,16 +92,11 @@ class ExpectedScore:
     """The objective of `RiskNbest` on a problem, with its gradient, for given weights, gamma and temperature."""
 
     def __init__(self, problem: Problem, *, runtime: Runtime = Runtime()):
-        features = problem.features
         self._problem = problem
         self._smooth_score = _smooth(problem).smooth_score
         self._statistics = np.ascontiguousarray(problem.statistics, np.float64)
-        self._lists = (
-            np.ascontiguousarray(problem.sentences, np.int64),
-            features.offsets,
-            features.ids,
-            features.values,
-            self._statistics,
+        self._candidates = kernels.Candidates(
+            sentences=np.ascontiguousarray(problem.sentences, np.int64), features=problem.features.for_kernels()
         )
         self._threads = runtime.threads
 
@@ -111,12 +106,19 @@ class ExpectedScore:
         """V(expected statistics) + temperature · mean entropy, and its derivatives with respect to the weights."""
         per_sentence = temperature / (len(self._problem.sentences) - 1)
         scores, probabilities, expected, entropy = kernels.expected_statistics(
-            *self._lists, gamma * weights, self._threads
+            self._candidates, self._statistics, gamma * weights, self._threads
         )
         value, slopes = self._smooth_score(expected)
         sign = self._problem.sign
         gradient = kernels.expectation_gradient(
-            *self._lists, scores, probabilities, sign * slopes, per_sentence, len(weights), self._threads
+            self._candidates,
+            self._statistics,
+            scores,
+            probabilities,
+            sign * slopes,
+            per_sentence,
+            len(weights),
+            self._threads,
         )
         return sign * value + per_sentence * entropy, gamma * gradient
 

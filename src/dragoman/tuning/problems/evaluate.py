@@ -115,9 +115,8 @@ class _Level:
 
     def winners(self, weights: NDArray[np.float64], exact: FeatureRows, runtime: Runtime) -> NDArray[np.int32]:
         weights = np.ascontiguousarray(weights, np.float64)
-        sparse = exact.offsets, exact.ids, exact.values
         winners = kernels.best_candidates(
-            self.bounds, self.features, self.tolerance, self.rows, *sparse, weights, runtime.threads
+            self.bounds, self.features, self.tolerance, self.rows, exact.for_kernels(), weights, runtime.threads
         )
         return winners.reshape(len(self.open), len(weights))
 
@@ -180,7 +179,8 @@ def _all_candidates(problem: Problem, runtime: Runtime) -> _Level:
             _tolerance(spread, size, int(np.diff(exact.offsets).max())).astype(np.float32),
             sentences[:-1].astype(np.int64),
         )
-    kept = kernels.distinct_candidates(root.bounds, exact.offsets, exact.ids, exact.values, runtime.threads)
+    candidates = kernels.Candidates(sentences=root.bounds, features=exact.for_kernels())
+    kept = kernels.distinct_candidates(candidates, runtime.threads)
     return root._take(kept, root.low, root.high)
 
 

@@ -65,10 +65,9 @@ class Gains:
         return cls(problem, kinds, kind_offsets, sized, known)
 
     @property
-    def candidates(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
-        """The arrays that kernels know as candidates."""
-        features = self.problem.features
-        return self.problem.sentences, features.offsets, features.ids, features.values
+    def candidates(self) -> kernels.Candidates:
+        """The candidates as kernels take them."""
+        return kernels.Candidates(sentences=self.problem.sentences, features=self.problem.features.for_kernels())
 
     def begin(self, weights: NDArray[np.float64], decay: float) -> NDArray[np.float64]:
         """Return the pseudo-document before the first sentence.

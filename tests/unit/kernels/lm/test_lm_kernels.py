@@ -40,8 +40,10 @@ def test_queries_equal_the_definition(order):
     lengths = random.integers(0, 15, 3000)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     words = random.integers(0, VOCAB, offsets[-1]).astype(np.int32)
-    found, matched = kernels.lm_score(words, offsets, True, True, slots, states, unigrams, bounds, True, 2, None)
-    plain, _ = kernels.lm_score(words, offsets, True, True, slots, states, unigrams, bounds, False, 1, None)
+    automaton = kernels.Automaton(slots=slots, states=states, unigrams=unigrams, bounds=bounds)
+    sentences = kernels.Rows(values=words, offsets=offsets)
+    found, matched = kernels.lm_score(automaton, sentences, True, True, True, 2, None)
+    plain, _ = kernels.lm_score(automaton, sentences, True, True, False, 1, None)
     assert found.tobytes() == plain.tobytes()
     at = 0
     for row in range(300):

@@ -6,7 +6,8 @@ from hypothesis import example, given, strategies as st
 
 from dragoman import kernels
 from dragoman.core.ragged import Ragged
-from dragoman.core.vocab import Vocab
+from dragoman.core.vocab import Vocab, texts_of
+from dragoman.formats.pair_lines import points_of
 from oracles import line_formats as oracle
 
 ODD_NUMBERS = b".5 5. 1E+2 -1 -0 1e39 1e-400 1e400 inf -inf nan 1_0 0x1 +1 1,5 e5 - 1e --1"
@@ -63,7 +64,7 @@ def lines_of(line):
 def test_parse_table(text, columns, extras):
     start = Vocab.of()
     sources, targets, scores, points, counts, source_list, target_list, further, fault = kernels.parse_table(
-        array(text), start.blob, start.offsets, start.blob, start.offsets, columns, extras
+        array(text), start.for_kernels(), start.for_kernels(), columns, extras
     )
     rows, expected_fault = oracle.parse_table(text, columns, extras)
     assert fault[:2] == expected_fault
@@ -108,7 +109,7 @@ def test_parse_rules(lines, odd):
     text = b"\n".join([*lines, *odd])
     start = Vocab.of()
     sources, targets, scores, points, counts, source_list, target_list, _, fault = kernels.parse_rules(
-        array(text), start.blob, start.offsets, start.blob, start.offsets, 0
+        array(text), start.for_kernels(), start.for_kernels(), 0
     )
     rows, expected_fault = oracle.parse_rules(text, 0)
     assert fault[:2] == expected_fault
@@ -129,11 +130,7 @@ def test_rule_links_are_those_of_the_lines(lines):
     numbers = [[[3 if isinstance(s, bytes) else s for s in row[column]] for row in rows] for column in (0, 1)]
     sources, targets = (Ragged.of(side, np.int32) for side in numbers)
     ids, points = np.arange(len(rows), dtype=np.int32), Ragged.of([row[3] for row in rows], np.uint16)
-    every = Ragged(
-        *kernels.rule_links(
-            ids, sources.values, sources.offsets, ids, targets.values, targets.offsets, points.values, points.offsets
-        )
-    )
+    every = Ragged(*kernels.rule_links(ids, sources.for_kernels(), ids, targets.for_kernels(), points_of(points)))
     written = [{tuple(map(int, p.split(b"-"))) for p in line.split(b"|||")[3].split()} for line in lines[: fault[1]]]
     assert [row.tolist() for row in every] == [sorted(256 * s + t for s, t in row) for row in written]
 
@@ -168,10 +165,9 @@ def grammar_lines(draw, odd=False):
 @given(st.lists(grammar_lines(), max_size=4), st.lists(grammar_lines(odd=True), max_size=1), st.booleans())
 def test_parse_grammar(lines, odd, costs):
     text = b"\n".join([*lines, *odd])
-    start = Vocab.of()
-    words = (start.blob, start.offsets)
+    words = Vocab.of().for_kernels()
     sources, targets, (ids, values, offsets), points, source_list, target_list, name_list, _, _, fault = (
-        kernels.parse_grammar(array(text), *words, *words, *words, 0, costs)
+        kernels.parse_grammar(array(text), words, words, words, 0, costs)
     )
     rows, expected_fault = oracle.parse_grammar(text, costs)
     assert fault[:2] == expected_fault
@@ -195,10 +191,9 @@ def test_format_grammar(links):
     values = np.array([[0.5, -1], [1 / 3, 0], [-100, 1e-7]], np.float32)
     ids = np.array([0, 1, 0], np.int32)
     sources, targets = [b"a", b"b [X,1]"], [b"x", b"[X,1] y"]
-    text = kernels.format_grammar(
-        np.array([2, 0, 1]), ids, *phrase_texts(sources), ids, *phrase_texts(targets), values, *phrase_texts(labels),
-        points.values if links else points.values[:0], points.offsets if links else points.offsets[:0],
-    )  # fmt: skip
+    rules = kernels.PairTexts(source_ids=ids, sources=texts_of(sources), target_ids=ids, targets=texts_of(targets))
+    given_points = points_of(points) if links else None
+    text = kernels.format_grammar(np.array([2, 0, 1]), rules, values, texts_of(labels), given_points)
     expected = [
         "[X] ||| a ||| x ||| f=-100 1e-07",
         "[X] ||| a ||| x ||| f=0.5 -1",
@@ -208,13 +203,9 @@ def test_format_grammar(links):
     assert text.tobytes().decode().splitlines() == [line + end for line, end in zip(expected, ends, strict=True)]
 
 
-def phrase_texts(phrases):
-    return array(b"".join(phrases)), np.cumsum([0, *map(len, phrases)], dtype=np.int64)
-
-
 @given(st.lists(st.lists(st.sampled_from([b"a", b"b", b"ab", b"|", b"}", b"\x01", b"z"]), min_size=1).map(b" ".join)))
 def test_table_ranks_are_those_of_sorted_lines(phrases):
-    ranks = kernels.table_ranks(*phrase_texts(phrases))
+    ranks = kernels.table_ranks(texts_of(phrases))
     in_order = sorted(phrase + b" |||" for phrase in phrases)
     assert ranks.tolist() == [in_order.index(phrase + b" |||") for phrase in phrases]
 
@@ -229,10 +220,10 @@ def test_format_table(extras):
     counts = rng.integers(0, 1 << 24, (20, 3)).astype(np.float32)
     points = Ragged.of([[256 * (i % 3) + i] * (i % 4) for i in range(20)], np.uint16)
     rows = rng.permutation(20)[:15]
-    text = kernels.format_table(
-        rows, source_ids, *phrase_texts(sources), target_ids, *phrase_texts(targets), scores, extras,
-        points.values, points.offsets, counts,
-    )  # fmt: skip
+    pairs = kernels.PairTexts(
+        source_ids=source_ids, sources=texts_of(sources), target_ids=target_ids, targets=texts_of(targets)
+    )
+    text = kernels.format_table(rows, pairs, scores, extras, points_of(points), counts)
     expected = ""
     for i in rows.tolist():
         expected += f"{sources[source_ids[i]].decode()} ||| {targets[target_ids[i]].decode()} |||"
@@ -280,7 +271,7 @@ def test_parse_unigrams(text, listed):
     start = Vocab.of(["b"])
     seen = np.zeros(len(start), np.uint8)
     seen[3] = listed
-    found, words, seen = kernels.parse_unigrams(array(text), start.blob, start.offsets, seen)
+    found, words, seen = kernels.parse_unigrams(array(text), start.for_kernels(), seen)
     grown = [b"b"] if listed else []
     check_ngrams(found, oracle.parse_ngrams(text, 1, grown), Vocab(*words))
     if not found[-1][0]:
@@ -291,7 +282,7 @@ def test_parse_unigrams(text, listed):
 def test_parse_ngrams(text):
     vocab = Vocab.of(["a", "b", "|", "not listed".replace(" ", "_")])
     listed = np.array([1, 1, 0, 1, 1, 1, 0], np.uint8)
-    found = kernels.parse_ngrams(array(text), 2, vocab.blob, vocab.offsets, vocab.index, listed)
+    found = kernels.parse_ngrams(array(text), 2, vocab.for_kernels(), vocab.index, listed)
     words = [word.encode() for word, there in zip(vocab, listed, strict=True) if there]
     check_ngrams(found, oracle.parse_ngrams(text, 2, words), vocab)
 
@@ -301,9 +292,8 @@ def test_format_ngrams_keeps_every_float(numbers, with_backoffs):
     vocab = Vocab.of(["é"])
     values = np.array(numbers, np.float32).reshape(-1, 2)
     words = np.tile(np.array([1, 3], np.int32), (len(values), 1))
-    text = kernels.format_ngrams(
-        words, values[:, 0].copy(), values[:, 1].copy(), with_backoffs, vocab.blob, vocab.offsets
-    )
+    columns = values[:, 0].copy(), values[:, 1].copy()
+    text = kernels.format_ngrams(words, *columns, with_backoffs, vocab.for_kernels())
     rows = [line.split("\t") for line in text.tobytes().decode().splitlines()]
     assert [row[1] for row in rows] == ["<s> é"] * len(values)
     assert [np.float32(row[0]) for row in rows] == values[:, 0].tolist()

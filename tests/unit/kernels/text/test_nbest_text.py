@@ -7,6 +7,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from dragoman import kernels
+from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 from oracles import nbest as oracle
 
@@ -64,14 +65,15 @@ def texts(draw):
     return grouped, score_first, b"\n".join(found)
 
 
-def parse(text, grouped, score_first, labels=((), np.zeros(1, np.int64)), counts=()):
-    vocab = Vocab.of()
+def texts_in(arrays):
+    return kernels.Texts(values=arrays[0], offsets=arrays[1])
+
+
+def parse(text, grouped, score_first, labels=(np.empty(0, np.uint8), np.zeros(1, np.int64)), counts=()):
     return kernels.parse_nbest(
         np.frombuffer(text, np.uint8),
-        vocab.blob,
-        vocab.offsets,
-        np.array(labels[0], np.uint8),
-        labels[1],
+        Vocab.of().for_kernels(),
+        texts_in(labels),
         np.array(counts, np.int32),
         grouped,
         score_first,
@@ -159,33 +161,20 @@ def test_bad_columns(text, kind, line):
 def test_decimals_are_kept_where_they_are_enough():
     def written(value, decimals):
         parsed = parse(b"0 ||| a ||| x=1 ||| 1", False, False)
-        none = np.empty(0, np.int64)
-        vocab = parsed[6]
-        return kernels.format_nbest(
-            0,
-            1,
-            parsed[0],
-            *parsed[1],
-            vocab[0],
-            vocab[1],
-            parsed[2][0],
-            parsed[2][1],
-            np.array([value]),
-            np.array([math.nan]),
-            np.empty(0, np.int32),
-            none,
-            np.empty(0, np.uint8),
-            none,
-            np.zeros(1, np.int32),
-            np.zeros(1, np.int32),
-            *parsed[7][:2],
-            False,
-            False,
-            False,
-            False,
-            False,
-            decimals,
-        ).tobytes()
+        columns = kernels.NBestColumns(
+            ids=parsed[0],
+            words=Ragged(*parsed[1]).for_kernels(),
+            vocab=texts_in(parsed[6]),
+            features=kernels.FeatureRows(offsets=parsed[2][0], ids=parsed[2][1], values=np.array([value])),
+            scores=np.array([math.nan]),
+        )
+        labels = kernels.NBestLabels(
+            of_features=np.zeros(1, np.int32), first=np.zeros(1, np.int32), texts=texts_in(parsed[7])
+        )
+        style = kernels.NBestStyle(
+            grouped=False, score_first=False, tight=False, padded=False, colon=False, decimals=decimals
+        )
+        return kernels.format_nbest(0, 1, columns, labels, style).tobytes()
 
     assert written(-172.0, 3) == b"0 ||| a ||| x=-172.000 ||| \n"
     assert written(0.12345, 3) == b"0 ||| a ||| x=0.12345 ||| \n"

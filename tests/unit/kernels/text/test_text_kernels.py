@@ -3,6 +3,7 @@ from hypothesis import given, strategies as st
 
 from dragoman import kernels
 from dragoman.core.ragged import Ragged
+from dragoman.core.vocab import texts_of
 from oracles import text as oracle
 from oracles.sequences import intern_sequences
 
@@ -20,29 +21,23 @@ def array(data):
     return np.frombuffer(data, np.uint8)
 
 
-def word_list(words):
-    offsets = np.cumsum([0, *map(len, words)], dtype=np.int64)
-    return array(b"".join(words)), offsets
-
-
 def words_of(blob, offsets):
     return [row.tobytes() for row in Ragged(blob, offsets)]
 
 
 @given(TEXT, WORDS)
 def test_intern_lines(text, words):
-    ids, lines, blob, offsets, index = kernels.intern_lines(array(text), *word_list(words))
+    ids, lines, blob, offsets, index = kernels.intern_lines(array(text), texts_of(words))
     rows, grown = oracle.intern_lines(text, words)
     assert [row.tolist() for row in Ragged(ids, lines)] == rows
     assert words_of(blob, offsets) == grown
-    np.testing.assert_array_equal(index, kernels.word_index(blob, offsets))
+    np.testing.assert_array_equal(index, kernels.word_index(kernels.Texts(values=blob, offsets=offsets)))
 
 
 @given(TEXT, WORDS)
 def test_lookup_lines(text, words):
     words = [b"<unk>", *(word for word in words if word != b"<unk>")]
-    blob, offsets = word_list(words)
-    ids, lines = kernels.lookup_lines(array(text), blob, offsets, kernels.word_index(blob, offsets))
+    ids, lines = kernels.lookup_lines(array(text), texts_of(words), kernels.word_index(texts_of(words)))
     number = {word: i for i, word in enumerate(words)}
     rows = [[number.get(word, 0) for word in oracle.split_words(line)] for line in oracle.split_lines(text)]
     assert [row.tolist() for row in Ragged(ids, lines)] == rows
@@ -50,8 +45,7 @@ def test_lookup_lines(text, words):
 
 @given(WORDS)
 def test_the_index_finds_every_word_and_is_at_most_half_full(words):
-    blob, offsets = word_list(words)
-    index = kernels.word_index(blob, offsets)
+    index = kernels.word_index(texts_of(words))
     assert sorted(index[index >= 0].tolist()) == list(range(len(words)))
     assert len(index) >= 2 * len(words)
     assert len(index).bit_count() == 1
@@ -61,7 +55,7 @@ def test_the_index_finds_every_word_and_is_at_most_half_full(words):
 def test_join_lines(rows, words):
     rows = [[value + 1 for value in row] for row in rows]
     ragged = Ragged.of(rows, np.int32)
-    text = kernels.join_lines(ragged.values, ragged.offsets, *word_list(words))
+    text = kernels.join_lines(ragged.for_kernels(), texts_of(words))
     assert text.tobytes() == b"".join(b" ".join(words[i] for i in row) + b"\n" for row in rows)
 
 
@@ -69,7 +63,7 @@ def test_many_words_and_sequences_make_the_tables_grow():
     rng = np.random.default_rng(1)
     numbers = rng.integers(0, 30000, 100000)
     text = b"".join(b"%d%s" % (n, b"\n" if n % 7 == 0 else b" ") for n in numbers.tolist())
-    ids, lines, blob, offsets, _ = kernels.intern_lines(array(text), array(b""), np.zeros(1, np.int64))
+    ids, lines, blob, offsets, _ = kernels.intern_lines(array(text), texts_of([]))
     rows, words = oracle.intern_lines(text, [])
     assert words_of(blob, offsets) == words
     assert ids.tolist() == [i for row in rows for i in row]

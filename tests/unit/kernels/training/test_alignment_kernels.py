@@ -35,7 +35,7 @@ def test_em_is_that_of_the_textbook(model, alpha, seed):
     theirs = pairs.to_dict(ours)
     for _ in range(3):
         counts, log_likelihood, features, linked = kernels.expected_counts(
-            table, ours, null_probability, tension, 1, None, as_fast_align
+            table.for_kernels(), ours, null_probability, tension, 1, None, as_fast_align
         )
         expected, expected_likelihood, expected_feature, expected_linked = oracle.expected_counts(
             sentences, theirs, prior, as_fast_align=as_fast_align
@@ -55,7 +55,9 @@ def test_log_likelihood_of_plain_em_never_falls(model):
     table = Cooccurrence.of(bitext.source, bitext.target)
     probabilities, before = table.uniform(), -math.inf
     for _ in range(15):
-        counts, log_likelihood, *_ = kernels.expected_counts(table, probabilities, null_probability, tension, 1, None)
+        counts, log_likelihood, *_ = kernels.expected_counts(
+            table.for_kernels(), probabilities, null_probability, tension, 1, None
+        )
         assert log_likelihood >= before - 1e-9
         before = log_likelihood
         probabilities = reestimated(table, counts, None)
@@ -70,7 +72,9 @@ def test_links_are_the_likeliest(model, seed):
     table = Cooccurrence.of(bitext.source, bitext.target)
     probabilities = rng.random(len(table.pair_given))
     by_pair = Pairs(table).to_dict(probabilities)
-    best = iter(kernels.likeliest_given(table, probabilities, null_probability, tension, 1, None).tolist())
+    best = iter(
+        kernels.likeliest_given(table.for_kernels(), probabilities, null_probability, tension, 1, None).tolist()
+    )
     for given, generated in sentence_lists(bitext.source, bitext.target):
         for j, word in enumerate(generated):
             found = next(best)
@@ -84,15 +88,17 @@ def test_links_are_the_likeliest(model, seed):
 def test_null_wins_ties_and_then_the_leftmost_word():
     bitext = Corpus.from_lines(["a a"]), Corpus.from_lines(["x"])
     table = Cooccurrence.of(*bitext)
-    assert kernels.likeliest_given(table, np.ones(2), 0.0, None, 1, None).tolist() == [-1]
-    assert kernels.likeliest_given(table, np.array([0.5, 1.0]), 0.0, None, 1, None).tolist() == [0]
+    assert kernels.likeliest_given(table.for_kernels(), np.ones(2), 0.0, None, 1, None).tolist() == [-1]
+    assert kernels.likeliest_given(table.for_kernels(), np.array([0.5, 1.0]), 0.0, None, 1, None).tolist() == [0]
 
 
 def test_any_number_of_threads_gives_the_same_bits():
     bitext = random_bitext(np.random.default_rng(3), rows=500, longest=20, words=60)
     table = Cooccurrence.of(bitext.source, bitext.target)
     probabilities = np.random.default_rng(4).random(len(table.pair_given))
-    results = [kernels.expected_counts(table, probabilities, 0.08, 4.0, threads, None) for threads in (1, 2, 3)]
+    results = [
+        kernels.expected_counts(table.for_kernels(), probabilities, 0.08, 4.0, threads, None) for threads in (1, 2, 3)
+    ]
     for counts, log_likelihood, features, linked in results[1:]:
         np.testing.assert_array_equal(counts, results[0][0])
         np.testing.assert_array_equal(linked, results[0][3])
@@ -133,7 +139,7 @@ def test_the_gradient_of_the_tension_is_that_of_the_likelihood():
     probabilities = np.random.default_rng(6).random(len(table.pair_given))
 
     def expected(tension):
-        return kernels.expected_counts(table, probabilities, 0.08, tension, 1, None)
+        return kernels.expected_counts(table.for_kernels(), probabilities, 0.08, tension, 1, None)
 
     _, _, features, linked = expected(4.0)
     feature = features.sum()
@@ -166,7 +172,7 @@ def test_probabilities_that_vanish_give_numbers_and_no_links():
     bitext = Corpus.from_lines(["a b", "c"]), Corpus.from_lines(["x", "y"])
     table = Cooccurrence.of(*bitext)
     vanished = np.where(np.arange(5) < 3, 1e-310, 0.5)
-    counts, log_likelihood, *_ = kernels.expected_counts(table, vanished, 0.08, 4.0, 1, None)
+    counts, log_likelihood, *_ = kernels.expected_counts(table.for_kernels(), vanished, 0.08, 4.0, 1, None)
     assert counts.tolist()[:3] == [0.0, 0.0, 0.0]
     assert np.isfinite(counts).all()
     assert math.isfinite(log_likelihood)
@@ -178,6 +184,6 @@ def test_a_long_sentence_pair_is_no_trouble():
     lines = [" ".join(str(i % 3000) for i in range(n)) for n in (65_535, 3, 300)]
     bitext = Corpus.from_lines(lines), Corpus.from_lines([lines[1], lines[0], lines[2]])
     table = Cooccurrence.of(*bitext)
-    counts, log_likelihood, *_ = kernels.expected_counts(table, table.uniform(), 0.08, 4.0, 2, None)
+    counts, log_likelihood, *_ = kernels.expected_counts(table.for_kernels(), table.uniform(), 0.08, 4.0, 2, None)
     assert counts.sum() == pytest.approx(65_535 + 3 + 300)
     assert math.isfinite(log_likelihood)

@@ -41,7 +41,7 @@ def test_cells_lead_to_their_pairs_and_left_out_sentences_have_none(seed):
     pairs = sentence_lists(bitext.source, bitext.target)
     sizes = [0 if s == 3 else len(e) * len(f) for s, (e, f) in enumerate(pairs)]
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    cells = kernels.pair_cells(table, offsets, 2)
+    cells = kernels.pair_cells(table.for_kernels(), offsets, 2)
     assert len(cells) == offsets[-1]
     for s, (given, generated) in enumerate(pairs):
         if s == 3:

@@ -15,7 +15,7 @@ def arrays(bitext, rng, max_jump):
     table = Cooccurrence.of(bitext.source, bitext.target)
     sizes = bitext.source.sentences.lengths * bitext.target.sentences.lengths
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    cells = kernels.pair_cells(table, offsets, 1)
+    cells = kernels.pair_cells(table.for_kernels(), offsets, 1)
     return table, cells, offsets, rng.random(len(table.pair_given)), rng.random(2 * max_jump + 3)
 
 
@@ -27,13 +27,23 @@ def blocks(offsets):
 def expected_counts(table, cells, offsets, probabilities, jumps, uniform, null, threads=1):
     """Counts as numbers, and the sums over all blocks."""
     counts, *sums = kernels.hmm_expected_counts(
-        table, cells, offsets, blocks(offsets), probabilities, jumps, uniform, null, 2.0**48, threads, None
+        table.for_kernels(),
+        kernels.UnsignedRows(values=cells, offsets=offsets),
+        blocks(offsets),
+        probabilities,
+        jumps,
+        uniform,
+        null,
+        2.0**48,
+        threads,
+        None,
     )
     return counts / 2.0**48, *(found.sum(axis=0) for found in sums)
 
 
 def viterbi(table, cells, offsets, *rest, threads=1):
-    return kernels.hmm_viterbi(table, cells, offsets, blocks(offsets), *rest, threads, None)
+    rows = kernels.UnsignedRows(values=cells, offsets=offsets)
+    return kernels.hmm_viterbi(table.for_kernels(), rows, blocks(offsets), *rest, threads, None)
 
 
 @pytest.mark.parametrize(("uniform", "null", "max_jump"), [(0.2, 0.2, 1), (0.01, 0.0, 2), (1.0, 0.5, 1), (0.4, 0.1, 9)])

@@ -7,21 +7,20 @@ from dragoman.tuning.problems.evaluate import Evaluator
 from oracles.tuning_sampling_opt import random_problem
 
 
-def lists(problem):
-    features = problem.features
-    return problem.sentences, features.offsets, features.ids, features.values
+def candidates(problem):
+    return kernels.Candidates(sentences=problem.sentences, features=problem.features.for_kernels())
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("sparse", [True, False])
 def test_distinct_candidates(threads, sparse):
     problem = random_problem(1, sentences=40, most=30, features=2, sparse=sparse)
-    kept = kernels.distinct_candidates(*lists(problem), threads)
-    sentences, offsets, ids, values = lists(problem)
+    kept = kernels.distinct_candidates(candidates(problem), threads)
+    sentences, features = problem.sentences, problem.features
     seen, expected = set(), []
     for h in range(len(problem.features)):
-        part = slice(offsets[h], offsets[h + 1])
-        row = (int(np.searchsorted(sentences, h, "right")), tuple(ids[part]), tuple(values[part]))
+        part = slice(features.offsets[h], features.offsets[h + 1])
+        row = (int(np.searchsorted(sentences, h, "right")), tuple(features.ids[part]), tuple(features.values[part]))
         expected.append(row not in seen)
         seen.add(row)
     assert kept.tolist() == expected
@@ -29,8 +28,9 @@ def test_distinct_candidates(threads, sparse):
 
 
 def test_both_zeros_are_one_value():
-    values = np.array([0.0, -0.0])
-    kept = kernels.distinct_candidates(np.array([0, 2]), np.array([0, 1, 2]), np.zeros(2, np.int32), values, 1)
+    ids, values = np.zeros(2, np.int32), np.array([0.0, -0.0])
+    features = kernels.FeatureRows(offsets=np.array([0, 1, 2]), ids=ids, values=values)
+    kept = kernels.distinct_candidates(kernels.Candidates(sentences=np.array([0, 2]), features=features), 1)
     assert kept.tolist() == [1, 0]
 
 
@@ -75,10 +75,9 @@ def test_best_candidates(threads, vectors):
 def test_expectations_and_gradient(threads):
     problem = random_problem(5, sentences=20, sparse=True)
     weights, slopes = np.array([0.3, -2.0, 0.1, 1.0]), np.array([0.1, 0.2, -0.3, 0.4, 0.5, -0.6])
-    scores, p, expected, entropy = kernels.expected_statistics(*lists(problem), problem.statistics, weights, threads)
-    gradient = kernels.expectation_gradient(
-        *lists(problem), problem.statistics, scores, p, slopes, 0.7, len(weights), threads
-    )
+    lists = candidates(problem)
+    scores, p, expected, entropy = kernels.expected_statistics(lists, problem.statistics, weights, threads)
+    gradient = kernels.expectation_gradient(lists, problem.statistics, scores, p, slopes, 0.7, len(weights), threads)
     model, dense = problem.model_scores(weights), problem.dense
     total, gains, surprise = np.zeros(6), np.zeros(4), 0.0
     for begin, end in zip(problem.sentences[:-1], problem.sentences[1:], strict=True):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from dragoman import kernels
+from dragoman.forest.arrays import structure
 from oracles.forest import random_hypergraphs
 
 
@@ -90,7 +91,7 @@ def test_envelopes_of_hypergraphs_hold_the_extreme_slopes():
     for graph, listed in random_hypergraphs(100, seed=4, derivable=False):
         intercepts, slopes = rng.normal(size=graph.edges), rng.integers(-2, 3, graph.edges).astype(np.float64)
         graphs, _, found, edges, offsets = kernels.forest_envelopes(
-            graph.first_edge, graph.tails, intercepts, slopes, np.array([0, graph.nodes]), np.array([graph.root])
+            structure(graph, intercepts), slopes, np.array([0, graph.nodes]), np.array([graph.root])
         )
         assert graphs.tolist() == [0, len(found)]
         sums = [slopes[list(derivation.edges)].sum() for derivation in listed]

@@ -8,9 +8,8 @@ from dragoman.tuning.problems.problem import Problem
 from oracles.tuning_margin import bleu_statistics, chosen_hypotheses, mira_primal, random_problem, solve_mira
 
 
-def candidates(problem: Problem) -> tuple:
-    features = problem.features
-    return problem.sentences, features.offsets, features.ids, features.values
+def candidates(problem: Problem) -> kernels.Candidates:
+    return kernels.Candidates(sentences=problem.sentences, features=problem.features.for_kernels())
 
 
 def test_distinct_statistics_number_what_is_equal_within_a_sentence() -> None:
@@ -39,7 +38,7 @@ def test_best_candidates_are_those_of_the_problem(seed: int) -> None:
     for weights in (rng.normal(size=4), np.zeros(4)):
         expected = problem.best(weights)
         for threads in (1, 2):
-            np.testing.assert_array_equal(kernels.best_rows(*candidates(problem), weights, threads), expected)
+            np.testing.assert_array_equal(kernels.best_rows(candidates(problem), weights, threads), expected)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -51,7 +50,7 @@ def test_batch_update_solves_the_quadratic_program(seed: int, C: float) -> None:
     batch = rng.permutation(len(problem.sentences) - 1)
     old = rng.normal(size=4)
     weights, best, gap, _ = kernels.mira_smo_batch(
-        *candidates(problem), np.arange(len(gains)), gains, batch, old, 3, C, 1e-10, 10_000
+        candidates(problem), np.arange(len(gains)), gains, batch, old, 3, C, 1e-10, 10_000
     )
     np.testing.assert_array_equal(best, problem.best(old)[batch])
     assert -1e-12 <= gap <= 1e-10 * C * len(batch)
@@ -67,10 +66,9 @@ def test_batch_update_solves_the_quadratic_program(seed: int, C: float) -> None:
     np.testing.assert_allclose(weights, expected, atol=1e-4)
 
 
-def two_candidates(difference: np.ndarray) -> tuple:
-    """One sentence whose first candidate has some features and whose second has none."""
-    features = len(difference)
-    return np.array([0, 2]), np.array([0, features, features]), np.arange(features, dtype=np.int32), difference
+def one_sentence(offsets: list[int], ids: list[int], values: np.ndarray) -> kernels.Candidates:
+    features = kernels.FeatureRows(offsets=np.array(offsets), ids=np.array(ids, np.int32), values=values)
+    return kernels.Candidates(sentences=np.array([0, len(offsets) - 1]), features=features)
 
 
 @pytest.mark.parametrize("C", [0.01, 0.3, 10.0])
@@ -79,15 +77,18 @@ def test_updates_against_one_rival_have_the_closed_form(C: float, cost: float) -
     difference, old, gains = np.array([1.0, -2.0, 0.5]), np.array([-0.2, 0.3, 0.1]), np.array([cost, 0.0])
     loss = cost - difference @ old
     expected = old + min(C, loss / (difference @ difference)) * difference
-    arrays = two_candidates(difference)
-    weights, *_ = kernels.mira_smo_batch(*arrays, np.arange(2), gains, np.array([0]), old, 2, C, 1e-12, 100)
+    # The first candidate has some features, the second has none.
+    two = one_sentence([0, 3, 3], [0, 1, 2], difference)
+    weights, *_ = kernels.mira_smo_batch(two, np.arange(2), gains, np.array([0]), old, 2, C, 1e-12, 100)
     np.testing.assert_allclose(weights, expected, rtol=0, atol=1e-12)
     weights, drift, document, updates, total = kernels.mira_epoch(
-        *arrays,
-        kinds=np.arange(2),
-        kind_offsets=np.array([0, 2]),
-        statistics=np.array([[7.0, 1.0], [5.0, 1.0]]),
-        bleu_columns=np.empty(0, np.int64),
+        two,
+        kernels.Kinds(
+            of_rows=np.arange(2),
+            offsets=np.array([0, 2]),
+            statistics=np.array([[7.0, 1.0], [5.0, 1.0]]),
+            bleu_columns=np.empty(0, np.int64),
+        ),
         gains=gains,
         order=np.array([0]),
         weights=old,
@@ -104,21 +105,9 @@ def test_updates_against_one_rival_have_the_closed_form(C: float, cost: float) -
 
 
 def test_batch_update_of_equal_features_changes_nothing() -> None:
-    sentences, offsets = np.array([0, 2]), np.array([0, 1, 2])
-    ids, values, gains = np.zeros(2, np.int32), np.ones(2), np.array([1.0, 0.0])
+    alike, gains = one_sentence([0, 1, 2], [0, 0], np.ones(2)), np.array([1.0, 0.0])
     weights, _, gap, _ = kernels.mira_smo_batch(
-        sentences,
-        offsets,
-        ids,
-        values,
-        np.arange(2),
-        gains,
-        np.array([0]),
-        np.ones(1),
-        2,
-        0.5,
-        1e-9,
-        100,
+        alike, np.arange(2), gains, np.array([0]), np.ones(1), 2, 0.5, 1e-9, 100
     )
     # The loss of 1 cannot be avoided: the dual puts all its weight on the worse candidate, and the gap closes.
     assert weights.tolist() == [1.0]

@@ -12,12 +12,45 @@
 // distribution as it is.
 #pragma once
 
+#include "sampling/chart/derivation.hpp"
 #include "sampling/chart/forest_proposal.hpp"
-#include "sampling/chart/sentence_features.hpp"
+#include "sampling/global_function.hpp"
 
 #include <optional>
 
 namespace dragoman::sampling::chart {
+
+// Features of a whole sentence, whose translation they see as symbols.
+class SentenceFeatures {
+public:
+    SentenceFeatures(const GlobalFeatures& features, const ChartBatch& batch, std::size_t first_word,
+                     std::size_t length)
+        : features_(features), batch_(batch), first_word_(first_word), length_(length) {}
+
+    bool any() const { return !features_.empty(); }
+
+    // The weighted sum of the features of a derivation.
+    double score(const ChartDerivation& derivation) {
+        double sum = 0;
+        for (const auto& feature : features_) {
+            target_.clear();
+            derivation.for_words([&](std::int32_t rule, std::size_t place) {
+                target_.push_back(feature->words[static_cast<std::size_t>(batch_.first_word(rule)) + place]);
+            });
+            const std::int64_t source_offsets[] = {0, static_cast<std::int64_t>(length_)};
+            const std::int64_t target_offsets[] = {0, static_cast<std::int64_t>(target_.size())};
+            sum += feature->weight * call(feature->function(), view(feature->source).subspan(first_word_, length_),
+                                          source_offsets, target_, target_offsets, 0);
+        }
+        return sum;
+    }
+
+private:
+    const GlobalFeatures& features_;
+    const ChartBatch& batch_;
+    std::size_t first_word_, length_;
+    std::vector<std::int32_t> target_;
+};
 
 enum Move : std::uint8_t { SUBTREE, RULE, GLUE, MOVES };
 

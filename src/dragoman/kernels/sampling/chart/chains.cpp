@@ -2,12 +2,6 @@
 #include "base/parallel.hpp"
 #include "sampling/chart/chain.hpp"
 #include "sampling/visited.hpp"
-#include "sampling/watch.hpp"
-
-#include <nanobind/stl/array.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
 
 #include <memory>
 #include <mutex>
@@ -15,25 +9,13 @@
 namespace dragoman::sampling::chart {
 namespace {
 
-using search::chart::ChartArrays;
 using search::chart::Workspaces;
 using VisitedChart = sampling::Visited<MOVES>;
-
-struct ChainSchedule {
-    std::array<double, MOVES> rates;  // 0: the move is not used; in a random scan, how often it is
-    bool random = false;               // moves in random order
-    std::int64_t samples = 0, thin = 1;
-    std::span<const double> burn_in;  // the temperature of each scan before sampling
-    double temperature = 1;
-    std::int64_t jump_every = 0;  // scans; 0: never
-    double max_seconds = 0;
-    bool trace = false;
-};
 
 // A chain with its schedule and all that it collects.
 class ChartRun {
 public:
-    ChartRun(const ChainSchedule& schedule, ChartChain chain, std::int32_t length, bool glue, VisitedChart& visited)
+    ChartRun(const Schedule& schedule, ChartChain chain, std::int32_t length, bool glue, VisitedChart& visited)
         : schedule_(schedule), chain_(std::move(chain)), length_(length), visited_(visited) {
         for (std::size_t kind = 0; kind < MOVES; ++kind) {
             rates_[kind] = kind == GLUE && !glue ? 0.0 : schedule.rates[kind];
@@ -106,7 +88,7 @@ private:
         chain_.derivation().write(visited_.best);
     }
 
-    const ChainSchedule& schedule_;
+    const Schedule& schedule_;
     ChartChain chain_;
     std::int32_t length_;
     VisitedChart& visited_;
@@ -118,12 +100,10 @@ private:
 
 class ChartSampler {
 public:
-    ChartSampler(const ChartBatch& target, const ChartBatch& proposal, int threads, const ChainSchedule& schedule,
-                 const std::vector<SentenceFeature>& features, std::span<const std::int32_t> starts, std::span<const std::int64_t> start_offsets,
-                 std::uint64_t seed, std::uint64_t first_number)
-        : target_(target), proposal_(proposal), estimates_(proposal, threads), schedule_(schedule), features_(features), starts_(starts),
-          start_offsets_(start_offsets), seed_(seed), first_number_(first_number), workspaces_(target), places_(target.sentences()),
-          first_words_(target.sentences() + 1, 0) {
+    ChartSampler(const ChartBatch& target, const ChartBatch& proposal, int threads, const Schedule& schedule,
+                 const GlobalFeatures& features, const Rows& starts)
+        : target_(target), proposal_(proposal), estimates_(proposal, threads), schedule_(schedule), features_(features),
+          starts_(starts), workspaces_(target), places_(target.sentences()), first_words_(target.sentences() + 1, 0) {
         for (std::size_t s = 0; s < target.sentences(); ++s) first_words_[s + 1] = first_words_[s] + static_cast<std::size_t>(target.length(s));
     }
 
@@ -136,9 +116,9 @@ public:
             place.proposal = std::make_unique<ForestProposal>(proposal_, estimates_, *place.chart, 1 / schedule_.temperature);
         });
         const SentenceChart& chart = *place.chart;
-        Stream stream(seed_, first_number_ + sentence, number);
+        Stream stream(schedule_.seed, schedule_.first_number + sentence, number);
         std::vector<Edge> start;
-        for (auto i = start_offsets_[sentence]; i < start_offsets_[sentence + 1]; ++i) start.push_back(chart.edge(starts_[static_cast<std::size_t>(i)]));
+        for (const std::int32_t edge : starts_[sentence]) start.push_back(chart.edge(edge));
         if (start.empty() && chart.length() > 0) {
             DrawSpace space;
             if (!ForestProposal(proposal_, estimates_, chart, 0.0).draw_parts(stream, space, 0, chart.length(), start)) return;
@@ -178,46 +158,37 @@ private:
     const ChartBatch& target_;
     const ChartBatch& proposal_;
     const JoinedEstimates estimates_;
-    const ChainSchedule& schedule_;
-    const std::vector<SentenceFeature>& features_;
-    std::span<const std::int32_t> starts_;
-    std::span<const std::int64_t> start_offsets_;
-    std::uint64_t seed_, first_number_;
+    const Schedule& schedule_;
+    const GlobalFeatures& features_;
+    const Rows& starts_;
     Workspaces workspaces_;
     std::vector<Place> places_;
     std::vector<std::size_t> first_words_;
 };
 
-ArrayDict chart_sample(ChartArrays arrays, std::optional<ChartArrays> proposal_arrays, std::vector<SentenceFeature> features, In1<std::int32_t> starts,
-                       In1<std::int64_t> start_offsets, std::size_t chains, std::uint64_t seed, std::uint64_t first_number,
-                       std::tuple<double, double, double> rates, bool random, std::int64_t samples, std::int64_t thin, In1<double> burn_in,
-                       double temperature, std::int64_t jump_every, double max_seconds, bool trace, int threads, Progress progress) {
-    const ChartBatch target(arrays);
-    std::optional<ChartBatch> proposal;
-    if (proposal_arrays) proposal.emplace(*proposal_arrays);
-    const auto [subtree, rule, glue] = rates;
-    const ChainSchedule schedule{{subtree, rule, glue}, random, samples, thin, view(burn_in), temperature, jump_every, max_seconds, trace};
-    ChartSampler sampler(target, proposal ? *proposal : target, threads, schedule, features, view(starts), view(start_offsets), seed, first_number);
+ArrayDict chart_sample(const ChartBatch& target, const ChartBatch* proposal, const GlobalFeatures& features,
+                       const Rows& starts, const Schedule& schedule, int threads, Progress progress) {
+    require(starts.size() == target.sentences(), "each sentence needs a start, or an empty row");
+    const std::size_t chains = schedule.chains;
+    ChartSampler sampler(target, proposal ? *proposal : target, threads, schedule, features, starts);
     std::vector<VisitedChart> visited(target.sentences() * chains);
     run_blocks(visited.size(), threads, progress, [&](std::size_t block, const std::atomic<bool>& stop) {
         sampler.run(block / chains, block % chains, visited[block], stop);
     });
-    return sampling::collect(visited, target.sentences(), chains, samples, trace);
+    return sampling::collect(visited, target.sentences(), schedule);
 }
 
 }  // namespace
 
 void bind_chains(nb::module_& m) {
-    m.def("chart_sample", &chart_sample, nb::arg("arrays"), nb::arg("proposal_arrays").none(), nb::arg("features"), nb::arg("starts"),
-          nb::arg("start_offsets"), nb::kw_only(), nb::arg("chains"), nb::arg("seed"), nb::arg("first_number"), nb::arg("rates"),
-          nb::arg("random"), nb::arg("samples"), nb::arg("thin"), nb::arg("burn_in"), nb::arg("temperature"), nb::arg("jump_every"),
-          nb::arg("max_seconds"), nb::arg("trace"), nb::arg("threads") = 1, nb::arg("progress") = nb::none(),
-          "Run Markov chains over the derivations of charts.\n\n"
-          "`proposal_arrays` are the same rules under other weights, from which moves are drawn. `features` have the\n"
-          "address of a function, a weight, and symbols of the source words and of the rules' words. Derivations are\n"
-          "rows of edges in pre-order; an edge is a match with a rule, and they are numbered in this order. An empty\n"
-          "start is a random one. `rates` and the columns of statistics are for subtrees, rules, glue.\n\n"
-          "Returns what `gibbs_sample` does, of sentences.");
+    m.def(
+        "chart_sample", &chart_sample, nb::arg("target"), nb::arg("proposal").none(), nb::arg("features"),
+        nb::arg("starts"), nb::arg("schedule"), nb::arg("threads") = 1, nb::arg("progress") = nb::none(),
+        "Run Markov chains over the derivations of charts.\n\n"
+        "`proposal` has the same rules under other weights, from which moves are drawn. `features` are of sentences.\n"
+        "Derivations are rows of edges in pre-order; an edge is a match with a rule, and they are numbered in this\n"
+        "order. An empty start is a random one. Rates and the columns of statistics are for subtrees, rules, glue.\n\n"
+        "Returns what `gibbs_sample` does, of sentences.");
 }
 
 }  // namespace dragoman::sampling::chart

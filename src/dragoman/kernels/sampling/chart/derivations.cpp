@@ -8,7 +8,6 @@
 namespace dragoman::sampling::chart {
 namespace {
 
-using search::chart::ChartArrays;
 using search::chart::Kind;
 using search::chart::LeftContexts;
 using search::chart::Reading;
@@ -113,18 +112,17 @@ private:
     std::vector<std::int32_t> states_, new_states_;
 };
 
-ArrayDict chart_derivations(ChartArrays arrays, In1<std::int64_t> sentences, In1<std::int32_t> derivations, In1<std::int64_t> offsets) {
-    const ChartBatch batch(arrays);
+ArrayDict chart_derivations(const ChartBatch& batch, In1<std::int64_t> sentences, const Rows& derivations) {
     Workspace space(batch);
     Spelling spelling(batch, space);
     std::int64_t present = -1;
     std::unique_ptr<SentenceChart> chart;
-    for (std::size_t row = 0; row < sentences.shape(0); ++row) {
-        if (const std::int64_t sentence = sentences.data()[row]; sentence != present) {
+    for (std::size_t row = 0; row < sentences.size(); ++row) {
+        if (const std::int64_t sentence = sentences[row]; sentence != present) {
             present = sentence;
             chart = std::make_unique<SentenceChart>(batch, static_cast<std::size_t>(sentence));
         }
-        spelling.add(*chart, dragoman::row(view(derivations), view(offsets), row));
+        spelling.add(*chart, derivations[row]);
     }
     ArrayDict out;
     auto edge_offsets = spelling.node_offsets;
@@ -144,8 +142,7 @@ ArrayDict chart_derivations(ChartArrays arrays, In1<std::int64_t> sentences, In1
     return out;
 }
 
-auto chart_glosses(ChartArrays arrays, int threads, Progress progress) {
-    const ChartBatch batch(arrays);
+auto chart_glosses(const ChartBatch& batch, int threads, Progress progress) {
     const RuleOrder order(batch, threads);
     std::vector<std::vector<std::int32_t>> rows(batch.sentences());
     run_blocks(rows.size(), threads, progress, [&](std::size_t s) {
@@ -164,10 +161,10 @@ auto chart_glosses(ChartArrays arrays, int threads, Progress progress) {
 }  // namespace
 
 void bind_derivations(nb::module_& m) {
-    m.def("chart_derivations", &chart_derivations, nb::arg("arrays"), nb::arg("sentences"), nb::arg("derivations"), nb::arg("offsets"),
+    m.def("chart_derivations", &chart_derivations, nb::arg("batch"), nb::arg("sentences"), nb::arg("derivations"),
           "Spell derivations, as `chart_sample` has them, of these sentences: each a graph as `search_charts` gives them, its\n"
           "words, and the parts that glue joined (source begin and end, target begin and end).");
-    m.def("chart_glosses", &chart_glosses, nb::arg("arrays"), nb::arg("threads") = 1, nb::arg("progress") = nb::none(),
+    m.def("chart_glosses", &chart_glosses, nb::arg("batch"), nb::arg("threads") = 1, nb::arg("progress") = nb::none(),
           "The derivation of each sentence that is best without a look at context; an empty row where there is none.");
 }
 

@@ -74,7 +74,9 @@ public:
     std::size_t first_group(std::int32_t match) const { return static_cast<std::size_t>(place_[static_cast<std::size_t>(match)]) * batch_->classes(); }
     std::int32_t first_rule(std::size_t group) const { return first_rules_[group]; }
     std::int32_t rule(std::size_t place) const { return rules_[place]; }
-    std::int32_t first_rule_of(std::int32_t side) const { return static_cast<std::int32_t>(batch_->first_rule()[static_cast<std::size_t>(side)]); }
+    std::int32_t first_rule_of(std::int32_t side) const {
+        return static_cast<std::int32_t>(batch_->first_rule[static_cast<std::size_t>(side)]);
+    }
 
     std::int32_t number(Edge edge) const {
         return first_edges_[static_cast<std::size_t>(edge.match)] + edge.rule - first_rule_of(match(edge.match).side);
@@ -87,7 +89,8 @@ public:
 
 private:
     std::int64_t rules_of(std::int32_t side) const {
-        return batch_->first_rule()[static_cast<std::size_t>(side) + 1] - batch_->first_rule()[static_cast<std::size_t>(side)];
+        return batch_->first_rule[static_cast<std::size_t>(side) + 1] -
+               batch_->first_rule[static_cast<std::size_t>(side)];
     }
 
     const ChartBatch* batch_;

@@ -20,7 +20,6 @@
 #include "search/phrase/neighbourhood.hpp"
 
 #include <array>
-#include <tuple>
 
 namespace dragoman::sampling::phrase {
 
@@ -33,13 +32,6 @@ using search::phrase::Window;
 
 // What steps there are, in the order in which a scan makes them.
 enum Kind : std::uint8_t { MERGES_AND_SPLITS, REORDERINGS, RETRANSLATIONS, KINDS };
-
-// A number for each of them, as Python hands them over.
-using Rates = std::tuple<double, double, double>;
-
-inline std::array<double, KINDS> by_kind(const Rates& rates) {
-    return std::apply([](auto... rate) { return std::array{rate...}; }, rates);
-}
 
 // What the score of a derivation has beside the phrase model's.
 class Correction {

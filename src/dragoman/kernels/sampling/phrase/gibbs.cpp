@@ -1,14 +1,9 @@
 // Markov chains over the derivations of a batch of sentences, and the distinct derivations that they were in.
-#include "base/arrays.hpp"
 #include "base/parallel.hpp"
 #include "sampling/phrase/global_feature.hpp"
 #include "sampling/phrase/schedule.hpp"
 #include "sampling/visited.hpp"
 #include "search/phrase/batch.hpp"
-
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
 
 #include <memory>
 #include <mutex>
@@ -16,28 +11,38 @@
 namespace dragoman::sampling::phrase {
 namespace {
 
-using search::phrase::PhraseArrays;
 using search::phrase::PhraseBatch;
+using search::phrase::PhraseModelView;
 using Visited = sampling::Visited<KINDS>;
 
 // A lattice for each sentence, as the search has made them; empty where it has not.
-class Lattices {
+struct Lattices {
+    Held1<std::int64_t> node_offsets, first_edges, edge_offsets;
+    Held1<std::int32_t> tails, options;
+    Held1<double> scores;
+
+    void check() const {
+        require(node_offsets.size() > 0 && node_offsets.size() == edge_offsets.size(),
+                "lattices need offsets of nodes and of edges");
+        require(bounds_rows(view(edge_offsets), tails.size()) && options.size() == tails.size() &&
+                    scores.size() == tails.size(),
+                "columns of edges differ in length");
+    }
+};
+
+// Proposals from lattices.
+class LatticeProposals {
 public:
-    Lattices(const std::optional<ArrayTuple>& arrays, std::size_t sentences, double sharpness)
+    LatticeProposals(const Lattices* lattices, std::size_t sentences, double sharpness)
         : sharpness_(sharpness), views_(sentences), once_(sentences), proposals_(sentences) {
-        if (!arrays) return;
-        node_offsets_ = array_at<std::int64_t>(*arrays, 0);
-        first_edges_ = array_at<std::int64_t>(*arrays, 1);
-        edge_offsets_ = array_at<std::int64_t>(*arrays, 2);
-        tails_ = array_at<std::int32_t>(*arrays, 3);
-        options_ = array_at<std::int32_t>(*arrays, 4);
-        scores_ = array_at<double>(*arrays, 5);
-        const std::int64_t* first = first_edges_.data();
+        if (lattices == nullptr) return;
+        require(lattices->node_offsets.size() == sentences + 1, "there is not a lattice for each sentence");
+        const std::int64_t* first = lattices->first_edges.data();
         for (std::size_t s = 0; s < sentences; ++s) {
-            const auto nodes = static_cast<std::size_t>(node_offsets_.data()[s + 1] - node_offsets_.data()[s]);
+            const auto nodes = static_cast<std::size_t>(lattices->node_offsets[s + 1] - lattices->node_offsets[s]);
             if (nodes == 0) continue;
-            const std::int64_t edge = edge_offsets_.data()[s];
-            views_[s] = {{first, nodes + 1}, tails_.data() + edge, options_.data() + edge, scores_.data() + edge};
+            const auto edge = static_cast<std::size_t>(lattices->edge_offsets[s]);
+            views_[s] = {{first, nodes + 1}, &lattices->tails[edge], &lattices->options[edge], &lattices->scores[edge]};
             first += nodes + 1;
         }
     }
@@ -50,9 +55,6 @@ public:
     }
 
 private:
-    In1<std::int64_t> node_offsets_, first_edges_, edge_offsets_;
-    In1<std::int32_t> tails_, options_;
-    In1<double> scores_;
     double sharpness_;
     std::vector<LatticeView> views_;
     std::vector<std::once_flag> once_;
@@ -77,17 +79,18 @@ struct Place {
 
 class Sampler {
 public:
-    Sampler(const PhraseBatch& target, const PhraseBatch* proposal, Lattices& lattices, const Schedule& schedule,
-            std::vector<GlobalFeatureView> features, std::span<const std::int32_t> starts, std::span<const std::int64_t> start_offsets,
-            std::span<const std::int64_t> groups, std::uint64_t seed, std::uint64_t first_number)
-        : target_(target), proposal_(proposal), lattices_(lattices), schedule_(schedule), features_(std::move(features)), starts_(starts),
-          start_offsets_(start_offsets), groups_(groups), seed_(seed), first_number_(first_number), source_offsets_(target.sentences() + 1, 0) {
-        for (std::size_t s = 0; s < target.sentences(); ++s) source_offsets_[s + 1] = source_offsets_[s] + target.options(s).sentence_length;
+    Sampler(const PhraseBatch& target, const PhraseBatch* proposal, int reordering_limit, LatticeProposals& lattices,
+            const Schedule& schedule, const GlobalFeatures& features, const Rows& starts, Bounds groups)
+        : target_(target), proposal_(proposal), model_(target.model(reordering_limit)), lattices_(lattices),
+          schedule_(schedule), features_(features), starts_(starts), groups_(groups),
+          source_offsets_(target.source_offsets()) {
+        if (proposal != nullptr) proposal_model_ = proposal->model(reordering_limit);
     }
 
     // How many features see documents.
     std::size_t of_documents() const {
-        return static_cast<std::size_t>(std::ranges::count_if(features_, [](const GlobalFeatureView& feature) { return feature.document; }));
+        return static_cast<std::size_t>(
+            std::ranges::count_if(features_, [](const auto& feature) { return feature->document; }));
     }
 
     // Runs one chain for the sentences of a group.
@@ -97,11 +100,12 @@ public:
         Watch watch(stop, schedule_.max_seconds);
         std::vector<Place> places(count);
         std::vector<GlobalState> states;
-        for (const GlobalFeatureView& feature : features_) states.emplace_back(feature, std::span(source_offsets_).subspan(first, count + 1));
+        for (const auto& feature : features_)
+            states.emplace_back(*feature, feature->weight, std::span(source_offsets_).subspan(first, count + 1));
         std::vector<std::vector<std::int32_t>> starts(count);
         std::vector<Stream> streams;
         for (std::size_t i = 0; i < count; ++i) {
-            streams.emplace_back(seed_, first_number_ + first + i, chain);
+            streams.emplace_back(schedule_.seed, schedule_.first_number + first + i, chain);
             if (!begin(places[i], first + i, streams[i], starts[i])) return;
             for (GlobalState& state : states) state.start(i, places[i].options, starts[i]);
         }
@@ -136,12 +140,12 @@ private:
 
     bool begin(Place& place, std::size_t sentence, Stream& stream, std::vector<std::int32_t>& start) const {
         place.options = target_.options(sentence);
-        place.target = std::make_unique<PhraseSpace>(target_.model, place.options);
+        place.target = std::make_unique<PhraseSpace>(model_, place.options);
         if (proposal_ != nullptr) {
             place.proposal_options = proposal_->options(sentence);
-            place.proposal = std::make_unique<PhraseSpace>(proposal_->model, place.proposal_options);
+            place.proposal = std::make_unique<PhraseSpace>(proposal_model_, place.proposal_options);
         }
-        start.assign(starts_.begin() + start_offsets_[sentence], starts_.begin() + start_offsets_[sentence + 1]);
+        start.assign(starts_[sentence].begin(), starts_[sentence].end());
         if (!start.empty() || place.options.sentence_length == 0) return true;
         ForwardProposal random(*place.target, 0.0);
         for (int attempt = 0; attempt < kAttempts; ++attempt)
@@ -184,47 +188,43 @@ private:
 
     const PhraseBatch& target_;
     const PhraseBatch* proposal_;
-    Lattices& lattices_;
+    PhraseModelView model_, proposal_model_;
+    LatticeProposals& lattices_;
     const Schedule& schedule_;
-    std::vector<GlobalFeatureView> features_;
-    std::span<const std::int32_t> starts_;
-    std::span<const std::int64_t> start_offsets_, groups_;
-    std::uint64_t seed_, first_number_;
+    const GlobalFeatures& features_;
+    const Rows& starts_;
+    Bounds groups_;
     std::vector<std::int64_t> source_offsets_;
 };
 
-ArrayDict gibbs_sample(PhraseArrays arrays, std::optional<PhraseArrays> proposal_arrays, std::optional<ArrayTuple> lattices,
-                       std::vector<GlobalArrays> features, In1<std::int32_t> starts, In1<std::int64_t> start_offsets,
-                       In1<std::int64_t> groups, int reordering_limit, std::size_t chains, std::uint64_t seed, std::uint64_t first_number,
-                       Rates rates, bool random, bool per_pass, std::int64_t samples, std::int64_t thin,
-                       In1<double> burn_in, double temperature, std::int64_t jump_every, double forward_share, double max_seconds,
-                       bool trace, int threads, Progress progress) {
-    const PhraseBatch target(arrays, reordering_limit);
-    std::optional<PhraseBatch> proposal;
-    if (proposal_arrays) proposal.emplace(*proposal_arrays, reordering_limit);
-    Lattices kept(lattices, target.sentences(), 1 / temperature);
-    const Schedule schedule{by_kind(rates), random,     per_pass,      samples,     thin, view(burn_in),
-                            temperature,    jump_every, forward_share, max_seconds, trace};
-    const Sampler sampler(target, proposal ? &*proposal : nullptr, kept, schedule, views_of(features), view(starts), view(start_offsets),
-                          view(groups), seed, first_number);
-    const std::size_t count = groups.shape(0) - 1;
-    std::vector<VisitedGroup> blocks(count * chains);
+ArrayDict gibbs_sample(const PhraseBatch& target, const PhraseBatch* proposal, const Lattices* lattices,
+                       const GlobalFeatures& features, const Rows& starts, In1<std::int64_t> groups,
+                       const Schedule& schedule, int reordering_limit, int threads, Progress progress) {
+    require(starts.size() == target.sentences(), "each sentence needs a start, or an empty row");
+    require(groups.size() > 0 && groups[groups.size() - 1] == static_cast<std::int64_t>(target.sentences()),
+            "documents do not have all sentences");
+    const std::size_t chains = schedule.chains, samples = static_cast<std::size_t>(schedule.samples);
+    LatticeProposals proposals(lattices, target.sentences(), 1 / schedule.temperature);
+    const Sampler sampler(target, proposal, reordering_limit, proposals, schedule, features, starts, view(groups));
+    std::vector<VisitedGroup> blocks((groups.size() - 1) * chains);
     run_blocks(blocks.size(), threads, progress, [&](std::size_t block, const std::atomic<bool>& stop) {
         sampler.run(block / chains, block % chains, blocks[block], stop);
     });
     const std::size_t of_documents = sampler.of_documents();
     std::vector<Visited> visited(target.sentences() * chains);
     std::vector<double> document_scores, document_values;
-    if (trace)
-        document_values.assign(blocks.size() * static_cast<std::size_t>(samples) * of_documents, std::numeric_limits<double>::quiet_NaN());
+    if (schedule.trace)
+        document_values.assign(blocks.size() * samples * of_documents, std::numeric_limits<double>::quiet_NaN());
     for (std::size_t block = 0; block < blocks.size(); ++block) {
         VisitedGroup& group = blocks[block];
         for (std::size_t i = 0; i < group.sentences.size(); ++i)
-            visited[(static_cast<std::size_t>(groups.data()[block / chains]) + i) * chains + block % chains] = std::move(group.sentences[i]);
+            visited[(static_cast<std::size_t>(groups[block / chains]) + i) * chains + block % chains] =
+                std::move(group.sentences[i]);
         document_scores.push_back(group.best_score);
-        std::ranges::copy(group.values, document_values.begin() + static_cast<std::ptrdiff_t>(block * static_cast<std::size_t>(samples) * of_documents));
+        std::ranges::copy(group.values,
+                          document_values.begin() + static_cast<std::ptrdiff_t>(block * samples * of_documents));
     }
-    nb::dict out = collect(visited, target.sentences(), chains, samples, trace);
+    nb::dict out = collect(visited, target.sentences(), schedule);
     out["document_scores"] = give(std::move(document_scores));
     out["document_values"] = give(std::move(document_values));
     return out;
@@ -233,27 +233,26 @@ ArrayDict gibbs_sample(PhraseArrays arrays, std::optional<PhraseArrays> proposal
 }  // namespace
 
 void bind_gibbs(nb::module_& m) {
-    m.def("gibbs_sample", &gibbs_sample, nb::arg("arrays"), nb::arg("proposal_arrays").none(),
-          nb::arg("lattices").none(), nb::arg("features"), nb::arg("starts"), nb::arg("start_offsets"),
-          nb::arg("groups"), nb::kw_only(), nb::arg("reordering_limit"), nb::arg("chains"), nb::arg("seed"),
-          nb::arg("first_number"), nb::arg("rates"), nb::arg("random"), nb::arg("per_pass"), nb::arg("samples"),
-          nb::arg("thin"), nb::arg("burn_in"), nb::arg("temperature"), nb::arg("jump_every"),
-          nb::arg("forward_share"), nb::arg("max_seconds"), nb::arg("trace"), nb::arg("threads") = 1,
-          nb::arg("progress") = nb::none(),
-          "Run Markov chains over derivations.\n\n"
-          "`proposal_arrays` are the same options under other weights, from which steps are drawn. `lattices` are\n"
-          "node offsets, first edges, edge offsets, tails, options and scores as `search_phrases` gives them.\n"
-          "`features` have an address, whether it is that of `IncrementalFunctions` rather than of a function, a\n"
-          "weight, whether they see documents, and symbols of the source words and of the options' words. `groups`\n"
-          "are the bounds of documents. An empty start is a random one. `rates` and the columns of `steps` and\n"
-          "`changes` are for merging and splitting, reordering, retranslating.\n\n"
-          "Returns, for each sentence, whether a start was found, and the `rows` of its `derivations` (with\n"
-          "`offsets`, `scores`, `counts` by chain); for each sentence and chain the best derivation and its score,\n"
-          "seconds, and statistics: three counts of steps, three of changes, jumps tried and accepted, samples; and\n"
-          "for each sample of each chain its row in the sentence, -1 where the time was over. Best scores are\n"
-          "without features of documents; with them it is documents that have a best, whose score is in\n"
-          "`document_scores`, by group and chain. With `trace`, the values of these features at each sample are in\n"
-          "`document_values`, by group, chain, sample and feature, NaN where the time was over.");
+    bind_record(m, "Lattices",
+                "The lattices of sentences as `search_phrases` gives them; none for a sentence without nodes.",
+                Field{"node_offsets", &Lattices::node_offsets}, Field{"first_edges", &Lattices::first_edges},
+                Field{"edge_offsets", &Lattices::edge_offsets}, Field{"tails", &Lattices::tails},
+                Field{"options", &Lattices::options}, Field{"scores", &Lattices::scores});
+    m.def(
+        "gibbs_sample", &gibbs_sample, nb::arg("target"), nb::arg("proposal").none(), nb::arg("lattices").none(),
+        nb::arg("features"), nb::arg("starts"), nb::arg("groups"), nb::arg("schedule"), nb::arg("reordering_limit"),
+        nb::arg("threads") = 1, nb::arg("progress") = nb::none(),
+        "Run Markov chains over derivations.\n\n"
+        "`proposal` has the same options under other weights, from which steps are drawn. `groups` are the bounds of\n"
+        "documents. An empty start is a random one. Rates and the columns of `steps` and `changes` are for merging\n"
+        "and splitting, reordering, retranslating.\n\n"
+        "Returns, for each sentence, whether a start was found, and the `rows` of its `derivations` (with\n"
+        "`offsets`, `scores`, `counts` by chain); for each sentence and chain the best derivation and its score,\n"
+        "seconds, and statistics: three counts of steps, three of changes, jumps tried and accepted, samples; and\n"
+        "for each sample of each chain its row in the sentence, -1 where the time was over. Best scores are\n"
+        "without features of documents; with them it is documents that have a best, whose score is in\n"
+        "`document_scores`, by group and chain. With `trace`, the values of these features at each sample are in\n"
+        "`document_values`, by group, chain, sample and feature, NaN where the time was over.");
 }
 
 }  // namespace dragoman::sampling::phrase

@@ -1,35 +1,18 @@
 // Features of whole sentences and documents on derivations of phrases, whose translations they see as symbols.
 #pragma once
 
-#include "base/arrays.hpp"
 #include "sampling/global_function.hpp"
 #include "sampling/phrase/chain.hpp"
 
 #include <memory>
-#include <tuple>
 
 namespace dragoman::sampling::phrase {
-
-struct GlobalFeatureView {
-    GlobalFunction function;                    // null if there are
-    const IncrementalFunctions* incremental;    // these, which see documents
-    double weight;
-    bool document;                  // sees all sentences of a document, not just one
-    const std::int32_t* source;     // a symbol for each source word of the batch
-    const std::int32_t* words;      // a symbol for each word of each option of the batch
-};
-
-// What Python hands over of a feature: address, whether it is that of `IncrementalFunctions`, weight, whether it sees
-// documents, symbols of source words and of options' words.
-using GlobalArrays = std::tuple<std::uintptr_t, bool, double, bool, In1<std::int32_t>, In1<std::int32_t>>;
-
-std::vector<GlobalFeatureView> views_of(const std::vector<GlobalArrays>& features);
 
 // One feature on the present translations of a group of sentences.
 class GlobalState {
 public:
     // `source_offsets` are those of the group's sentences in the batch.
-    GlobalState(const GlobalFeatureView& feature, std::span<const std::int64_t> source_offsets);
+    GlobalState(const GlobalFeature& feature, double weight, std::span<const std::int64_t> source_offsets);
 
     // Sets a translation at the start, without a value.
     void start(std::size_t sentence, const OptionsView& options, const std::vector<std::int32_t>& phrases) {
@@ -40,10 +23,10 @@ public:
     // What a sentence's value, or the document's, would become, less what it is; weighted.
     double gain(std::size_t sentence, const OptionsView& options, const std::vector<std::int32_t>& phrases);
     void accept(std::size_t sentence);
-    bool of_document() const { return feature_.document; }
+    bool of_document() const { return feature_->document; }
     // The present value.
-    double value_of(std::size_t sentence) const { return values_[feature_.document ? 0 : sentence]; }
-    double weighted(std::size_t sentence) const { return feature_.weight * value_of(sentence); }
+    double value_of(std::size_t sentence) const { return values_[feature_->document ? 0 : sentence]; }
+    double weighted(std::size_t sentence) const { return weight_ * value_of(sentence); }
 
 private:
     void write(const OptionsView& options, const std::vector<std::int32_t>& phrases, std::vector<std::int32_t>& target) const;
@@ -54,7 +37,8 @@ private:
     // The value with the pending translation in place of one sentence's.
     double value(std::size_t sentence);
 
-    GlobalFeatureView feature_;
+    const GlobalFeature* feature_;
+    double weight_;
     std::vector<std::int64_t> source_offsets_;
     std::span<const std::int32_t> source_;
     std::vector<std::vector<std::int32_t>> targets_;

@@ -6,29 +6,13 @@
 #include "sampling/phrase/forward_proposal.hpp"
 #include "sampling/phrase/global_feature.hpp"
 #include "sampling/phrase/lattice_proposal.hpp"
-#include "sampling/statistics.hpp"
-#include "sampling/watch.hpp"
+#include "sampling/schedule.hpp"
 
 #include <array>
 #include <cmath>
 #include <optional>
 
 namespace dragoman::sampling::phrase {
-
-struct Schedule {
-    std::array<double, KINDS> rates;  // 0: the operator is not used; in a random scan, how often it is
-    bool random = false;               // visit points in random order, with replacement
-    bool per_pass = false;             // a sample for each operator's pass, not for each scan
-    std::int64_t samples = 0, thin = 1;
-    std::span<const double> burn_in;  // the temperature of each scan before sampling
-    double temperature = 1;
-    std::int64_t jump_every = 0;  // scans; 0: never
-    double forward_share = 0;     // of the jumps that do not come from the lattice
-    double max_seconds = 0;
-    bool trace = false;
-
-    std::int64_t passes() const { return std::count_if(rates.begin(), rates.end(), [](double rate) { return rate > 0; }); }
-};
 
 // Where jumps lead: mostly into the lattice, now and then anywhere, so that the chain can get everywhere.
 class JumpProposal {

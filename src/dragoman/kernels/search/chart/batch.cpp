@@ -2,27 +2,36 @@
 
 #include "base/parallel.hpp"
 
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
-
 #include <algorithm>
 #include <numbers>
 #include <numeric>
 
 namespace dragoman::search::chart {
 
-ChartBatch::ChartBatch(const nb::tuple& arrays)
-    : glue_weight(nb::cast<double>(arrays[10])), glue(nb::cast<bool>(arrays[11])), lengths_(array_at<std::int32_t>(arrays, 0)),
-      match_offsets_(array_at<std::int64_t>(arrays, 1)), matches_(array_at<std::int32_t, 2>(arrays, 2)),
-      match_scores_(array_at<double, 2>(arrays, 3)), first_rule_(array_at<std::int64_t>(arrays, 4)), local_(array_at<double>(arrays, 5)),
-      word_offsets_(array_at<std::int64_t>(arrays, 6)), words_(array_at<std::int32_t>(arrays, 7)),
-      lm_words_(array_at<std::int32_t, 2>(arrays, 8)), automata_(nb::cast<std::vector<Automaton>>(arrays[9], false)),
-      rule_classes_(array_at<std::uint8_t>(arrays, 12)) {
-    for (const auto& [slots, states, unigrams, order, start, weight, extended, bounds, closed] : automata_)
-        models.push_back({{slots.data(), slots.shape(0) - 1, states.data(), unigrams.data()}, order, start, weight, extended.data(), bounds.data(), closed});
+void ChartBatch::check() {
+    const std::size_t count = language_models.size();
+    require(match_offsets.size() == sentences() + 1 && bounds_rows(view(match_offsets), all_matches.shape(0)) &&
+                all_matches.shape(1) == 7,
+            "match_offsets do not fit the sentences, or matches have not seven columns");
+    require(match_scores.shape(0) == 0 || match_scores.shape(0) == all_matches.shape(0),
+            "matches need a score each, or none");
+    require(first_rule.size() > 0 && static_cast<std::size_t>(first_rule[sides()]) == rules(),
+            "rules need a source side each");
+    require(target_sides->size() == rules(), "rules need a target side each");
+    require(classes() <= 1 || rule_classes.size() == rules(), "rules need a class each");
+    require(lm_words.shape(0) == count && lm_weights.size() == count && extended.size() == count &&
+                closed.size() == count && (count == 0 || lm_words.shape(1) == target_sides->values.size()),
+            "language models need a weight each, what is known of their states, and all words");
+    for (std::size_t k = 0; k < count; ++k) {
+        const lm::Automaton& automaton = *language_models[k];
+        require(extended[k].size() == automaton.states.shape(0), "each state of a language model is extended or not");
+        models.push_back({automaton.view(), automaton.order(), automaton.view().start(), lm_weights[k],
+                          extended[k].data(), automaton.bounds.data(), closed[k] != 0});
+    }
 }
 
-RuleOrder::RuleOrder(const ChartBatch& batch, int threads) : estimates(batch.rules()), rules(batch.rules()), first_(batch.first_rule()) {
+RuleOrder::RuleOrder(const ChartBatch& batch, int threads)
+    : estimates(batch.rules()), rules(batch.rules()), first_(view(batch.first_rule)) {
     constexpr std::size_t block = 4096;  // sides
     std::iota(rules.begin(), rules.end(), 0);
     run_blocks((batch.sides() + block - 1) / block, threads, nb::none(), [&](std::size_t b) {
@@ -50,6 +59,23 @@ RuleOrder::RuleOrder(const ChartBatch& batch, int threads) : estimates(batch.rul
             std::stable_sort(rules.begin() + first_[side], rules.begin() + first_[side + 1],
                              [&](std::int32_t x, std::int32_t y) { return estimates[x] > estimates[y]; });
     });
+}
+
+void bind_batch(nb::module_& m) {
+    using Batch = ChartBatch;
+    bind_record(
+        m, "ChartBatch",
+        "Sentences with rules that are scored with weights, and where these match.\n\n"
+        "The rules of a source side, and the matches of a sentence, stand together. `match_scores` have a column for\n"
+        "each class of rules, or no rows. `lm_words` has a row for each language model; of their states, `extended`\n"
+        "says whether a longer one ends with its words, `closed` whether all endings are states.",
+        Field{"lengths", &Batch::lengths}, Field{"match_offsets", &Batch::match_offsets},
+        Field{"matches", &Batch::all_matches}, Field{"match_scores", &Batch::match_scores},
+        Field{"first_rule", &Batch::first_rule}, Field{"local", &Batch::local_scores},
+        Field{"words", &Batch::target_sides}, Field{"lm_words", &Batch::lm_words},
+        Field{"language_models", &Batch::language_models}, Field{"lm_weights", &Batch::lm_weights},
+        Field{"extended", &Batch::extended}, Field{"closed", &Batch::closed}, Field{"glue_weight", &Batch::glue_weight},
+        Field{"glue", &Batch::glue}, Field{"rule_classes", &Batch::rule_classes});
 }
 
 }  // namespace dragoman::search::chart

@@ -95,26 +95,23 @@ void put_graph(ArrayDict& out, const std::string& prefix, std::vector<Result>& r
     out[name("lm_scores")] = give(std::move(log10s), std::max<std::size_t>(lms, 1));
 }
 
-ArrayDict search_charts(ChartArrays arrays, In1<std::int32_t> targets, In1<std::int64_t> target_offsets, int algorithm, int pop_limit,
-                        double threshold, std::int64_t max_size, bool keep_edges, int threads, Progress progress) {
-    const ChartBatch batch(arrays);
-    const ChartLimits limits{static_cast<Algorithm>(algorithm), pop_limit, threshold, max_size, keep_edges};
-    const bool forced = target_offsets.shape(0) == batch.sentences() + 1;
+ArrayDict search_charts(const ChartBatch& batch, const Rows* targets, const SearchLimits& limits, int threads,
+                        Progress progress) {
+    require(targets == nullptr || targets->size() == batch.sentences(), "each sentence needs a target");
     const RuleOrder order(batch, threads);
     Workspaces workspaces(batch);
     std::vector<Result> results(batch.sentences());
     run_blocks(results.size(), threads, progress, [&](std::size_t s, const std::atomic<bool>& stop) {
         auto workspace = workspaces.take();
-        std::vector<std::int32_t> target;
-        if (forced) target.assign(targets.data() + target_offsets.data()[s], targets.data() + target_offsets.data()[s + 1]);
-        ChartSearch search(batch, order, s, limits, *workspace, forced ? &target : nullptr, stop);
+        const auto target = targets ? std::optional((*targets)[s]) : std::nullopt;
+        ChartSearch search(batch, order, s, limits, *workspace, target, stop);
         Result& result = results[s];
         result.outcome = search.run();
         result.pops = search.pops;
         if (result.outcome == Outcome::FOUND) {
             result.score = search.items[search.goal].score;
             export_graph(search, batch.models.size(), true, result.best);
-            if (keep_edges) export_graph(search, batch.models.size(), false, result.all);
+            if (limits.keep_all) export_graph(search, batch.models.size(), false, result.all);
         }
         workspaces.give_back(std::move(workspace));
     });
@@ -131,12 +128,11 @@ ArrayDict search_charts(ChartArrays arrays, In1<std::int32_t> targets, In1<std::
     out["best_scores"] = give(std::move(scores));
     out["pops"] = give(std::move(pops));
     put_graph(out, "best.", results, &Result::best, batch.models.size());
-    if (keep_edges) put_graph(out, "all.", results, &Result::all, batch.models.size());
+    if (limits.keep_all) put_graph(out, "all.", results, &Result::all, batch.models.size());
     return out;
 }
 
-auto chart_estimates(ChartArrays arrays, int threads) {
-    const ChartBatch batch(arrays);
+auto chart_estimates(const ChartBatch& batch, int threads) {
     RuleOrder order(batch, threads);
     return together(give(std::move(order.estimates)), give(std::move(order.rules)));
 }
@@ -144,14 +140,13 @@ auto chart_estimates(ChartArrays arrays, int threads) {
 }  // namespace
 
 void bind_search(nb::module_& m) {
-    m.def("chart_estimates", &chart_estimates, nb::arg("arrays"), nb::arg("threads") = 1,
+    m.def("chart_estimates", &chart_estimates, nb::arg("batch"), nb::arg("threads") = 1,
           "The own score of each rule and that of the language models, begun anew behind every hole; and the rules of\n"
           "each source side, best first.");
-    m.def("search_charts", &search_charts, nb::arg("arrays"), nb::arg("targets"), nb::arg("target_offsets"), nb::arg("algorithm"),
-          nb::arg("pop_limit"), nb::arg("threshold"), nb::arg("max_size"), nb::arg("keep_edges"), nb::arg("threads") = 1,
-          nb::arg("progress") = nb::none(),
+    m.def("search_charts", &search_charts, nb::arg("batch"), nb::arg("targets").none(), nb::arg("limits"),
+          nb::arg("threads") = 1, nb::arg("progress") = nb::none(),
           "Search a batch of sentences: outcomes, scores, pops, best derivations (`best.`), and all that was kept\n"
-          "(`all.`) if wanted, as graphs.");
+          "(`all.`) if all is kept, as graphs. `targets` are the only translations allowed.");
 }
 
 }  // namespace dragoman::search::chart

@@ -23,11 +23,12 @@ double ChartSearch::Slack::value() const {
     return mean + std::sqrt(std::max(0.0, squares / count - mean * mean));
 }
 
-ChartSearch::ChartSearch(const ChartBatch& batch, const RuleOrder& order, std::size_t sentence, const ChartLimits& limits, Workspace& workspace,
-                         const std::vector<std::int32_t>* target, const std::atomic<bool>& stop)
-    : batch_(batch), order_(order), limits_(limits), space_(workspace), target_(target), stop_(stop), matches_(batch.matches(sentence)),
-      first_match_(batch.first_match(sentence)), length_(batch.length(sentence)), width_(1), state_(2 * batch.models.size()),
-      log10s_(batch.models.size()) {
+ChartSearch::ChartSearch(const ChartBatch& batch, const RuleOrder& order, std::size_t sentence,
+                         const SearchLimits& limits, Workspace& workspace, std::optional<Words> target,
+                         const std::atomic<bool>& stop)
+    : batch_(batch), order_(order), limits_(limits), space_(workspace), target_(target), stop_(stop),
+      matches_(batch.matches(sentence)), first_match_(batch.first_match(sentence)), length_(batch.length(sentence)),
+      width_(1), state_(2 * batch.models.size()), log10s_(batch.models.size()) {
     for (const MatchRow& match : matches_) width_ = std::max(width_, static_cast<std::size_t>(match.end - match.begin));
     cells_.resize(static_cast<std::size_t>(length_) * width_);
     glued_.resize(static_cast<std::size_t>(length_) + 1);
@@ -175,7 +176,7 @@ void ChartSearch::fill_exhaustively(std::int32_t begin, std::int32_t end) {
                 for (const std::int32_t second : cube.tails[1].empty() ? std::span<const std::int32_t>(none) : cube.tails[1]) {
                     if (full() || stop_) return;
                     double score = 0;
-                    if (target_ == nullptr) {
+                    if (!target_) {
                         evaluate(cube, rule, first, second, score);
                         add(cube, rule, first, second, score, begin, end);
                         continue;
@@ -287,7 +288,7 @@ void ChartSearch::add(const Cube& cube, std::int32_t rule, std::int32_t first, s
     }
     ChartItem& item = items[first_item_ + slot];
     const ChartEdge edge{score, first_item_ + slot, edge_rule, std::max(cube.match, -1), {first, second}};
-    if (limits_.keep_edges) {
+    if (limits_.keep_all) {
         if (total > item.score) item.edge = number;
         edges.push_back(edge);
         edge_log10s.insert(edge_log10s.end(), log10s_.begin(), log10s_.end());
@@ -305,7 +306,7 @@ void ChartSearch::finish() {
     recombined_.restart(4);
     from_ = to_ = -1;
     for (const std::int32_t item : last) {
-        if (target_ != nullptr && items[item].to != static_cast<std::int32_t>(target_->size())) continue;
+        if (target_ && items[item].to != static_cast<std::int32_t>(target_->size())) continue;
         double score = 0;
         for (std::size_t k = 0; k < lms(); ++k) {
             log10s_[k] = double(batch_.models[k].view.query(states_[2 * lms() * static_cast<std::size_t>(item) + 2 * k + 1], end_of_sentence).log10);

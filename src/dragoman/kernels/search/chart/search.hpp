@@ -7,23 +7,13 @@
 
 #include "search/chart/batch.hpp"
 #include "search/chart/workspace.hpp"
+#include "search/limits.hpp"
 
 #include <atomic>
-#include <limits>
+#include <optional>
 #include <vector>
 
 namespace dragoman::search::chart {
-
-enum class Algorithm : int { CUBE = 1, EXHAUSTIVE = 2, INCREMENTAL = 3 };
-enum class Outcome : std::uint8_t { FOUND = 0, NONE = 1, TOO_LARGE = 2 };
-
-struct ChartLimits {
-    Algorithm algorithm = Algorithm::CUBE;
-    std::int32_t pop_limit = 200;
-    double threshold = std::numeric_limits<double>::infinity();
-    std::int64_t max_size = std::numeric_limits<std::int64_t>::max();
-    bool keep_edges = false;
-};
 
 // What an edge does, if it does not use a rule.
 enum Kind : std::int32_t { FIRST = -1, GLUE = -2, GOAL = -3, NOTHING = -4 };
@@ -45,14 +35,14 @@ struct ChartItem {
 
 class ChartSearch {
 public:
-    // `target`, if not null, is the only translation allowed. Gives up when somebody sets `stop`.
-    ChartSearch(const ChartBatch& batch, const RuleOrder& order, std::size_t sentence, const ChartLimits& limits, Workspace& workspace,
-                const std::vector<std::int32_t>* target, const std::atomic<bool>& stop);
+    // `target`, if there is one, is the only translation allowed. Gives up when somebody sets `stop`.
+    ChartSearch(const ChartBatch& batch, const RuleOrder& order, std::size_t sentence, const SearchLimits& limits,
+                Workspace& workspace, std::optional<Words> target, const std::atomic<bool>& stop);
 
     Outcome run();
 
     std::vector<ChartItem> items;
-    std::vector<ChartEdge> edges;      // the best of each item; with limits.keep_edges all
+    std::vector<ChartEdge> edges;      // the best of each item; with limits.keep_all all
     std::vector<double> edge_log10s;  // of each edge, for each language model
     std::int32_t goal = -1;
     std::int64_t pops = 0;
@@ -127,9 +117,9 @@ private:
 
     const ChartBatch& batch_;
     const RuleOrder& order_;
-    const ChartLimits& limits_;
+    const SearchLimits& limits_;
     Workspace& space_;
-    const std::vector<std::int32_t>* target_;
+    std::optional<Words> target_;
     const std::atomic<bool>& stop_;
     std::span<const MatchRow> matches_;
     std::int64_t first_match_;

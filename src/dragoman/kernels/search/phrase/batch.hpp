@@ -1,46 +1,33 @@
 // A batch of sentences as Python hands it to the kernels that work in the space of space.hpp.
 #pragma once
 
-#include "base/arrays.hpp"
+#include "lm/automaton.hpp"
 #include "search/phrase/space.hpp"
-
-#include <tuple>
-#include <vector>
 
 namespace dragoman::search::phrase {
 
-// The Python tuple `PhraseArrays`.
-using PhraseArrays =
-    Tuple<In1<std::int32_t>, In1<std::int64_t>, In1<std::int32_t>, In1<std::int32_t>, In1<double>, In2<double>, In2<double>,
-          In1<std::int32_t>, In1<std::int32_t>, In1<std::int32_t>, In1<std::int64_t>, In2<std::int32_t>, nb::typed<nb::list, AnyTuple>, double,
-          In2<double>>;
+// The columns of options run parallel; those of a sentence are numbered from 0.
+struct PhraseBatch {
+    Held1<std::int32_t> lengths;         // of the sentences
+    Held1<std::int64_t> option_offsets;  // where the options of each sentence begin
+    Held1<std::int32_t> begin, end;
+    Held1<double> local;
+    Held2<double> reorder_from, reorder_to;  // weighted score of each orientation towards the option before, and after
+    Held1<std::int32_t> exit_class, left, right;
+    Ref<Rows> words;
+    Held2<std::int32_t> lm_words;  // the same as ids of each language model, one row a model
+    std::vector<Ref<lm::Automaton>> language_models;
+    Held1<double> lm_weights;
+    double distortion_weight;
+    Held2<double> boundary;  // weighted score of each right symbol (row) before each left symbol (column)
 
-// Its fields, in its order. Options of a sentence are numbered from 0.
-class PhraseBatch {
-public:
-    PhraseBatch(const nb::tuple& arrays, int reordering_limit);
+    void check() const;
 
-    PhraseModelView model;
-
-    std::size_t sentences() const { return lengths_.shape(0); }
-    std::int64_t first_option(std::size_t sentence) const { return option_offsets_.data()[sentence]; }
-
+    std::size_t sentences() const { return lengths.size(); }
+    PhraseModelView model(int reordering_limit) const;
     OptionsView options(std::size_t sentence) const;
-
-private:
-    // Slots, states and unigrams of a language model, its order, the state after <s>, and its weight.
-    using Automaton = std::tuple<In2<std::uint64_t>, In2<std::uint64_t>, In1<std::uint64_t>, int, int, double>;
-
-    In1<std::int32_t> lengths_;
-    In1<std::int64_t> option_offsets_;
-    In1<std::int32_t> begin_, end_;
-    In1<double> local_;
-    In2<double> reorder_from_, reorder_to_;
-    In1<std::int32_t> exit_, left_, right_;
-    In1<std::int64_t> word_offsets_;
-    In2<std::int32_t> lm_words_;
-    std::vector<Automaton> automata_;
-    In2<double> boundary_;
+    // Where the words of each sentence begin among those of all.
+    std::vector<std::int64_t> source_offsets() const;
 };
 
 }  // namespace dragoman::search::phrase

@@ -121,15 +121,15 @@ Out<T> column(const std::vector<Climb>& climbs, Get get) {
     return give(std::move(values));
 }
 
-auto climb_derivations(PhraseArrays arrays, In1<std::int32_t> starts, In1<std::int64_t> start_offsets, int operators, std::int64_t max_steps,
+auto climb_derivations(const PhraseBatch& batch, const Rows& starts, int operators, std::int64_t max_steps,
                        int reordering_limit, int threads, Progress progress) {
-    const PhraseBatch batch(arrays, reordering_limit);
+    const PhraseModelView model = batch.model(reordering_limit);
+    require(starts.size() == batch.sentences(), "each sentence needs a start, or an empty row");
     std::vector<Climb> climbs(batch.sentences());
     run_blocks(climbs.size(), threads, progress, [&](std::size_t s, const std::atomic<bool>& stop) {
         const OptionsView options = batch.options(s);
-        PhraseSpace space(batch.model, options);
-        std::optional<std::vector<std::int32_t>> start(std::in_place, starts.data() + start_offsets.data()[s],
-                                                       starts.data() + start_offsets.data()[s + 1]);
+        PhraseSpace space(model, options);
+        std::optional<std::vector<std::int32_t>> start(std::in_place, starts[s].begin(), starts[s].end());
         if (start->empty()) start = gloss(space);
         if (start) climbs[s] = Climber(Derivation(space, std::move(*start)), operators, stop).climb(max_steps);
     });
@@ -147,15 +147,16 @@ auto climb_derivations(PhraseArrays arrays, In1<std::int32_t> starts, In1<std::i
                     give(std::move(offsets)));
 }
 
-auto derivation_neighbours(PhraseArrays arrays, std::size_t sentence, In1<std::int32_t> derivation, int operators, int reordering_limit) {
-    const PhraseBatch batch(arrays, reordering_limit);
+auto derivation_neighbours(const PhraseBatch& batch, std::size_t sentence, In1<std::int32_t> derivation, int operators,
+                           int reordering_limit) {
+    const PhraseModelView model = batch.model(reordering_limit);
     const OptionsView options = batch.options(sentence);
     std::vector<std::int32_t> found;
     std::vector<std::int64_t> offsets{0};
     std::vector<double> differences;
     {
         nb::gil_scoped_release release;
-        PhraseSpace space(batch.model, options);
+        PhraseSpace space(model, options);
         const Derivation here(space, {derivation.data(), derivation.data() + derivation.shape(0)});
         neighbours(here, operators, [&](const Change& change, double difference) {
             Derivation changed = here;
@@ -171,13 +172,13 @@ auto derivation_neighbours(PhraseArrays arrays, std::size_t sentence, In1<std::i
 }  // namespace
 
 void bind_greedy(nb::module_& m) {
-    m.def("climb_derivations", &climb_derivations, nb::arg("arrays"), nb::arg("starts"), nb::arg("start_offsets"),
-          nb::arg("operators"), nb::arg("max_steps"), nb::arg("reordering_limit"), nb::arg("threads") = 1,
+    m.def("climb_derivations", &climb_derivations, nb::arg("batch"), nb::arg("starts"), nb::arg("operators"),
+          nb::arg("max_steps"), nb::arg("reordering_limit"), nb::arg("threads") = 1,
           nb::arg("progress") = nb::none(),
           "Climb from a derivation of each sentence, or from its gloss if that is empty.\n\n"
           "Returns whether there is no gloss, scores, scores of the starts, steps, neighbours looked at,\n"
           "derivations, offsets. `operators` is a sum of 1 retranslate, 2 merge and split, 4 reorder, 8 move.");
-    m.def("derivation_neighbours", &derivation_neighbours, nb::arg("arrays"), nb::arg("sentence"),
+    m.def("derivation_neighbours", &derivation_neighbours, nb::arg("batch"), nb::arg("sentence"),
           nb::arg("derivation"), nb::arg("operators"), nb::arg("reordering_limit"),
           "The neighbours of a derivation, their offsets, and by how much they score more.\n\n"
           "`operators` is a sum of 1 retranslate, 2 merge and split, 4 reorder, 8 move.");

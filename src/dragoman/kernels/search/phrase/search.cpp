@@ -76,19 +76,16 @@ Out<std::int64_t> offsets(const std::vector<Result>& results, Size size) {
     return give(std::move(bounds));
 }
 
-ArrayDict search_phrases(PhraseArrays arrays, In1<std::int32_t> words, In1<std::int32_t> targets, In1<std::int64_t> target_offsets,
-                        int algorithm, int reordering_limit, int stack_size, double threshold, int pop_limit, std::int64_t max_size,
-                        bool keep_lattice, int threads, Progress progress) {
-    const PhraseBatch batch(arrays, reordering_limit);
-    SearchLimits limits{static_cast<Algorithm>(algorithm), stack_size, threshold, pop_limit, max_size, keep_lattice};
-    const bool forced = target_offsets.shape(0) == batch.sentences() + 1;
+ArrayDict search_phrases(const PhraseBatch& batch, const Rows* targets, const SearchLimits& limits,
+                         int reordering_limit, int threads, Progress progress) {
+    const PhraseModelView model = batch.model(reordering_limit);
+    require(targets == nullptr || targets->size() == batch.sentences(), "each sentence needs a target");
     std::vector<Result> results(batch.sentences());
     run_blocks(results.size(), threads, progress, [&](std::size_t s, const std::atomic<bool>& stop) {
         const OptionsView options = batch.options(s);
-        PhraseSpace space(batch.model, options);
-        std::vector<std::int32_t> target;
-        if (forced) target.assign(targets.data() + target_offsets.data()[s], targets.data() + target_offsets.data()[s + 1]);
-        PhraseSearch search(space, limits, stop, forced ? &target : nullptr, words.data());
+        PhraseSpace space(model, options);
+        const auto target = targets ? std::optional((*targets)[s]) : std::nullopt;
+        PhraseSearch search(space, limits, stop, target, batch.words->values.data());
         Result& result = results[s];
         result.outcome = search.run();
         result.expansions = search.expansions;
@@ -96,7 +93,7 @@ ArrayDict search_phrases(PhraseArrays arrays, In1<std::int32_t> words, In1<std::
         result.score = search.best_score;
         for (std::int32_t node = search.best; node != 0; node = search.nodes[node].back) result.derivation.push_back(search.nodes[node].option);
         std::reverse(result.derivation.begin(), result.derivation.end());
-        if (keep_lattice) export_lattice(search, space, result);
+        if (limits.keep_all) export_lattice(search, space, result);
     });
 
     std::vector<std::uint8_t> outcomes;
@@ -113,7 +110,7 @@ ArrayDict search_phrases(PhraseArrays arrays, In1<std::int32_t> words, In1<std::
     out["expansions"] = give(std::move(expansions));
     out["derivations"] = joined<std::int32_t>(results, &Result::derivation);
     out["derivation_offsets"] = offsets(results, [](const Result& r) { return r.derivation.size(); });
-    if (!keep_lattice) return out;
+    if (!limits.keep_all) return out;
     out["node_options"] = joined<std::int32_t>(results, &Result::node_options);
     out["node_lms"] = joined<std::int32_t>(results, &Result::node_lms);
     out["node_offsets"] = offsets(results, [](const Result& r) { return r.node_options.size(); });
@@ -125,27 +122,24 @@ ArrayDict search_phrases(PhraseArrays arrays, In1<std::int32_t> words, In1<std::
     return out;
 }
 
-// Natural log-probability of the words of each row after a state; row -1 is the single word `end`.
-auto lm_read_rows(In2<std::uint64_t> slots, In2<std::uint64_t> states, In1<std::uint64_t> unigrams, int end, In1<std::int32_t> starts,
-                  In1<std::int32_t> rows, In1<std::int32_t> words, In1<std::int64_t> offsets) {
-    std::vector<double> scores(rows.shape(0));
+// Natural log-probability of the words of each row after a state; row -1 is the single word </s>.
+auto lm_read_rows(const lm::Automaton& automaton, const Rows& words, In1<std::int32_t> starts, In1<std::int32_t> rows) {
+    std::vector<double> scores(rows.size());
     {
         nb::gil_scoped_release release;
-        const LanguageModelView model{slots.data(), slots.shape(0) - 1, states.data(), unigrams.data()};
+        const LanguageModelView model = automaton.view();
         const auto row = view(rows);
-        const auto offset = view(offsets);
         for (std::size_t i = 0; i < row.size(); ++i) {
-            std::int32_t state = starts.data()[i];
+            std::int32_t state = starts[i];
             const auto read = [&](std::int32_t word) {
                 const auto found = model.query(state, word);
                 scores[i] += double(found.log10) * std::numbers::ln10;
                 state = found.state;
             };
-            if (row[i] < 0) {
-                read(end);
-            } else {
-                for (auto w = offset[row[i]]; w < offset[row[i] + 1]; ++w) read(words.data()[w]);
-            }
+            if (row[i] < 0)
+                read(lm::eos);
+            else
+                for (const std::int32_t word : words[static_cast<std::size_t>(row[i])]) read(word);
         }
     }
     return give(std::move(scores));
@@ -154,14 +148,17 @@ auto lm_read_rows(In2<std::uint64_t> slots, In2<std::uint64_t> states, In1<std::
 }  // namespace
 
 void bind_search(nb::module_& m) {
-    m.def("lm_read_rows", &lm_read_rows, nb::arg("slots"), nb::arg("states"), nb::arg("unigrams"), nb::arg("end"),
-          nb::arg("starts"), nb::arg("rows"), nb::arg("words"), nb::arg("offsets"),
-          "Natural log-probability of each row's words after a state; row -1 is the single word `end`.");
-    m.def("search_phrases", &search_phrases, nb::arg("arrays"), nb::arg("words"), nb::arg("targets"),
-          nb::arg("target_offsets"), nb::arg("algorithm"), nb::arg("reordering_limit"), nb::arg("stack_size"),
-          nb::arg("threshold"), nb::arg("pop_limit"), nb::arg("max_size"), nb::arg("keep_lattice"),
-          nb::arg("threads") = 1, nb::arg("progress") = nb::none(),
-          "Search a batch of sentences: outcomes, scores, expansions, best derivations, and lattices if wanted.");
+    bind_record(m, "SearchLimits", "How hard a search tries; `stack_size` is for stack decoding.",
+                Field{"algorithm", &SearchLimits::algorithm}, Field{"stack_size", &SearchLimits::stack_size},
+                Field{"threshold", &SearchLimits::threshold}, Field{"pop_limit", &SearchLimits::pop_limit},
+                Field{"max_size", &SearchLimits::max_size}, Field{"keep_all", &SearchLimits::keep_all});
+    m.def("lm_read_rows", &lm_read_rows, nb::arg("model"), nb::arg("words"), nb::arg("starts"), nb::arg("rows"),
+          "Natural log-probability of each row's words after a state; row -1 is the single word </s>.");
+    m.def(
+        "search_phrases", &search_phrases, nb::arg("batch"), nb::arg("targets").none(), nb::arg("limits"),
+        nb::arg("reordering_limit"), nb::arg("threads") = 1, nb::arg("progress") = nb::none(),
+        "Search a batch of sentences: outcomes, scores, expansions, best derivations, and lattices if all is kept.\n\n"
+        "`targets` are the only translations allowed.");
 }
 
 }  // namespace dragoman::search::phrase

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/parallel.hpp"
+#include "search/limits.hpp"
 #include "search/phrase/space.hpp"
 
 #include <atomic>
@@ -13,17 +14,6 @@
 #include <utility>
 
 namespace dragoman::search::phrase {
-
-enum class Algorithm : int { STACK = 0, CUBE = 1, EXHAUSTIVE = 2 };
-
-struct SearchLimits {
-    Algorithm algorithm = Algorithm::CUBE;
-    std::int32_t stack_size = 200;
-    double threshold = std::numeric_limits<double>::infinity();  // a node may score so much less than the best of its stack
-    std::int32_t pop_limit = 400;  // candidates a stack; those that only recombine count a quarter
-    std::int64_t max_size = std::numeric_limits<std::int64_t>::max();  // nodes and arcs together
-    bool keep_arcs = false;
-};
 
 struct SearchNode {
     double score;  // of the best derivation so far
@@ -37,21 +27,20 @@ struct SearchArc {
     double score;
 };
 
-enum class Outcome : std::uint8_t { FOUND = 0, NONE = 1, TOO_LARGE = 2 };
-
 class PhraseSearch {
 public:
-    // `target`, if not null, is the only translation allowed, as ids that match `target_words` of the options. The
+    // `target`, if there is one, is the only translation allowed, as ids that match `target_words` of the options. The
     // search gives up when somebody sets `stop`.
-    PhraseSearch(PhraseSpace& space, const SearchLimits& limits, const std::atomic<bool>& stop, const std::vector<std::int32_t>* target,
-                 const std::int32_t* target_words)
-        : space_(space), limits_(limits), stop_(stop), target_(target), target_words_(target_words), stacks_(static_cast<std::size_t>(space.length()) + 1) {
+    PhraseSearch(PhraseSpace& space, const SearchLimits& limits, const std::atomic<bool>& stop,
+                 std::optional<Words> target, const std::int32_t* target_words)
+        : space_(space), limits_(limits), stop_(stop), target_(target), target_words_(target_words),
+          stacks_(static_cast<std::size_t>(space.length()) + 1) {
         nodes.push_back({0.0, 0.0, 0, -1, space.start_lm(), 0, -1, -1});
         stacks_[0].members.push_back(0);
     }
 
     std::vector<SearchNode> nodes;
-    std::vector<SearchArc> arcs;   // if limits.keep_arcs
+    std::vector<SearchArc> arcs;   // if limits.keep_all
     std::vector<SearchArc> goals;  // arcs into the goal: head -1
     std::int32_t best = -1;        // the node of the best complete derivation
     double best_score = -std::numeric_limits<double>::infinity();
@@ -70,7 +59,7 @@ public:
         }
         for (std::int32_t id : stacks_.back().members) {
             const SearchNode& node = nodes[id];
-            if (target_ != nullptr && node.position != static_cast<std::int32_t>(target_->size())) continue;
+            if (target_ && node.position != static_cast<std::int32_t>(target_->size())) continue;
             const double closing = space_.finish(node.lm) + space_.close(node.option);
             goals.push_back({-1, id, -1, closing});
             if (node.score + closing > best_score) {
@@ -151,7 +140,7 @@ private:
                 if (!space_.within_limit(space_.end_of(nodes[id].option), begin)) continue;
                 for (std::int32_t option : options) {
                     std::int32_t position = 0;
-                    if (target_ != nullptr && !matches(nodes[id].position, option, position)) continue;
+                    if (target_ && !matches(nodes[id].position, option, position)) continue;
                     const auto step = space_.read(nodes[id].lm, option);
                     const double score = nodes[id].score + space_.options.local[option] + space_.join(nodes[id].option, option) + step.score;
                     ++expansions;
@@ -177,7 +166,7 @@ private:
         });
         if (slot >= 0) {
             SearchNode& there = nodes[slot];
-            if (limits_.keep_arcs) arcs.push_back({slot, node.back, node.option, node.score - nodes[node.back].score});
+            if (limits_.keep_all) arcs.push_back({slot, node.back, node.option, node.score - nodes[node.back].score});
             if (node.score > there.score) {
                 stack.above += there.total < stack.floor;
                 there = node;
@@ -191,7 +180,7 @@ private:
         stack.members.push_back(id);
         stack.best = std::max(stack.best, node.total);
         ++stack.above;
-        if (limits_.keep_arcs) arcs.push_back({id, node.back, node.option, node.score - nodes[node.back].score});
+        if (limits_.keep_all) arcs.push_back({id, node.back, node.option, node.score - nodes[node.back].score});
         stack.table->make_room(stack.members, [&](std::int32_t member) { return hash(nodes[member]); });
         raise_floor(stack);
     }
@@ -312,7 +301,7 @@ private:
     PhraseSpace& space_;
     const SearchLimits& limits_;
     const std::atomic<bool>& stop_;
-    const std::vector<std::int32_t>* target_;
+    std::optional<Words> target_;
     const std::int32_t* target_words_;
     std::vector<Stack> stacks_;
     std::vector<Square> squares_;

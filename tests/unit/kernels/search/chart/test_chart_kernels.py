@@ -43,9 +43,8 @@ def find_matches(model, lines, given, limit, threads):
         fixed[first + begin : first + end] = 1
     grammars = [*model.grammars.values()]
     found, offsets = kernels.chart_matches(
-        [(grammar.first_child, grammar.symbols, grammar.first_rule) for grammar in grammars],
-        tokens,
-        corpus.sentences.offsets,
+        [grammar.trie for grammar in grammars],
+        kernels.Rows(values=tokens, offsets=corpus.sentences.offsets),
         fixed,
         np.array(rows, np.int32).reshape(-1, 3),
         limit,
@@ -94,10 +93,10 @@ def test_long_rules_and_spans_without_limit():
     grammar = Grammar.from_pairs(pairs)
     corpus = Corpus.from_lines([" ".join(words)])
     tokens = corpus.vocab.map_to(vocab)[corpus.sentences.values]
-    trie = (grammar.first_child, grammar.symbols, grammar.first_rule)
+    rows = kernels.Rows(values=tokens, offsets=corpus.sentences.offsets)
     for limit, expected in ((254, []), (255, [(0, 255)]), (2**31 - 1, [(0, 255)])):
         found, _ = kernels.chart_matches(
-            [trie], tokens, corpus.sentences.offsets, np.zeros(300, np.uint8), np.empty((0, 3), np.int32), limit
+            [grammar.trie], rows, np.zeros(300, np.uint8), np.empty((0, 3), np.int32), limit
         )
         assert [tuple(row[2:4]) for row in found.tolist() if row[0] == 0] == expected
         assert np.count_nonzero(found[:, 0] == _UNKNOWN) == 300

@@ -4,16 +4,14 @@
 
 #include "metrics/reference_trie.hpp"
 #include "sampling/phrase/block.hpp"
-#include "tuning/learnt_model.hpp"
+#include "sampling/phrase/learnt_model.hpp"
 
 #include <cmath>
 #include <limits>
 
-namespace dragoman::tuning {
+namespace dragoman::sampling::phrase {
 
 using metrics::ReferenceTrie;
-using sampling::phrase::PhraseBlock;
-using search::phrase::Change;
 using search::phrase::Piece;
 
 class BatchGain {
@@ -30,47 +28,39 @@ public:
     virtual void accept(std::size_t place, std::size_t index) = 0;
 };
 
-// References as BLEU counts them. The fields of the Python tuple `BleuArrays`, in its order.
-class BleuReferences {
-public:
-    explicit BleuReferences(const nb::tuple& arrays)
-        : words_(array_at<std::int32_t>(arrays, 0)), word_offsets_(array_at<std::int64_t>(arrays, 1)),
-          references_(array_at<std::int32_t>(arrays, 2)), reference_offsets_(array_at<std::int64_t>(arrays, 3)),
-          lengths_(array_at<double, 2>(arrays, 4)), count_(nb::cast<std::size_t>(arrays[5])),
-          order(nb::cast<std::size_t>(arrays[6])), smoothing(nb::cast<double>(arrays[7])) {}
+// References as BLEU counts them, and the options of a batch in their words.
+struct BleuReferences {
+    Ref<Rows> options;
+    Ref<Rows> references;   // all of the first sentence, then those of the second, and so on
+    std::size_t count;      // of references of each sentence
+    Held2<double> lengths;  // of each sentence (row), ascending: the closest counts
+    std::size_t order;
+    double smoothing;
 
-    // An option's words in the references' ids.
-    Words words(std::int64_t option) const { return row(view(words_), view(word_offsets_), static_cast<std::size_t>(option)); }
+    void check() const {
+        require(order > 0 && order <= kLongest, "n-grams are too long, or have no words");
+        require(references->size() == count * lengths.shape(0) && lengths.shape(1) > 0,
+                "sentences need references, and their lengths");
+    }
+
+    static constexpr std::size_t kLongest = 16;
 
     ReferenceTrie trie(std::size_t sentence) const {
         ReferenceTrie trie;
-        const auto first = static_cast<std::int64_t>(sentence * count_), last = first + static_cast<std::int64_t>(count_);
-        const auto offsets = view(reference_offsets_);
-        trie.clear(order * static_cast<std::size_t>(offsets[last] - offsets[first]));
-        for (std::int64_t r = first; r < last; ++r) trie.add(row(view(references_), offsets, static_cast<std::size_t>(r)), nullptr, order);
+        const std::size_t first = sentence * count, last = first + count;
+        trie.clear(order * static_cast<std::size_t>(references->offsets[last] - references->offsets[first]));
+        for (std::size_t r = first; r < last; ++r) trie.add((*references)[r], nullptr, order);
         return trie;
     }
 
     // The closest of the lengths that a sentence may have, which are ascending.
     double length(std::size_t sentence, double words) const {
-        const double* const lengths = lengths_.data() + sentence * lengths_.shape(1);
-        double closest = lengths[0];
-        for (std::size_t r = 1; r < lengths_.shape(1); ++r)
-            if (std::abs(lengths[r] - words) < std::abs(closest - words)) closest = lengths[r];
+        const double* const own = lengths.data() + sentence * lengths.shape(1);
+        double closest = own[0];
+        for (std::size_t r = 1; r < lengths.shape(1); ++r)
+            if (std::abs(own[r] - words) < std::abs(closest - words)) closest = own[r];
         return closest;
     }
-
-private:
-    In1<std::int32_t> words_;
-    In1<std::int64_t> word_offsets_;
-    In1<std::int32_t> references_;
-    In1<std::int64_t> reference_offsets_;
-    In2<double> lengths_;
-    std::size_t count_;
-
-public:
-    std::size_t order;
-    double smoothing;
 };
 
 // BLEU from 0 to 100, with a constant added to all counts.
@@ -134,8 +124,6 @@ public:
     }
 
 private:
-    static constexpr std::size_t kLongest = 16;
-
     struct Counts {
         explicit Counts(std::size_t order) : order(order) {}
         void add(const Counts& other, double sign) {
@@ -148,7 +136,7 @@ private:
         }
 
         std::size_t order;
-        std::array<double, kLongest> matches{}, totals{};
+        std::array<double, BleuReferences::kLongest> matches{}, totals{};
         double length = 0, reference_length = 0;
     };
 
@@ -169,7 +157,7 @@ private:
     }
 
     void append(const LearntSentence& sentence, std::int32_t option, std::vector<std::int32_t>& words) const {
-        const Words added = references_.words(sentence.number(option));
+        const Words added = (*references_.options)[static_cast<std::size_t>(sentence.number(option))];
         words.insert(words.end(), added.begin(), added.end());
     }
 
@@ -274,9 +262,9 @@ private:
     void call(std::size_t sentence, std::vector<std::int64_t> offsets, std::vector<double> rest, std::vector<double>* gains) {
         nb::gil_scoped_acquire acquire;
         const std::size_t rows = offsets.size() - 1;
-        const auto answer = nb::cast<nb::tuple>(callback_(sentence, give(std::vector<std::int32_t>(text_)), give(std::move(offsets)), give(std::move(rest))));
-        const auto statistics = array_at<double, 2>(answer, 0);
-        const auto scores = array_at<double>(answer, 1);
+        const nb::object answer = callback_(sentence, give(std::vector<std::int32_t>(text_)), give(std::move(offsets)),
+                                            give(std::move(rest)));
+        const auto [statistics, scores] = nb::cast<std::tuple<In2<double>, In1<double>>>(answer);
         if (statistics.shape(0) != rows || scores.shape(0) != rows) throw std::invalid_argument("a gain is missing");
         width_ = statistics.shape(1);
         pending_.assign(statistics.data(), statistics.data() + statistics.size());
@@ -291,4 +279,4 @@ private:
     std::vector<std::vector<double>> present_;
 };
 
-}  // namespace dragoman::tuning
+}  // namespace dragoman::sampling::phrase

@@ -1,29 +1,15 @@
 // N-grams that hypotheses share with a whole distribution: expected counts over lists of strings, and sums over the
 // n-grams of a string of values that n-grams have.
-#include "base/arrays.hpp"
 #include "base/parallel.hpp"
-#include "base/rows.hpp"
 #include "base/sequence_set.hpp"
+#include "decision/string_lists.hpp"
 
 #include <algorithm>
 
-namespace dragoman::metrics {
+namespace dragoman::decision {
 namespace {
 
 constexpr std::size_t kSentencesPerBlock = 8;
-
-// The strings of one sentence after the other, as a ragged array whose rows belong to sentences.
-struct Lists {
-    Words words;
-    Bounds offsets, sentences;
-
-    std::size_t count() const { return sentences.size() - 1; }
-    std::size_t begin(std::size_t sentence) const { return static_cast<std::size_t>(sentences[sentence]); }
-    std::size_t end(std::size_t sentence) const { return static_cast<std::size_t>(sentences[sentence + 1]); }
-    Words operator[](std::size_t i) const {
-        return words.subspan(static_cast<std::size_t>(offsets[i]), static_cast<std::size_t>(offsets[i + 1] - offsets[i]));
-    }
-};
 
 // Calls each(n - 1, n-gram) for every occurrence of an n-gram.
 template <class Each>
@@ -37,9 +23,8 @@ struct Expected {
     std::vector<double> counts;
 };
 
-auto list_ngrams(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std::int64_t> sentences, In1<double> weights,
-                 std::size_t order, int threads, Progress progress) {
-    const Lists lists{view(words), view(offsets), view(sentences)};
+auto list_ngrams(const StringLists& lists, In1<double> weights, std::size_t order, int threads, Progress progress) {
+    require(weights.size() == lists.strings->size(), "each string needs a weight");
     std::vector<Expected> found(lists.count());
     const std::size_t blocks = (lists.count() + kSentencesPerBlock - 1) / kSentencesPerBlock;
     run_blocks(blocks, threads, progress, [&](std::size_t block) {
@@ -50,7 +35,7 @@ auto list_ngrams(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std::in
                 each_ngram(lists[i], order, [&](std::size_t, Words ngram) {
                     const auto id = static_cast<std::size_t>(here.ngrams.intern(ngram));
                     if (id == here.counts.size()) here.counts.push_back(0);
-                    here.counts[id] += weights.data()[i];
+                    here.counts[id] += weights[i];
                 });
         }
     });
@@ -72,12 +57,11 @@ auto list_ngrams(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std::in
 
 // For each string and order the sum over its n-grams, each as often as it occurs, of the n-gram's value. If clipped, an
 // n-gram that occurs c times counts min(c, value).
-auto ngram_sums(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std::int64_t> sentences, In1<std::int32_t> ngram_words,
-                In1<std::int64_t> ngram_offsets, In1<std::int64_t> ngram_sentences, In1<double> values, std::size_t order, double missing,
-                bool clipped, int threads, Progress progress) {
-    const Lists lists{view(words), view(offsets), view(sentences)};
-    const Lists ngrams{view(ngram_words), view(ngram_offsets), view(ngram_sentences)};
-    std::vector<double> sums((offsets.shape(0) - 1) * order, 0.0);
+auto ngram_sums(const StringLists& lists, const StringLists& ngrams, In1<double> values, std::size_t order,
+                double missing, bool clipped, int threads, Progress progress) {
+    require(ngrams.count() == lists.count() && values.size() == ngrams.strings->size(),
+            "n-grams need sentences and values");
+    std::vector<double> sums(lists.strings->size() * order, 0.0);
     const std::size_t blocks = (lists.count() + kSentencesPerBlock - 1) / kSentencesPerBlock;
     run_blocks(blocks, threads, progress, [&](std::size_t block) {
         std::vector<std::int32_t> slots;
@@ -87,7 +71,8 @@ auto ngram_sums(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std::int
         for (std::size_t s = block * kSentencesPerBlock; s < last; ++s) {
             const std::size_t first = ngrams.begin(s), known = ngrams.end(s) - first;
             slots.assign(table_size(known), -1);
-            const SequenceIndex index{ngrams.words, ngrams.offsets.subspan(first), slots};
+            const SequenceIndex index{view(ngrams.strings->values), view(ngrams.strings->offsets).subspan(first),
+                                      slots};
             for (std::size_t id = 0; id < known; ++id) slots[index.slot(index.sequence(static_cast<std::int32_t>(id)))] = static_cast<std::int32_t>(id);
             left.assign(values.data() + first, values.data() + first + known);
             for (std::size_t i = lists.begin(s); i < lists.end(s); ++i) {
@@ -109,7 +94,7 @@ auto ngram_sums(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std::int
                     left[at] -= taken;
                     touched.push_back(at);
                 });
-                for (const std::size_t at : touched) left[at] = values.data()[first + at];
+                for (const std::size_t at : touched) left[at] = values[first + at];
             }
         }
     });
@@ -119,16 +104,16 @@ auto ngram_sums(In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std::int
 }  // namespace
 
 void bind_ngram_consensus(nb::module_& m) {
-    m.def("list_ngrams", &list_ngrams, nb::arg("words"), nb::arg("offsets"), nb::arg("sentences"), nb::arg("weights"),
-          nb::arg("order"), nb::arg("threads") = 1, nb::arg("progress") = nb::none(),
-          "The n-grams of each sentence's strings: bounds of sentences, words, offsets, weighted counts.");
-    m.def("ngram_sums", &ngram_sums, nb::arg("words"), nb::arg("offsets"), nb::arg("sentences"),
-          nb::arg("ngram_words"), nb::arg("ngram_offsets"), nb::arg("ngram_sentences"), nb::arg("values"),
-          nb::arg("order"), nb::arg("missing"), nb::arg("clipped"), nb::arg("threads") = 1,
+    bind_record(m, "StringLists", "The strings of one sentence after the other.",
+                Field{"strings", &StringLists::strings}, Field{"sentences", &StringLists::sentences});
+    m.def("list_ngrams", &list_ngrams, nb::arg("lists"), nb::arg("weights"), nb::arg("order"), nb::arg("threads") = 1,
           nb::arg("progress") = nb::none(),
+          "The n-grams of each sentence's strings: bounds of sentences, words, offsets, weighted counts.");
+    m.def("ngram_sums", &ngram_sums, nb::arg("lists"), nb::arg("ngrams"), nb::arg("values"), nb::arg("order"),
+          nb::arg("missing"), nb::arg("clipped"), nb::arg("threads") = 1, nb::arg("progress") = nb::none(),
           "For each string and order the sum of its n-grams' values, `missing` for n-grams that its sentence does\n"
           "not list.\n\n"
           "If clipped, an n-gram that occurs c times counts min(c, value) in all.");
 }
 
-}  // namespace dragoman::metrics
+}  // namespace dragoman::decision

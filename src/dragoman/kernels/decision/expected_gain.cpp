@@ -1,9 +1,8 @@
 // Expected gains for minimum Bayes risk: each hypothesis of a sentence against each string of its evidence, for gains
 // that count shared n-grams. Strings are read once; after that, a pair costs a few additions.
-#include "base/arrays.hpp"
 #include "base/open_addressing.hpp"
 #include "base/parallel.hpp"
-#include "base/rows.hpp"
+#include "decision/string_lists.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +10,7 @@
 #include <map>
 #include <numeric>
 
-namespace dragoman::metrics {
+namespace dragoman::decision {
 namespace {
 
 using Count = std::uint16_t;
@@ -76,16 +75,6 @@ private:
     std::vector<std::uint8_t> rows_;
     std::vector<Last> last_ = std::vector<Last>(1);
     std::int64_t strings_ = 0;
-};
-
-// Rows of a ragged array.
-struct Strings {
-    Words words;
-    Bounds offsets;
-
-    Words operator[](std::size_t i) const {
-        return words.subspan(static_cast<std::size_t>(offsets[i]), static_cast<std::size_t>(offsets[i + 1] - offsets[i]));
-    }
 };
 
 // How many n-grams of each order a hypothesis shares with each string of a tile of the evidence. The next hypothesis is
@@ -164,7 +153,7 @@ class Bleu {
 public:
     Bleu(std::size_t order, double addend) : order_(order), addend_(addend) {}
 
-    void start(const Strings& evidence, std::size_t first, std::size_t size) {
+    void start(const StringLists& evidence, std::size_t first, std::size_t size) {
         lengths_.clear();
         for (std::size_t e = 0; e < size; ++e) lengths_.push_back(static_cast<double>(evidence[first + e].size()));
         brevity_.clear();
@@ -210,7 +199,7 @@ class Chrf {
 public:
     Chrf(std::size_t order, double beta) : order_(order), beta_(beta * beta) {}
 
-    void start(const Strings& evidence, std::size_t first, std::size_t size) {
+    void start(const StringLists& evidence, std::size_t first, std::size_t size) {
         lengths_.clear();
         for (std::size_t e = 0; e < size; ++e) lengths_.push_back(evidence[first + e].size());
         shares_.assign(order_ * kTile, 0.0);
@@ -257,9 +246,9 @@ double dot(const double* a, const double* b, std::size_t size) {
 
 // One sentence: hypotheses [first, last), evidence [evidence_first, evidence_last).
 template <class Gain>
-void expect(Gain gain, std::size_t order, const Strings& hypotheses, std::size_t first, std::size_t last, const Strings& evidence,
-            std::size_t evidence_first, std::size_t evidence_last, const double* weights, double* expected, float* matrix,
-            const std::atomic<bool>& stop) {
+void expect(Gain gain, std::size_t order, const StringLists& hypotheses, std::size_t first, std::size_t last,
+            const StringLists& evidence, std::size_t evidence_first, std::size_t evidence_last, const double* weights,
+            double* expected, float* matrix, const std::atomic<bool>& stop) {
     TokenIndex index(order);
     std::vector<std::int32_t> tokens, evidence_tokens;
     std::vector<std::int64_t> bounds{0}, evidence_bounds{0};
@@ -298,59 +287,48 @@ void expect(Gain gain, std::size_t order, const Strings& hypotheses, std::size_t
 }
 
 template <class Gain>
-auto expected_gains(Gain gain, std::size_t order, In1<std::int32_t> words, In1<std::int64_t> offsets, In1<std::int64_t> sentences,
-                    In1<std::int32_t> evidence_words, In1<std::int64_t> evidence_offsets, In1<std::int64_t> evidence_sentences,
+auto expected_gains(Gain gain, std::size_t order, const StringLists& hypotheses, const StringLists& evidence,
                     In1<double> weights, bool matrix, int threads, Progress progress) {
-    const Strings hypotheses{view(words), view(offsets)}, evidence{view(evidence_words), view(evidence_offsets)};
-    const Bounds first = view(sentences), evidence_first = view(evidence_sentences);
-    const std::size_t count = first.size() - 1;
-    std::vector<double> expected(offsets.shape(0) - 1, 0.0);
+    require(evidence.count() == hypotheses.count() && weights.size() == evidence.strings->size(),
+            "sentences need evidence, and its strings a weight each");
+    const std::size_t count = hypotheses.count();
+    const auto size = [](const StringLists& lists, std::size_t s) { return lists.end(s) - lists.begin(s); };
+    std::vector<double> expected(hypotheses.strings->size(), 0.0);
     std::vector<std::size_t> cells(count + 1, 0);
-    for (std::size_t s = 0; matrix && s < count; ++s)
-        cells[s + 1] = cells[s] + static_cast<std::size_t>((first[s + 1] - first[s]) * (evidence_first[s + 1] - evidence_first[s]));
+    for (std::size_t s = 0; matrix && s < count; ++s) cells[s + 1] = cells[s] + size(hypotheses, s) * size(evidence, s);
     std::vector<float> gains(cells[count], 0.0F);
     run_blocks(count, threads, progress, [&](std::size_t s, const std::atomic<bool>& stop) {
-        const auto begin = static_cast<std::size_t>(first[s]), evidence_begin = static_cast<std::size_t>(evidence_first[s]);
-        expect(gain, order, hypotheses, begin, static_cast<std::size_t>(first[s + 1]), evidence, evidence_begin,
-               static_cast<std::size_t>(evidence_first[s + 1]), weights.data() + evidence_begin, expected.data() + begin,
+        expect(gain, order, hypotheses, hypotheses.begin(s), hypotheses.end(s), evidence, evidence.begin(s),
+               evidence.end(s), weights.data() + evidence.begin(s), expected.data() + hypotheses.begin(s),
                matrix ? gains.data() + cells[s] : nullptr, stop);
     });
     return together(give(std::move(expected)), give(std::move(gains)));
 }
 
+auto expected_bleu(const StringLists& hypotheses, const StringLists& evidence, In1<double> weights, std::size_t order,
+                   double addend, bool matrix, int threads, Progress progress) {
+    return expected_gains(Bleu(order, addend), order, hypotheses, evidence, weights, matrix, threads, progress);
+}
+
+auto expected_chrf(const StringLists& hypotheses, const StringLists& evidence, In1<double> weights, std::size_t order,
+                   double beta, bool matrix, int threads, Progress progress) {
+    return expected_gains(Chrf(order, beta), order, hypotheses, evidence, weights, matrix, threads, progress);
+}
+
 }  // namespace
 
 void bind_expected_gain(nb::module_& m) {
-    using I32 = In1<std::int32_t>;
-    using I64 = In1<std::int64_t>;
-    m.def(
-        "expected_bleu",
-        [](I32 words, I64 offsets, I64 sentences, I32 evidence_words, I64 evidence_offsets, I64 evidence_sentences, In1<double> weights,
-           std::size_t order, double addend, bool matrix, int threads, Progress progress) {
-            return expected_gains(Bleu(order, addend), order, words, offsets, sentences, evidence_words, evidence_offsets,
-                                  evidence_sentences, weights, matrix, threads, progress);
-        },
-        nb::arg("words"), nb::arg("offsets"), nb::arg("sentences"),
-        nb::arg("evidence_words"), nb::arg("evidence_offsets"), nb::arg("evidence_sentences"),
-        nb::arg("weights"), nb::arg("order"), nb::arg("addend"), nb::arg("matrix") = false, nb::arg("threads") = 1,
-        nb::arg("progress") = nb::none(),
-        "Sentence BLEU of each hypothesis against the strings of its sentence's evidence, summed with their\n"
-        "weights.\n\n"
-        "`addend` is added to matches and n-grams of orders above 1. With `matrix` also all gains: those of a\n"
-        "sentence are a matrix of hypotheses and evidence, row by row. Words must not be negative, and strings\n"
-        "below 65,536 words.");
-    m.def(
-        "expected_chrf",
-        [](I32 words, I64 offsets, I64 sentences, I32 evidence_words, I64 evidence_offsets, I64 evidence_sentences, In1<double> weights,
-           std::size_t order, double beta, bool matrix, int threads, Progress progress) {
-            return expected_gains(Chrf(order, beta), order, words, offsets, sentences, evidence_words, evidence_offsets,
-                                  evidence_sentences, weights, matrix, threads, progress);
-        },
-        nb::arg("words"), nb::arg("offsets"), nb::arg("sentences"),
-        nb::arg("evidence_words"), nb::arg("evidence_offsets"), nb::arg("evidence_sentences"),
-        nb::arg("weights"), nb::arg("order"), nb::arg("beta"), nb::arg("matrix") = false, nb::arg("threads") = 1,
-        nb::arg("progress") = nb::none(),
-        "The same for chrF; words are characters here.");
+    m.def("expected_bleu", &expected_bleu, nb::arg("hypotheses"), nb::arg("evidence"), nb::arg("weights"),
+          nb::arg("order"), nb::arg("addend"), nb::arg("matrix") = false, nb::arg("threads") = 1,
+          nb::arg("progress") = nb::none(),
+          "Sentence BLEU of each hypothesis against the strings of its sentence's evidence, summed with their\n"
+          "weights.\n\n"
+          "`addend` is added to matches and n-grams of orders above 1. With `matrix` also all gains: those of a\n"
+          "sentence are a matrix of hypotheses and evidence, row by row. Words must not be negative, and strings\n"
+          "below 65,536 words.");
+    m.def("expected_chrf", &expected_chrf, nb::arg("hypotheses"), nb::arg("evidence"), nb::arg("weights"),
+          nb::arg("order"), nb::arg("beta"), nb::arg("matrix") = false, nb::arg("threads") = 1,
+          nb::arg("progress") = nb::none(), "The same for chrF; words are characters here.");
 }
 
-}  // namespace dragoman::metrics
+}  // namespace dragoman::decision

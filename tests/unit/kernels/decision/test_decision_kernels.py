@@ -18,19 +18,12 @@ def strings_of(rng, sizes):
     return Ragged.of(rows, np.int32), np.cumsum([0, *sizes], dtype=np.int64)
 
 
+def lists(strings, sentences):
+    return kernels.StringLists(strings=strings.for_kernels(), sentences=sentences)
+
+
 def expected(function, ours, theirs, weights, *arguments, **settings):
-    (strings, sentences), (references, reference_sentences) = ours, theirs
-    return function(
-        strings.values,
-        strings.offsets,
-        sentences,
-        references.values,
-        references.offsets,
-        reference_sentences,
-        weights,
-        *arguments,
-        **settings,
-    )
+    return function(lists(*ours), lists(*theirs), weights, *arguments, **settings)
 
 
 def matrices(function, gain, seed, *arguments):
@@ -99,9 +92,7 @@ def test_more_evidence_than_a_tile_and_threads():
 def test_expected_counts_and_sums_over_ngrams():
     rng = np.random.default_rng(8)
     (strings, sentences), weights = strings_of(rng, [4, 0, 20]), rng.random(24)
-    bounds, words, offsets, counts = kernels.list_ngrams(
-        strings.values, strings.offsets, sentences, weights, 3, threads=2
-    )
+    bounds, words, offsets, counts = kernels.list_ngrams(lists(strings, sentences), weights, 3, threads=2)
     table = Ragged(words, offsets)
     values = rng.random(len(counts)) * 2
     known = []
@@ -116,9 +107,7 @@ def test_expected_counts_and_sums_over_ngrams():
     others, other_sentences = strings_of(rng, [3, 2, 6])
     for clipped in (False, True):
         missing = 0.0 if clipped else -7.0
-        found = kernels.ngram_sums(
-            others.values, others.offsets, other_sentences, words, offsets, bounds, values, 3, missing, clipped
-        )
+        found = kernels.ngram_sums(lists(others, other_sentences), lists(table, bounds), values, 3, missing, clipped)
         for s in range(3):
             for i in range(*other_sentences[s : s + 2]):
                 row = [0.0, 0.0, 0.0]
@@ -131,7 +120,7 @@ def test_expected_counts_and_sums_over_ngrams():
 
 def test_summed_strings_are_all_translations_best_first():
     for graph, listed in random_hypergraphs(80, seed=21):
-        arguments = [*structure(graph), *texts(graph), graph.root, 1_000_000]
+        arguments = [structure(graph), texts(graph), graph.root, 1_000_000]
         words, offsets, sums = kernels.forest_translations(*arguments, 1_000_000)
         total = np.logaddexp.reduce([d.score for d in listed])
         found = {tuple(row.tolist()): p for row, p in zip(Ragged(words, offsets), np.exp(sums - total), strict=True)}

@@ -1,64 +1,54 @@
 // A phrase model whose weights change while it is used, with the features of its derivations.
 #pragma once
 
-#include "base/arrays.hpp"
 #include "search/phrase/batch.hpp"
 #include "search/phrase/derivation.hpp"
 
 #include <memory>
 
-namespace dragoman::tuning {
+namespace dragoman::sampling::phrase {
 
-using lm::LanguageModelView;
 using search::phrase::Derivation;
 using search::phrase::OptionsView;
 using search::phrase::PhraseBatch;
 using search::phrase::PhraseModelView;
 using search::phrase::PhraseSpace;
 
-// The features of a batch's options, and where in a vector of weights those are that depend on context. The fields of the
-// Python tuple `FeatureArrays`, in its order.
-class FeatureTable {
-public:
-    explicit FeatureTable(const nb::tuple& arrays)
-        : dense_(array_at<double, 2>(arrays, 0)), sparse_offsets_(array_at<std::int64_t>(arrays, 1)),
-          sparse_ids_(array_at<std::int32_t>(arrays, 2)), sparse_values_(array_at<double>(arrays, 3)),
-          reordering_(array_at<double, 2>(arrays, 4)), reorderings_(array_at<std::int32_t>(arrays, 5)),
-          language_models_(array_at<std::int32_t>(arrays, 6)), distortion(nb::cast<std::int32_t>(arrays[7])),
-          boundary(nb::cast<std::int32_t>(arrays[8])) {}
+// The features of a batch's options, and where in a vector of weights those are that depend on context.
+struct FeatureTable {
+    Held2<double> dense;  // a column for each dense feature; those are the first ones
+    Ref<FeatureRows> sparse;
+    Held2<double> reorderings;             // six columns; the options of each reordering model one after the other
+    Held1<std::int32_t> reordering_models;  // the first feature of each
+    Held1<std::int32_t> language_models, global_features;
+    std::int32_t distortion, boundary;  // the first feature of boundary symbols
+    Held1<std::uint8_t> learnt;         // whether the weight of a feature may change
+
+    void check() const {
+        require(sparse->size() == dense.shape(0), "options need dense and sparse features");
+        require(reorderings.shape(0) == reordering_models.size() * dense.shape(0) &&
+                    (reorderings.shape(0) == 0 || reorderings.shape(1) == 6),
+                "options need six values for each reordering model");
+    }
 
     // Calls visit(feature, value) for what an option has wherever it is placed.
     template <class Visit>
     void local(std::int64_t option, Visit&& visit) const {
-        const std::size_t width = dense_.shape(1);
-        const double* const row = dense_.data() + static_cast<std::size_t>(option) * width;
+        const std::size_t width = dense.shape(1);
+        const double* const row = dense.data() + static_cast<std::size_t>(option) * width;
         for (std::size_t j = 0; j < width; ++j)
             if (row[j] != 0) visit(static_cast<std::int32_t>(j), row[j]);
-        for (std::int64_t j = sparse_offsets_.data()[option]; j < sparse_offsets_.data()[option + 1]; ++j)
-            visit(sparse_ids_.data()[j], sparse_values_.data()[j]);
+        sparse->each(static_cast<std::size_t>(option), visit);
     }
 
     // Calls visit(first feature, six values) for each reordering model: three orientations towards the option before,
     // three towards the one after.
     template <class Visit>
     void reordering(std::int64_t option, Visit&& visit) const {
-        const std::size_t models = reorderings_.shape(0), options = models ? reordering_.shape(0) / models : 0;
-        for (std::size_t r = 0; r < models; ++r)
-            visit(reorderings_.data()[r], reordering_.data() + 6 * (r * options + static_cast<std::size_t>(option)));
+        for (std::size_t r = 0; r < reordering_models.size(); ++r)
+            visit(reordering_models[r],
+                  reorderings.data() + 6 * (r * dense.shape(0) + static_cast<std::size_t>(option)));
     }
-
-    std::span<const std::int32_t> language_models() const { return view(language_models_); }
-
-private:
-    In2<double> dense_;
-    In1<std::int64_t> sparse_offsets_;
-    In1<std::int32_t> sparse_ids_;
-    In1<double> sparse_values_;
-    In2<double> reordering_;
-    In1<std::int32_t> reorderings_, language_models_;
-
-public:
-    std::int32_t distortion, boundary;  // the first feature of boundary symbols
 };
 
 // A sparse vector that is added to often.
@@ -98,9 +88,9 @@ using SparseVector = std::vector<std::pair<std::int32_t, double>>;
 // The weights of one learner, and the phrase model under them.
 class LearntModel {
 public:
-    LearntModel(const PhraseBatch& batch, const FeatureTable& table, std::span<const double> start)
-        : table(table), view(batch.model), weights_(start.begin(), start.end()) {
-        view.boundary = batch.model.boundary == nullptr ? nullptr : weights_.data() + table.boundary;
+    LearntModel(const PhraseModelView& model, const FeatureTable& table, std::span<const double> start)
+        : table(table), view(model), weights_(start.begin(), start.end()) {
+        if (model.boundary != nullptr) view.boundary = weights_.data() + table.boundary;
         follow();
     }
     LearntModel(const LearntModel&) = delete;
@@ -120,7 +110,8 @@ public:
 
 private:
     void follow() {
-        for (std::size_t k = 0; k < view.lm_weights.size(); ++k) view.lm_weights[k] = weights_[table.language_models()[k]];
+        for (std::size_t k = 0; k < view.lm_weights.size(); ++k)
+            view.lm_weights[k] = weights_[table.language_models[k]];
         view.distortion_weight = weights_[table.distortion];
     }
 
@@ -132,8 +123,9 @@ private:
 class LearntSentence {
 public:
     LearntSentence(const LearntModel& model, const PhraseBatch& batch, std::size_t sentence)
-        : sentence(sentence), options(batch.options(sentence)), model_(model), first_option_(batch.first_option(sentence)),
-          local_(static_cast<std::size_t>(options.count)), from_(3 * local_.size()), to_(3 * local_.size()), versions_(local_.size(), 0) {
+        : sentence(sentence), options(batch.options(sentence)), model_(model),
+          first_option_(batch.option_offsets[sentence]), local_(static_cast<std::size_t>(options.count)),
+          from_(3 * local_.size()), to_(3 * local_.size()), versions_(local_.size(), 0) {
         options.local = local_.data();
         options.reorder_from = from_.data();
         options.reorder_to = to_.data();
@@ -178,7 +170,7 @@ public:
         if (model_.view.boundary != nullptr && common_after == 0)
             sum.add(boundary_feature(phrases.empty() ? 0 : options.right[phrases.back()], 0), sign);
         for (std::size_t k = 0; k < model_.view.language_models.size(); ++k)
-            sum.add(table.language_models()[k], sign * language_model_score(k, phrases));
+            sum.add(table.language_models[k], sign * language_model_score(k, phrases));
     }
 
     // The features of one derivation less those of another.
@@ -230,17 +222,16 @@ private:
     }
 
     double language_model_score(std::size_t k, const std::vector<std::int32_t>& phrases) const {
-        constexpr std::int32_t kEnd = 2;  // </s>
-        const LanguageModelView& lm = model_.view.language_models[k];
+        const lm::LanguageModelView& model = model_.view.language_models[k];
         std::int32_t state = model_.view.lm_starts[k];
         double score = 0;
         for (std::int32_t option : phrases)
             for (std::int64_t w = options.word_offsets[option]; w < options.word_offsets[option + 1]; ++w) {
-                const auto found = lm.query(state, options.words[k][w]);
+                const auto found = model.query(state, options.words[k][w]);
                 score += double(found.log10) * std::numbers::ln10;
                 state = found.state;
             }
-        return score + double(lm.query(state, kEnd).log10) * std::numbers::ln10;
+        return score + double(model.query(state, lm::eos).log10) * std::numbers::ln10;
     }
 
     const LearntModel& model_;
@@ -252,4 +243,4 @@ private:
     std::uint64_t version_ = 0;
 };
 
-}  // namespace dragoman::tuning
+}  // namespace dragoman::sampling::phrase

@@ -2,9 +2,9 @@
 // w' · a_i + slack_i >= w · a_i + b_i for vectors a_i and what they lack, b_i.
 #pragma once
 
-#include "tuning/learnt_model.hpp"
+#include "sampling/phrase/learnt_model.hpp"
 
-namespace dragoman::tuning {
+namespace dragoman::sampling::phrase {
 
 struct Constraint {
     SparseVector vector;
@@ -50,4 +50,4 @@ inline std::vector<double> hildreth(std::span<const Constraint> constraints, dou
     return duals;
 }
 
-}  // namespace dragoman::tuning
+}  // namespace dragoman::sampling::phrase

@@ -2,30 +2,83 @@
 // whenever model and metric disagree on two neighbours of a derivation.
 #pragma once
 
-#include "sampling/phrase/block.hpp"
+#include "sampling/phrase/batch_gain.hpp"
 #include "sampling/phrase/forward_proposal.hpp"
+#include "sampling/phrase/global_feature.hpp"
+#include "sampling/phrase/margin_update.hpp"
 #include "search/phrase/gloss.hpp"
-#include "tuning/margin_update.hpp"
-#include "tuning/rank_material.hpp"
 
 #include <atomic>
 
-namespace dragoman::tuning {
+namespace dragoman::sampling::phrase {
 
-using sampling::phrase::ForwardProposal;
-using sampling::phrase::GlobalState;
-using sampling::phrase::Kind;
-using enum sampling::phrase::Kind;
+// What e' is: drawn by its probability, or the model's best (the chain goes on from there), or the one to fear, with
+// the best score less gain, while the chain goes on from what is drawn.
+enum Worse : int { DRAWN, BEST, FEAR };
+
+struct RankSettings {
+    std::array<double, KINDS> rates;
+    std::int64_t burn_in, samples;  // steps a sentence
+    double temperature;
+    double gain_scale;
+    double margin;  // negative: the oracle's gain, or what an error leaves of 100
+    double bound;   // C
+    std::size_t constraints;
+    bool by_margin;  // also where the order is right, but not by the margin
+    bool by_gain;    // e+ has the best gain, not the best sum of gain and score
+    int worse;
+    bool best_found;    // e+ and e' have to stay behind the best gain that was found of the sentence, too
+    bool applied_only;  // samples are steps at which the operator can be applied
+    double sign;
+    int reordering_limit;
+    bool trace;
+};
+
+// What all chains share.
+struct RankMaterial {
+    const PhraseBatch& batch;
+    const FeatureTable& table;
+    const GlobalFeatures& globals;
+    const BleuReferences* references;  // null: `callback` knows the gains
+    const nb::object& callback;
+    Bounds units;  // sentences or documents
+    const PhraseModelView& model;
+    Bounds source_offsets;
+};
+
+// Each step, for those who want to know; where there is nothing to choose, and in burn-in, there is no oracle.
+struct RankTrace {
+    // Rows of sentence, operator, first and second point, members of the block, number of constraints.
+    std::vector<std::int32_t> steps;
+    std::vector<std::int32_t> phrases;
+    // Of where the chain goes on, the oracle e+, e', and the best that was found, by turns.
+    std::vector<std::int64_t> phrase_offsets{0};
+    std::vector<double> numbers;  // rows of score and gain of e', the same of the oracle, dual of the first constraint
+    std::vector<double> weights;  // rows, after each step
+
+    void add(const std::vector<std::int32_t>& derivation) {
+        phrases.insert(phrases.end(), derivation.begin(), derivation.end());
+        phrase_offsets.push_back(static_cast<std::int64_t>(phrases.size()));
+    }
+};
+
+struct RankReport {
+    std::int64_t steps = 0, updates = 0, changes = 0, clipped = 0;
+    double gain = 0;       // of batches at their end, summed
+    std::int64_t batches = 0;
+    double moved = 0;      // length of the changes of weights, summed
+};
 
 class RankChain {
 public:
-    RankChain(const RankMaterial& material, const RankSettings& settings, std::span<const double> weights, std::uint64_t seed, std::uint64_t number)
-        : material_(material), settings_(settings), model_(material.batch, material.table, weights), seed_(seed), number_(number),
-          stream_(seed, number, 0), late_(weights.size(), 0.0), sum_(weights.size()) {
+    RankChain(const RankMaterial& material, const RankSettings& settings, std::span<const double> weights,
+              std::uint64_t seed, std::uint64_t number)
+        : material_(material), settings_(settings), model_(material.model, material.table, weights), seed_(seed),
+          number_(number), stream_(seed, number, 0), late_(weights.size(), 0.0), sum_(weights.size()) {
         if (material.references != nullptr)
             gain_ = std::make_unique<BleuGain>(*material.references, settings.sign);
         else
-            gain_ = std::make_unique<CallbackGain>(material.callback, material.words);
+            gain_ = std::make_unique<CallbackGain>(material.callback, view(material.batch.words->values));
     }
 
     RankReport report;
@@ -67,7 +120,7 @@ private:
     static constexpr std::int64_t kPatience = 100;
 
     static bool halted(const std::atomic<bool>& stop) {
-        if (stop.load(std::memory_order_relaxed)) throw std::runtime_error("stopped");
+        heed(stop);
         return false;
     }
 
@@ -111,7 +164,7 @@ private:
     }
 
     bool begin(PhraseSpace& space, std::vector<std::int32_t>& start) {
-        if (auto glossed = gloss(space)) {
+        if (auto glossed = search::phrase::gloss(space)) {
             start = std::move(*glossed);
             return true;
         }
@@ -123,8 +176,9 @@ private:
 
     void add_group(std::int64_t first, std::int64_t last) {
         Group group{sentences_.size(), {}};
-        const auto offsets = material_.source_offsets.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first) + 1);
-        for (const GlobalFeatureView& feature : material_.globals) group.states.emplace_back(feature, offsets);
+        const Bounds offsets = material_.source_offsets.subspan(static_cast<std::size_t>(first), last - first + 1);
+        // Values come without weights, which change.
+        for (const auto& feature : material_.globals) group.states.emplace_back(*feature, 1.0, offsets);
         groups_.push_back(std::move(group));
     }
 
@@ -213,7 +267,7 @@ private:
             for (std::size_t g = 0; g < group.states.size(); ++g) {
                 const double value = group.states[g].gain(place - group.first, sentence.options, drawn_phrases_);
                 global_values_[member * group.states.size() + g] = value;
-                block_.scores()[member] += model_.weights()[material_.global_features[g]] * value;
+                block_.scores()[member] += model_.weights()[material_.table.global_features[g]] * value;
             }
         }
     }
@@ -328,7 +382,7 @@ private:
     }
 
     void add_constraint(SparseVector vector, double lack) {
-        std::erase_if(vector, [&](const auto& entry) { return !material_.learnt[entry.first]; });
+        std::erase_if(vector, [&](const auto& entry) { return !material_.table.learnt[entry.first]; });
         if (!vector.empty()) constraints_.push_back({std::move(vector), lack});
     }
 
@@ -343,7 +397,8 @@ private:
     SparseVector difference(const LearntSentence& sentence, const std::vector<std::int32_t>& one, const std::vector<std::int32_t>& other,
                             std::span<const double> one_values, std::span<const double> other_values) {
         sentence.difference(one, other, sum_);
-        for (std::size_t g = 0; g < one_values.size(); ++g) sum_.add(material_.global_features[g], one_values[g] - other_values[g]);
+        for (std::size_t g = 0; g < one_values.size(); ++g)
+            sum_.add(material_.table.global_features[g], one_values[g] - other_values[g]);
         SparseVector vector;
         sum_.take(vector);
         return vector;
@@ -420,4 +475,4 @@ private:
     std::vector<std::pair<std::int32_t, std::int32_t>> pairs_;
 };
 
-}  // namespace dragoman::tuning
+}  // namespace dragoman::sampling::phrase
