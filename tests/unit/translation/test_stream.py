@@ -12,6 +12,7 @@ from dragoman.core.nbest import NBest
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
 from dragoman.decision.settings import Decision
+from dragoman.features import FEATURES
 from dragoman.formats.penn_trees import TreeFile
 from dragoman.model.bundle import Model
 from dragoman.sampling.annealing import annealed
@@ -207,7 +208,7 @@ def test_one_string_is_no_iterable_of_lines(streams):
 
 
 def test_global_features_are_for_chains_only(translator, lines):
-    model = translator.model.with_global_features({"length_ratio": {}})
+    model = translator.model.with_features([FEATURES.get("length_ratio")()])
     stream = Stream(Translator.of(model, model.weights.updated({"length_ratio": 0.5})), prepared=True)
     for outputs in (Outputs(), Outputs(nbest=2), Outputs(decision=Decision.of("mbr"))):
         with pytest.raises(UsageError, match="only sampling can score it"):
