@@ -29,7 +29,7 @@ import numpy as np
 
 import dragoman as dm
 from dragoman.core.files import open_output, read_lines
-from dragoman.core.live import live_progress
+from dragoman.core.progress import live_progress
 from dragoman.core.runtime import Runtime
 from dragoman.evaluation.experiments.experiment import Experiment
 from dragoman.evaluation.figures.svg import COLOURS, panel_grid, write_svg

@@ -25,7 +25,7 @@ from dragoman.model.bundle import Model
 from dragoman.search.limits import SearchLimits
 from dragoman.search.translator import Translator
 from dragoman.training.align import ALIGNERS
-from dragoman.training.symmetrise import symmetrise
+from dragoman.training.align.base import symmetrise
 from dragoman.tuning.runs.run import Run
 from experiments import dragoman
 

@@ -12,13 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from dragoman.core.corpus import Bitext
+from dragoman.core.corpus import Bitext, Links, links_of
 from dragoman.core.files import read_lines
-from dragoman.core.links import Links, links_of
 from dragoman.core.options import options_from
 from dragoman.core.runtime import Runtime
 from dragoman.training.align import ALIGNERS, Directions
-from dragoman.training.symmetrise import symmetrise
+from dragoman.training.align.base import symmetrise
 from timing import best_of
 
 PAIRS = (("fr", "en"), ("de", "en"))

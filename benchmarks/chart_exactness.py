@@ -20,9 +20,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from dragoman.core.errors import DataError
+from dragoman.forest.derivation import translation_log_probability
 from dragoman.forest.inside_outside import expected_features, log_partition
 from dragoman.forest.kbest import kbest
-from dragoman.forest.probability import translation_log_probability
 from dragoman.search.limits import SearchLimits
 from dragoman.search.translator import Translator
 from oracles import chart_space

@@ -19,7 +19,7 @@ from dragoman.model.bundle import Model
 from dragoman.sampling.chart.chains import MOVES, gloss, run_chains
 from dragoman.sampling.diagnostics.convergence import effective_sample_size, rank_normalised, split_r_hat
 from dragoman.sampling.diagnostics.diagnosis import Diagnosis, diagnose
-from dragoman.sampling.diagnostics.summary import summarise
+from dragoman.sampling.diagnostics.results import summarise
 from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling, Schedule
 from dragoman.search.chart.translator import ChartTranslator

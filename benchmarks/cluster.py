@@ -36,7 +36,7 @@ from dragoman.training.prepare import Preparation, prepare
 from dragoman.translation.outputs import Outputs
 from dragoman.translation.stream import ShardResults
 from dragoman.tuning.methods.mert import Mert
-from dragoman.tuning.problems.nbest_evidence import DecodeLists
+from dragoman.tuning.problems.evidence import DecodeLists
 from dragoman.tuning.runs.job import Job
 from dragoman.tuning.runs.loop import Loop
 from experiments import multi30k_test, trained_model, write_plan

@@ -29,10 +29,9 @@ from dragoman.decision.mbr import Mbr
 from dragoman.decision.rule import Evidence, Rule
 from dragoman.decision.settings import Decision
 from dragoman.decision.variational import Variational
-from dragoman.evaluation.statistics.rule_comparison import Candidate, RuleComparison, TextSet
-from dragoman.forest.derivation import derivation_scores, yields
-from dragoman.forest.nbest import nbest
-from dragoman.forest.sample import sample
+from dragoman.evaluation.statistics.comparison import Candidate, RuleComparison, TextSet
+from dragoman.forest.derivation import derivation_scores, sample, yields
+from dragoman.forest.kbest import nbest
 from dragoman.metrics.bleu import Bleu
 from dragoman.model.bundle import Model
 from dragoman.sampling.sampler import Sampler

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dragoman.core.files import open_output
 from dragoman.core.runtime import Runtime
-from dragoman.evaluation.figures.sampler_plots import draw_divergence, draw_expectations
+from dragoman.evaluation.figures.samplers import draw_divergence, draw_expectations
 from dragoman.evaluation.figures.svg import figure_svg
 from dragoman.evaluation.reports.sampler_report import (
     Table,
@@ -24,7 +24,7 @@ from dragoman.evaluation.reports.sampler_report import (
     expectation_table,
 )
 from dragoman.sampling.diagnostics.diagnosis import Diagnosis, diagnose
-from dragoman.sampling.diagnostics.summary import Summary, summarise
+from dragoman.sampling.diagnostics.results import Summary, summarise
 from dragoman.search.phrase.translator import PhraseTranslator
 from search import lines, load
 

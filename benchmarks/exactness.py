@@ -19,9 +19,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
+from dragoman.forest.derivation import translation_log_probability
 from dragoman.forest.inside_outside import expected_features, log_partition
 from dragoman.forest.kbest import kbest
-from dragoman.forest.probability import translation_log_probability
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import phrase_space

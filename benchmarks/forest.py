@@ -8,14 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.core.hypergraph import Hypergraph
-from dragoman.forest.derivation import derivation_scores, segmentations, yields
+from dragoman.forest.derivation import (
+    best_derivation,
+    derivation_scores,
+    sample,
+    segmentations,
+    translation_log_probability,
+    yields,
+)
 from dragoman.forest.inside_outside import edge_posteriors
 from dragoman.forest.kbest import kbest
 from dragoman.forest.ngrams import expected_counts, posteriors, split_by_context
-from dragoman.forest.probability import translation_log_probability
 from dragoman.forest.prune import prune_to_density
-from dragoman.forest.sample import sample
-from dragoman.forest.viterbi import best_derivation
 from dragoman.formats.moses.search_graph import read_search_graph
 from timing import best_of
 

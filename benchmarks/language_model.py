@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from dragoman.core.corpus import Corpus
-from dragoman.core.ngrams import NGrams
+from dragoman.core.phrases import NGrams
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import EOS

@@ -24,17 +24,16 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 from dragoman.core.weights import Weights
 from dragoman.metrics.bleu import Bleu
-from dragoman.model.baking import bake
 from dragoman.model.bundle import Model
+from dragoman.model.edit import bake
 from dragoman.model.mixture import baked, uniform_shares, united
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.search.translator import Translator
+from dragoman.tuning.methods.method import Tuner
 from dragoman.tuning.methods.pro import Pro
 from dragoman.tuning.methods.pro_mix import ProMix
-from dragoman.tuning.methods.tuner import Tuner
-from dragoman.tuning.problems.evidence import Decoded
-from dragoman.tuning.problems.mixture_evidence import DecodedMixtures
-from dragoman.tuning.problems.nbest_evidence import DecodedLists
+from dragoman.tuning.problems.evidence import Decoded, DecodedLists
+from dragoman.tuning.problems.mixtures import DecodedMixtures
 from dragoman.tuning.problems.ranges import weight_ranges
 from timing import TimeTable
 

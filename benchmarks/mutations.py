@@ -39,7 +39,7 @@ from dragoman.features import FEATURES
 from dragoman.formats.tagged_text import TaggedText
 from dragoman.front.system import System
 from dragoman.model.bundle import Model
-from dragoman.model.further_grammar import with_grammar
+from dragoman.model.edit import with_grammar
 from dragoman.model.parts import PARTS
 from dragoman.search.limits import SearchLimits
 from dragoman.text.casing import Casing

@@ -27,9 +27,8 @@ from dragoman.normalisation.characters import LIMITS, CharacterModel, character_
 from dragoman.normalisation.choice import tuned_choice
 from dragoman.normalisation.evaluate import evaluate
 from dragoman.normalisation.examples import read_examples
-from dragoman.normalisation.lexicon import Lexicon
+from dragoman.normalisation.lexicon import Lexicon, Memory
 from dragoman.normalisation.lists import FEATURES, Lists, Proposer
-from dragoman.normalisation.memory import Memory
 from dragoman.normalisation.training import START, Learning, train_normaliser
 from dragoman.search.translator import Translator
 

@@ -28,7 +28,7 @@ from dragoman.forest.kbest import kbest
 from dragoman.metrics.bleu import Bleu, BleuScorer
 from dragoman.model.bundle import Model
 from dragoman.search.translator import Translator
-from dragoman.tuning.methods.learner import Lesson
+from dragoman.tuning.methods.method import Lesson
 from dragoman.tuning.methods.mira_online import MiraOnline
 from dragoman.tuning.problems.forest_counts import ReferenceWords
 from dragoman.tuning.problems.ranges import tuned_names

@@ -12,14 +12,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from dragoman.core.corpus import Bitext
-from dragoman.core.links import Links, links_of
+from dragoman.core.corpus import Bitext, Links, links_of
 from dragoman.core.phrases import PHRASE_SCORES, REORDERING_SCORES, PhrasePairs
 from dragoman.core.runtime import Runtime
-from dragoman.training.extract import extract_phrases
+from dragoman.training.extract import extract_phrases, score_reordering
 from dragoman.training.lexical import lexical_tables
 from dragoman.training.prune import significance
-from dragoman.training.reorder import score_reordering
 from dragoman.training.score import score_phrases
 
 T = TypeVar("T")

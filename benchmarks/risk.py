@@ -17,7 +17,7 @@ from dragoman.features import FEATURES
 from dragoman.metrics.bleu import Bleu
 from dragoman.model.bundle import Model
 from dragoman.search.translator import Translator
-from dragoman.tuning.methods.learner import Lesson
+from dragoman.tuning.methods.method import Lesson
 from dragoman.tuning.methods.risk_corpus import RiskCorpus
 from dragoman.tuning.methods.risk_sampling import RiskSampling
 from dragoman.tuning.methods.risk_sentence import RiskSentence

@@ -14,8 +14,8 @@ from dragoman.core.files import read_lines
 from dragoman.corpora import CORPORA
 from dragoman.text.casing import Casing
 from dragoman.text.detokenise import MARKS
+from dragoman.text.normalise import normalise_punctuation
 from dragoman.text.preparation import TextPreparation
-from dragoman.text.punctuation import normalise_punctuation
 from dragoman.text.tokenise import Tokeniser, detokenise_lines, tokenise_lines
 
 

@@ -30,8 +30,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.formats.pharaoh import read_links
 from dragoman.model.grammar import Grammar
-from dragoman.model.rule_instances import ONE, AlignedText, RuleInstances
-from dragoman.model.rule_scores import score_instances
+from dragoman.model.rule_scores import ONE, AlignedText, RuleInstances, score_instances
 from dragoman.training.lexical import LexicalTables, lexical_tables, word_weights
 from dragoman.training.rules.extract import aligned_text, extract_rules
 from dragoman.training.rules.model import rules

@@ -20,7 +20,7 @@ from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.ragged import Ragged
 from dragoman.formats.pharaoh import read_links
 from dragoman.model.grammar import Grammar
-from dragoman.training.rules.on_demand import corpus_grammar
+from dragoman.training.rules.model import corpus_grammar
 
 
 def same_rules(found: Grammar, table: Grammar) -> int:

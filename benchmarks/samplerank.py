@@ -23,8 +23,8 @@ from dragoman.metrics.metric import Metric
 from dragoman.metrics.ter import Ter
 from dragoman.model.bundle import Model
 from dragoman.search.phrase.translator import PhraseTranslator
-from dragoman.tuning.methods.learner import Lesson
-from dragoman.tuning.methods.samplerank import SampleRank
+from dragoman.tuning.methods.method import Lesson
+from dragoman.tuning.methods.samplerank.method import SampleRank
 from dragoman.tuning.problems.ranges import tuned_names
 
 PROJECT = Path(__file__).resolve().parent.parent

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from dragoman.core.files import read_lines
 from dragoman.evaluation.figures.svg import panel_grid, write_svg
-from dragoman.tuning.methods.samplerank import SampleRank
+from dragoman.tuning.methods.samplerank.method import SampleRank
 from dragoman.tuning.runs.run import Run
 from experiments import bleu_of_test, dragoman, multi30k_files, trained_model
 

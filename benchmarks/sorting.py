@@ -44,7 +44,7 @@ def nothing(rows: int, memory: int, folder: Path) -> int:
 
 def runs(rows: int, memory: int, folder: Path) -> int:
     """Buckets on disk, read in partitions that fit, each sorted in memory."""
-    from dragoman.core.runs import BUCKETS, Runs
+    from dragoman.core.spill import BUCKETS, Runs
     from dragoman.core.workspace import Workspace
 
     found = 0

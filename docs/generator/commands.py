@@ -11,8 +11,7 @@ from typing import Any
 
 import typer
 
-from dragoman.cli.shell.commands import listed
-from dragoman.cli.shell.help_page import EXAMPLE, HEADING, ordered_panels
+from dragoman.cli.shell.commands import EXAMPLE, HEADING, listed, ordered_panels
 from generator.markdown import bounds, code, kind, prose, summary, table, value
 
 _EXAMPLES = f"{HEADING}Examples"

@@ -25,9 +25,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dragoman.front.candidates import mbr, rerank, tune_reranker
+    from dragoman.front.conversion import adapt, load_cdec, load_joshua, load_moses, mix
     from dragoman.front.example import example
-    from dragoman.front.foreign import load_cdec, load_joshua, load_moses
-    from dragoman.front.mixtures import adapt, mix
     from dragoman.front.normalisation import Normaliser, normaliser
     from dragoman.front.run import TuningRun
     from dragoman.front.scoring import Comparison, Score, compare, score
@@ -72,7 +71,7 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     if name == "__version__":
-        return import_module("dragoman.core.version").version()
+        return import_module("dragoman.core.errors").version()
     for home, names in _HOMES.items():
         if name in names:
             globals()[name] = getattr(import_module(f"dragoman.front.{home}"), name)

@@ -12,8 +12,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 
 import dragoman as dm
 from dragoman.core.weights import Weights
-from dragoman.tuning.runs.record import Record
-from dragoman.tuning.runs.run import Run
+from dragoman.tuning.runs.run import Record, Run
 
 _SIZE = {"width": 1280, "height": 900}
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")

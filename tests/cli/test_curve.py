@@ -1,7 +1,6 @@
 """`dragoman curve`: pictures of runs of any kind."""
 
-from dragoman.tuning.runs.record import Record
-from dragoman.tuning.runs.run import Run
+from dragoman.tuning.runs.run import Record, Run
 
 
 def run(folder, rows):

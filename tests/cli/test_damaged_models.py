@@ -13,15 +13,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dragoman.core.checksums import checked_files, write_checksums
+from dragoman.core.checksums import checked_files, fingerprint, remember_verified, write_checksums
 from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.errors import DataError
 from dragoman.core.progress import DragomanWarning
-from dragoman.core.verified import fingerprint, remember_verified
 from dragoman.features import FEATURES
 from dragoman.formats.tagged_text import TaggedText
 from dragoman.model.bundle import Model
-from dragoman.model.further_grammar import with_grammar
+from dragoman.model.edit import with_grammar
 from dragoman.text.casing import Casing
 from dragoman.training.pipeline import train
 from dragoman.training.rules.model import RuleModel

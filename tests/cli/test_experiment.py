@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from dragoman.evaluation.statistics.holm import holm
+from dragoman.evaluation.statistics.significance import holm
 
 PLAN = """
 title = "Two methods"

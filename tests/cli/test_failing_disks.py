@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.core.errors import DragomanError
-from dragoman.core.leftovers import is_leftover
+from dragoman.core.own_files import is_leftover
 from dragoman.core.work.workers import ThreadWorkers
 
 

@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 
 from dragoman.cli.methods import KindName
-from dragoman.cli.shell.kinds import KINDS
+from dragoman.cli.shell.flags import KINDS
 
 
 def test_every_kind_can_be_asked_for():

@@ -9,7 +9,7 @@ import pytest
 from sacrebleu.metrics import BLEU
 
 from dragoman.cli.main import main
-from dragoman.evaluation.statistics.holm import holm
+from dragoman.evaluation.statistics.significance import holm
 from oracles.scored_text import OUTPUTS, REFERENCES, TOKENISERS, sacrebleu_of
 
 REFERENCE = "the cat sat on the mat .\na dog ran home quickly today\nwe saw the old house\n"

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from dragoman.cli.shell import terminal
-from dragoman.core.live import BarProgress
+from dragoman.core.progress import BarProgress
 
 NASTY = "[/bold] a[0] [red]x[/red] \\"
 

@@ -8,7 +8,7 @@ import pytest
 
 import dragoman as dm
 from dragoman.core.weights import Weights
-from dragoman.forest.viterbi import best_derivation
+from dragoman.forest.derivation import best_derivation
 from dragoman.formats.hypergraph_jsonl import read_hypergraphs
 from dragoman.formats.nbest.format import read_nbest
 from dragoman.model.bundle import Model

@@ -6,8 +6,7 @@ import importlib.util
 import numpy as np
 import pytest
 
-from dragoman.core.corpus import Bitext, Corpus
-from dragoman.core.links import source_positions, target_positions
+from dragoman.core.corpus import Bitext, Corpus, source_positions, target_positions
 from dragoman.core.runtime import Runtime
 from dragoman.training.align import ALIGNERS, Aligner
 from oracles.toy_language import sentence_pairs

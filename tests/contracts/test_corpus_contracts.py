@@ -4,8 +4,7 @@ import pytest
 
 from dragoman.core.errors import DragomanError
 from dragoman.corpora import CORPORA
-from dragoman.corpora.manifest import Package
-from dragoman.corpora.recipe import Material, Recipe, Segment
+from dragoman.corpora.recipe import Material, Package, Recipe, Segment
 
 
 @pytest.mark.parametrize("name", CORPORA.names())

@@ -15,9 +15,9 @@ from dragoman.decision import RULES
 from dragoman.model.language_model import LanguageModel
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
 from dragoman.tuning import TUNERS
-from dragoman.tuning.methods.tuner import Tuner
+from dragoman.tuning.methods.method import Tuner
+from dragoman.tuning.problems.evidence import DecodedLists
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
-from dragoman.tuning.problems.nbest_evidence import DecodedLists
 from dragoman.tuning.problems.problem import Problem
 from dragoman.tuning.runs.run import Run
 from oracles import chart_space, tiny_grammar

@@ -14,7 +14,7 @@ from dragoman.metrics.combined import Combined
 from dragoman.metrics.precomputed import Precomputed
 from dragoman.metrics.ter import Ter
 from dragoman.tuning import TUNERS
-from dragoman.tuning.methods.learner import Learner
+from dragoman.tuning.methods.method import Learner
 from oracles.elsewhere import Elsewhere
 from oracles.lessons import reachable_lesson
 

@@ -15,12 +15,11 @@ from dragoman.forest.inside_outside import log_partition
 from dragoman.forest.kbest import kbest
 from dragoman.model.bundle import Model
 from dragoman.model.parts import KINDS
-from dragoman.sampling.annealing import annealed
-from dragoman.sampling.sampler import Sampler
+from dragoman.sampling.sampler import Sampler, annealed
 from dragoman.sampling.schedule import Annealing, Sampling
 from dragoman.search.limits import SearchLimits
 from dragoman.search.pieces import cut
-from dragoman.search.search_result import SearchResult
+from dragoman.search.translation import SearchResult
 from dragoman.search.translator import Translator
 from oracles import chart_space, phrase_space
 

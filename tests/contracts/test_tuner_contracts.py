@@ -7,10 +7,10 @@ from dragoman.core.errors import UsageError
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.tuning import TUNERS
-from dragoman.tuning.methods.tuner import Tuner
+from dragoman.tuning.methods.method import Tuner
 from dragoman.tuning.optimise.shares import FLOOR
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
-from dragoman.tuning.problems.mixture_problem import MixtureProblem
+from dragoman.tuning.problems.mixtures import MixtureProblem
 from dragoman.tuning.problems.problem import Problem
 from oracles.mixtures import noisy_problem
 from oracles.toy_decoder import NAMES, ToyDecoder, as_graphs, task_for, task_of

@@ -11,7 +11,7 @@ from dragoman import kernels
 from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
-from dragoman.training.align.cooccurrence import Cooccurrence
+from dragoman.training.align.passes import Cooccurrence
 
 
 def random_corpus(rng: np.random.Generator, rows: int, longest: int, words: int, shortest: int = 0) -> Corpus:

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
-from dragoman.core.ngrams import NGrams, NGramTable
-from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
+from dragoman.core.phrases import PHRASE_SCORES, NGrams, NGramTable, PhrasePairs
 from dragoman.core.progress import Progress
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
@@ -22,7 +21,7 @@ from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
 from dragoman.model.grammar import Grammar
 from dragoman.model.language_model import LanguageModel
-from dragoman.model.settings import Settings
+from dragoman.model.parts import Settings
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
 
 SOURCE = ("f0", "f1", "f2", "f3", "f4")

@@ -13,12 +13,10 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.work.workers import ThreadWorkers
 from dragoman.core.workspace import Workspace
 from dragoman.evaluation.experiments.experiment import Experiment
-from dragoman.evaluation.experiments.measured import Translated
-from dragoman.evaluation.experiments.tuned import Tuned
-from dragoman.evaluation.experiments.tuned_weights import TunedWeights
+from dragoman.evaluation.experiments.results import Translated, Tuned, TunedWeights
 from dragoman.model.bundle import Model
 from dragoman.search.translator import Translator
-from dragoman.serve.refusals import RequestError
+from dragoman.serve.limits import RequestError
 from dragoman.serve.runs import Runs
 from dragoman.training.mix import Mixing, mix
 from dragoman.training.pipeline import train

@@ -13,7 +13,7 @@ from dragoman.features import PairFeature
 from dragoman.metrics.bleu import Bleu
 from dragoman.search.chart.translator import ChartTranslator
 from dragoman.search.translator import Translator
-from dragoman.tuning.methods.learner import Lesson
+from dragoman.tuning.methods.method import Lesson
 from dragoman.tuning.problems.ranges import tuned_names
 from oracles import phrase_space, tiny_grammar
 

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from dragoman.core.feature_rows import FeatureRows
-from dragoman.tuning.problems.mixture_problem import MixedScores, MixtureProblem
+from dragoman.tuning.problems.mixtures import MixedScores, MixtureProblem
 from oracles.phrase_pairs import as_dict, phrase_pairs
 from oracles.tuning_margin import random_problem
 from oracles.tuning_sampling_opt import SmoothBleu

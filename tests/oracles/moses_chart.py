@@ -1,6 +1,6 @@
 """A hierarchical model of Moses that a person can overlook: the files that moses_chart would read."""
 
-from dragoman.formats.moses.glue_grammar import write_glue_grammar
+from dragoman.formats.moses.rule_table import write_glue_grammar
 
 RULES = """\
 [X][X] la [X][X] [X] ||| [X][X] the [X][X] [X] ||| 0.5 0.25 1 0.125 ||| 0-2 1-1 2-0 ||| 4 3 2 ||| |||

@@ -15,8 +15,8 @@ from dragoman.core.weights import Weights
 from dragoman.features import DocumentFeature, SentenceFeature
 from dragoman.features.lexical_consistency import LexicalConsistency
 from dragoman.model.bundle import Model
+from dragoman.model.parts import Settings
 from dragoman.model.phrase_table import PhraseTable
-from dragoman.model.settings import Settings
 from dragoman.sampling.global_features import GlobalFunctions
 from dragoman.sampling.phrase.chains import run_chains
 from dragoman.sampling.schedule import Schedule

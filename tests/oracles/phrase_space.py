@@ -17,9 +17,8 @@ from dragoman.core.vocab import Vocab
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
 from dragoman.model.language_model import LanguageModel
-from dragoman.model.log_scores import LOG_ZERO
-from dragoman.model.phrase_table import PhraseTable
-from dragoman.model.settings import Settings
+from dragoman.model.parts import Settings
+from dragoman.model.phrase_table import LOG_ZERO, PhraseTable
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
 
 SOURCE = ("f0", "f1", "f2", "f3", "f4")

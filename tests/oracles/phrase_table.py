@@ -8,8 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from dragoman.core.corpus import Bitext, Corpus
-from dragoman.core.links import links_of
+from dragoman.core.corpus import Bitext, Corpus, links_of
 
 Link = tuple[int, int]
 

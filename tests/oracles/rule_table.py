@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from fractions import Fraction
 from itertools import combinations, product
 
-from dragoman.model.rule_instances import RuleExtraction
+from dragoman.model.rule_scores import RuleExtraction
 from oracles.phrase_table import lexical, sets
 
 Span = tuple[int, int]

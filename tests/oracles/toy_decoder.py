@@ -12,8 +12,7 @@ from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
 from dragoman.core.runtime import Runtime
 from dragoman.metrics.bleu import Bleu
-from dragoman.tuning.problems.hypergraph_evidence import DecodedGraphs
-from dragoman.tuning.problems.nbest_evidence import DecodedLists
+from dragoman.tuning.problems.evidence import DecodedGraphs, DecodedLists
 from dragoman.tuning.problems.problem import Problem
 from dragoman.tuning.runs.loop import Loop, train
 from dragoman.tuning.runs.training import BatchTraining, Task

@@ -4,8 +4,8 @@ import numpy as np
 
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.runtime import Runtime
+from dragoman.metrics.bleu import smooth_bleu
 from dragoman.metrics.metric import Scorer
-from dragoman.metrics.smooth_bleu import smooth_bleu
 from dragoman.tuning.problems.problem import Problem
 from oracles.counted_bleu import CountedBleu
 

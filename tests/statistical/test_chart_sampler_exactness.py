@@ -12,7 +12,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.features import SentenceFeature
 from dragoman.sampling.chart.chains import run_chains
-from dragoman.sampling.chart.spelled import Spelled
+from dragoman.sampling.chart.forest import Spelled
 from dragoman.sampling.global_features import GlobalFunctions
 from dragoman.sampling.schedule import Schedule
 from oracles.chart_chains import (

@@ -11,16 +11,14 @@ import typer
 from dragoman.cli.mixing import named, print_shares, two_files
 from dragoman.cli.model import print_model
 from dragoman.cli.shell.flags import Flags, Force, Threads, command, refuse_existing
-from dragoman.cli.shell.runtime import runtime_of
+from dragoman.cli.shell.terminal import runtime_of
 from dragoman.core.locks import output_locked
 from dragoman.core.options import options_from
-from dragoman.training.adapt import SYSTEMS, Adaptation, domain_first
-from dragoman.training.adapt_recipe import AdaptRecipe, check_systems
+from dragoman.training.adapt import SYSTEMS, Adaptation, AdaptRecipe, check_systems, domain_first
 from dragoman.training.align import ALIGNERS
-from dragoman.training.clean import Cleaning
 from dragoman.training.lm.kneser_ney import KneserNey
 from dragoman.training.phrases import PhraseModel
-from dragoman.training.prepare import Preparation
+from dragoman.training.prepare import Cleaning, Preparation
 
 
 def register(app: typer.Typer) -> None:

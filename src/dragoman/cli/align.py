@@ -8,12 +8,12 @@ from typing import Annotated, Literal
 import typer
 
 from dragoman.cli.shell.flags import Threads, command
-from dragoman.cli.shell.runtime import runtime_of
+from dragoman.cli.shell.terminal import runtime_of
 from dragoman.core.corpus import Bitext
 from dragoman.core.options import options_from
 from dragoman.formats.pharaoh import write_links
 from dragoman.training.align import ALIGNERS
-from dragoman.training.symmetrise import symmetrise
+from dragoman.training.align.base import symmetrise
 
 Combination = Literal[
     "grow-diag-final-and", "grow-diag-final", "grow-diag", "union", "intersection", "forward", "reverse"

@@ -26,13 +26,13 @@ from dragoman.cli.score import (
 )
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import Json, Threads, command
-from dragoman.cli.shell.runtime import runtime_of
+from dragoman.cli.shell.terminal import runtime_of
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
 from dragoman.core.runtime import Runtime
 from dragoman.evaluation.statistics.comparison import Resampling, compare_systems
-from dragoman.evaluation.statistics.holm import Correction, draws_needed
-from dragoman.evaluation.statistics.measured import full_signature, measure
+from dragoman.evaluation.statistics.intervals import full_signature, measure
+from dragoman.evaluation.statistics.significance import Correction, draws_needed
 from dragoman.metrics.looks import metrics_for
 from dragoman.metrics.metric import Metric, Scorer
 from dragoman.metrics.preparation import Tokenisation

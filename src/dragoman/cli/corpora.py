@@ -10,7 +10,7 @@ import typer
 
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import Force, command, command_group, refuse_existing
-from dragoman.cli.shell.runtime import runtime_of
+from dragoman.cli.shell.terminal import runtime_of
 from dragoman.core.options import options_from
 from dragoman.corpora import CORPORA
 

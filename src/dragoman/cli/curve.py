@@ -9,7 +9,7 @@ import typer
 
 from dragoman.cli.shell.flags import command
 from dragoman.core.errors import DataError, UsageError
-from dragoman.evaluation.statistics.measured import full_signature
+from dragoman.evaluation.statistics.intervals import full_signature
 from dragoman.metrics.combined import parse_metric
 from dragoman.tuning.runs.run import Run
 
@@ -27,7 +27,7 @@ def register(app: typer.Typer) -> None:
         out: Annotated[Path, typer.Option(help="SVG file.")],
     ) -> None:
         """Draw how the score of runs changes from iteration to iteration, with their objectives and temperatures."""
-        from dragoman.evaluation.figures.run_plot import draw_runs
+        from dragoman.evaluation.figures.runs import draw_runs
         from dragoman.evaluation.figures.svg import write_svg
 
         found = {str(folder): Run(folder).events() for folder in runs}

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
 from dragoman.cli.demo_story import Story, show
-from dragoman.cli.demo_tree import good_example, hierarchical
 from dragoman.cli.shell.flags import Threads, command
-from dragoman.cli.shell.runtime import runtime_of
+from dragoman.cli.shell.terminal import runtime_of
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output, read_lines, write_error
@@ -20,17 +21,69 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.toml import read_toml
 from dragoman.corpora import CORPORA
 from dragoman.evaluation.experiments.experiment import Experiment
+from dragoman.evaluation.experiments.results import Tuned
 from dragoman.evaluation.experiments.translations import FINAL, translations_folder
-from dragoman.evaluation.experiments.tuned import Tuned
 from dragoman.evaluation.reports.experiment_report import ExperimentReport
-from dragoman.evaluation.statistics.rule_comparison import Candidate, Compared, RuleComparison, TextSet
+from dragoman.evaluation.statistics.comparison import Candidate, Compared, RuleComparison, TextSet
 from dragoman.metrics.bleu import Bleu
 from dragoman.model.bundle import Model
+from dragoman.model.features import initial_chart_weights
+from dragoman.model.grammar import Grammar
+from dragoman.search.limits import SearchLimits
 from dragoman.search.translation import Translation
 from dragoman.search.translator import Translator
 from dragoman.text.preparation import TextPreparation
-from dragoman.training.pipeline import train
+from dragoman.training.pipeline import Trained, train
 from dragoman.training.prepare import Preparation, prepare
+from dragoman.training.rules.model import RuleModel, rules
+
+#: Verses that rules are learnt from; the number of rules grows much faster than the length of a verse.
+_VERSES = 4000
+_LONGEST = 16
+#: Without tuning, joining parts from left to right looks better than rules that were seen once.
+_GLUE = -0.5
+
+
+def hierarchical(trained: Trained, *, runtime: Runtime) -> Translator:
+    """Learn rules from the first short verses, by the word links that are there, beside the same language model."""
+    lengths = trained.bitext.source.sentences.lengths
+    verses = np.argsort(lengths > _LONGEST, kind="stable")[:_VERSES]
+    bitext, links = trained.bitext.take(verses), trained.links.take(verses)
+    options = RuleModel(max_span=7, max_source_symbols=4, tight=True, prune_limit=10)
+    with runtime.stage("a hierarchical model"):
+        grammar = Grammar.from_pairs(rules(bitext, links, options, runtime=runtime.quiet()))
+    model = trained.model
+    model = replace(
+        model,
+        tables={},
+        grammars={"tm": grammar},
+        weights=initial_chart_weights({"tm": grammar.score_names}, model.language_models).updated({"glue": _GLUE}),
+        settings=replace(model.settings, span_limit=options.max_span),
+    )
+    return Translator.of(model, limits=SearchLimits(pop_limit=50), runtime=runtime.quiet())
+
+
+def good_example(translator: Translator, lines: Sequence[str], references: Sequence[str]) -> Translation:
+    """Translate verses of middling length; returns the best of those in which a rule moves something."""
+    fitting = [i for i, line in enumerate(lines) if 6 <= len(line.split()) <= 16] or [0]
+    found = list(translator.translate([lines[i] for i in fitting]))
+    scorer = Bleu().scorer([Corpus.from_lines([references[i] for i in fitting])])
+    scores = scorer.sentence_scores(scorer.statistics(Corpus.from_lines([one.text for one in found]))).tolist()
+    return found[max(range(len(found)), key=lambda i: (_moves(found[i]), scores[i]))]
+
+
+def _moves(translation: Translation) -> bool:
+    """Whether the words of some rule change places with what fills its holes, and none is unknown."""
+    assert translation.tree is not None
+    found = [rule for _, rule in translation.tree.rules()]
+    return not any(rule.unknown for rule in found) and any(
+        (ours[0] < theirs[0]) != (ours[1] < theirs[1])
+        for rule in found
+        for child in rule.children
+        for ours in rule.links
+        for theirs in child.all_links()
+    )
+
 
 _CORPUS = "kjv-web"
 _MARKER = "dragoman-demo"

@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dragoman.cli.shell import terminal
-from dragoman.core.corpus import Bitext, Corpus
-from dragoman.core.links import Links, source_positions, target_positions
+from dragoman.core.corpus import Bitext, Corpus, Links, source_positions, target_positions
 from dragoman.decision.posterior import Posterior
-from dragoman.evaluation.figures.alignment_plot import draw_alignment, text_alignment
-from dragoman.evaluation.figures.derivation_plot import (
+from dragoman.evaluation.figures.decisions import draw_posterior
+from dragoman.evaluation.figures.derivations import (
+    draw_alignment,
     draw_derivation,
     draw_translation,
+    text_alignment,
     text_derivation,
     text_translation,
 )
-from dragoman.evaluation.figures.posterior_plot import draw_posterior
 from dragoman.evaluation.reports.experiment_report import ExperimentReport
 from dragoman.evaluation.reports.report import Report
-from dragoman.evaluation.statistics.measured import full_signature
-from dragoman.evaluation.statistics.rule_comparison import Compared
-from dragoman.forest.nbest import nbest
+from dragoman.evaluation.statistics.comparison import Compared
+from dragoman.evaluation.statistics.intervals import full_signature
+from dragoman.forest.kbest import nbest
 from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.metric import Metric
 from dragoman.model.bundle import Model

@@ -24,15 +24,14 @@ from dragoman.cli.shell.flags import (
     refuse_existing,
 )
 from dragoman.cli.shell.loading import load_translator
-from dragoman.cli.shell.runtime import runtime_of
+from dragoman.cli.shell.terminal import runtime_of
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output, output_folder, read_lines
 from dragoman.core.runtime import Runtime
 from dragoman.formats.penn_trees import with_trees
 from dragoman.model.source_trees import trees_for
 from dragoman.sampling.diagnostics.diagnosis import Diagnosis, diagnose as diagnoses
-from dragoman.sampling.diagnostics.results import SentenceDiagnostics
-from dragoman.sampling.diagnostics.summary import Summary, summarise
+from dragoman.sampling.diagnostics.results import SentenceDiagnostics, Summary, summarise
 from dragoman.sampling.schedule import Schedule
 from dragoman.search.limits import SearchLimits, SpaceLimits
 

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.shell import terminal
-from dragoman.cli.shell.cluster import Cluster, ClusterWait, opened_runtime
 from dragoman.cli.shell.flags import Restart, Threads, command
+from dragoman.cli.shell.terminal import Cluster, ClusterWait, opened_runtime
 from dragoman.evaluation.experiments.experiment import Experiment
 from dragoman.evaluation.reports.experiment_report import ExperimentReport
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.shell.flags import Force, command, command_group, refuse_existing
-from dragoman.cli.shell.runtime import runtime_of
+from dragoman.cli.shell.terminal import runtime_of
 from dragoman.model.bundle import Model
 from dragoman.model.moses import export_moses
 from dragoman.model.scfg import export_cdec, export_joshua

@@ -9,7 +9,7 @@ import typer
 
 from dragoman.cli.model import print_model
 from dragoman.cli.shell.flags import Force, command, command_group, refuse_existing
-from dragoman.cli.shell.runtime import runtime_of
+from dragoman.cli.shell.terminal import runtime_of
 from dragoman.core.errors import UsageError
 from dragoman.core.files import open_output
 from dragoman.core.runtime import Runtime

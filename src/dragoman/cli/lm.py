@@ -9,7 +9,7 @@ import typer
 
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import Flags, Threads, command, command_group
-from dragoman.cli.shell.runtime import runtime_of
+from dragoman.cli.shell.terminal import runtime_of
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.runtime import Runtime

@@ -10,8 +10,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from dragoman.cli.shell.commands import LazyGroup
-from dragoman.cli.shell.help_page import ANY_WIDTH
+from dragoman.cli.shell.commands import ANY_WIDTH, LazyGroup
 from dragoman.core.errors import DragomanError
 
 _HELP = """
@@ -91,7 +90,7 @@ def _install_completion(shell: str | None) -> None:
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from dragoman.core.version import version
+        from dragoman.core.errors import version
 
         print(f"dragoman {version()}")
         sys.exit()

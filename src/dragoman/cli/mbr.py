@@ -17,9 +17,8 @@ import typer
 from numpy.typing import NDArray
 
 from dragoman.cli.shell import terminal
-from dragoman.cli.shell.cluster import Cluster, ClusterWait, opened_runtime
 from dragoman.cli.shell.flags import Threads, command
-from dragoman.cli.shell.lists import (
+from dragoman.cli.shell.loading import (
     FailedLines,
     Format,
     FormatOptions,
@@ -31,6 +30,7 @@ from dragoman.cli.shell.lists import (
     wanted_order,
     with_id,
 )
+from dragoman.cli.shell.terminal import Cluster, ClusterWait, opened_runtime
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
@@ -38,9 +38,16 @@ from dragoman.core.files import open_output
 from dragoman.core.nbest import NBest
 from dragoman.core.progress import ShareDone
 from dragoman.core.runtime import Runtime
-from dragoman.decision.list_blocks import in_step, joined, settled_weights
+from dragoman.decision.blocks import (
+    Block,
+    Decided,
+    decided_by_metric,
+    decided_by_utilities,
+    in_step,
+    joined,
+    settled_weights,
+)
 from dragoman.decision.mbr import Mbr
-from dragoman.decision.mbr_blocks import Block, Decided, decided_by_metric, decided_by_utilities
 from dragoman.formats.nbest.format import NBestFormat
 from dragoman.formats.nbest.order import Id, IdsInTurn, Wanted
 from dragoman.metrics.combined import parse_metric
@@ -341,7 +348,7 @@ def _write_matrix(path: Path, one: Decided) -> None:
 
 
 def _draw(path: Path, one: Decided) -> None:
-    from dragoman.evaluation.figures.posterior_plot import draw_posterior
+    from dragoman.evaluation.figures.decisions import draw_posterior
     from dragoman.evaluation.figures.svg import write_svg
 
     posterior, sources = one.block.posterior, one.block.lists.sources

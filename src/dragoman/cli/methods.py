@@ -11,9 +11,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from dragoman.cli.shell import terminal
-from dragoman.cli.shell.flags import command, command_group
-from dragoman.cli.shell.help_page import paragraphs
-from dragoman.cli.shell.kinds import KINDS, Kind
+from dragoman.cli.shell.commands import paragraphs
+from dragoman.cli.shell.flags import KINDS, Kind, command, command_group
 from dragoman.core.errors import UsageError
 from dragoman.core.options import Options
 

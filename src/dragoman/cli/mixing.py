@@ -10,12 +10,12 @@ import typer
 
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import Flags, Force, Prepared, Threads, command, refuse_existing
-from dragoman.cli.shell.runtime import runtime_of
+from dragoman.cli.shell.terminal import runtime_of
 from dragoman.core.corpus import Bitext
 from dragoman.core.errors import UsageError
 from dragoman.core.options import options_from
 from dragoman.model.bundle import Model
-from dragoman.training.adapt_recipe import tuning_bitext
+from dragoman.training.adapt import tuning_bitext
 from dragoman.training.align import ALIGNERS
 from dragoman.training.mix import Mixing, TuningText, mix as mix_models
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dragoman.cli.mixing import register_mix
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import Force, Threads, command, command_group, refuse_existing
-from dragoman.cli.shell.runtime import runtime_of
+from dragoman.cli.shell.terminal import runtime_of
 from dragoman.core.corpus import Bitext
 from dragoman.core.errors import UsageError
 from dragoman.core.options import options_from
@@ -23,14 +23,12 @@ from dragoman.core.vocab import UNK
 from dragoman.features import GLOBAL_FEATURES, SPARSE_FEATURES, Feature
 from dragoman.formats.pharaoh import read_links
 from dragoman.formats.tagged_text import TaggedText, read_factored, read_tags
-from dragoman.model.baking import bake
 from dragoman.model.bundle import Model, verify
 from dragoman.model.corpus_grammar import CorpusGrammar
-from dragoman.model.filtering import encode, filtered
-from dragoman.model.further_grammar import with_grammar
+from dragoman.model.edit import bake, encode, filtered, with_grammar
 from dragoman.model.grammar import Grammar
 from dragoman.model.phrase_table import PhraseTable
-from dragoman.model.rule_instances import AlignedText
+from dragoman.model.rule_scores import AlignedText
 from dragoman.training.rules.extract import aligned_text
 
 Chosen = TypeVar("Chosen", bound=Feature)

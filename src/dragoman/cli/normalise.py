@@ -22,7 +22,7 @@ from dragoman.cli.shell.flags import (
     command_group,
     refuse_existing,
 )
-from dragoman.cli.shell.runtime import runtime_of
+from dragoman.cli.shell.terminal import runtime_of
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import open_output, read_chunks, read_lines
 from dragoman.core.locks import output_locked
@@ -32,12 +32,10 @@ from dragoman.decision.settings import Decision
 from dragoman.normalisation.characters import CharacterModel
 from dragoman.normalisation.evaluate import Accuracy, evaluate as measured, mcnemar, right
 from dragoman.normalisation.examples import Spelling, read_examples, sentences_of
-from dragoman.normalisation.lexicon import Lexicon
-from dragoman.normalisation.normalised import Normalised
-from dragoman.normalisation.normaliser import Normaliser
+from dragoman.normalisation.lexicon import Lexicon, stemmer
+from dragoman.normalisation.lists import Normalised
+from dragoman.normalisation.normaliser import Normaliser, suggestions
 from dragoman.normalisation.running_text import Cut, MarkupMode, RunningText
-from dragoman.normalisation.stems import stemmer
-from dragoman.normalisation.suggest import suggestions
 from dragoman.normalisation.training import Learning, train_normaliser
 
 Folder = Annotated[Path, typer.Option("--model", help="The folder of a normaliser.")]

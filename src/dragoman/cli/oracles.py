@@ -12,14 +12,13 @@ from dragoman.cli.score import ReferenceFiles, print_signature
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import Flags, ModelFolder, Prepared, SourceFile, WeightsFile, command
 from dragoman.cli.shell.loading import load_translator
-from dragoman.cli.shell.runtime import runtime_of
+from dragoman.cli.shell.terminal import runtime_of
 from dragoman.core.errors import UsageError
 from dragoman.forest.hope import FEAR, Objective, hope
 from dragoman.metrics.combined import parse_metric
-from dragoman.metrics.texts import ReferencedText
+from dragoman.metrics.references import ReferencedText
 from dragoman.search.limits import SearchLimits, SpaceLimits
-from dragoman.tuning.problems.hope_fear import HypothesisFinder, Wanted
-from dragoman.tuning.problems.oracle_lists import OBJECTIVES, oracle_lists
+from dragoman.tuning.problems.hope_fear import OBJECTIVES, HypothesisFinder, Wanted, oracle_lists
 
 
 def register(app: typer.Typer) -> None:
@@ -73,7 +72,7 @@ def register(app: typer.Typer) -> None:
         )
         lists = oracle_lists(finder, line - 1, translator.weights, nbest, objectives)
         if out is not None:
-            from dragoman.evaluation.figures.hope_plot import draw_hopes
+            from dragoman.evaluation.figures.decisions import draw_hopes
             from dragoman.evaluation.figures.svg import write_svg
 
             write_svg(out, draw_hopes(lists, metric))

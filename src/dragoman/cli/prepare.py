@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from dragoman.cli.shell.flags import command
-from dragoman.cli.shell.runtime import runtime_of
+from dragoman.cli.shell.terminal import runtime_of
 from dragoman.core.files import open_output, read_lines
 from dragoman.model.bundle import Model
 

@@ -15,7 +15,7 @@ from rich.console import Group
 from dragoman.cli.score import ReferenceFiles, Seed, print_signature
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import Threads, command, command_group
-from dragoman.cli.shell.lists import (
+from dragoman.cli.shell.loading import (
     FailedLines,
     Format,
     FormatOptions,
@@ -28,7 +28,7 @@ from dragoman.cli.shell.lists import (
     wanted_order,
     with_id,
 )
-from dragoman.cli.shell.runtime import runtime_of
+from dragoman.cli.shell.terminal import runtime_of
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import open_output
@@ -42,15 +42,16 @@ from dragoman.formats.nbest.order import IdsInTurn, read_texts
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.references import read_references, reference_files
 from dragoman.tuning import TUNERS
-from dragoman.tuning.methods.tuner import Tuner
-from dragoman.tuning.problems.nbest_evidence import DecodedLists
+from dragoman.tuning.methods.method import Tuner
+from dragoman.tuning.problems.evidence import DecodedLists
 from dragoman.tuning.problems.problem import Problem
 from dragoman.tuning.problems.ranges import weight_ranges
-from dragoman.tuning.runs.missing import MARK, missing_from
 from dragoman.tuning.runs.rerank import (
+    MARK,
     choices,
     first_weights,
     metric_of_lists,
+    missing_from,
     of_file,
     references_of,
     reranked,

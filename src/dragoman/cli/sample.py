@@ -12,7 +12,6 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.shell import terminal
-from dragoman.cli.shell.cluster import Cluster, ClusterWait, SendModel, opened_runtime
 from dragoman.cli.shell.flags import (
     Documents,
     Flags,
@@ -25,7 +24,7 @@ from dragoman.cli.shell.flags import (
     command,
 )
 from dragoman.cli.shell.loading import lines_in, load_translator, read_source
-from dragoman.cli.shell.runtime import runtime_of
+from dragoman.cli.shell.terminal import Cluster, ClusterWait, SendModel, opened_runtime, runtime_of
 from dragoman.core.errors import UsageError
 from dragoman.core.files import open_output
 from dragoman.core.runtime import Runtime

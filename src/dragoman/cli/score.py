@@ -12,13 +12,13 @@ import typer
 
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import Json, Threads, command
-from dragoman.cli.shell.runtime import runtime_of
+from dragoman.cli.shell.terminal import runtime_of
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import open_output, read_lines
 from dragoman.core.runtime import Runtime
 from dragoman.evaluation.statistics.comparison import Resampling
-from dragoman.evaluation.statistics.measured import Measured, full_signature, measure
+from dragoman.evaluation.statistics.intervals import Measured, full_signature, measure
 from dragoman.metrics import METRICS
 from dragoman.metrics.combined import tokenises
 from dragoman.metrics.looks import metrics_for, mismatch

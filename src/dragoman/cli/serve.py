@@ -11,8 +11,7 @@ import typer
 
 from dragoman.cli.shell.flags import Flags, Threads, command
 from dragoman.core.errors import UsageError
-from dragoman.core.live import live_progress
-from dragoman.core.progress import DragomanWarning
+from dragoman.core.progress import DragomanWarning, live_progress
 from dragoman.serve.limits import Limits
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.shell.flags import command
-from dragoman.cli.shell.runtime import runtime_of
+from dragoman.cli.shell.terminal import runtime_of
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output, read_lines
 from dragoman.core.options import options_from

@@ -9,19 +9,18 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.model import print_model
-from dragoman.cli.shell.cluster import Cluster, ClusterWait, opened_runtime
+from dragoman.cli.shell.commands import MACHINE, MAIN
 from dragoman.cli.shell.flags import Flags, Force, Threads, command, refuse_existing
-from dragoman.cli.shell.help_page import MACHINE, MAIN
+from dragoman.cli.shell.terminal import Cluster, ClusterWait, opened_runtime
 from dragoman.core.checkpoint import Checkpoint
 from dragoman.core.errors import UsageError
 from dragoman.core.options import options_from
 from dragoman.core.workspace import Workspace, free_memory, memory_size, shown_size
 from dragoman.training.align import ALIGNERS
-from dragoman.training.clean import Cleaning
 from dragoman.training.lm.kneser_ney import KneserNey
 from dragoman.training.phrases import PhraseModel
 from dragoman.training.pipeline import train as train_model
-from dragoman.training.prepare import Preparation, prepare, read_target
+from dragoman.training.prepare import Cleaning, Preparation, prepare, read_target
 from dragoman.training.rules.model import RuleModel
 
 

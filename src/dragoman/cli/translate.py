@@ -11,7 +11,6 @@ from typing import Annotated, Literal
 
 import typer
 
-from dragoman.cli.shell.cluster import Cluster, ClusterWait, SendModel, opened_runtime
 from dragoman.cli.shell.flags import (
     DecisionOptions,
     Documents,
@@ -27,8 +26,8 @@ from dragoman.cli.shell.flags import (
     command,
 )
 from dragoman.cli.shell.loading import beside_output, lines_in, load_translator, read_source
-from dragoman.cli.shell.runtime import runtime_of
 from dragoman.cli.shell.side_outputs import Wanted
+from dragoman.cli.shell.terminal import Cluster, ClusterWait, SendModel, opened_runtime, runtime_of
 from dragoman.core.errors import UsageError
 from dragoman.core.files import read_lines
 from dragoman.core.options import options_from
@@ -241,7 +240,7 @@ def _write(
 
 def _drawn(result: SentenceResult) -> list[str]:
     """Draw the derivation of a sentence in text."""
-    from dragoman.evaluation.figures.derivation_plot import text_translation
+    from dragoman.evaluation.figures.derivations import text_translation
 
     assert result.translation is not None
     lines = [*text_translation(result.translation).splitlines(), f"score {result.translation.score:.4f}"]

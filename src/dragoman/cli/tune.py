@@ -11,9 +11,9 @@ import typer
 
 from dragoman.cli.score import ReferenceFiles, print_signature
 from dragoman.cli.shell import terminal
-from dragoman.cli.shell.cluster import Cluster, ClusterWait, SendModel, opened_runtime
+from dragoman.cli.shell.commands import MACHINE, MAIN
 from dragoman.cli.shell.flags import Flags, ModelFolder, Prepared, Restart, Threads, Trees, command
-from dragoman.cli.shell.help_page import MACHINE, MAIN
+from dragoman.cli.shell.terminal import Cluster, ClusterWait, SendModel, opened_runtime
 from dragoman.core.errors import UsageError
 from dragoman.core.options import options_from
 from dragoman.metrics.combined import parse_metric

@@ -25,18 +25,16 @@ from dragoman.cli.shell.flags import (
     command,
 )
 from dragoman.cli.shell.loading import load_translator, sample_drawer
-from dragoman.cli.shell.runtime import runtime_of
+from dragoman.cli.shell.terminal import runtime_of
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output
 from dragoman.core.options import options_from
 from dragoman.core.runtime import Runtime
 from dragoman.decision import RULES
-from dragoman.decision.evidence import Draw
-from dragoman.decision.grid import GridPoint, best_point, grid_density, grid_rules, search_grid
 from dragoman.decision.rule import Evidence
-from dragoman.decision.settings import Decision
+from dragoman.decision.settings import Decision, Draw, GridPoint, best_point, grid_density, grid_rules, search_grid
 from dragoman.metrics.combined import parse_metric
-from dragoman.metrics.texts import ReferencedText
+from dragoman.metrics.references import ReferencedText
 from dragoman.model.source_trees import trees_for
 from dragoman.sampling.schedule import Sampling
 from dragoman.search.limits import SearchLimits, SpaceLimits
@@ -101,7 +99,7 @@ def register(app: typer.Typer) -> None:
         with open_output(out) as stream:
             stream.write(found.format(tuning).encode())
         if plot is not None:
-            from dragoman.evaluation.figures.grid_plot import draw_grid
+            from dragoman.evaluation.figures.decisions import draw_grid
             from dragoman.evaluation.figures.svg import write_svg
 
             write_svg(plot, draw_grid(points, metric))

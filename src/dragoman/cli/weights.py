@@ -12,7 +12,7 @@ import typer
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import command, command_group
 from dragoman.core.errors import DataError
-from dragoman.core.recorded_run import weights_file
+from dragoman.core.journal import weights_file
 from dragoman.core.weights import Weights
 from dragoman.evaluation.statistics.weight_changes import Change, compare_weights, scaled
 

@@ -17,13 +17,12 @@ from numpy.typing import NDArray
 
 from dragoman.core.checksums import compare_checksums, write_checksums
 from dragoman.core.corpus import Bitext
-from dragoman.core.errors import DataError
+from dragoman.core.errors import DataError, version
 from dragoman.core.files import PathLike, write_error
 from dragoman.core.locks import output_locked
 from dragoman.core.own_files import CHECKPOINT
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.store import Arrays, load_arrays
-from dragoman.core.version import version
 
 _KEY = "key"
 

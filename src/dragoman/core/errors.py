@@ -1,8 +1,9 @@
-"""The errors a user can cause; each is one sentence and becomes a non-zero exit."""
+"""Errors that a user can cause, each one sentence and a non-zero exit; and the version that they occur in."""
 
 from __future__ import annotations
 
 import os
+from functools import cache
 
 
 class DragomanError(Exception):
@@ -47,3 +48,11 @@ class UsageError(DragomanError):
     """Options that do not make sense, alone or together."""
 
     exit_code = 2
+
+
+@cache
+def version() -> str:
+    """Return Dragoman's version."""
+    from importlib import metadata
+
+    return metadata.version("dragoman")

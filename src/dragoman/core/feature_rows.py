@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.ragged import Ragged
-from dragoman.core.sound import check_numbers, check_offsets, check_range, typed_array
+from dragoman.core.store import check_numbers, check_offsets, check_range, typed_array
 from dragoman.core.weights import Weights
 
 #: More names than this are not all worth a column.

@@ -9,9 +9,7 @@ from pathlib import Path
 
 from dragoman.core.errors import BusyError, DataError
 from dragoman.core.files import PathLike, write_error
-from dragoman.core.holding import hold, is_at
-from dragoman.core.leftovers import clear_leftovers, clear_leftovers_of
-from dragoman.core.own_files import LOCK
+from dragoman.core.own_files import LOCK, clear_leftovers, clear_leftovers_of, hold, is_at
 
 
 @contextlib.contextmanager

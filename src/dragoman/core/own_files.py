@@ -1,22 +1,150 @@
-"""The files that Dragoman writes into folders: nothing else in them is ever removed.
+"""Files that Dragoman writes: which are its own, who holds them, and what killed processes left unfinished.
 
 A folder of ours is known by a file in it, its mark. What is in it and was not written by Dragoman is a stranger's: a
 folder that is begun anew keeps it, and one that would be replaced whole is refused.
+
+Process numbers are given again, and mean nothing on another machine; a lock that can be had says that nobody is there.
+
+What is being written has a temporary name, and is held by its writer. A leftover that can be held has none any more,
+whatever its number says: numbers of processes are given again, and disks are shared with other machines, whose writers
+hold what they write too, if the file system knows their locks.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import re
+import secrets
+import shutil
+import stat
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from dragoman.core.errors import DataError
-from dragoman.core.leftovers import is_leftover
+
+
+def hold(opened: int | IO[bytes]) -> bool | None:
+    """Lock what was opened, until it is closed; False if somebody has it, None where there are no locks to be had."""
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def is_at(path: Path, opened: int) -> bool:
+    """Whether a path still names what was opened: it may have been removed, or replaced, since."""
+    try:
+        return os.path.samestat(os.stat(path, follow_symlinks=False), os.fstat(opened))  # noqa: PTH116 - of a link itself
+    except FileNotFoundError:
+        return False
+
+
+def open_existing(path: Path) -> int | None:
+    """Open a file or folder to lock it, but no link, and without waiting for what may stand behind its name."""
+    try:
+        return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+
+
+def held_folder(make: Callable[[], Path]) -> tuple[Path, int]:
+    """Make a new folder and hold it; returns its path and what has to be closed to let it go."""
+    while True:
+        made = make()
+        opened = open_existing(made)
+        if opened is not None:
+            if hold(opened) is not False and is_at(made, opened):
+                return made, opened
+            os.close(opened)
+        # Else somebody took it for a leftover before it was held.
+
+
+#: `.NAME.partial-PROCESS-LETTERS`; older versions held nothing, and their names had no letters at the end.
+_LEFTOVER = re.compile(r"\.(?P<name>.+)\.(?P<kind>partial|old)-(?P<process>[0-9]{1,9})(?P<letters>-[0-9a-f]{8})?")
+
+
+def temporary_name(final: Path, kind: str) -> Path:
+    """A name for what is to become a file or folder (`partial`), or was it before (`old`), that nobody else has."""
+    return final.with_name(f".{final.name}.{kind}-{os.getpid()}-{secrets.token_hex(4)}")
+
+
+def is_leftover(path: Path) -> bool:
+    """Whether a name is that of a file or folder that was never finished, of a process that may have been killed."""
+    return _LEFTOVER.fullmatch(path.name) is not None
+
+
+def clear_leftovers(folder: Path) -> None:
+    """Remove what processes that are no more left in a folder and in all below it; links are not followed.
+
+    If one was killed while it swapped folders, the old one is brought back.
+    """
+    for place, folders, files in os.walk(folder):
+        for name in [*folders, *files]:
+            _clear(Path(place) / name)
+        folders[:] = [name for name in folders if not is_leftover(Path(name))]
+
+
+def clear_leftovers_of(final: Path) -> None:
+    """Remove what was to become one file or folder, in the same way."""
+    with contextlib.suppress(FileNotFoundError):
+        for entry in [entry for entry in final.parent.iterdir() if entry.name.startswith(f".{final.name}.")]:
+            if (found := _LEFTOVER.fullmatch(entry.name)) and found["name"] == final.name:
+                _clear(entry)
+
+
+def _clear(entry: Path) -> None:
+    """Remove a leftover, if it is one that nobody holds.
+
+    Where there are no locks, and for names of older versions, a process of its number is taken for its writer.
+    """
+    found = _LEFTOVER.fullmatch(entry.name)
+    if found is None:
+        return
+    opened = open_existing(entry)
+    try:
+        known = None if opened is None else hold(opened)
+        if known is False or ((known is None or not found["letters"]) and is_alive(int(found["process"]))):
+            return
+        if opened is not None and not is_at(entry, opened):
+            return
+        final = entry.with_name(found["name"])
+        if found["kind"] == "old" and not os.path.lexists(final):
+            entry.rename(final)
+        else:
+            remove_whole(entry)
+    finally:
+        if opened is not None:
+            os.close(opened)
+
+
+def remove_whole(entry: Path) -> None:
+    """Remove a file, a link or a folder with all that is in it, as far as that is possible; nothing else is removed."""
+    with contextlib.suppress(OSError):
+        mode = entry.lstat().st_mode
+        if stat.S_ISDIR(mode):
+            shutil.rmtree(entry, ignore_errors=True)
+        elif stat.S_ISREG(mode) or stat.S_ISLNK(mode):
+            entry.unlink()
+
+
+def is_alive(pid: int) -> bool:
+    """Whether there is a process of this number."""
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
+
 
 #: What whoever works in a folder holds, if the folder stays (see `locks`).
 LOCK = ".lock"

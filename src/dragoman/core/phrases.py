@@ -1,4 +1,4 @@
-"""Phrase pairs as columns: what training makes, what table files hold, and what a model indexes."""
+"""Phrase pairs and n-grams as columns: what training makes, what files hold, and what a model indexes."""
 
 from __future__ import annotations
 
@@ -94,3 +94,31 @@ PHRASE_SCORES = ("bwd", "bwd_lex", "fwd", "fwd_lex")
 
 #: The six scores of an msd-bidirectional-fe reordering table, in the order in which Moses writes them.
 REORDERING_SCORES = ("bwd.mono", "bwd.swap", "bwd.other", "fwd.mono", "fwd.swap", "fwd.other")
+
+
+@dataclass(frozen=True, eq=False)
+class NGramTable:
+    """The n-grams of one order: `words` has one row of ids each, in text order; logarithms are to base 10.
+
+    `backoffs` is zero where an n-gram is no context of a longer one, and throughout at the highest order.
+    """
+
+    words: NDArray[np.int32]
+    logprobs: NDArray[np.float32]
+    backoffs: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+
+@dataclass(frozen=True, eq=False)
+class NGrams:
+    """A back-off language model as tables, `orders[n - 1]` for order n, over the words of `vocab`."""
+
+    vocab: Vocab
+    orders: tuple[NGramTable, ...]
+
+    @property
+    def order(self) -> int:
+        """The length of the longest n-grams."""
+        return len(self.orders)

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
+from dragoman.core.display import counted, frame, html_table
 from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.ragged import Ragged
-from dragoman.core.shown import counted, frame, html_table
 from dragoman.core.vocab import Vocab, common_vocab
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.progress import ShareDone
-from dragoman.core.runs import Column, Runs
+from dragoman.core.spill import Column, Runs
 from dragoman.core.store import Arrays
 from dragoman.core.workspace import Workspace
 

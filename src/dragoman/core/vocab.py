@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.errors import DataError
-from dragoman.core.sound import check_offsets, check_range
+from dragoman.core.store import check_offsets, check_range
 
 UNK, BOS, EOS = 0, 1, 2
 SPECIAL = ("<unk>", "<s>", "</s>")

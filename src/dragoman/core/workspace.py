@@ -22,8 +22,7 @@ from typing import Self
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import PathLike, write_error
-from dragoman.core.holding import held_folder, hold, open_existing
-from dragoman.core.leftovers import is_alive
+from dragoman.core.own_files import held_folder, hold, is_alive, open_existing
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 

@@ -14,7 +14,7 @@ from typing import IO, Any, cast
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.runtime import Runtime
-from dragoman.corpora.manifest import Package
+from dragoman.corpora.recipe import Package
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ from typing import ClassVar
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
-from dragoman.corpora.manifest import Package
-from dragoman.corpora.recipe import Material, Recipe, Segment
+from dragoman.corpora.recipe import Material, Package, Recipe, Segment
 
 _MARKS = str.maketrans({"[": None, "]": None, "`": "'", "\u2018": "'", "\u2019": "'"})
 # Where a version lacks a verse, some packages have a remark of the program that made them.

@@ -1,4 +1,4 @@
-"""What rules share that look at hypergraphs: scaled and pruned, one sentence at a time, sentences in parallel."""
+"""Shared by rules that look at hypergraphs: scaling, pruning, and values of n-grams."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman import kernels
 from dragoman.core.errors import UsageError
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.options import option
@@ -17,11 +18,11 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import common_vocab
 from dragoman.decision.posterior import PosteriorRule
 from dragoman.decision.rule import Decisions
-from dragoman.forest.derivation import yields
+from dragoman.forest.derivation import best_derivation, yields
 from dragoman.forest.inside_outside import max_inside
 from dragoman.forest.kbest import kbest
+from dragoman.forest.ngrams import NGramExpectations
 from dragoman.forest.prune import prune_to_density
-from dragoman.forest.viterbi import best_derivation
 
 #: Sentences that are under way or wait for one that takes longer.
 _WINDOW = 64
@@ -106,3 +107,61 @@ def candidates(graph: Hypergraph, count: int) -> Candidates:
     """The strings of the best derivations."""
     best = kbest(graph, count, distinct=True)
     return Candidates(yields(graph, best.derivations), best.scores)
+
+
+@dataclass(frozen=True, eq=False)
+class NGramValues:
+    """Sentence `s` has the n-grams `sentences[s]` to `sentences[s + 1]`, with a value for each."""
+
+    sentences: NDArray[np.int64]
+    ngrams: Ragged[np.int32]
+    values: NDArray[np.float64]
+
+    @classmethod
+    def of_hypergraph(cls, expectations: NGramExpectations) -> NGramValues:
+        """Take the n-grams of one sentence's hypergraph."""
+        return cls(np.array([0, len(expectations)]), expectations.ngrams, expectations.values)
+
+    @classmethod
+    def expected_counts(
+        cls,
+        strings: Ragged[np.int32],
+        sentences: NDArray[np.int64],
+        probabilities: NDArray[np.float64],
+        order: int,
+        *,
+        runtime: Runtime = Runtime(),
+    ) -> NGramValues:
+        """How often each n-gram up to the order is expected, given the probability of each string of a sentence."""
+        lists = kernels.StringLists(strings=strings.for_kernels(), sentences=sentences)
+        bounds, words, offsets, counts = kernels.list_ngrams(lists, probabilities, order, runtime.threads)
+        return cls(bounds, Ragged(words, offsets), counts)
+
+    def with_values(self, values: NDArray[np.float64]) -> NGramValues:
+        """Return the same n-grams with other values."""
+        return replace(self, values=values)
+
+    def sums(
+        self,
+        strings: Ragged[np.int32],
+        sentences: NDArray[np.int64],
+        order: int,
+        *,
+        missing: float = 0.0,
+        clipped: bool = False,
+        runtime: Runtime = Runtime(),
+    ) -> NDArray[np.float64]:
+        """For each string (row) and order (column) the sum of its n-grams' values.
+
+        An n-gram counts as often as it occurs, or if `clipped`, min(occurrences, value) in all. One that its sentence
+        does not list counts `missing`.
+        """
+        return kernels.ngram_sums(
+            kernels.StringLists(strings=strings.for_kernels(), sentences=sentences),
+            kernels.StringLists(strings=self.ngrams.for_kernels(), sentences=self.sentences),
+            self.values,
+            order,
+            missing,
+            clipped,
+            runtime.threads,
+        )

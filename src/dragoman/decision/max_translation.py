@@ -16,7 +16,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
 from dragoman.decision.lattice import Choice, LatticeRule
 from dragoman.decision.rule import Decisions, Evidence, EvidenceKind
-from dragoman.forest.arrays import structure, texts
+from dragoman.forest.batch import structure, texts
 from dragoman.forest.inside_outside import log_partition
 
 #: A string takes about 100 bytes.

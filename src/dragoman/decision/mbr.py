@@ -12,10 +12,9 @@ from dragoman.core.nbest import NBest
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
-from dragoman.decision.gains import check_gain
+from dragoman.decision.gains import check_gain, spread_gains
 from dragoman.decision.posterior import Posterior, PosteriorRule
 from dragoman.decision.rule import Decisions, Evidence, EvidenceKind
-from dragoman.decision.spread_gains import spread_gains
 from dragoman.decision.utilities import Utilities
 from dragoman.metrics.combined import parse_metric
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
+from dragoman.core.display import counted, html_table, shortened
 from dragoman.core.errors import UsageError
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
@@ -18,7 +19,6 @@ from dragoman.core.options import Options
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
-from dragoman.core.shown import counted, html_table, shortened
 from dragoman.core.vocab import Vocab, common_vocab
 
 #: Lists of hypotheses, samples, or a hypergraph for each sentence.

@@ -1,8 +1,9 @@
-"""A decision rule with the evidence it is to see, as given on a command line or kept in a file."""
+"""A decision rule with the evidence that it takes, how that is made, and the choice of its options on a grid."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -10,13 +11,55 @@ from typing import Any, get_args
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.options import options_from
 from dragoman.core.runtime import Runtime
+from dragoman.core.samples import Samples
 from dragoman.core.toml import format_toml, read_toml
 from dragoman.decision import RULES
-from dragoman.decision.evidence import Draw, evidence_of, gather
-from dragoman.decision.rule import Evidence, EvidenceKind, Rule
+from dragoman.decision.lattice import LatticeRule
+from dragoman.decision.rule import Decisions, Evidence, EvidenceKind, Rule
+from dragoman.forest.kbest import nbest
+from dragoman.forest.prune import prune_to_density
+from dragoman.metrics.metric import Metric, Scorer
 from dragoman.sampling.schedule import Sampling
-from dragoman.search.search_result import SearchResult
+from dragoman.search.translation import SearchResult
 from dragoman.search.translator import Translator
+
+#: Draws samples of sentences, a batch at a time.
+Draw = Callable[[Iterable[str]], Iterator[Samples]]
+
+
+def evidence_of(
+    result: SearchResult, kind: EvidenceKind, *, size: int, distinct: bool, density: float, runtime: Runtime = Runtime()
+) -> Evidence:
+    """Make evidence of a search with `forests`; for the arguments see `gather`."""
+    graphs = [result.hypergraph(i, features=False) for i in range(len(result))]
+    if kind == "nbest":
+        return nbest(graphs, size, distinct=distinct, runtime=runtime)
+    return [prune_to_density(graph, density) for graph in graphs] if density else graphs
+
+
+def gather(
+    translator: Translator,
+    lines: Iterable[str],
+    kind: EvidenceKind,
+    *,
+    size: int = 1000,
+    distinct: bool = True,
+    density: float = 0.0,
+    draw: Draw | None = None,
+) -> Iterator[Evidence]:
+    """Yield evidence of some kind about tokenised sentences, in order, a batch at a time.
+
+    N-best lists have the `size` best derivations, those of different strings if `distinct`. Hypergraphs are all that
+    the search kept, or if `density` is not 0, pruned, to need less memory. Samples come from `draw`.
+    """
+    if kind == "samples":
+        if draw is None:
+            raise UsageError("samples need a sampler")
+        yield from draw(lines)
+        return
+    for result in translator.search_batches(lines, forests=True):
+        yield evidence_of(result, kind, size=size, distinct=distinct, density=density, runtime=translator.runtime)
+
 
 _KEYS = {"rule", "evidence", "nbest_size", "options", "sampling", "tuning"}
 
@@ -102,3 +145,64 @@ def _read(path: str) -> dict[str, Any]:
     except UsageError as error:
         raise DataError(str(error), path=path) from None
     return values
+
+
+@dataclass(frozen=True)
+class GridPoint:
+    """A rule with the options that the grid gave it, and the score of what it decides."""
+
+    rule: Rule
+    options: tuple[tuple[str, str], ...]
+    score: float
+
+
+def grid_rules(
+    rule: type[Rule], fixed: Sequence[str], grid: Sequence[str]
+) -> list[tuple[Rule, tuple[tuple[str, str], ...]]]:
+    """All rules of a grid, given as `name=value,value,…` for each option that varies, the last one fastest.
+
+    >>> from dragoman.decision.mbr import Mbr
+    >>> [rule.scale for rule, _ in grid_rules(Mbr, ["metric=chrf"], ["scale=0.5,1"])]
+    [0.5, 1.0]
+    """
+    axes: dict[str, list[str]] = {}
+    for text in grid:
+        name, equals, values = text.partition("=")
+        name = name.strip().replace("-", "_")
+        axes[name] = [value.strip() for value in values.split(",") if value.strip()]
+        if not equals or not axes[name]:
+            raise UsageError(f"the grid has '{text}'; expected NAME=VALUE,VALUE,…")
+    points = [tuple(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+    return [(options_from(rule, [*fixed, *(f"{name}={value}" for name, value in point)]), point) for point in points]
+
+
+def grid_density(rules: Sequence[tuple[Rule, tuple[tuple[str, str], ...]]]) -> float:
+    """The density to which hypergraphs can be pruned for all rules of a grid, 0 if they cannot.
+
+    That is the largest; the others prune further.
+    """
+    densities = [rule.density if isinstance(rule, LatticeRule) else 0.0 for rule, _ in rules]
+    return max(densities) if all(densities) else 0.0
+
+
+def search_grid(
+    rules: Sequence[tuple[Rule, tuple[tuple[str, str], ...]]],
+    evidence: Sequence[Evidence],
+    scorer: Scorer,
+    *,
+    runtime: Runtime = Runtime(),
+) -> list[GridPoint]:
+    """Decide with each rule by the same evidence, and score the translations."""
+    found = []
+    with runtime.stage("the grid") as share:
+        for i, (rule, options) in enumerate(rules):
+            decisions = Decisions.concatenate([rule.decide(part, runtime=runtime.quiet()) for part in evidence])
+            total = scorer.statistics(decisions.corpus, runtime=runtime).sum(axis=0)
+            found.append(GridPoint(rule, options, float(scorer.score(total))))
+            share((i + 1) / len(rules))
+    return found
+
+
+def best_point(points: Sequence[GridPoint], metric: Metric) -> GridPoint:
+    """The first of the points with the best score."""
+    return (max if metric.higher_is_better else min)(points, key=lambda point: point.score)

@@ -17,12 +17,10 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
 from dragoman.core.vocab import BOS, EOS
-from dragoman.decision.lattice import Choice, LatticeRule, candidates
-from dragoman.decision.ngram_values import NGramValues
+from dragoman.decision.lattice import Choice, LatticeRule, NGramValues, candidates
 from dragoman.decision.rule import Decisions, Evidence, EvidenceKind
-from dragoman.forest.derivation import yields
+from dragoman.forest.derivation import best_derivation, yields
 from dragoman.forest.ngrams import split_by_context, split_counts
-from dragoman.forest.viterbi import best_derivation
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from dragoman.core.store import Arrays
 from dragoman.model.corpus_grammar import CorpusGrammar
 from dragoman.model.feature_types import HoleFeature, HoleRows, ModelParts, RulesInUse, need_links
 from dragoman.model.grammar import Grammar
-from dragoman.model.rule_instances import HOLE_SIZES, RuleExtraction, hole_counts
+from dragoman.model.rule_scores import HOLE_SIZES, RuleExtraction, hole_counts
 
 #: What the values of the coarse feature and those of the fine ones are called after the prefix.
 _LOG_P = "log_p"

@@ -1,10 +1,11 @@
-"""Derivations: edges of a hypergraph in pre-order, that is an edge, then the derivations of its tails, first to last.
+"""Derivations of a hypergraph: the best, drawn at random, spelled out, with features, segmentation, probability.
 
 Many derivations at once are the rows of a `Ragged[np.int32]`; the functions here take thousands of them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,9 @@ from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
-from dragoman.forest.arrays import structure, texts
+from dragoman.core.runtime import Runtime
+from dragoman.forest.batch import no_derivation, structure, texts
+from dragoman.forest.inside_outside import log_partition
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,3 +71,59 @@ def _check_edges(graph: Hypergraph, derivations: Ragged[np.int32]) -> None:
     edges = derivations.values
     if len(edges) and not 0 <= int(edges.min()) <= int(edges.max()) < graph.edges:
         raise UsageError(f"a derivation has an edge outside 0 to {graph.edges - 1}")
+
+
+def best_derivation(graph: Hypergraph) -> Derivation:
+    """Return the derivation of the root with the highest score; among equals, the one with the lowest edges."""
+    edges, score = kernels.forest_best(structure(graph), graph.root)
+    if len(edges) == 0:
+        raise no_derivation()
+    return Derivation(edges, score)
+
+
+def sample(
+    graph: Hypergraph,
+    n: int,
+    rng: np.random.Generator | int,
+    *,
+    runtime: Runtime = Runtime(),
+) -> Ragged[np.int32]:
+    """Draw n independent derivations of the root, each with probability exp(score) / Z.
+
+    From the root down, an edge is drawn for each node in proportion to its inside score. Draw i has a stream of random
+    numbers (SplitMix64) of its own, begun from the seed and i: the first draws are the same for any larger n, and for
+    any number of threads. `rng` is the seed, or a generator from which one is taken.
+    """
+    if n < 0:
+        raise UsageError(f"{n} samples were asked for; expected 0 or more")
+    seed = int(rng.integers(2**63)) if isinstance(rng, np.random.Generator) else rng
+    if not 0 <= seed < 2**64:
+        raise UsageError(f"the seed is {seed}; expected a number from 0 to 2^64 - 1")
+    if not np.isfinite(log_partition(graph)):
+        raise no_derivation()
+    with runtime.stage("samples") as share:
+        edges, offsets = kernels.forest_sample(
+            structure(graph), root=graph.root, draws=n, seed=seed, threads=runtime.threads, progress=share
+        )
+    return Ragged(edges, offsets)
+
+
+def derivation_log_probabilities(graph: Hypergraph, derivations: Ragged[np.int32]) -> NDArray[np.float64]:
+    """The log-probability of each derivation of the root: its score less log Z."""
+    return derivation_scores(graph, derivations) - _total(graph)
+
+
+def translation_log_probability(graph: Hypergraph, words: Sequence[int] | NDArray[np.int32]) -> float:
+    """The log-probability that the translation is these words, over all derivations; -inf if it has none of them.
+
+    The hypergraph is intersected with the string: one item for each node and range of the string that it can write.
+    """
+    string = np.ascontiguousarray(words, np.int32)
+    return kernels.forest_string(structure(graph), texts(graph), graph.root, string) - _total(graph)
+
+
+def _total(graph: Hypergraph) -> float:
+    total = log_partition(graph)
+    if total == -np.inf:
+        raise no_derivation()
+    return total

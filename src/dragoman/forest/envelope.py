@@ -17,8 +17,7 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.forest.arrays import no_derivation, structure
-from dragoman.forest.batch import Batch
+from dragoman.forest.batch import Batch, no_derivation, structure
 
 Vector = NDArray[np.float64]
 

@@ -23,7 +23,7 @@ from dragoman import kernels
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
-from dragoman.forest.arrays import contiguous, structure, texts
+from dragoman.forest.batch import contiguous, structure, texts
 
 #: The longest n-grams that the kernel counts.
 HIGHEST_ORDER = 16

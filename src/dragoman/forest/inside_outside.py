@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.errors import UsageError
 from dragoman.core.hypergraph import Hypergraph
-from dragoman.forest.arrays import no_derivation, structure
+from dragoman.forest.batch import no_derivation, structure
 
 
 def inside(graph: Hypergraph) -> NDArray[np.float64]:

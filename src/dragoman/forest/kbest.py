@@ -1,8 +1,8 @@
-"""The k best derivations, or strings, of a hypergraph: lazy and exact (Huang & Chiang 2005, algorithm 3)."""
+"""The k best derivations of hypergraphs, lazily (Huang & Chiang 2005, algorithm 3), and n-best lists of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,10 +10,14 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.errors import UsageError
+from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
+from dragoman.core.nbest import NBest
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.forest.arrays import structure, texts
+from dragoman.core.vocab import common_vocab
+from dragoman.forest.batch import structure, texts
+from dragoman.forest.derivation import segmentations, yields
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,3 +62,61 @@ def kbest_many(
         return kbest(graph, k, distinct=distinct, max_derivations=max_derivations)
 
     return list(runtime.here().map(find, graphs, window=len(graphs)))
+
+
+#: Gives the features of some edges of each hypergraph, all in one: those of the first, then those of the second, ...
+EdgeFeatures = Callable[[Sequence[NDArray[np.integer]]], FeatureRows]
+
+
+def nbest(
+    graphs: Sequence[Hypergraph],
+    k: int,
+    *,
+    distinct: bool = False,
+    max_derivations: int = 1_000_000,
+    features: EdgeFeatures | None = None,
+    runtime: Runtime = Runtime(),
+) -> NBest:
+    """Return the k best hypotheses of each hypergraph, with features and segmentations.
+
+    The options are those of `kbest`. A hypergraph without derivations has an empty list. `features` are asked for the
+    edges of these hypotheses only, a small part of all; by default they are those that the hypergraphs have.
+    """
+    lists = kbest_many(graphs, k, distinct=distinct, max_derivations=max_derivations, runtime=runtime)
+    vocab, maps = common_vocab([graph.vocab for graph in graphs])
+    pairs = list(zip(graphs, lists, strict=True))
+    words = [yields(graph, found.derivations) for graph, found in pairs]
+    edges: list[NDArray[np.integer]] = []
+    rows: list[Ragged[np.int32]] = [_NO_ROWS]
+    first = 0
+    for found in lists:
+        used, numbers = np.unique(found.derivations.values, return_inverse=True)
+        edges.append(used)
+        rows.append(Ragged((numbers + first).astype(np.int32), found.derivations.offsets))
+        first += len(used)
+    of_edges = _own(graphs, edges) if features is None else features(edges)
+    return NBest(
+        vocab=vocab,
+        sentences=np.cumsum([0, *map(len, lists)], dtype=np.int64),
+        hypotheses=Ragged.concatenate(
+            [_NO_ROWS, *(Ragged(ids[row.values], row.offsets) for ids, row in zip(maps, words, strict=True))]
+        ),
+        scores=np.concatenate([np.empty(0), *(found.scores for found in lists)]),
+        features=of_edges.sum_over(Ragged.concatenate(rows)),
+        segmentations=Ragged.concatenate(
+            [segmentations(graph, found.derivations) for graph, found in pairs] or [_NO_ROWS]
+        ),
+    )
+
+
+def _own(graphs: Sequence[Hypergraph], edges: Sequence[NDArray[np.integer]]) -> FeatureRows:
+    """The features that hypergraphs have; none where they have none."""
+    return FeatureRows.concatenate(
+        [
+            graph.features.take(used) if graph.features else FeatureRows.zeros(len(used))
+            for graph, used in zip(graphs, edges, strict=True)
+        ]
+    )
+
+
+_NO_ROWS: Ragged[np.int32] = Ragged(np.empty(0, np.int32), np.zeros(1, np.int64))

@@ -18,7 +18,7 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.forest.arrays import no_derivation, structure, texts
+from dragoman.forest.batch import no_derivation, structure, texts
 from dragoman.forest.inside_outside import edge_posteriors, log_partition
 
 

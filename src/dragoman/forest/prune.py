@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from dragoman.core.errors import UsageError
 from dragoman.core.hypergraph import Hypergraph
-from dragoman.forest.derivation import yields
+from dragoman.forest.derivation import best_derivation, yields
 from dragoman.forest.inside_outside import edge_posteriors, edge_scores, max_inside, max_outside
-from dragoman.forest.viterbi import best_derivation
 
 
 def trim(graph: Hypergraph) -> Hypergraph:

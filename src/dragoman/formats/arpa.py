@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.errors import DataError
 from dragoman.core.files import Chunk, PathLike, open_output, read_chunks
-from dragoman.core.ngrams import NGrams, NGramTable
+from dragoman.core.phrases import NGrams, NGramTable
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import UNK, Vocab
 from dragoman.formats.faults import check_fault, shown

@@ -14,8 +14,7 @@ from dragoman.core.phrases import PhrasePairs
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import shown
-from dragoman.formats.numbered_grammar import read_numbered_grammar, write_numbered_grammar
-from dragoman.formats.rule_union import union_of_rules
+from dragoman.formats.grammar_lines import read_numbered_grammar, union_of_rules, write_numbered_grammar
 
 _SEGMENT = re.compile(r"\s*<seg\b([^>]*)>(.*?)</seg>\s*(?:\|\|\|(.*))?", re.DOTALL)
 _ATTRIBUTE = re.compile(r'\s*([A-Za-z_][\w-]*)=(?:"([^"]*)"|([^\s">]+))')

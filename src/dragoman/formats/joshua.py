@@ -11,7 +11,7 @@ from dragoman.core.files import PathLike
 from dragoman.core.phrases import PhrasePairs
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
-from dragoman.formats.numbered_grammar import read_numbered_grammar, write_numbered_grammar
+from dragoman.formats.grammar_lines import read_numbered_grammar, write_numbered_grammar
 
 
 def read_joshua_grammar(

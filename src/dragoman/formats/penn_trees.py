@@ -13,11 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dragoman.core.display import shortened
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, read_lines
-from dragoman.core.shown import shortened
-from dragoman.text.parsed import ParsedLine, SourceTree
-from dragoman.text.same_text import first_difference, same_boundaries
+from dragoman.text.parsed import ParsedLine, SourceTree, first_difference, same_boundaries
 from dragoman.text.words import words_of
 
 #: A part of speech with its word, a bracket that opens with its label, one that closes, or a word by itself.

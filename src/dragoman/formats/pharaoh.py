@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from dragoman import kernels
-from dragoman.core.corpus import Bitext
+from dragoman.core.corpus import Bitext, Links
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, open_output, read_chunks
-from dragoman.core.links import Links
 from dragoman.core.ragged import Ragged
 from dragoman.formats.faults import check_fault
 

@@ -10,29 +10,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
+from dragoman.core.display import shortened
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.nbest import NBest
 from dragoman.core.progress import Progress
-from dragoman.core.shown import shortened
 from dragoman.core.weights import Weights
-from dragoman.decision.called_gains import Utility, called_gains
+from dragoman.decision.gains import Utility, called_gains
 from dragoman.decision.mbr import Mbr
 from dragoman.decision.rule import Decisions
 from dragoman.formats.nbest.format import NBEST_FORMATS, sniff
 from dragoman.formats.nbest.json_rows import Failed
 from dragoman.formats.nbest.order import IdsInTurn, Wanted, read_ids, read_texts
-from dragoman.front.runtime import opened_runtime, runtime_of
-from dragoman.front.texts import File, Text, file_of, lines_of
+from dragoman.front.texts import File, Text, file_of, lines_of, opened_runtime, runtime_of
 from dragoman.tuning import TUNERS
-from dragoman.tuning.methods.tuner import Tuner
-from dragoman.tuning.problems.nbest_evidence import DecodedLists
+from dragoman.tuning.methods.method import Tuner
+from dragoman.tuning.problems.evidence import DecodedLists
 from dragoman.tuning.problems.problem import Problem
 from dragoman.tuning.problems.ranges import weight_ranges
-from dragoman.tuning.runs.missing import MARK, Missing, missing_from
 from dragoman.tuning.runs.rerank import (
+    MARK,
+    Missing,
     first_weights,
     metric_of_lists,
+    missing_from,
     of_file,
     references_of,
     reranked,

@@ -12,16 +12,14 @@ from dragoman.core.options import routed
 from dragoman.core.progress import Progress, available_cores
 from dragoman.core.runtime import Runtime
 from dragoman.decision.settings import Decision
-from dragoman.front.runtime import runtime_of
-from dragoman.front.texts import File, Sentences, file_of, files_of, sentences_of, words_of
+from dragoman.front.texts import File, Sentences, file_of, files_of, runtime_of, sentences_of, words_of
 from dragoman.normalisation.characters import CharacterModel
 from dragoman.normalisation.evaluate import Accuracy, evaluate
 from dragoman.normalisation.examples import Examples, Spelling, read_examples, sentences_of as tokens_of
 from dragoman.normalisation.lexicon import Lexicon
-from dragoman.normalisation.normalised import Normalised
-from dragoman.normalisation.normaliser import Normaliser as Engine
+from dragoman.normalisation.lists import Normalised
+from dragoman.normalisation.normaliser import Normaliser as Engine, Suggestion, suggestions
 from dragoman.normalisation.running_text import MarkupMode, RunningText, changed_text
-from dragoman.normalisation.suggest import Suggestion, suggestions
 from dragoman.normalisation.training import Learning, train_normaliser
 
 #: Examples: a file of them (historical form, tab, modern form), several, or pairs of forms.

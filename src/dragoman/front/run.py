@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dragoman.core.display import counted, frame, html_table
 from dragoman.core.errors import DataError
-from dragoman.core.shown import counted, frame, html_table
-from dragoman.evaluation.statistics.measured import full_signature
+from dragoman.evaluation.statistics.intervals import full_signature
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.references import reference_files
 from dragoman.tuning.runs.run import Run
@@ -52,7 +52,7 @@ class TuningRun(Run):
 
     def plot(self) -> Figure:
         """Draw the score over iterations, and what else the method says of them, as a matplotlib figure."""
-        from dragoman.evaluation.figures.run_plot import draw_runs
+        from dragoman.evaluation.figures.runs import draw_runs
 
         sign = 1 if parse_metric(self.metric).higher_is_better else -1
         return draw_runs({self.folder.name: self._some_events()}, self.metric, sign=sign, signature=self.signature)

@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
+from dragoman.core.display import frame, html_table
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.runtime import Runtime
-from dragoman.core.shown import frame, html_table
 from dragoman.evaluation.statistics.comparison import Resampling, compare_systems
-from dragoman.evaluation.statistics.measured import Measured, full_signature, measure
-from dragoman.front.runtime import runtime_of
-from dragoman.front.texts import Text, lines_of
+from dragoman.evaluation.statistics.intervals import Measured, full_signature, measure
+from dragoman.front.texts import Text, lines_of, runtime_of
 from dragoman.metrics.looks import ChosenMetrics, metrics_for
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ class Comparison:
 
     def plot(self) -> Figure:
         """Draw the scores with the deviation over test sentences, as a matplotlib figure."""
-        from dragoman.evaluation.figures.system_chart import draw_systems
+        from dragoman.evaluation.figures.runs import draw_systems
 
         return draw_systems(
             self.metric, {row["system"]: (float(row["score"]), float(row["sd_sentences"])) for row in self.systems}

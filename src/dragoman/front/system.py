@@ -11,23 +11,21 @@ from pathlib import Path
 from typing import Any, overload
 
 from dragoman.core.checkpoint import Checkpoint
+from dragoman.core.display import counted, html_table
 from dragoman.core.errors import UsageError
 from dragoman.core.hypergraph import Hypergraph
-from dragoman.core.live import watcher_of
 from dragoman.core.nbest import NBest
 from dragoman.core.options import routed
-from dragoman.core.progress import Progress, available_cores
+from dragoman.core.progress import Progress, available_cores, watcher_of
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
-from dragoman.core.shown import counted, html_table
 from dragoman.core.weights import Weights
-from dragoman.core.work.handshake import Needed
+from dragoman.core.work.workers import Needed
 from dragoman.core.workspace import Workspace, free_memory, memory_size
 from dragoman.decision.settings import Decision
 from dragoman.formats.penn_trees import TreeFile
 from dragoman.front.run import TuningRun
-from dragoman.front.runtime import opened_runtime
-from dragoman.front.texts import File, Sentences, Text, TextFiles, file_of, files_of, sentences_of
+from dragoman.front.texts import File, Sentences, Text, TextFiles, file_of, files_of, opened_runtime, sentences_of
 from dragoman.model.bundle import Model, model_digest
 from dragoman.model.source_trees import trees_for
 from dragoman.sampling.draw import Draw
@@ -36,11 +34,10 @@ from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.translation import Translation
 from dragoman.search.translator import Translator
 from dragoman.training.align import ALIGNERS
-from dragoman.training.clean import Cleaning
 from dragoman.training.lm.kneser_ney import KneserNey
 from dragoman.training.phrases import PhraseModel
 from dragoman.training.pipeline import train as train_model
-from dragoman.training.prepare import Preparation, prepare
+from dragoman.training.prepare import Cleaning, Preparation, prepare
 from dragoman.training.rules.model import RuleModel
 from dragoman.translation.outputs import Outputs, SentenceResult
 from dragoman.translation.stream import Stream

@@ -1,4 +1,4 @@
-"""What people hand in as text: a file by its path, or lines; and what a string means.
+"""Texts as users give them (paths, strings, lists), and what calls run on.
 
 Where a text of many lines is expected (a corpus, references, outputs, lists), a `Path` is a file, a list of strings is
 its lines, and a string is the name of a file that must be there. Where sentences are expected, a string is a sentence,
@@ -7,16 +7,21 @@ and a `Path` a file of sentences.
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from dragoman.core.display import shortened
 from dragoman.core.errors import UsageError
 from dragoman.core.files import open_output, read_lines
-from dragoman.core.shown import shortened
+from dragoman.core.progress import Progress, available_cores, watcher_of
+from dragoman.core.runtime import Runtime
+from dragoman.core.work.workers import Needed, Workers
 
 #: A file by its name or path, or lines.
 Text = str | PathLike[str] | Iterable[str]
@@ -116,3 +121,23 @@ def _checked(lines: Any) -> list[str]:
 
 def _kind(value: object) -> str:
     return f"a {type(value).__name__}"
+
+
+def runtime_of(threads: int | None = None, progress: Progress | bool = False) -> Runtime:
+    """This process, with so many threads, by default as many as there are cores."""
+    return Runtime(threads=threads or available_cores(), progress=watcher_of(progress)).here()
+
+
+@contextlib.contextmanager
+def opened_runtime(
+    cluster: str | None,
+    threads: int | None = None,
+    progress: Progress | bool = False,
+    *,
+    needs: Sequence[Needed] = (),
+) -> Iterator[Runtime]:
+    """The same, or the workers of a cluster, which must have what the work needs."""
+    runtime = runtime_of(threads, progress)
+    with Workers.of(cluster, threads=runtime.threads, progress=runtime.progress) as workers:
+        workers.require(needs)
+        yield replace(runtime, workers=workers)

@@ -13,11 +13,9 @@ from dragoman import kernels
 from dragoman.core.corpus import Corpus
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
-from dragoman.metrics.metric import Metric
+from dragoman.metrics.metric import Metric, signature
 from dragoman.metrics.preparation import change_words
-from dragoman.metrics.reference_scorer import ReferenceScorer
-from dragoman.metrics.references import Compared, References
-from dragoman.metrics.signature import signature
+from dragoman.metrics.references import Compared, References, ReferenceScorer
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.metrics.error_rate import ErrorRate, ErrorRateScorer
+from dragoman.metrics.metric import signature
 from dragoman.metrics.preparation import change_words
 from dragoman.metrics.references import Compared, Preparation, References
-from dragoman.metrics.signature import signature
-from dragoman.text.units import are_characters, characters_of
+from dragoman.text.words import are_characters, characters_of
 
 
 @dataclass(frozen=True)

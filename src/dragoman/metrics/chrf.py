@@ -15,11 +15,9 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.options import option
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.metrics.metric import Metric
+from dragoman.metrics.metric import SACREBLEU, Metric, signature
 from dragoman.metrics.preparation import change_words
-from dragoman.metrics.reference_scorer import ReferenceScorer
-from dragoman.metrics.references import Compared, References, ngram_totals
-from dragoman.metrics.signature import SACREBLEU, signature
+from dragoman.metrics.references import Compared, References, ReferenceScorer, ngram_totals
 
 _PUNCTUATION = re.compile(r"""(\S+)([!-/:-@\[-`{-~])(?!\S)|(?<!\S)([!-/:-@\[-`{-~])(\S+)""")
 

@@ -1,22 +1,22 @@
-"""What WER, PER and TER share: edits, divided by the length of the reference."""
+"""Word error rates: WER by edit distance, PER whatever the order."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman import kernels
 from dragoman.core.corpus import Corpus
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
-from dragoman.metrics.metric import Metric
+from dragoman.metrics.metric import Metric, signature
 from dragoman.metrics.preparation import words_as_in_sacrebleu
-from dragoman.metrics.reference_scorer import ReferenceScorer
-from dragoman.metrics.references import Compared, Preparation, References
-from dragoman.metrics.signature import signature
+from dragoman.metrics.references import Compared, Preparation, References, ReferenceScorer
 
 
 @dataclass(frozen=True)
@@ -76,3 +76,33 @@ class ErrorRateScorer(ReferenceScorer):
         """Score sums of statistics; against empty references everything is wrong, and nothing is right."""
         edits, length = statistics[..., 0], statistics[..., 1]
         return 100 * np.where(length > 0, edits / np.where(length > 0, length, 1.0), (edits > 0).astype(np.float64))
+
+
+@dataclass(frozen=True)
+class Wer(WordErrorRate):
+    """Word error rate (Niessen et al. 2000): the Levenshtein distance to the closest reference.
+
+    Costs the product of the two lengths for each hypothesis and reference.
+    """
+
+    name: ClassVar[str] = "wer"
+
+    def edits(self, compared: Compared, *, runtime: Runtime = Runtime()) -> NDArray[np.int64]:
+        """Count insertions, deletions and substitutions."""
+        return kernels.edit_distances(compared.for_kernels(), runtime.threads)
+
+
+@dataclass(frozen=True)
+class Per(WordErrorRate):
+    """Position-independent error rate (Tillmann et al. 1997): word error rate of sentences as bags of words.
+
+    Words without a partner on the other side are substitutions; what is left of the longer side is insertions or
+    deletions: max(length, reference length) - matches.
+    """
+
+    name: ClassVar[str] = "per"
+
+    def edits(self, compared: Compared, *, runtime: Runtime = Runtime()) -> NDArray[np.int64]:
+        """Count words without a partner, on the side that has more of them."""
+        longer = np.maximum(compared.hypotheses.lengths, compared.references.lengths[compared.sentences])
+        return longer - compared.matches(1, runtime=runtime)[:, 0].astype(np.int64)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import metadata
 from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
+from dragoman.core.errors import version
 from dragoman.core.options import Options
 from dragoman.core.runtime import Runtime
 
@@ -66,3 +68,21 @@ class Metric(Options, ABC):
     def for_system(self, system: str) -> Self:
         """Return the metric for hypotheses of that name; only metrics that read a file for each system differ."""
         return self
+
+
+SACREBLEU = f"sacrebleu-{metadata.version('sacrebleu')}"
+"""Named in signatures of settings whose scores equal sacreBLEU's."""
+
+
+def signature(metric: str, **settings: object) -> str:
+    """Join a metric's settings as `name|key:value|…|version:…`; settings that are None are left out.
+
+    >>> signature("wer", case="mixed", beta=None).rpartition("|")[0]
+    'wer|case:mixed'
+    """
+    shown = [f"{key}:{_text(value)}" for key, value in settings.items() if value is not None]
+    return "|".join([metric, *shown, f"version:dragoman-{version()}"])
+
+
+def _text(value: object) -> str:
+    return ("no", "yes")[value] if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)

@@ -15,11 +15,9 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.options import option
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.metrics.metric import Metric
+from dragoman.metrics.metric import Metric, signature
 from dragoman.metrics.preparation import Tokenisation, tokenise
-from dragoman.metrics.reference_scorer import ReferenceScorer
-from dragoman.metrics.references import References, ngram_totals
-from dragoman.metrics.signature import signature
+from dragoman.metrics.references import References, ReferenceScorer, ngram_totals
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,7 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import read_lines
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
-from dragoman.metrics.metric import Metric, Scorer
-from dragoman.metrics.signature import signature
+from dragoman.metrics.metric import Metric, Scorer, signature
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,10 @@
-"""References as arrays, and hypotheses in the same ids: what every metric that compares words starts from."""
+"""References: read from files or lines, encoded once, and scored against."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +19,8 @@ from dragoman.core.files import read_lines
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
+from dragoman.formats.penn_trees import TreeFile, with_trees
+from dragoman.metrics.metric import Scorer
 from dragoman.text.preparation import TextPreparation
 
 Preparation = Callable[[Corpus], Corpus]
@@ -195,3 +199,62 @@ def ngram_totals(lengths: NDArray[np.int64], order: int) -> NDArray[np.int64]:
 
 def _word_list(vocab: Vocab) -> bytes:
     return vocab.decode(np.arange(len(vocab), dtype=np.int32), np.arange(len(vocab) + 1, dtype=np.int64))
+
+
+class ReferenceScorer(Scorer):
+    """A scorer whose statistics come from a comparison with references, in words."""
+
+    def __init__(self, references: References):
+        self.references = references
+
+    def statistics(
+        self, hypotheses: Corpus, sentences: NDArray[np.int64] | None = None, *, runtime: Runtime = Runtime()
+    ) -> NDArray[np.float64]:
+        """Return one row of statistics for each hypothesis; see `counts`."""
+        return self.counts(hypotheses, self.references.sentences(hypotheses, sentences), runtime=runtime)
+
+    @abstractmethod
+    def counts(
+        self, hypotheses: Corpus, sentences: NDArray[np.int64], *, runtime: Runtime = Runtime()
+    ) -> NDArray[np.float64]:
+        """Return the statistics of each hypothesis; the numbers of their sentences are checked."""
+
+    def best_counts(self, counts: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Return for each hypothesis the statistics with the best score, of those that each reference gives it."""
+        others = iter(counts)
+        best = next(others)
+        for found in others:
+            better = self.score(found) > self.score(best)
+            best[better] = found[better]
+        return best
+
+
+@dataclass(frozen=True, eq=False)
+class ReferencedText:
+    """Prepared source sentences, and references that run parallel to them, prepared like what the model writes."""
+
+    lines: list[str]
+    references: list[Corpus]
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    @classmethod
+    def read(
+        cls,
+        source: Path,
+        references: Sequence[Path],
+        text: TextPreparation,
+        *,
+        trees: TreeFile | None = None,
+        runtime: Runtime = UNHEARD,
+    ) -> ReferencedText:
+        """Read a source text and its references, and trees if these matter; if somebody listens, says what is odd."""
+        prepared = text.source(read_lines(source))
+        lines: list[str] = list(prepared) if trees is None else [*with_trees(prepared, trees)]
+        found = read_references(references, text, runtime=runtime)
+        if len(found[0]) != len(lines):
+            raise DataError(
+                f"has {len(found[0])} lines, but {source} has {len(lines)}", path=references[0], expected="as many"
+            )
+        return cls(lines, found)

@@ -11,17 +11,23 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.checksums import CHECKSUMS, checked_files, compare_checksums, write_checksums
-from dragoman.core.digest import digest
-from dragoman.core.errors import DataError, UsageError
+from dragoman.core.checksums import (
+    CHECKSUMS,
+    checked_files,
+    compare_checksums,
+    digest,
+    fingerprint,
+    is_verified,
+    remember_verified,
+    write_checksums,
+)
+from dragoman.core.errors import DataError, UsageError, version
 from dragoman.core.files import PathLike, output_folder
+from dragoman.core.journal import weights_file
 from dragoman.core.progress import ShareDone, within
-from dragoman.core.recorded_run import weights_file
 from dragoman.core.runtime import Runtime
 from dragoman.core.store import Arrays, load_arrays, save_arrays
 from dragoman.core.toml import format_toml, read_toml
-from dragoman.core.verified import fingerprint, is_verified, remember_verified
-from dragoman.core.version import version
 from dragoman.core.vocab import Vocab
 from dragoman.core.weights import Weights
 from dragoman.formats.tagged_text import TaggedText
@@ -51,6 +57,7 @@ from dragoman.model.parts import (
     PARTS,
     Kind,
     Part,
+    Settings,
     check_once,
     in_folder,
     load_parts,
@@ -58,8 +65,7 @@ from dragoman.model.parts import (
     remember_sound,
 )
 from dragoman.model.phrase_table import PhraseTable
-from dragoman.model.rule_instances import AlignedText
-from dragoman.model.settings import Settings
+from dragoman.model.rule_scores import AlignedText
 from dragoman.text.casing import Casing
 from dragoman.text.preparation import TextPreparation
 

@@ -10,17 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
+from dragoman.core.corpus import source_positions, target_positions
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.links import source_positions, target_positions
 from dragoman.core.phrases import PHRASE_SCORES
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.sound import check_numbers, check_offsets, check_range, ragged_array, typed_array
-from dragoman.core.store import Arrays
+from dragoman.core.store import Arrays, check_numbers, check_offsets, check_range, ragged_array, typed_array
 from dragoman.core.vocab import Vocab
 from dragoman.model.grammar import Grammar
-from dragoman.model.rule_instances import AlignedText, RuleExtraction, RuleInstances
-from dragoman.model.rule_scores import TargetCounts, score_instances
+from dragoman.model.rule_scores import AlignedText, RuleExtraction, RuleInstances, TargetCounts, score_instances
 
 _PART = "a corpus with its links"
 

@@ -27,7 +27,7 @@ from dragoman.formats.tagged_text import TaggedText
 from dragoman.model.corpus_grammar import CorpusGrammar
 from dragoman.model.grammar import Grammar
 from dragoman.model.phrase_table import PhraseTable
-from dragoman.model.rule_instances import AlignedText
+from dragoman.model.rule_scores import AlignedText
 from dragoman.text.parsed import SourceTree
 
 T = TypeVar("T", bound=np.integer)

@@ -21,11 +21,10 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.phrases import PhrasePairs
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.sound import check_numbers, check_offsets, check_range, ragged_array, typed_array
-from dragoman.core.store import Arrays
+from dragoman.core.store import Arrays, check_numbers, check_offsets, check_range, ragged_array, typed_array
 from dragoman.core.vocab import Vocab
-from dragoman.model.log_scores import log_scores, probabilities
-from dragoman.model.rule_instances import HOLE_SIZES
+from dragoman.model.phrase_table import log_scores, probabilities
+from dragoman.model.rule_scores import HOLE_SIZES
 
 #: The symbol of a nonterminal in the trie, which of them it is does not matter there.
 NONTERMINAL = -1

@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
-from dragoman.core.ngrams import NGrams, NGramTable
+from dragoman.core.phrases import NGrams, NGramTable
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.sound import LARGEST, blocks, check_numbers, check_offsets, check_range
-from dragoman.core.store import Arrays
+from dragoman.core.store import LARGEST, Arrays, blocks, check_numbers, check_offsets, check_range
 from dragoman.core.vocab import BOS, EOS, UNK, Vocab
 
 #: The base-10 log-probability of unknown words in models that have none for `<unk>`.

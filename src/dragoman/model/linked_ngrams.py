@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.progress import ShareDone, within
-from dragoman.core.runs import Column
 from dragoman.core.runtime import Runtime
 from dragoman.core.slot_table import SlotTable
-from dragoman.core.sound import LARGEST
-from dragoman.core.store import rows_of
+from dragoman.core.spill import Column
+from dragoman.core.store import LARGEST, rows_of
 from dragoman.core.vocab import Vocab
 from dragoman.model.language_model import ENTRY, LanguageModel
 

@@ -22,8 +22,8 @@ from dragoman.core.weights import Weights
 from dragoman.formats.moses.ini import MosesFeature, MosesIni, read_moses_ini, write_moses_ini
 from dragoman.formats.moses.phrase_table import read_phrase_table, write_phrase_table
 from dragoman.formats.moses.reordering import attach_reordering, read_reordering, write_reordering
-from dragoman.model.baking import bake
 from dragoman.model.bundle import Model
+from dragoman.model.edit import bake
 from dragoman.model.features import phrase_features, reordering_features
 from dragoman.model.moses_chart import import_hierarchical, write_hierarchical
 from dragoman.model.moses_parts import (
@@ -35,8 +35,8 @@ from dragoman.model.moses_parts import (
     weighted,
     write_language_models,
 )
+from dragoman.model.parts import Settings
 from dragoman.model.phrase_table import PhraseTable
-from dragoman.model.settings import Settings
 
 _PENALTIES = {
     "UnknownWordPenalty": "unknown_word",

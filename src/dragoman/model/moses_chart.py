@@ -25,10 +25,16 @@ from dragoman.core.phrases import PhrasePairs
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.core.weights import Weights
-from dragoman.formats.moses.glue_grammar import GLUE_SCORE, is_glue_grammar, read_glue_grammar, write_glue_grammar
 from dragoman.formats.moses.ini import MosesFeature, MosesIni, write_moses_ini
 from dragoman.formats.moses.phrase_table import PENALTY_SCORE
-from dragoman.formats.moses.rule_table import read_rule_table, write_rule_table
+from dragoman.formats.moses.rule_table import (
+    GLUE_SCORE,
+    is_glue_grammar,
+    read_glue_grammar,
+    read_rule_table,
+    write_glue_grammar,
+    write_rule_table,
+)
 from dragoman.model.bundle import Model
 from dragoman.model.features import GRAMMAR_PENALTY, initial_chart_weights, phrase_features
 from dragoman.model.grammar import Grammar
@@ -40,7 +46,7 @@ from dragoman.model.moses_parts import (
     table_limit_of,
     write_language_models,
 )
-from dragoman.model.settings import Settings
+from dragoman.model.parts import Settings
 
 _PENALTIES = {"UnknownWordPenalty": "unknown_word", "WordPenalty": "word_penalty", "PhrasePenalty": "rule_penalty"}
 

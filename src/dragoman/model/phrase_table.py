@@ -15,10 +15,25 @@ from dragoman.core.errors import DataError
 from dragoman.core.phrases import REORDERING_SCORES, Components, PhrasePairs
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.sound import blocks, check_numbers, check_offsets, check_range, ragged_array, typed_array
-from dragoman.core.store import Arrays
+from dragoman.core.store import Arrays, blocks, check_numbers, check_offsets, check_range, ragged_array, typed_array
 from dragoman.core.vocab import Vocab
-from dragoman.model.log_scores import log_scores, probabilities
+
+#: The logarithm that stands for probability 0, as in Moses.
+LOG_ZERO = -100.0
+
+
+def log_scores(probabilities: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
+    """Natural logarithms, `LOG_ZERO` at least; in single precision, whatever the probabilities are in."""
+    with np.errstate(divide="ignore"):
+        logs: NDArray[np.float32] = np.maximum(np.log(probabilities), LOG_ZERO).astype(np.float32, copy=False)
+    return logs
+
+
+def probabilities(logs: NDArray[np.float32]) -> NDArray[np.float32]:
+    """What `log_scores` was given, in single precision; infinite beyond its range."""
+    with np.errstate(over="ignore"):
+        return np.where(logs <= LOG_ZERO, np.float32(0), np.exp(logs.astype(np.float64)).astype(np.float32))
+
 
 #: The words of a phrase: word links count them in a byte.
 LONGEST_PHRASE = 255

@@ -18,15 +18,15 @@ from dragoman.metrics.combined import parse_metric
 from dragoman.model.bundle import Model
 from dragoman.model.features import initial_weights
 from dragoman.model.language_model import LanguageModel
-from dragoman.model.settings import Settings
+from dragoman.model.parts import Settings
 from dragoman.normalisation.examples import Examples
 from dragoman.normalisation.lexicon import Lexicon
 from dragoman.search.limits import SearchLimits
 from dragoman.training.align import ALIGNERS
-from dragoman.training.clean import Cleaning
 from dragoman.training.lm.kneser_ney import KneserNey, estimate_model
 from dragoman.training.phrases import PhraseModel
 from dragoman.training.pipeline import train
+from dragoman.training.prepare import Cleaning
 from dragoman.tuning import TUNERS
 from dragoman.tuning.problems.evidence import Decoding
 from dragoman.tuning.runs.job import Job

@@ -13,7 +13,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
 from dragoman.metrics.cer import Cer
 from dragoman.normalisation.examples import Examples
-from dragoman.normalisation.memory import Memory
+from dragoman.normalisation.lexicon import Memory
 
 
 @dataclass(frozen=True)

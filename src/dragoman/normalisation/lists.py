@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,7 @@ from dragoman.core.ragged import Ragged
 from dragoman.metrics.references import Compared
 from dragoman.model.language_model import LanguageModel
 from dragoman.normalisation.letters import skeleton
-from dragoman.normalisation.lexicon import Lexicon
-from dragoman.normalisation.memory import Memory
+from dragoman.normalisation.lexicon import Lexicon, Memory
 from dragoman.search.translator import Translator
 
 #: The features beside those of the model, in the order of their columns.
@@ -170,3 +170,26 @@ def _edits(forms: Sequence[str], texts: Sequence[str], offsets: NDArray[np.int64
 def _code_points(texts: Sequence[str]) -> Ragged[np.int32]:
     points = np.frombuffer("".join(texts).encode("utf-32-le"), np.int32)
     return Ragged(points, np.concatenate([[0], np.cumsum([len(text) for text in texts])]).astype(np.int64))
+
+
+#: Forms that are less probable are not looked at again.
+_IMPROBABLE = 1e-3
+
+
+class Normalised(NamedTuple):
+    """A word's modern spelling, its probability, and others with theirs, the most probable first."""
+
+    modern: str
+    confidence: float
+    alternatives: tuple[tuple[str, float], ...] = ()
+
+    def log_probabilities(self) -> list[tuple[str, float]]:
+        """All forms that are not improbable, with the logarithms of their probabilities."""
+        forms = [(self.modern, self.confidence), *(one for one in self.alternatives if one[1] > _IMPROBABLE)]
+        return [(form, math.log(max(sure, _IMPROBABLE))) for form, sure in forms]
+
+    def preferring(self, place: int) -> Normalised:
+        """Return the same with another of its forms first: 0 is the one that is."""
+        forms = [(self.modern, self.confidence), *self.alternatives]
+        modern, sure = forms.pop(place)
+        return Normalised(modern, sure, tuple(forms))

@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from dragoman.core.errors import DataError, DragomanError
+from dragoman.core.errors import DataError, DragomanError, version
 from dragoman.core.files import PathLike, open_output, output_folder
 from dragoman.core.runtime import Runtime
 from dragoman.core.toml import format_toml, read_toml
-from dragoman.core.version import version
 from dragoman.core.weights import Weights
 from dragoman.decision.rule import Rule
 from dragoman.formats.arpa import read_arpa, write_arpa
 from dragoman.model.bundle import Model
 from dragoman.model.language_model import LanguageModel
-from dragoman.normalisation.capitals import Capitals
 from dragoman.normalisation.characters import LIMITS
-from dragoman.normalisation.choice import Choice
-from dragoman.normalisation.context import Context
-from dragoman.normalisation.examples import Examples, Spelling, has_letters
-from dragoman.normalisation.lexicon import Lexicon
-from dragoman.normalisation.lists import Proposer
-from dragoman.normalisation.memory import Memory
-from dragoman.normalisation.normalised import Normalised
+from dragoman.normalisation.choice import Choice, Context
+from dragoman.normalisation.examples import Capitals, Examples, Spelling, has_letters
+from dragoman.normalisation.lexicon import Lexicon, Memory
+from dragoman.normalisation.lists import Normalised, Proposer
 from dragoman.normalisation.running_text import WordFinder
 from dragoman.search.translator import Translator
 
@@ -224,3 +221,33 @@ _REMEMBERED = 50_000
 
 #: So many forms beside the chosen one are kept.
 _ALTERNATIVES = 10
+
+
+class Suggestion(NamedTuple):
+    """A form of a text, how often it occurs, and what the normaliser makes of it."""
+
+    form: str
+    occurrences: int
+    normalised: Normalised
+
+    @property
+    def expected_errors(self) -> float:
+        """How many of its tokens are wrong, if the normaliser knows how sure it is."""
+        return self.occurrences * (1 - self.normalised.confidence)
+
+
+def suggestions(
+    normaliser: Normaliser,
+    words: Iterable[str],
+    *,
+    most: int | None = None,
+    memorised: bool = False,
+    runtime: Runtime = Runtime(),
+) -> list[Suggestion]:
+    """Rank the forms of a text by the errors that they are expected to have; memorised ones only if asked for."""
+    counts = Counter(map(normaliser.form, words))
+    wanted = [form for form in counts if memorised or form not in normaliser.memory.counts]
+    found = normaliser.forms(wanted, runtime=runtime)
+    ranked = [Suggestion(form, counts[form], normalised) for form, normalised in found.items()]
+    ranked.sort(key=lambda one: (-one.expected_errors, -one.occurrences, one.form))
+    return ranked[:most]

@@ -12,20 +12,16 @@ from dragoman.core.options import Options, option
 from dragoman.core.runtime import Runtime
 from dragoman.model.bundle import Model
 from dragoman.model.language_model import LanguageModel
-from dragoman.normalisation.capitals import Capitals
 from dragoman.normalisation.characters import LIMITS, CharacterModel, character_model, tuned_weights, words_model
-from dragoman.normalisation.choice import Choice, tuned_choice
-from dragoman.normalisation.context import WEIGHTS, Context
+from dragoman.normalisation.choice import WEIGHTS, Choice, Context, tuned_choice
 from dragoman.normalisation.evaluate import right
-from dragoman.normalisation.examples import Examples, Spelling
-from dragoman.normalisation.lexicon import Lexicon
-from dragoman.normalisation.lists import Lists, Proposer
-from dragoman.normalisation.memory import Memory
-from dragoman.normalisation.normalised import Normalised
+from dragoman.normalisation.examples import Capitals, Examples, Spelling
+from dragoman.normalisation.lexicon import Lexicon, Memory
+from dragoman.normalisation.lists import Lists, Normalised, Proposer
 from dragoman.normalisation.normaliser import Normaliser
 from dragoman.search.translator import Translator
 from dragoman.tuning import TUNERS
-from dragoman.tuning.methods.tuner import Tuner
+from dragoman.tuning.methods.method import Tuner
 from dragoman.tuning.problems.problem import Problem
 
 #: Without a development set, fewer examples cannot be cut into parts that teach anything.

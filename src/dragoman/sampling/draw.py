@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.features import GLOBAL_FEATURES
-from dragoman.sampling.documents import document_parts
+from dragoman.sampling.global_features import document_parts
 from dragoman.sampling.sampler import Sampled, Sampler
 from dragoman.sampling.schedule import Sampling
 from dragoman.search.shards import ShardedTranslator

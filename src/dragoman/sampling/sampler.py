@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pkgutil import resolve_name
-from typing import TypedDict, Unpack
+from typing import TypedDict, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,9 @@ from dragoman.core.weights import Weights
 from dragoman.features import GlobalFeature
 from dragoman.sampling.forest import Forest
 from dragoman.sampling.global_features import GlobalFunctions
-from dragoman.sampling.schedule import Sampling
+from dragoman.sampling.schedule import Annealing, Sampling
 from dragoman.search.limits import SearchLimits
+from dragoman.search.translation import SearchResult
 from dragoman.search.translator import Translator
 
 #: Where the sampler for each kind of model is.
@@ -175,3 +176,32 @@ class Sampler(ABC):
         Less log Z it is the translation's log-probability; -inf where there is no derivation. Words are those of the
         vocabulary of the sentence's samples.
         """
+
+
+#: Where annealing for each kind of model is.
+_ANNEALED = {
+    "phrase": "dragoman.sampling.phrase.annealing:annealed",
+    "chart": "dragoman.sampling.chart.annealing:annealed",
+}
+
+
+def annealed(
+    translator: Translator,
+    lines: Iterable[str],
+    options: Annealing = Annealing(),
+    *,
+    seed: int = 1,
+    first: int = 0,
+    documents: Iterable[object] | None = None,
+) -> Iterator[SearchResult]:
+    """Translate tokenised sentences by annealing from what the search finds, in order, a batch at a time.
+
+    The best derivation of a sentence is never worse than the search's. Sentence i of the lines has random numbers of
+    its own, whatever the batches; `first` is added to i where the lines are a part of a text. The model's global
+    features take part, of which the search knows nothing. Those of documents see lines in a row with the same label in
+    `documents`, by default all, and the best is that of a document as a whole.
+    """
+    anneal = resolve_name(_ANNEALED[translator.model.kind])
+    return cast(
+        "Iterator[SearchResult]", anneal(translator, lines, options, seed=seed, first=first, documents=documents)
+    )

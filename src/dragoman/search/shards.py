@@ -16,7 +16,7 @@ import numpy as np
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.core.weights import Weights
-from dragoman.core.work.sent import place_of
+from dragoman.core.work.workers import place_of
 from dragoman.model.bundle import Model, model_digest
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
 from dragoman.search.translator import Shard, Translator, cut_shards

@@ -10,18 +10,17 @@ from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import Self
 
+from dragoman.core.display import shortened
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
 from dragoman.core.runtime import Runtime
-from dragoman.core.shown import shortened
 from dragoman.core.weights import Weights
 from dragoman.features import Feature, GlobalFeature
 from dragoman.model.bundle import Model
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
 from dragoman.search.pieces import batches, joined, pieces_of
-from dragoman.search.search_result import SearchResult
-from dragoman.search.translation import Translation
+from dragoman.search.translation import SearchResult, Translation
 from dragoman.text.words import words_of
 
 #: Sentences that are searched together, for each thread: enough to keep threads busy, few enough to stream.

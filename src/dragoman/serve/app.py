@@ -13,15 +13,14 @@ from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse
 from starlette.exceptions import HTTPException
 
-from dragoman.core.errors import DragomanError
-from dragoman.core.version import version
+from dragoman.core.errors import DragomanError, version
 from dragoman.decision import RULES
 from dragoman.decision.rule import Rule
 from dragoman.formats.nbest.format import NBEST_FORMATS
 from dragoman.serve import evidence, libretranslate, lists_and_scores, normalisation, runs, schemas, translation
 from dragoman.serve.guard import Access, Guard
 from dragoman.serve.json_bodies import NO_JSON, Answer, api_router
-from dragoman.serve.refusals import RequestError, error_body, refusal_of
+from dragoman.serve.limits import RequestError, error_body, refusal_of
 from dragoman.serve.service import Service, metric_names
 
 PAGE = Path(__file__).parent / "page"

@@ -8,15 +8,33 @@ import itertools
 import math
 import threading
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
+from dragoman import kernels
 from dragoman.core.errors import DragomanError
-from dragoman.core.stopping import stopped_by
-from dragoman.serve.refusals import RequestError, busy
+from dragoman.serve.limits import RequestError, busy
+
+
+@contextlib.contextmanager
+def stopped_by(check: Callable[[], None]) -> Iterator[None]:
+    """Have the kernels that this thread calls ask a function whether to go on; what it raises ends them, and is raised.
+
+    Kernels that other threads call for this one do not ask: whoever wants work to be stopped gives it one thread. Nor
+    do those ask that are done within a tenth of a second, nor anything that is not a kernel.
+
+    >>> with stopped_by(lambda: None):
+    ...     pass
+    """
+    before = kernels.set_watcher(check)
+    try:
+        yield
+    finally:
+        kernels.set_watcher(before)
+
 
 T = TypeVar("T")
 Item = TypeVar("Item")

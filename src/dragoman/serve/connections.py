@@ -10,8 +10,7 @@ from typing import Any
 
 from starlette.types import Receive
 
-from dragoman.serve.limits import Limits
-from dragoman.serve.refusals import RequestError
+from dragoman.serve.limits import Limits, RequestError
 
 #: The connection from which the request of the current task came.
 _current: ContextVar[Connection | None] = ContextVar("connection", default=None)

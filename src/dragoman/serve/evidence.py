@@ -17,9 +17,9 @@ from dragoman.core.weights import Weights
 from dragoman.decision import RULES
 from dragoman.decision.posterior import Posterior
 from dragoman.decision.rule import Evidence, Rule
+from dragoman.forest.derivation import best_derivation
 from dragoman.forest.inside_outside import log_partition
-from dragoman.forest.nbest import nbest
-from dragoman.forest.viterbi import best_derivation
+from dragoman.forest.kbest import nbest
 from dragoman.formats.hypergraph_jsonl import format_hypergraph
 from dragoman.front.system import System
 from dragoman.model.bundle import Model
@@ -28,7 +28,7 @@ from dragoman.sampling.schedule import Sampling
 from dragoman.serve import schemas
 from dragoman.serve.hypergraph_cache import SearchedGraph
 from dragoman.serve.json_bodies import Answer, Written, api_router
-from dragoman.serve.refusals import RequestError
+from dragoman.serve.limits import RequestError
 from dragoman.serve.service import Service
 from dragoman.serve.translation import ALONE, Source, derivation_json, hypotheses_json, prepared_lines
 

@@ -17,8 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dragoman.serve.connections import Bodies, request_under_way
 from dragoman.serve.json_bodies import has_more_values, may_have_more_values
-from dragoman.serve.limits import Limits, Place, Places, Rate
-from dragoman.serve.refusals import LIBRETRANSLATE, RequestError, error_body, refusal_of
+from dragoman.serve.limits import LIBRETRANSLATE, Limits, Place, Places, Rate, RequestError, error_body, refusal_of
 from dragoman.serve.service import Metrics
 
 Headers = Mapping[bytes, bytes]

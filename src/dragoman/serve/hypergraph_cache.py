@@ -12,7 +12,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from dragoman.core.hypergraph import Hypergraph
-from dragoman.search.search_result import SearchResult
+from dragoman.search.translation import SearchResult
 
 #: The share of the memory that may be thrown away before it is given back to the system.
 _UNRETURNED = 1 / 8

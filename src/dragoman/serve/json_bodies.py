@@ -16,7 +16,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
 from starlette.types import Receive, Scope, Send
 
-from dragoman.serve.refusals import RequestError
+from dragoman.serve.limits import RequestError
 from dragoman.serve.schemas import ErrorAnswer
 
 Model = TypeVar("Model", bound=BaseModel)

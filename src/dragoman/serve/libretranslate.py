@@ -15,9 +15,8 @@ from dragoman.core.errors import UsageError
 from dragoman.serve import schemas
 from dragoman.serve.guard import Access
 from dragoman.serve.json_bodies import NO_JSON, Answer, refusal_of_body
-from dragoman.serve.limits import Place
+from dragoman.serve.limits import Place, RequestError
 from dragoman.serve.models import NamedModel
-from dragoman.serve.refusals import RequestError
 from dragoman.serve.segmentation import html_text
 from dragoman.serve.service import Service
 from dragoman.serve.translation import Source, split_texts, translated_together

@@ -19,7 +19,7 @@ from dragoman.front.system import System, load
 from dragoman.model.source_trees import features_of_trees
 from dragoman.normalisation.normaliser import MODEL, NAME, Normaliser
 from dragoman.serve import schemas
-from dragoman.serve.refusals import RequestError, refusal_of
+from dragoman.serve.limits import RequestError, refusal_of
 
 T = TypeVar("T")
 

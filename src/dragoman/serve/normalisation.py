@@ -7,11 +7,11 @@ from typing import Any
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from dragoman.normalisation.normalised import Normalised
+from dragoman.normalisation.lists import Normalised
 from dragoman.normalisation.normaliser import Normaliser
 from dragoman.normalisation.running_text import Cut, MarkupMode, RunningText
 from dragoman.serve.json_bodies import Answer, api_router
-from dragoman.serve.refusals import RequestError
+from dragoman.serve.limits import RequestError
 from dragoman.serve.schemas import Asked, Name
 from dragoman.serve.service import Service
 

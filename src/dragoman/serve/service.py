@@ -20,9 +20,8 @@ from dragoman.sampling.schedule import Sampling
 from dragoman.search.translator import BATCH
 from dragoman.serve.batching import Batcher, SlowPool, Stop
 from dragoman.serve.hypergraph_cache import HypergraphCache
-from dragoman.serve.limits import Limits
+from dragoman.serve.limits import Limits, RequestError
 from dragoman.serve.models import Shelf
-from dragoman.serve.refusals import RequestError
 from dragoman.serve.runs import Runs
 from dragoman.serve.segmentation import go_on
 

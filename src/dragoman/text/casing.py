@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError
 from dragoman.text.detokenise import MARKS
-from dragoman.text.protect import is_protected
+from dragoman.text.normalise import is_protected
 
 #: Words after which another sentence may begin.
 _ENDS = frozenset(".!?")

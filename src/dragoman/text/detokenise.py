@@ -11,7 +11,7 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from dragoman.text.scripts import is_unspaced
+from dragoman.text.words import is_unspaced
 
 #: At the left or right of a token: nothing stands there, or a space.
 JOINED, SPACED = "￭", "▁"

@@ -7,7 +7,7 @@ import re
 
 from sacremoses import MosesTokenizer
 
-from dragoman.text.protect import protected_spans
+from dragoman.text.normalise import protected_spans
 
 _REMEMBERED_PIECES = 1 << 18
 # Control characters that sacremoses removes from within words, and the literal that it writes multiple dots with.

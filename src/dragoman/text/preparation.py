@@ -10,7 +10,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.text.casing import Casing
 from dragoman.text.segment import Segmentation
 from dragoman.text.tokenise import Tokeniser, detokenise_lines, tokenise_lines
-from dragoman.text.units import Units, characters_of, joined_characters
+from dragoman.text.words import Units, characters_of, joined_characters
 
 #: The language whose rules are used where none is named.
 DEFAULT_LANGUAGE = "en"

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from typing import Any, ClassVar, Literal, Protocol
 
 from dragoman.core.errors import UsageError
-from dragoman.text.protect import protected_spans
-from dragoman.text.scripts import UNSPACED
+from dragoman.text.normalise import protected_spans
+from dragoman.text.words import UNSPACED
 
 #: How one side of a text is segmented; a model knows it, so that all text goes the same way.
 Segmentation = Literal["none", "characters", "mecab", "jieba", "pythainlp"]

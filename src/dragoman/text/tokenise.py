@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from dragoman.core.options import Options, option
 from dragoman.core.runtime import Runtime
 from dragoman.text.detokenise import MARKS, WITHOUT_MARKS, joined, marked
-from dragoman.text.punctuation import normalise_punctuation
+from dragoman.text.normalise import normalise_punctuation
 from dragoman.text.segment import Segmentation, segment
 
 CHUNK_LINES = 10_000

@@ -6,22 +6,24 @@ All share their work: each corpus is aligned and extracted once, and what no sys
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, TypeVar
+from pathlib import Path
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.corpus import Bitext
+from dragoman.core.corpus import Bitext, Corpus, Links
 from dragoman.core.errors import UsageError
-from dragoman.core.links import Links
-from dragoman.core.options import Options, option
+from dragoman.core.files import PathLike
+from dragoman.core.options import Options, option, routed
 from dragoman.core.phrases import PhrasePairs
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
+from dragoman.metrics.references import ReferencedText
 from dragoman.model.bundle import Model
 from dragoman.model.features import initial_weights
 from dragoman.model.language_model import LanguageModel
@@ -35,18 +37,19 @@ from dragoman.model.mixture import (
     united,
     with_shares,
 )
+from dragoman.model.parts import Settings
 from dragoman.model.phrase_table import PhraseTable
-from dragoman.model.settings import Settings
 from dragoman.text.casing import Casing
+from dragoman.text.preparation import TextPreparation
+from dragoman.training.align import ALIGNERS
 from dragoman.training.align.auto import Auto
-from dragoman.training.align.base import Aligner
-from dragoman.training.clean import Cleaning, clean
+from dragoman.training.align.base import Aligner, symmetrise
 from dragoman.training.lm.interpolate import interpolate, interpolation_weights
 from dragoman.training.lm.kneser_ney import KneserNey, estimate_model
 from dragoman.training.mix import aligned_beside, perplexity_shares, tuning_pairs
 from dragoman.training.phrases import PhraseModel, phrase_pairs
 from dragoman.training.pipeline import language_model_text, with_reordering_limit
-from dragoman.training.symmetrise import symmetrise
+from dragoman.training.prepare import Cleaning, Preparation, clean, prepare
 
 Files = TypeVar("Files")
 
@@ -232,3 +235,88 @@ def domain_first(corpora: Mapping[str, Files], domain: str | None) -> dict[str, 
     if domain is not None and domain not in corpora:
         raise UsageError(f"no corpus is called '{domain}'; there are {', '.join(corpora)}")
     return dict(corpora) if domain is None else {domain: corpora[domain], **corpora}
+
+
+@dataclass(frozen=True)
+class AdaptRecipe:
+    """All options of the way from texts to systems."""
+
+    adaptation: Adaptation = Adaptation()
+    preparation: Preparation = Preparation()
+    cleaning: Cleaning = Cleaning()
+    aligner: Aligner = Auto()
+    phrase_model: PhraseModel = PhraseModel()
+    kneser_ney: KneserNey = KneserNey()
+
+    @classmethod
+    def from_dict(
+        cls,
+        options: Mapping[str, Any],
+        *,
+        aligner: str = "auto",
+        aligner_options: Mapping[str, Any] | None = None,
+        lm: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Build from options by their names, those of the aligner and of the language model apart."""
+        text, cleaning, table, adaptation = routed(options, Preparation, Cleaning, PhraseModel, Adaptation)
+        return cls(
+            Adaptation.from_dict(adaptation),
+            Preparation.from_dict(text),
+            Cleaning.from_dict(cleaning),
+            ALIGNERS.get(aligner).from_dict(aligner_options or {}),
+            PhraseModel.from_dict(table),
+            KneserNey.from_dict(lm or {}),
+        )
+
+    def described(self) -> dict[str, dict[str, Any]]:
+        """All options, by what they are of."""
+        parts = ("adaptation", "preparation", "cleaning", "phrase_model", "kneser_ney")
+        named = {part: getattr(self, part).to_dict() for part in parts}
+        return {**named, "aligner": {"name": self.aligner.name, **self.aligner.to_dict()}}
+
+    def read(
+        self,
+        corpora: Mapping[str, tuple[PathLike, PathLike]],
+        source: PathLike,
+        reference: PathLike,
+        *,
+        runtime: Runtime = Runtime(),
+    ) -> Adapted:
+        """Read parallel texts by name, that of the domain first, and a tuning set of the domain."""
+        texts = {name: prepare(*paths, self.preparation, runtime=runtime) for name, paths in corpora.items()}
+        if not texts:
+            raise UsageError("there is no corpus; expected two or more, the one of the domain first")
+        first = next(iter(texts.values()))
+        for name, text in texts.items():
+            if text.settings != first.settings:
+                raise UsageError(f"the corpus {name} is of other languages than the first; expected the same")
+        return Adapted(
+            {name: text.bitext for name, text in texts.items()},
+            tuning_bitext(source, reference, first.settings.preparation(), runtime=runtime),
+            self.adaptation,
+            cleaning=self.cleaning,
+            aligner=self.aligner,
+            phrase_model=self.phrase_model,
+            kneser_ney=self.kneser_ney,
+            settings=first.settings,
+            casing=first.casing,
+            runtime=runtime,
+        )
+
+
+def tuning_bitext(
+    source: PathLike, reference: PathLike, text: TextPreparation, *, runtime: Runtime = Runtime()
+) -> Bitext:
+    """Read a tuning set in the words of a model."""
+    found = ReferencedText.read(Path(source), [Path(reference)], text, runtime=runtime)
+    return Bitext(Corpus.from_lines(found.lines), found.references[0])
+
+
+def check_systems(names: Sequence[str], flag: str = "mixture") -> None:
+    """Refuse systems that there are not, and one that is named twice; `flag` is what they were given by."""
+    unknown = [name for name in names if name not in SYSTEMS]
+    if unknown:
+        raise UsageError(f"no {flag.lstrip('-')} is called '{unknown[0]}'; there are {', '.join(SYSTEMS)}")
+    twice = [name for i, name in enumerate(names) if name in names[:i]]
+    if twice:
+        raise UsageError(f"{flag} {twice[0]} is given twice; expected each once")

@@ -1,4 +1,4 @@
-"""Phrase extraction: all phrase pairs that are consistent with the word alignment (Och & Ney 2004)."""
+"""Phrase extraction: all phrase pairs consistent with the word alignment (Och & Ney 2004), and their reordering."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.corpus import Bitext
+from dragoman.core.corpus import Bitext, Links
 from dragoman.core.errors import UsageError
-from dragoman.core.links import Links
+from dragoman.core.phrases import REORDERING_SCORES
 from dragoman.core.progress import ShareDone
 from dragoman.core.runtime import Runtime
 from dragoman.training.lexical import check_links
@@ -61,7 +61,7 @@ def extract_phrases(
     Sentence boundaries count as linked words.
 
     >>> from dragoman.core.corpus import Corpus
-    >>> from dragoman.core.links import links_of
+    >>> from dragoman.core.corpus import links_of
     >>> bitext = Bitext(Corpus.from_lines(["la maison"]), Corpus.from_lines(["the house"]))
     >>> found = extract_phrases(bitext, links_of([[(0, 0), (1, 1)]]))
     >>> list(zip(found.source_begin.tolist(), found.source_length.tolist()))
@@ -91,3 +91,18 @@ def extract_spans(
     return PhraseInstances(
         *kernels.extract_phrases(source, target, links.values, links.offsets, max_length, runtime.threads, share)
     )
+
+
+def score_reordering(
+    instances: PhraseInstances, pair_of_instance: NDArray[np.int32], pairs: int, *, smoothing: float = 0.5
+) -> NDArray[np.float32]:
+    """Score an msd-bidirectional-fe model: for each of so many pairs the six REORDERING_SCORES.
+
+    p(orientation | pair) = (count + `smoothing`) / (count of the pair + 3 `smoothing`) (Koehn et al. 2005).
+    """
+    scores = np.empty((pairs, len(REORDERING_SCORES)), np.float32)
+    for column, orientation in ((0, instances.previous), (3, instances.next)):
+        slots = pair_of_instance.astype(np.int64) * 3 + orientation
+        counts = np.bincount(slots, minlength=3 * pairs).reshape(-1, 3) + smoothing
+        scores[:, column : column + 3] = counts / counts.sum(axis=1, keepdims=True)
+    return scores

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.corpus import Bitext
+from dragoman.core.corpus import Bitext, Links, source_positions, target_positions
 from dragoman.core.errors import DataError
-from dragoman.core.links import Links, source_positions, target_positions
 from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
 
@@ -96,7 +95,7 @@ def lexical_tables(bitext: Bitext, links: Links, share: ShareDone = lambda share
     """Count linked words, and unaligned words as linked to NULL; relative frequencies both ways.
 
     >>> from dragoman.core.corpus import Corpus
-    >>> from dragoman.core.links import links_of
+    >>> from dragoman.core.corpus import links_of
     >>> bitext = Bitext(Corpus.from_lines(["la maison", "la"]), Corpus.from_lines(["the house", "it"]))
     >>> tables = lexical_tables(bitext, links_of([[(0, 0), (1, 1)], [(0, 0)]]))
     >>> tables.target_given_source.tolist(), tables.source_given_target.tolist()

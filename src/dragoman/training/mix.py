@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.corpus import Bitext, Corpus
+from dragoman.core.corpus import Bitext, Corpus, Links
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import PathLike
-from dragoman.core.links import Links
 from dragoman.core.options import Options, option
 from dragoman.core.phrases import PhrasePairs
 from dragoman.core.runtime import Runtime
@@ -32,13 +31,49 @@ from dragoman.model.mixture import (
 )
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.training.align.auto import Auto
-from dragoman.training.align.base import Aligner
-from dragoman.training.clean import clean
+from dragoman.training.align.base import Aligner, symmetrise
 from dragoman.training.extract import extract_phrases
 from dragoman.training.lexical import lexical_tables
-from dragoman.training.likeliest_mixture import likeliest_mixture
+from dragoman.training.prepare import clean
 from dragoman.training.score import score_phrases
-from dragoman.training.symmetrise import symmetrise
+
+Floats = NDArray[np.float64]
+
+
+def likeliest_mixture(
+    probabilities: Floats,
+    counts: Floats | None = None,
+    *,
+    iterations: int,
+    tolerance: float,
+    note: Callable[[int, float, Floats], None] = lambda iteration, likelihood, weights: None,
+) -> Floats:
+    """Return weights that sum to 1 and maximise the mean logarithm of Σ weight · probability.
+
+    `probabilities` has a row for each distribution and a column for each event, which occurred `counts` times (once by
+    default); no column may be all zero. Stops when an iteration raises the mean by less than `tolerance`. `note` is
+    told the mean and the weights at the beginning of each iteration. The mean is concave in the weights, so that what
+    is found is the best there is.
+
+    >>> probabilities, counts = np.array([[0.5, 0.5], [0.25, 1.0]]), np.array([3.0, 2.0])
+    >>> likeliest_mixture(probabilities, counts, iterations=1000, tolerance=1e-12).round(3).tolist()
+    [0.8, 0.2]
+    """
+    shares = None if counts is None else counts / counts.sum()
+    weights = np.full(len(probabilities), 1 / len(probabilities))
+    last = -np.inf
+    for iteration in range(1, iterations + 1):
+        mixture = weights @ probabilities
+        likelihood = float(np.log(mixture).mean()) if shares is None else float(np.log(mixture) @ shares)
+        note(iteration, likelihood, weights)
+        if likelihood - last < tolerance:
+            break
+        last = likelihood
+        expected = probabilities / mixture
+        weights = weights * (expected.mean(axis=1) if shares is None else expected @ shares)
+        weights /= weights.sum()
+    return weights
+
 
 #: EM is as good as done when an iteration gains less than this; it costs next to nothing.
 _TOLERANCE, _ITERATIONS = 1e-13, 20_000

@@ -10,15 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.checkpoint import stage_key
-from dragoman.core.corpus import Bitext, Corpus
+from dragoman.core.corpus import Bitext, Corpus, Links
 from dragoman.core.files import PathLike
-from dragoman.core.links import Links
 from dragoman.core.options import Options
 from dragoman.core.ragged import Ragged
-from dragoman.core.runs import mapped_arrays
 from dragoman.core.runtime import Runtime
-from dragoman.core.sound import ragged_array
-from dragoman.core.store import Arrays, save_arrays
+from dragoman.core.spill import mapped_arrays
+from dragoman.core.store import Arrays, ragged_array, save_arrays
 from dragoman.core.vocab import BOS, EOS
 from dragoman.core.weights import Weights
 from dragoman.formats.arpa import read_arpa
@@ -28,23 +26,26 @@ from dragoman.model.corpus_grammar import CorpusGrammar
 from dragoman.model.features import initial_chart_weights, initial_weights
 from dragoman.model.grammar import Grammar
 from dragoman.model.language_model import LanguageModel
+from dragoman.model.parts import Settings
 from dragoman.model.phrase_table import PhraseTable
-from dragoman.model.settings import Settings
 from dragoman.text.casing import Casing
-from dragoman.training.align.auto import Auto
-from dragoman.training.align.base import Aligner
+from dragoman.training.align.auto import FAR, TOO_MANY, USUAL, Auto, share_of_long_jumps
+from dragoman.training.align.base import Aligner, symmetrise
 from dragoman.training.align.diagonal import Diagonal
-from dragoman.training.clean import Cleaning, clean
-from dragoman.training.grammar_merge import mapped_grammar, merged_grammar, write_grammar
-from dragoman.training.jumps import FAR, TOO_MANY, USUAL, share_of_long_jumps
 from dragoman.training.lm.kneser_ney import KneserNey, estimate_model
+from dragoman.training.merge import (
+    mapped_grammar,
+    mapped_table,
+    merged_grammar,
+    merged_table,
+    write_grammar,
+    write_table,
+)
 from dragoman.training.partitions import Parts
-from dragoman.training.phrase_merge import mapped_table, merged_table, write_table
 from dragoman.training.phrases import PHRASES, PhraseModel, phrase_parts
+from dragoman.training.prepare import Cleaning, clean
 from dragoman.training.rules.extract import RULES
-from dragoman.training.rules.model import RuleModel, reordered_nonterminals, rule_parts
-from dragoman.training.rules.on_demand import corpus_grammar
-from dragoman.training.symmetrise import symmetrise
+from dragoman.training.rules.model import RuleModel, corpus_grammar, reordered_nonterminals, rule_parts
 
 #: Text is spelt in pieces of so many words.
 _WORDS_AT_ONCE = 1 << 20

@@ -13,12 +13,12 @@ from dragoman.core.runtime import Runtime
 from dragoman.decision.rule import Evidence
 from dragoman.decision.settings import Decision
 from dragoman.formats.penn_trees import TreeFile
-from dragoman.sampling.annealing import annealed
 from dragoman.sampling.draw import Draw, document_shards
+from dragoman.sampling.sampler import annealed
 from dragoman.sampling.schedule import Annealing, Sampling
 from dragoman.search.markup import parse_markup, prepare_markup, without_markup
-from dragoman.search.search_result import SearchResult
 from dragoman.search.shards import ShardedTranslator
+from dragoman.search.translation import SearchResult
 from dragoman.search.translator import Shard, Translator
 from dragoman.text.preparation import TextPreparation
 from dragoman.translation.outputs import Outputs, SentenceResult

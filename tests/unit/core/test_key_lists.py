@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dragoman.core.key_lists import KeyLists
+from dragoman.core.spill import KeyLists
 from dragoman.core.workspace import Workspace
 
 

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from dragoman.core.files import open_output, output_folder
-from dragoman.core.leftovers import clear_leftovers, is_leftover
+from dragoman.core.own_files import clear_leftovers, is_leftover
 
 
 @pytest.fixture(scope="module")

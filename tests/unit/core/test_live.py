@@ -1,6 +1,6 @@
 import pytest
 
-from dragoman.core.live import LineProgress, duration, time_left
+from dragoman.core.progress import LineProgress, duration, time_left
 
 
 @pytest.mark.parametrize(

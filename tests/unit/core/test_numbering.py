@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dragoman.core.numbering import occurring
+from dragoman.core.ragged import occurring
 
 
 @pytest.mark.parametrize("total", [10, 700, 100_000])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from dragoman.core.runs import Column, Kept, Runs, merged
+from dragoman.core.spill import Column, Kept, Runs, merged
 from dragoman.core.workspace import Workspace
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dragoman.core import sound
+from dragoman.core import store as sound
 from dragoman.core.errors import DataError
 
 

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from dragoman.core import verified
-from dragoman.core.verified import fingerprint, is_verified, remember_verified
+from dragoman.core import checksums as verified
+from dragoman.core.checksums import fingerprint, is_verified, remember_verified
 
 
 @pytest.fixture

@@ -9,8 +9,7 @@ import pytest
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.options import option
 from dragoman.corpora import CORPORA
-from dragoman.corpora.manifest import Package
-from dragoman.corpora.recipe import Material, Recipe, Segment
+from dragoman.corpora.recipe import Material, Package, Recipe, Segment
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import DataError
-from dragoman.corpora.select import DEV, TEST, TRAIN, hold_out, select_pairs
+from dragoman.corpora.recipe import DEV, TEST, TRAIN, hold_out, select_pairs
 from dragoman.corpora.text import fold
 
 LIMITS = {"max_characters": 40, "max_ratio": 2.5, "keep_identical": False}

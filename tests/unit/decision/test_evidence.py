@@ -6,11 +6,9 @@ import pytest
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
 from dragoman.core.nbest import NBest
-from dragoman.decision.evidence import gather
-from dragoman.decision.grid import best_point, grid_rules, search_grid
 from dragoman.decision.max_translation import MaxTranslation
 from dragoman.decision.mbr import Mbr
-from dragoman.decision.settings import Decision
+from dragoman.decision.settings import Decision, best_point, gather, grid_rules, search_grid
 from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.ter import Ter
 from dragoman.search.limits import SearchLimits

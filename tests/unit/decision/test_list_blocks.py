@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import DataError
-from dragoman.decision.list_blocks import in_step, settled_weights
+from dragoman.decision.blocks import in_step, settled_weights
 from dragoman.formats.nbest import chunks
 from dragoman.formats.nbest.jsonl import JsonlNBest
 

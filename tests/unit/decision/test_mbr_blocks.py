@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import DataError
+from dragoman.decision.blocks import Block, decided_by_metric
 from dragoman.decision.mbr import Mbr
-from dragoman.decision.mbr_blocks import Block, decided_by_metric
 from dragoman.formats.nbest import chunks
 from dragoman.formats.nbest.jsonl import JsonlNBest
 from dragoman.metrics.bleu import Bleu

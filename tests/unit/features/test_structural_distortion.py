@@ -7,24 +7,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dragoman.core.corpus import Bitext, Corpus
+from dragoman.core.corpus import Bitext, Corpus, links_of
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.links import links_of
 from dragoman.core.weights import Weights
 from dragoman.features import HoleFeature
 from dragoman.features.structural_distortion import StructuralDistortion, log_probabilities
 from dragoman.forest.inside_outside import log_partition
 from dragoman.forest.kbest import kbest
 from dragoman.model.bundle import Model
-from dragoman.model.filtering import filtered
-from dragoman.model.rule_instances import HOLE_SIZES, RuleExtraction, hole_counts
+from dragoman.model.edit import filtered
+from dragoman.model.rule_scores import HOLE_SIZES, RuleExtraction, hole_counts
 from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling
 from dragoman.search.limits import SearchLimits
 from dragoman.search.translator import Translator
 from dragoman.training.rules.extract import aligned_text
-from dragoman.training.rules.model import RuleModel, grammar
-from dragoman.training.rules.on_demand import corpus_grammar
+from dragoman.training.rules.model import RuleModel, corpus_grammar, grammar
 from oracles import chart_space, linked_rules, phrase_space
 from oracles.phrase_table import random_bitext
 from oracles.rule_table import is_reordered

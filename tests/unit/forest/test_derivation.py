@@ -7,8 +7,7 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
-from dragoman.forest.derivation import derivation_features, derivation_scores, segmentations, yields
-from dragoman.forest.viterbi import best_derivation
+from dragoman.forest.derivation import best_derivation, derivation_features, derivation_scores, segmentations, yields
 from oracles.forest import chain, doubling, random_hypergraphs
 
 CASES = random_hypergraphs(200, seed=2)

@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from dragoman.forest.derivation import translation_log_probability
 from dragoman.forest.inside_outside import log_partition
-from dragoman.forest.intersection import intersection
-from dragoman.forest.probability import translation_log_probability
+from dragoman.forest.operations import intersection
 from oracles.forest import derivations, random_hypergraphs
 
 CASES = random_hypergraphs(60, seed=21)

@@ -5,9 +5,8 @@ import pytest
 
 from dragoman.core.errors import UsageError
 from dragoman.core.runtime import Runtime
-from dragoman.forest.derivation import derivation_scores, yields
+from dragoman.forest.derivation import best_derivation, derivation_scores, yields
 from dragoman.forest.kbest import kbest, kbest_many
-from dragoman.forest.viterbi import best_derivation
 from oracles.forest import chain, doubling, random_hypergraphs
 
 CASES = random_hypergraphs(300, seed=3)

@@ -10,7 +10,7 @@ from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
-from dragoman.forest.merge import merge
+from dragoman.forest.operations import merge
 from dragoman.forest.prune import prune_by_margin
 from oracles.forest import FEATURES, VOCAB, derivations, random_hypergraphs
 

@@ -5,8 +5,7 @@ import numpy as np
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.vocab import Vocab
 from dragoman.forest.derivation import derivation_features, segmentations, yields
-from dragoman.forest.kbest import kbest
-from dragoman.forest.nbest import nbest
+from dragoman.forest.kbest import kbest, nbest
 from oracles.forest import random_hypergraphs
 
 GRAPHS = [graph for graph, _ in random_hypergraphs(40, seed=31, derivable=False)]

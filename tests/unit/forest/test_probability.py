@@ -7,7 +7,7 @@ import pytest
 
 from dragoman.core.errors import DataError
 from dragoman.core.ragged import Ragged
-from dragoman.forest.probability import derivation_log_probabilities, translation_log_probability
+from dragoman.forest.derivation import derivation_log_probabilities, translation_log_probability
 from oracles.forest import chain, probabilities, random_hypergraphs
 
 CASES = random_hypergraphs(200, seed=5)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import UsageError
+from dragoman.forest.derivation import best_derivation
 from dragoman.forest.inside_outside import edge_posteriors
 from dragoman.forest.prune import prune_by_margin, prune_by_posterior, prune_to_density, trim
-from dragoman.forest.viterbi import best_derivation
 from oracles.forest import derivations, random_hypergraphs
 
 CASES = random_hypergraphs(300, seed=7)

@@ -6,7 +6,7 @@ import pytest
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.runtime import Runtime
-from dragoman.forest.sample import sample
+from dragoman.forest.derivation import sample
 from oracles.forest import doubling, probabilities, random_hypergraphs
 
 CASES = random_hypergraphs(200, seed=6)

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from dragoman.forest.batch import Batch
-from dragoman.forest.union import union
+from dragoman.forest.operations import union
 from oracles.forest import derivations, random_hypergraphs
 
 CASES = random_hypergraphs(60, seed=3)

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from dragoman.core.errors import DataError
 from dragoman.core.files import read_chunks
-from dragoman.core.ngrams import NGrams, NGramTable
+from dragoman.core.phrases import NGrams, NGramTable
 from dragoman.core.progress import DragomanWarning
 from dragoman.core.vocab import Vocab
 from dragoman.formats import arpa

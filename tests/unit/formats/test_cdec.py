@@ -6,7 +6,7 @@ import pytest
 from dragoman.core.errors import DataError
 from dragoman.core.files import read_chunks
 from dragoman.core.progress import DragomanWarning
-from dragoman.formats import numbered_grammar
+from dragoman.formats import grammar_lines as numbered_grammar
 from dragoman.formats.cdec import (
     Segment,
     read_cdec_grammar,

@@ -9,16 +9,15 @@ from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.errors import DataError, DragomanError
 from dragoman.core.files import read_lines
 from dragoman.core.runtime import Runtime
-from dragoman.formats import arpa, numbered_grammar, pharaoh
+from dragoman.formats import arpa, grammar_lines as numbered_grammar, pharaoh
 from dragoman.formats.arpa import read_arpa
 from dragoman.formats.cdec import read_cdec_grammar, read_cdec_weights, read_segment_grammars
 from dragoman.formats.joshua import read_joshua_grammar
 from dragoman.formats.moses import table_lines
-from dragoman.formats.moses.glue_grammar import is_glue_grammar, read_glue_grammar
 from dragoman.formats.moses.ini import read_moses_ini
 from dragoman.formats.moses.phrase_table import read_phrase_table
 from dragoman.formats.moses.reordering import attach_reordering, read_reordering
-from dragoman.formats.moses.rule_table import read_rule_table, write_rule_table
+from dragoman.formats.moses.rule_table import is_glue_grammar, read_glue_grammar, read_rule_table, write_rule_table
 from dragoman.formats.penn_trees import bracketed_trees, parse_tree
 from dragoman.formats.pharaoh import read_links
 from dragoman.model.grammar import Grammar

@@ -2,10 +2,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from dragoman.core.corpus import Bitext, Corpus
+from dragoman.core.corpus import Bitext, Corpus, links_of, source_positions, target_positions
 from dragoman.core.errors import DataError
 from dragoman.core.files import read_chunks
-from dragoman.core.links import links_of, source_positions, target_positions
 from dragoman.formats import pharaoh
 from dragoman.formats.pharaoh import read_links, write_links
 

@@ -1,7 +1,7 @@
 import pytest
 
 from dragoman.formats.cdec import read_cdec_grammar
-from dragoman.formats.rule_union import union_of_rules
+from dragoman.formats.grammar_lines import union_of_rules
 from oracles.rules import rules_as_dict
 
 

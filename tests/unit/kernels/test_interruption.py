@@ -13,7 +13,7 @@ from dragoman import kernels
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
-from dragoman.forest.arrays import structure, texts
+from dragoman.forest.batch import structure, texts
 from dragoman.metrics.references import Compared
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.phrase.translator import PhraseTranslator

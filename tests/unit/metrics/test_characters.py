@@ -7,7 +7,7 @@ import pytest
 
 from dragoman.core.corpus import Corpus
 from dragoman.metrics.combined import parse_metric
-from dragoman.text.units import characters_of
+from dragoman.text.words import characters_of
 from oracles.texts import corpora
 
 RNG = random.Random(3)

@@ -7,8 +7,7 @@ import pytest
 
 from dragoman.core.corpus import Corpus
 from dragoman.metrics.combined import parse_metric
-from dragoman.metrics.meteor import Meteor
-from dragoman.metrics.porter import stem
+from dragoman.metrics.meteor import Meteor, stem
 from oracles import metrics as oracle
 from oracles.texts import corpora
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from dragoman.metrics.smooth_bleu import smooth_bleu
+from dragoman.metrics.bleu import smooth_bleu
 from oracles.tuning_sampling_opt import SmoothBleu
 
 LENGTHS = [(50.0, 80.0), (50.0, 50.1), (50.0, 50.0), (50.1, 50.0), (80.0, 50.0), (1.0, 1e6)]

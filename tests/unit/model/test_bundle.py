@@ -7,11 +7,11 @@ from dragoman.core.phrases import PHRASE_SCORES
 from dragoman.core.weights import Weights
 from dragoman.features import FEATURES, SentenceFeature
 from dragoman.model.bundle import Model, verify
+from dragoman.model.edit import encode, filtered
 from dragoman.model.features import initial_weights
-from dragoman.model.filtering import encode, filtered
 from dragoman.model.language_model import LanguageModel
+from dragoman.model.parts import Settings
 from dragoman.model.phrase_table import PhraseTable
-from dragoman.model.settings import Settings
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
 from oracles.handmade import handmade
 from oracles.phrase_pairs import phrase_pairs

@@ -11,8 +11,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.model.corpus_grammar import CorpusGrammar
 from dragoman.model.grammar import Grammar
 from dragoman.model.rule_scores import TargetCounts
-from dragoman.training.rules.model import RuleModel, rules
-from dragoman.training.rules.on_demand import corpus_grammar
+from dragoman.training.rules.model import RuleModel, corpus_grammar, rules
 from oracles.phrase_table import random_bitext
 
 OPTIONS = [

@@ -10,7 +10,7 @@ from dragoman.core.progress import DragomanWarning
 from dragoman.features import FEATURES
 from dragoman.front.system import System
 from dragoman.model.bundle import Model
-from dragoman.model.further_grammar import with_grammar
+from dragoman.model.edit import with_grammar
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.search.translator import Translator
 from oracles.rules import rules_as_dict

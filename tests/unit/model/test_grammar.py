@@ -8,8 +8,8 @@ from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
 from dragoman.model.features import initial_chart_weights
 from dragoman.model.grammar import NONTERMINAL, Grammar
-from dragoman.model.log_scores import LOG_ZERO
-from dragoman.model.settings import Settings
+from dragoman.model.parts import Settings
+from dragoman.model.phrase_table import LOG_ZERO
 from oracles import chart_space
 from oracles.chart_space import rule_pairs
 

@@ -7,7 +7,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.model import grammar as module
-from dragoman.model.filtering import filtered
+from dragoman.model.edit import filtered
 from dragoman.search.translator import Translator
 from oracles import chart_space, linked_rules, tiny_grammar
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings, strategies as st
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
-from dragoman.core.ngrams import NGrams, NGramTable
+from dragoman.core.phrases import NGrams, NGramTable
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.store import load_arrays, save_arrays

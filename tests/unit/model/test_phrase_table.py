@@ -5,8 +5,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.model.log_scores import LOG_ZERO
-from dragoman.model.phrase_table import PhraseTable
+from dragoman.model.phrase_table import LOG_ZERO, PhraseTable
 from oracles.phrase_pairs import as_dict, phrase_pairs
 
 ROWS = [

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dragoman.core.corpus import Bitext, Corpus
-from dragoman.core.links import links_of
+from dragoman.core.corpus import Bitext, Corpus, links_of
 from dragoman.core.runtime import Runtime
-from dragoman.model.rule_instances import HOLE_SIZES, RuleExtraction, hole_counts
+from dragoman.model.rule_scores import HOLE_SIZES, RuleExtraction, hole_counts
 from dragoman.training.rules.extract import aligned_text
 from oracles.phrase_table import random_bitext
 from oracles.rule_table import holed_rules_of, is_reordered

@@ -1,8 +1,7 @@
 import pytest
 
 from dragoman.core.errors import DataError
-from dragoman.normalisation.capitals import Capitals, cased
-from dragoman.normalisation.examples import Examples, Spelling
+from dragoman.normalisation.examples import Capitals, Examples, Spelling, cased
 from dragoman.normalisation.training import train_normaliser
 from oracles.spelling import pairs
 

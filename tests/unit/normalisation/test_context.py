@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from dragoman.normalisation.context import Context
+from dragoman.normalisation.choice import Context
 from dragoman.normalisation.examples import Example, Examples
-from dragoman.normalisation.normalised import Normalised
+from dragoman.normalisation.lists import Normalised
 
 SENTENCES = ["ich sah den mann", "denn er sah den hund", "denn ich kam", "den hund sah er", "zu▁hause sah er den mann"]
 

@@ -4,7 +4,7 @@ import pytest
 from dragoman.core.errors import DataError
 from dragoman.normalisation.evaluate import evaluate, mcnemar
 from dragoman.normalisation.examples import Examples
-from dragoman.normalisation.memory import Memory
+from dragoman.normalisation.lexicon import Memory
 
 EXAMPLES = Examples.of([("vnd", "und"), ("vnd", "und"), ("jar", "jahr"), ("thal", "tal")])
 

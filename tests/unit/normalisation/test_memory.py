@@ -2,7 +2,7 @@ import pytest
 
 from dragoman.core.errors import DataError
 from dragoman.normalisation.examples import Examples
-from dragoman.normalisation.memory import Memory
+from dragoman.normalisation.lexicon import Memory
 
 
 def test_memory_on_disk_is_the_same(tmp_path):

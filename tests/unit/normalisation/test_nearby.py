@@ -1,8 +1,7 @@
 import itertools
 import random
 
-from dragoman.normalisation.letters import skeleton
-from dragoman.normalisation.nearby import Nearby
+from dragoman.normalisation.letters import Nearby, skeleton
 
 
 def left_out(word):

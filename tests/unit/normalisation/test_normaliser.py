@@ -2,9 +2,8 @@ import pytest
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.decision.settings import Decision
-from dragoman.normalisation.capitals import cased
-from dragoman.normalisation.normaliser import Normaliser
-from dragoman.normalisation.suggest import suggestions
+from dragoman.normalisation.examples import cased
+from dragoman.normalisation.normaliser import Normaliser, suggestions
 from oracles.spelling import MODERN, historical
 
 

@@ -3,7 +3,7 @@ import sys
 import pytest
 
 from dragoman.core.errors import UsageError
-from dragoman.normalisation.stems import stemmer
+from dragoman.normalisation.lexicon import stemmer
 
 
 def test_each_word_is_cut():

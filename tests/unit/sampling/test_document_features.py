@@ -13,7 +13,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
 from dragoman.features import FEATURES, GLOBAL_FEATURES
 from dragoman.features.length_ratio import LengthRatio
-from dragoman.sampling.documents import document_parts
+from dragoman.sampling.global_features import document_parts
 from dragoman.sampling.phrase.annealing import anneal, annealed
 from dragoman.sampling.phrase.chains import run_chains
 from dragoman.sampling.sampler import Sampler

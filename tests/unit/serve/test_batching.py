@@ -8,7 +8,7 @@ import pytest
 
 from dragoman.core.errors import DataError
 from dragoman.serve.batching import Batcher, SlowPool, Stop, StoppedError
-from dragoman.serve.refusals import RequestError
+from dragoman.serve.limits import RequestError
 
 
 class Doubling:

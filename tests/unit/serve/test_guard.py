@@ -7,8 +7,7 @@ import time
 import pytest
 
 from dragoman.serve.guard import Access
-from dragoman.serve.limits import Rate
-from dragoman.serve.refusals import RequestError
+from dragoman.serve.limits import Rate, RequestError
 from dragoman.serve.server import Address
 
 JSON = {"Content-Type": "application/json"}

@@ -9,7 +9,7 @@ from dragoman.serve.json_bodies import has_more_values
 from dragoman.serve.segmentation import html_text, lines, split
 from dragoman.text.casing import Casing
 from dragoman.text.preparation import TextPreparation
-from dragoman.text.units import characters_of, joined_characters
+from dragoman.text.words import characters_of, joined_characters
 
 SHAPES = {
     "dots": ".",

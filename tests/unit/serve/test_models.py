@@ -8,8 +8,8 @@ import pytest
 
 from dragoman.core.errors import DataError, DragomanError
 from dragoman.core.store import array_origins, changed_in_place, copied_arrays, load_arrays, save_arrays
+from dragoman.serve.limits import RequestError
 from dragoman.serve.models import Shelf, Watched
-from dragoman.serve.refusals import RequestError
 
 
 def test_models_have_names_weights_and_languages(folder):

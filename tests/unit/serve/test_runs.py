@@ -9,8 +9,7 @@ import pytest
 
 import dragoman as dm
 from dragoman.core.progress import Progress
-from dragoman.tuning.runs.record import Record
-from dragoman.tuning.runs.run import Run
+from dragoman.tuning.runs.run import Record, Run
 
 
 def _with_events(*scores):

@@ -5,8 +5,8 @@ import random
 import pytest
 
 from dragoman.text.detokenise import joined
+from dragoman.text.normalise import normalise_punctuation
 from dragoman.text.preparation import TextPreparation
-from dragoman.text.punctuation import normalise_punctuation
 from dragoman.text.tokenise import Tokeniser, detokenise_lines, tokenise_lines
 
 BY_RULES = [

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from dragoman.text.protect import is_protected, protected_spans
+from dragoman.text.normalise import is_protected, protected_spans
 from dragoman.text.tokenise import Tokeniser, detokenise_lines, tokenise_lines
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman.text.scripts import is_unspaced, unspaced_language
+from dragoman.text.words import is_unspaced, unspaced_language
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import DragomanWarning
-from dragoman.training.clean import Cleaning, clean
+from dragoman.training.prepare import Cleaning, clean
 
 
 def bitext(*pairs):

@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
 
-from dragoman.core.corpus import Bitext, Corpus
+from dragoman.core.corpus import Bitext, Corpus, links_of
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.links import links_of
 from dragoman.core.runtime import Runtime
 from dragoman.training.extract import MONOTONE, OTHER, SWAP, PhraseInstances, extract_phrases
 from oracles.phrase_table import extract, random_bitext

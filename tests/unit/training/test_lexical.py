@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
 
-from dragoman.core.corpus import Bitext, Corpus
+from dragoman.core.corpus import Bitext, Corpus, links_of
 from dragoman.core.errors import DataError
-from dragoman.core.links import links_of
 from dragoman.training.lexical import NULL, lexical_tables, word_weights
 from oracles.phrase_table import lexical, random_bitext
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from dragoman.training.likeliest_mixture import likeliest_mixture
+from dragoman.training.mix import likeliest_mixture
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -4,16 +4,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dragoman.core.corpus import Bitext, Corpus
+from dragoman.core.corpus import Bitext, Corpus, links_of
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.links import links_of
 from dragoman.core.weights import Weights
-from dragoman.model.baking import bake
 from dragoman.model.bundle import Model
+from dragoman.model.edit import bake
 from dragoman.model.features import initial_weights
 from dragoman.model.mixture import components_of, united
+from dragoman.model.parts import Settings
 from dragoman.model.phrase_table import PhraseTable
-from dragoman.model.settings import Settings
 from dragoman.training.mix import Mixing, TuningText, given_shares, mix, perplexity_shares, tuning_pairs
 from oracles.mixtures import mixed, random_tables
 from oracles.phrase_pairs import as_dict, phrase_pairs

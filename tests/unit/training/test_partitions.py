@@ -5,8 +5,8 @@ import contextlib
 import numpy as np
 import pytest
 
+from dragoman.core.corpus import links_of
 from dragoman.core.errors import DataError
-from dragoman.core.links import links_of
 from dragoman.core.progress import Progress
 from dragoman.core.runtime import Runtime
 from dragoman.core.work.workers import ThreadWorkers

@@ -4,9 +4,9 @@ import itertools
 
 import numpy as np
 
-from dragoman.core.runs import Kept
+from dragoman.core.spill import Kept
 from dragoman.core.workspace import Workspace
-from dragoman.training.phrase_merge import _PAIR, _SOURCE, _steps
+from dragoman.training.merge import _PAIR, _SOURCE, _steps
 
 
 def test_steps_fit_though_the_first_source_phrases_have_most_pairs(tmp_path):

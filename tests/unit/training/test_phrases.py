@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
+from dragoman.core.corpus import links_of
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.links import links_of
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.runtime import Runtime
 from dragoman.core.workspace import Workspace
 from dragoman.model.phrase_table import PhraseTable
-from dragoman.training.phrase_merge import merged_table
+from dragoman.training.merge import merged_table
 from dragoman.training.phrases import PhraseModel, phrase_parts
 from oracles.elsewhere import Elsewhere
 from oracles.phrase_table import random_bitext

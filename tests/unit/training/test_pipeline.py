@@ -5,9 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dragoman.core.corpus import Bitext, Corpus
+from dragoman.core.corpus import Bitext, Corpus, links_of
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.links import links_of
 from dragoman.core.progress import DragomanWarning, Progress
 from dragoman.core.runtime import Runtime
 from dragoman.formats.arpa import write_arpa
@@ -15,11 +14,10 @@ from dragoman.model.bundle import Model
 from dragoman.text.casing import Casing
 from dragoman.training import phrases, pipeline, prepare as preparation, score
 from dragoman.training.align.hmm import Hmm
-from dragoman.training.clean import Cleaning
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
 from dragoman.training.phrases import PhraseModel, phrase_pairs
 from dragoman.training.pipeline import train
-from dragoman.training.prepare import Preparation, prepare
+from dragoman.training.prepare import Cleaning, Preparation, prepare
 from dragoman.training.rules import model as rule_training
 from dragoman.training.rules.model import RuleModel, rules
 from oracles.phrase_pairs import as_dict

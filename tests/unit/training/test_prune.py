@@ -3,9 +3,8 @@ import math
 import numpy as np
 import pytest
 
-from dragoman.core.corpus import Bitext, Corpus
+from dragoman.core.corpus import Bitext, Corpus, links_of
 from dragoman.core.errors import UsageError
-from dragoman.core.links import links_of
 from dragoman.core.phrases import PhrasePairs
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime

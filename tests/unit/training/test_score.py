@@ -1,14 +1,12 @@
 import numpy as np
 import pytest
 
-from dragoman.core.corpus import Bitext, Corpus
+from dragoman.core.corpus import Bitext, Corpus, Links, links_of
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.links import Links, links_of
 from dragoman.core.phrases import PHRASE_SCORES
 from dragoman.core.runtime import Runtime
-from dragoman.training.extract import extract_phrases
+from dragoman.training.extract import extract_phrases, score_reordering
 from dragoman.training.lexical import lexical_tables
-from dragoman.training.reorder import score_reordering
 from dragoman.training.score import ScoredPhrases, score_phrases
 from oracles.phrase_table import phrase_table, random_bitext
 

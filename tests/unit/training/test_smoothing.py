@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.progress import DragomanWarning
-from dragoman.training.smoothing import PairCounts, Probabilities, good_turing, kneser_ney, relative_frequency
+from dragoman.training.score import PairCounts, Probabilities, good_turing, kneser_ney, relative_frequency
 
 
 def counts_of(joint: list[list[int]]) -> PairCounts:

@@ -15,9 +15,8 @@ from dragoman.decision.settings import Decision
 from dragoman.features import FEATURES
 from dragoman.formats.penn_trees import TreeFile
 from dragoman.model.bundle import Model
-from dragoman.sampling.annealing import annealed
 from dragoman.sampling.draw import Draw
-from dragoman.sampling.sampler import Sampler
+from dragoman.sampling.sampler import Sampler, annealed
 from dragoman.sampling.schedule import Annealing, Sampling
 from dragoman.search.limits import SearchLimits
 from dragoman.search.translator import BATCH, Translator

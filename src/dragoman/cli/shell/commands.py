@@ -8,15 +8,168 @@ from __future__ import annotations
 
 import functools
 import importlib
+import os
 import re
-from collections.abc import Iterator, Mapping
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
-from dragoman.cli.shell.help_page import Context, HelpGroup
+Row = tuple[str, str]
+Context = Any  # the type that methods have in the library was another in other versions of it
+
+#: Paragraphs of a help text that begin so are headings, and commands to copy.
+HEADING, EXAMPLE = "# ", "$ "
+
+#: Help is as wide as the terminal.
+ANY_WIDTH = {"max_content_width": 10_000}
+
+#: Sections of help: the options that matter most, and those that say who works, and with what.
+MAIN, MACHINE = "Main options", "Machine"
+
+_INDENT = "  "
+_WIDEST_NAMES = 30
+
+
+def paragraphs(text: str) -> list[str]:
+    """The paragraphs of a text, each in one line, for a terminal of any width.
+
+    >>> paragraphs("One\\ntwo.\\n\\nThree.")
+    ['One two.', 'Three.']
+    """
+    return [" ".join(part.split()) for part in text.strip().split("\n\n") if part.strip()]
+
+
+class HelpCommand(TyperCommand):
+    """A command whose help has a section for its arguments, and one for each panel of its options."""
+
+    def format_help_text(self, ctx: Context, formatter: Any) -> None:
+        """Write what the command does, and its examples."""
+        _write_text(formatter, self.help or "")
+
+    def format_options(self, ctx: Context, formatter: Any) -> None:
+        """Write all arguments and options."""
+        _write_parameters(formatter, ctx, self.get_params(ctx))
+
+
+class HelpGroup(TyperGroup):
+    """A group of commands whose help says a line about each."""
+
+    def format_help_text(self, ctx: Context, formatter: Any) -> None:
+        """Write what the commands are about."""
+        _write_text(formatter, self.help or "")
+
+    def format_options(self, ctx: Context, formatter: Any) -> None:
+        """Write the options of the group, and its commands."""
+        _write_parameters(formatter, ctx, self.get_params(ctx))
+        _write_section(formatter, "Commands", [(name, self.summary(ctx, name)) for name in self.list_commands(ctx)])
+
+    def summary(self, ctx: Context, name: str) -> str:
+        """The line about a command: the first paragraph of its help."""
+        command = self.get_command(ctx, name)
+        return paragraphs(command.help or "")[0] if command and command.help else ""
+
+
+def _write_text(formatter: Any, text: str) -> None:
+    before = ""
+    for paragraph in paragraphs(text):
+        example = paragraph.startswith(EXAMPLE)
+        if not before.startswith(HEADING) and not (example and before.startswith(EXAMPLE)):
+            formatter.write("\n")
+        if paragraph.startswith(HEADING):
+            formatter.write(_heading(paragraph.removeprefix(HEADING)))
+        elif example:  # never broken, so that it can be copied
+            formatter.write(f"{_INDENT}{paragraph}\n")
+        else:
+            formatter.write("".join(f"{_INDENT}{line}\n" for line in _wrapped(paragraph, formatter.width)))
+        before = paragraph
+
+
+def _write_parameters(formatter: Any, ctx: Context, parameters: Iterable[Any]) -> None:
+    sections: dict[str, list[Row]] = {}
+    for parameter in parameters:
+        record = parameter.get_help_record(ctx)
+        if record is not None:
+            names, meaning = record
+            kind = "Arguments" if parameter.param_type_name == "argument" else "Options"
+            panel = getattr(parameter, "rich_help_panel", None) or kind
+            # Some versions of the library escape brackets, which it takes for markup, even where there is none.
+            sections.setdefault(panel, []).append((_without_containers(names), meaning.replace("\\[", "[")))
+    for title in ordered_panels(sections):
+        _write_section(formatter, title, sections[title])
+
+
+def _without_containers(names: str) -> str:
+    """The type of one value, where several may be given or a range is meant; none for a flag, which takes no value.
+
+    >>> _without_containers("--arpa <list[Path]>"), _without_containers("--threads <int range>")
+    ('--arpa <path>', '--threads <int>')
+    >>> _without_containers("--json <bool>")  # so some versions of the library have it
+    '--json'
+    """
+    names = names.replace(" <bool>", "")
+    return re.sub(r"<(?:list\[)?(\w+)(?:\]| range)>", lambda found: f"<{found[1].lower()}>", names)
+
+
+def ordered_panels(titles: Iterable[str]) -> list[str]:
+    """Arguments come first, then what matters most, then panels as they were given; options without a panel last.
+
+    Where there are no main options, those without a panel are the command's own, and come before the panels.
+
+    >>> ordered_panels(["Search", "Options", "Main options"]), ordered_panels(["Search", "Options"])
+    (['Main options', 'Search', 'Options'], ['Options', 'Search'])
+    """
+    titles = list(titles)
+    ranks = {"Arguments": 0, MAIN: 1, "Options": 3 if MAIN in titles else 1}
+    return sorted(titles, key=lambda title: ranks.get(title, 2))
+
+
+def _write_section(formatter: Any, title: str, rows: Sequence[Row]) -> None:
+    if not rows:
+        return
+    formatter.write(f"\n{_heading(title)}")
+    widest = min(_WIDEST_NAMES, formatter.width // 3)
+    column = max(min(len(names), widest) for names, _ in rows) + len(_INDENT)
+    for names, meaning in rows:
+        lines = _folded(names, formatter.width - len(_INDENT))
+        texts = _wrapped(" ".join(meaning.split()), formatter.width - column)
+        beside = len(lines) == 1 and len(names) < column
+        for i, line in enumerate(lines):
+            text = texts.pop(0) if beside and texts else ""
+            gap = " " * (column - len(line)) if text else ""
+            formatter.write(f"{_INDENT * (1 + (i > 0))}{_styled(line, fg='cyan')}{gap}{text}\n")
+        formatter.write("".join(f"{_INDENT}{'':{column}}{text}\n" for text in texts))
+
+
+def _heading(title: str) -> str:
+    return f"{_styled(title, bold=True)}\n"
+
+
+def _styled(text: str, **style: Any) -> str:
+    return text if os.environ.get("NO_COLOR") else typer.style(text, **style)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, max(width - len(_INDENT), 20), break_long_words=False, break_on_hyphens=False)
+
+
+def _folded(names: str, width: int) -> list[str]:
+    """Break names and choices into lines, between words and behind `|` only.
+
+    >>> _folded("--by [difference|relative]", 20)
+    ['--by [difference|', 'relative]']
+    """
+    lines = [""]
+    for piece in re.split(r"(?<=[| ])", names):
+        if lines[-1] and len(lines[-1] + piece.rstrip()) > width:
+            lines.append("")
+        lines[-1] += piece
+    return [line.rstrip() for line in lines]
+
 
 _FIRST_LINE = re.compile(r'"""`dragoman ([a-z-]+)`: (.+?)(?:""")?$')
 

@@ -159,7 +159,7 @@ class Picture:
     def add(self, result: SentenceResult) -> None:
         """Draw the very first sentence."""
         if result.number == 0 and result.translation is not None:
-            from dragoman.evaluation.figures.derivation_plot import draw_translation
+            from dragoman.evaluation.figures.derivations import draw_translation
             from dragoman.evaluation.figures.svg import write_svg
 
             write_svg(self.path, draw_translation(result.translation))

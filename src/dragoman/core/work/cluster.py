@@ -20,13 +20,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dragoman.core.errors import BusyError, DataError, DragomanError, UsageError
+from dragoman.core.errors import BusyError, DataError, DragomanError, UsageError, version
 from dragoman.core.progress import SILENT, Progress
-from dragoman.core.version import version
-from dragoman.core.work.bundles import Bundles
-from dragoman.core.work.handshake import Needed, unfit
-from dragoman.core.work.processes import ONE_THREAD, QUIET, Job, Name, Watch, fork_server, loaded_by_workers
-from dragoman.core.work.workers import Found, Item, Workers
+from dragoman.core.work.processes import ONE_THREAD, QUIET, Bundles, Job, Name, Watch, fork_server, loaded_by_workers
+from dragoman.core.work.workers import Found, Item, Needed, Workers, unfit
 
 try:
     import cloudpickle

@@ -6,19 +6,103 @@ that is done twice, because a worker was lost on the way, counts once. Nothing t
 
 from __future__ import annotations
 
+import io
 import itertools
 import re
+import shutil
+import tarfile
+import tempfile
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Protocol, Self, TypeVar
 
-from dragoman.core.errors import DragomanError, UsageError
+from dragoman.core.checksums import cache_folder
+from dragoman.core.errors import DragomanError, UsageError, version
 from dragoman.core.progress import SILENT, Progress, Remembered
-from dragoman.core.work.handshake import Needed
 from dragoman.core.work.processes import Job, Name, Watch, fork_server, loaded_by_workers, run_all
+
+_SENT = "sent"
+
+
+def packed(folder: Path) -> bytes:
+    """All files of a folder, as one."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as archive:
+        archive.add(folder, arcname=".")
+    return stream.getvalue()
+
+
+def keep_sent(digest: str, files: bytes) -> None:
+    """Unpack a folder, unless it is there already; several processes of a machine may do so at a time."""
+    place = _place(digest)
+    if place.exists():
+        return
+    place.parent.mkdir(parents=True, exist_ok=True)
+    partial = Path(tempfile.mkdtemp(dir=place.parent))
+    try:
+        with tarfile.open(fileobj=io.BytesIO(files)) as archive:
+            archive.extractall(partial, filter="data")
+        partial.rename(place)
+    except OSError:
+        if not place.exists():  # else another process was faster
+            raise
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def place_of(path: Path, digest: str) -> Path:
+    """Where a folder is on this machine: at its path, or where it was unpacked."""
+    sent = _place(digest)
+    return sent if sent.exists() else path
+
+
+def _place(digest: str) -> Path:
+    return cache_folder() / _SENT / digest
+
+
+@dataclass(frozen=True)
+class Needed:
+    """A file or folder that workers read, by its absolute path: `read` says what it holds, in a few letters.
+
+    It is on a file system that all see, or it was `sent`: then it is unpacked where a worker keeps such things.
+    """
+
+    path: Path
+    digest: str
+    read: Callable[[Path], str]
+    sent: bytes | None = None
+
+    @classmethod
+    def of(cls, path: Path, read: Callable[[Path], str], *, send: bool = False) -> Needed:
+        """Look at what is needed on this machine; `send` packs a folder up for workers that do not see it."""
+        found = path.absolute()
+        return cls(found, read(found), read, packed(found) if send else None)
+
+    def missing(self) -> str | None:
+        """What is wrong with it on the machine that this runs on, or None."""
+        if self.sent is not None:
+            keep_sent(self.digest, self.sent)
+        place = place_of(self.path, self.digest)
+        if not place.exists():
+            return f"has no {place}"
+        try:
+            found = self.read(place)
+        except (DragomanError, OSError) as error:
+            return f"cannot read {place} ({error})"
+        return None if found == self.digest else f"has something else at {place}"
+
+
+def unfit(wanted: str, needs: Sequence[Needed]) -> str | None:
+    """Why the process that this runs in cannot do the work, or None."""
+    if version() != wanted:
+        return f"has Dragoman {version()}, and this is {wanted}"
+    return next((wrong for need in needs if (wrong := need.missing()) is not None), None)
+
 
 Item = TypeVar("Item")
 Found = TypeVar("Found")

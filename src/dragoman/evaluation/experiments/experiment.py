@@ -24,16 +24,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dragoman.core.digest import digest_of
+from dragoman.core.checksums import digest_of
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output
-from dragoman.core.leftovers import is_leftover
 from dragoman.core.locks import locked
-from dragoman.core.own_files import EXPERIMENT, LOCK
+from dragoman.core.own_files import EXPERIMENT, LOCK, is_leftover
 from dragoman.core.progress import ShareDone
 from dragoman.core.runtime import Runtime
 from dragoman.core.toml import format_toml, read_toml
-from dragoman.core.work.handshake import Needed
+from dragoman.core.work.workers import Needed
 from dragoman.evaluation.experiments.plan import Method, Plan
 from dragoman.evaluation.experiments.translations import Translations
 from dragoman.metrics.references import read_references

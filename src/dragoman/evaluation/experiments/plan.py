@@ -50,14 +50,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast, get_args
 
-from dragoman.core.digest import digest
+from dragoman.core.checksums import digest
 from dragoman.core.errors import DataError, DragomanError
 from dragoman.core.toml import read_toml
 from dragoman.decision.settings import Decision
-from dragoman.evaluation.experiments.folder_name import folder_name
-from dragoman.evaluation.experiments.plan_corpora import PlannedSystems, planned_systems
-from dragoman.evaluation.experiments.plan_decisions import AS_DECODED, PlannedDecision, planned_decisions
-from dragoman.evaluation.statistics.holm import Correction
+from dragoman.evaluation.experiments.files import folder_name
+from dragoman.evaluation.experiments.plan_parts import (
+    AS_DECODED,
+    PlannedDecision,
+    PlannedSystems,
+    planned_decisions,
+    planned_systems,
+)
+from dragoman.evaluation.statistics.significance import Correction
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.references import reference_files
 from dragoman.model.bundle import model_digest

@@ -1,4 +1,4 @@
-"""Choosing the scales of decision rules for the weights of one run, on the tuning set.
+"""Choose the scales of decision rules on the tuning set, and summarise them over runs.
 
 Tuned weights say which derivation is best, and nothing about how much better it is: a rule that looks at probabilities
 needs a scale for them, and weights of other methods may need another one.
@@ -13,15 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError
 from dragoman.core.runtime import Runtime
 from dragoman.core.toml import read_toml
 from dragoman.core.weights import Weights
-from dragoman.decision.grid import GridPoint, best_point, grid_density, search_grid
 from dragoman.decision.rule import Rule
-from dragoman.evaluation.experiments.kept_files import KeptFiles
-from dragoman.evaluation.experiments.plan_decisions import PlannedDecision
+from dragoman.decision.settings import GridPoint, best_point, grid_density, search_grid
+from dragoman.evaluation.experiments.files import KeptFiles
+from dragoman.evaluation.experiments.plan_parts import PlannedDecision
+from dragoman.evaluation.statistics.intervals import geometric_mean, mean_sd
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.metric import Metric
 from dragoman.model.bundle import Model
@@ -123,3 +125,30 @@ def _write(job: Job, folder: Path, decision: PlannedDecision, points: dict[float
 
 def _file(folder: Path, decision: PlannedDecision) -> Path:
     return folder / "decisions" / f"{decision.folder}.toml"
+
+
+@dataclass(frozen=True)
+class ScaleSummary:
+    """The choices of all runs of a system, which had the same scales to choose from."""
+
+    chosen: Sequence[ChosenScale]
+
+    @property
+    def lost(self) -> dict[float, NDArray[np.float64]]:
+        """For each scale, by how much each run's score on the tuning set differs from that of its best scale."""
+        best = np.array([run.scores[run.scale] for run in self.chosen])
+        return {scale: np.array([run.scores[scale] for run in self.chosen]) - best for scale in self.chosen[0].scores}
+
+    @property
+    def at_the_edge(self) -> int:
+        """How many runs chose the smallest or the largest scale, beyond which there may be better ones."""
+        return sum(run.scale in (min(run.scores), max(run.scores)) for run in self.chosen)
+
+    def row(self) -> tuple[str, str, str]:
+        """The scales, how many are at the edge, and the loss at scale 1 if that was one to choose."""
+        lost = self.lost
+        return (
+            geometric_mean([run.scale for run in self.chosen]),
+            f"{self.at_the_edge} of {len(self.chosen)} runs",
+            mean_sd(lost[1.0]) if 1.0 in lost else "",
+        )

@@ -10,9 +10,9 @@ from pathlib import Path
 from dragoman.core.files import read_lines
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
-from dragoman.evaluation.experiments.kept_files import KeptFiles
+from dragoman.evaluation.experiments.files import KeptFiles
 from dragoman.evaluation.experiments.plan import TestSet
-from dragoman.evaluation.experiments.plan_decisions import PlannedDecision
+from dragoman.evaluation.experiments.plan_parts import PlannedDecision
 from dragoman.evaluation.experiments.scale_choice import choose_scales
 from dragoman.model.bundle import Model
 from dragoman.model.source_trees import trees_for

@@ -1,24 +1,234 @@
-"""The report of an experiment: a page with tables and pictures, and the same numbers as CSV files."""
+"""The report of an experiment: settings, scores and significance, and its further sections."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dragoman.core.runtime import Runtime
+from dragoman.decision.rule import Rule
 from dragoman.evaluation.experiments.experiment import Experiment
-from dragoman.evaluation.experiments.measured import Translated
-from dragoman.evaluation.experiments.tuned import Tuned
-from dragoman.evaluation.experiments.tuned_weights import TunedWeights
-from dragoman.evaluation.reports.experiment.curves import add_curves, add_numbers
-from dragoman.evaluation.reports.experiment.mixtures import add_mixtures
-from dragoman.evaluation.reports.experiment.one_run import add_best_run
-from dragoman.evaluation.reports.experiment.oracles import add_oracles
-from dragoman.evaluation.reports.experiment.scales import add_scales
-from dragoman.evaluation.reports.experiment.scores import Table, add_scores, add_spread, summary, write_runs
-from dragoman.evaluation.reports.experiment.settings import add_settings
-from dragoman.evaluation.reports.experiment.sheets import Sheets
-from dragoman.evaluation.reports.experiment.significance import add_significance
-from dragoman.evaluation.reports.experiment.weights import add_weights
+from dragoman.evaluation.experiments.plan import Plan
+from dragoman.evaluation.experiments.plan_parts import PlannedDecision
+from dragoman.evaluation.experiments.results import (
+    Measured,
+    System,
+    Translated,
+    Tuned,
+    TunedWeights,
+    Vector,
+    systems_of,
+)
+from dragoman.evaluation.figures.decisions import system_chart
+from dragoman.evaluation.reports.experiment_sections import (
+    Rows,
+    Sheets,
+    add_best_run,
+    add_curves,
+    add_mixtures,
+    add_numbers,
+    add_oracles,
+    add_scales,
+    add_weights,
+)
+from dragoman.evaluation.reports.report import in_words
+from dragoman.evaluation.statistics.comparison import HOLM, PAIR, RAW, compare_groups, groups
+from dragoman.evaluation.statistics.intervals import geometric_mean, mean_sd
+from dragoman.tuning.methods.method import TuningMethod
+
+_OF_ONE_RUN = {"method", "options", "seed"}
+
+
+def add_settings(sheets: Sheets) -> None:
+    """All options of tuning, methods and decisions."""
+    plan = sheets.plan
+    described = plan.job.description().items()
+    rows: Rows = [(key.replace("_", " "), in_words(value)) for key, value in described if key not in _OF_ONE_RUN]
+    if plan.systems is not None:
+        rows += [(f"corpus {name}", in_words(files)) for name, files in plan.systems.corpora.items()]
+        rows += [("systems", in_words(plan.systems.names))]
+        rows += [
+            (kind.replace("_", " "), in_words(options)) for kind, options in plan.systems.recipe.described().items()
+        ]
+    rows += [(f"options of {method.name}", _options(method.tuner)) for method in plan.methods]
+    if plan.has_decisions:
+        rows += [(f"decision {decision.name}", _described(decision)) for decision in plan.decisions]
+    sheets.page.heading("Settings")
+    sheets.page.table(["", ""], rows)
+
+
+def _described(decision: PlannedDecision) -> str:
+    parts = [_options(decision.decision.rule), f"by {decision.decision.evidence}"]
+    parts += [f"sampling: {in_words(decision.sampling.to_dict())}"] if decision.by_samples else []
+    parts += [f"{decision.decision.nbest_size} best"] if decision.decision.evidence == "nbest" else []
+    parts += [f"scale of {', '.join(f'{scale:g}' for scale in decision.scales)}"] if decision.scales else []
+    return "; ".join(parts)
+
+
+def _options(chosen: TuningMethod | Rule) -> str:
+    """The name of a method or rule, and its options."""
+    options = chosen.to_dict()
+    return f"{chosen.name}: {in_words(options)}" if options else chosen.name
+
+
+#: What was measured, by test set and metric.
+Tests = dict[tuple[str, str], Measured]
+Table = tuple[list[str], Rows]
+
+_UNCHANGED = "with start weights"
+
+
+def summary(sheets: Sheets, tuned: Tuned, translated: Translated, tests: Tests) -> Table:
+    """The first table: a row for each system."""
+    plan = sheets.plan
+    scaled = any(decision.scales for decision in plan.decisions)
+    columns = [*sheets.naming, "runs", f"{plan.metrics[0]} on the tuning set", *(f"{m} on {t}" for t, m in tests)]
+    columns += [*(["scale"] if scaled else []), "iterations", "seconds"]
+    rows: Rows = []
+    for system in systems_of(plan):
+        # What belongs to a method stands in the row of its first decision.
+        method = system.method if system.decision == plan.decisions[0] else None
+        changed = _changed(tuned, system)
+        row: list[object] = [*sheets.named(system), _counted(changed)]
+        row += [_means(tuned.scores(method), changed) if method else ""]
+        row += [_means(found.scores(system), changed) for found in tests.values()]
+        row += [geometric_mean([chosen.scale for chosen in translated.scales(system)])] if scaled else []
+        row += [mean_sd(tuned.iterations(method), 1), mean_sd(tuned.seconds(method), 1)] if method else ["", ""]
+        rows.append(tuple(row))
+    return columns, rows
+
+
+def _changed(tuned: Tuned, system: System) -> NDArray[np.bool_]:
+    """Which runs of a system ended with weights of their own; the untuned weights are their own."""
+    return np.ones(1, bool) if system.method is None else ~tuned.unchanged(system.method)
+
+
+def _counted(changed: NDArray[np.bool_]) -> int | str:
+    unchanged = int(np.count_nonzero(~changed))
+    return f"{len(changed)} ({unchanged} {_UNCHANGED})" if unchanged else len(changed)
+
+
+def _means(scores: Vector, changed: NDArray[np.bool_]) -> str:
+    """The mean of all runs, and if some found nothing, that of the others beside it."""
+    if changed.all() or not changed.any():
+        return mean_sd(scores)
+    return f"{mean_sd(scores)} (without those {mean_sd(scores[changed])})"
+
+
+def add_scores(sheets: Sheets, table: Table, tests: Tests) -> None:
+    """Begin the page: the first table, with a picture of it if it is large."""
+    plan, page = sheets.plan, sheets.page
+    page.heading("Scores")
+    page.paragraph(
+        f"Means over {len(plan.seeds)} runs, ± their standard deviation."
+        if len(plan.seeds) > 1
+        else "One run each: such scores vary by chance more than methods often differ."
+    )
+    if plan.has_decisions:
+        panels = {
+            f"{name} on {test}": {
+                decision.name: {s.method_name: found.scores(s) for s in systems_of(plan) if s.decision == decision}
+                for decision in plan.decisions
+            }
+            for (test, name), found in tests.items()
+        }
+        page.figure(
+            system_chart(panels),
+            "Means over runs, ± 1 standard deviation; pale dots are runs. An arrow with a number is a score that is"
+            " far from the others.",
+        )
+    page.table(*table)
+    page.paragraph("; ".join(dict.fromkeys(found.signature for found in tests.values())))
+    if any(_UNCHANGED in str(cell) for row in table[1] for cell in row):
+        page.paragraph(
+            f"Runs “{_UNCHANGED}” found nothing that scores better on the tuning set: they ended with the weights that"
+            " they began with. They are part of the means, but no result of tuning; beside each mean, in brackets, is"
+            " the one without those runs, if there are others."
+        )
+
+
+def write_runs(sheets: Sheets, tuned: Tuned, tests: Tests) -> None:
+    """Write the score of each run; the untuned weights, which have none, come last."""
+    systems = sorted(systems_of(sheets.plan), key=lambda system: system.method is None)
+    rows: Rows = []
+    for (test, name), found in tests.items():
+        for system in systems:
+            for seed, score, tuning in _runs(sheets.plan, system, tuned, found):
+                rows.append((*sheets.named(system), seed, test, name, score, tuning))
+    columns = [*sheets.naming, "seed", "test set", "metric", "score", "score on the tuning set"]
+    sheets.csv("runs.csv", columns, rows)
+
+
+def _runs(plan: Plan, system: System, tuned: Tuned, found: Measured) -> list[tuple[object, float, object]]:
+    scores = found.scores(system).tolist()
+    if system.method is None:
+        return [("", scores[0], "")]
+    return list(zip(plan.seeds, scores, tuned.scores(system.method).tolist(), strict=True))
+
+
+def add_spread(sheets: Sheets, tuned: Tuned, tests: Tests) -> None:
+    """Mean, deviation, worst and best run of every system, and the mean of runs that found weights of their own."""
+    rows: Rows = []
+    for (test, name), found in tests.items():
+        for system in systems_of(sheets.plan):
+            scores = found.scores(system)
+            deviation = float(scores.std(ddof=1)) if len(scores) > 1 else ""
+            numbers = float(scores.mean()), deviation, float(scores.min()), float(scores.max())
+            changed = _changed(tuned, system)
+            without = float(scores[changed].mean()) if changed.any() else ""
+            own = int(np.count_nonzero(~changed)), without
+            rows.append((*sheets.named(system), test, name, len(scores), *numbers, *own))
+    columns = [*sheets.naming, "test set", "metric", "runs", "mean", "sd", "min", "max"]
+    columns += [_UNCHANGED, "mean without those"]
+    sheets.csv("systems.csv", columns, rows)
+    if len(sheets.plan.seeds) > 1:
+        sheets.page.heading("How runs differ")
+        shown = [tuple(f"{v:.2f}" if isinstance(v, float) else v for v in row) for row in rows]
+        folded = "Means, worst and best runs of all systems" if sheets.plan.has_decisions else ""
+        sheets.page.table(columns, shown, folded=folded)
+
+
+_RAW_TEXT = (
+    "For each pair: the difference of the means, in which share of bootstrap resamples of the sentences the first is"
+    " better (Koehn 2004; 0.95 counts as significant), its one-sided p-value, and the two-sided p-value of approximate"
+    " randomisation, stratified over runs (Clark et al. 2011). In the order, > is significantly better, ≥ is better on"
+    " this test set, = is the same sentence by sentence."
+)
+_HOLM_TEXT = (
+    "For each pair: the difference of the means, in which share of bootstrap resamples of the sentences the first is"
+    " better (Koehn 2004), its one-sided p-value, and the two-sided p-value of approximate randomisation, stratified"
+    " over runs (Clark et al. 2011). P-values are corrected by Holm's step-down method (1979) for all {tests} pairs on"
+    " a test set, each kind of test by itself: of what is called significant at 0.05, the chance that anything is so by"
+    " accident is 0.05. In the order, > is significantly better by the corrected p-value of the bootstrap, ≥ is better"
+    " on this test set, = is the same sentence by sentence. The p-values before the correction are in pairs.csv."
+)
+
+
+def add_significance(sheets: Sheets, tests: Tests) -> dict[str, str]:
+    """Compare all systems on all test sets by the first metric; returns the order of each group on each of them."""
+    plan, page, metric = sheets.plan, sheets.page, sheets.plan.metrics[0]
+    compared = {
+        test.name: compare_groups(groups(systems_of(plan)), tests[test.name, metric], plan.correction)
+        for test in plan.tests
+    }
+    page.heading("Which differences mean something")
+    pairs = len(compared[plan.tests[0].name].pairs)
+    page.paragraph(_RAW_TEXT if plan.correction == "none" else _HOLM_TEXT.format(tests=pairs))
+    shown = [*PAIR, *(RAW if plan.correction == "none" else HOLM)]
+    columns = [*PAIR, *RAW, *([] if plan.correction == "none" else HOLM)]
+    orders, rows = {}, Rows()
+    for test, found in compared.items():
+        for title, order in found.orders.items():
+            where = ", ".join(filter(None, (test, title)))
+            orders[where] = order
+            page.paragraph(f"{where}: {order}")
+        folded = f"All {len(found.pairs)} pairs on {test}" if plan.has_decisions else ""
+        page.table(shown, [tuple(pair[column] for column in shown) for pair in found.pairs], folded=folded)
+        rows += [(test, metric, *(pair[column] for column in columns)) for pair in found.pairs]
+    sheets.csv("pairs.csv", ["test set", "metric", *columns], rows)
+    return orders
 
 
 class ExperimentReport:

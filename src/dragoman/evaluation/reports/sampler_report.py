@@ -8,15 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from dragoman.core.files import PathLike
-from dragoman.evaluation.figures.sampler_plots import (
+from dragoman.evaluation.figures.samplers import (
     draw_autocorrelation,
     draw_divergence,
     draw_divergences,
     draw_expectations,
 )
 from dragoman.evaluation.reports.report import Report
-from dragoman.sampling.diagnostics.results import Missed, SentenceDiagnostics
-from dragoman.sampling.diagnostics.summary import INDEPENDENT, ExpectationRow, Summary
+from dragoman.sampling.diagnostics.results import INDEPENDENT, ExpectationRow, Missed, SentenceDiagnostics, Summary
 
 
 @dataclass(frozen=True)

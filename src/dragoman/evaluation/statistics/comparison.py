@@ -1,4 +1,8 @@
-"""Systems side by side: their scores and deviations, and for each pair whether the difference means anything."""
+"""Compare systems and decision rules over runs and test sets: differences, significance, instability of optimisers.
+
+Methods are compared decision by decision, and decisions method by method; all with all if they are few. If p-values are
+corrected, then for all pairs on one test set.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +15,46 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.evaluation.statistics.holm import SIGNIFICANT, Correction, holm
-from dragoman.evaluation.statistics.instability import instability
+from dragoman.core.runtime import Runtime
+from dragoman.decision.rule import Decisions, Evidence, EvidenceKind
+from dragoman.decision.settings import Decision, Draw, GridPoint, best_point, grid_rules, search_grid
+from dragoman.evaluation.experiments.results import Measured, System
 from dragoman.evaluation.statistics.significance import (
+    SIGNIFICANT,
+    Correction,
     approximate_randomisation,
+    bootstrap_scores,
     conclusive_shares,
+    draws_needed,
+    holm,
     order_line,
     paired_bootstrap,
 )
 from dragoman.metrics.metric import Metric, Scorer
+from dragoman.search.translator import Translator
+
+
+@dataclass(frozen=True)
+class Instability:
+    """The two standard deviations of Clark et al. (2011), and what they are about.
+
+    `run_deviation` is the sample standard deviation of the runs' scores (not a number for a single run);
+    `selection_deviation` is the bootstrap's, averaged over the runs.
+    """
+
+    scores: tuple[float, ...]
+    mean: float
+    run_deviation: float
+    selection_deviation: float
+
+
+def instability(scorer: Scorer, runs: NDArray[np.float64], *, resamples: int = 1000, seed: int = 0) -> Instability:
+    """Measure the runs of one system, an array with axes run, sentence and column."""
+    scores = scorer.score(runs.sum(axis=1))
+    deviation = float(np.std(scores, ddof=1)) if len(scores) > 1 else float("nan")
+    resampled = bootstrap_scores(scorer, list(runs), resamples=resamples, seed=seed)
+    selection = float(resampled.std(axis=1, ddof=1).mean()) if resamples > 1 else float("nan")
+    return Instability(tuple(scores.tolist()), float(scores.mean()), deviation, selection)
 
 
 @dataclass(frozen=True)
@@ -116,3 +151,184 @@ def _scores(
         }
         rows.append(row | ({} if math.isnan(found.run_deviation) else {"sd_runs": found.run_deviation}))
     return rows
+
+
+#: So many systems are compared all with all; of 12 there are 66 pairs.
+MOST_TOGETHER = 12
+
+_DRAWS = 1000
+
+
+@dataclass(frozen=True)
+class Group:
+    """Systems to be compared, with the names that are short and clear among them; `title` is empty for all systems."""
+
+    title: str
+    names: dict[str, System]
+    #: Whether its pairs are those of no group before.
+    new_pairs: bool = True
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs there are."""
+        return len(self.names) * (len(self.names) - 1) // 2
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What comes out on one test set: the order of each group by its title, and all pairs, a text for each column."""
+
+    orders: dict[str, str]
+    pairs: list[dict[str, str]]
+
+
+#: The columns of pairs, those with raw p-values, and those with corrected ones.
+PAIR = ("better", "worse", "difference", "share")
+RAW = {"p bootstrap": "p_bootstrap", "p randomisation": "p_randomisation"}
+HOLM = {f"{column}, Holm": f"{key}_holm" for column, key in RAW.items()}
+
+
+def groups(systems: Sequence[System]) -> list[Group]:
+    """All systems together if they are few, then the decisions of each method, and the methods of each decision."""
+    decisions = dict.fromkeys(system.decision for system in systems)
+    methods = dict.fromkeys(system.method for system in systems)
+    together = len(decisions) == 1 or len(systems) <= MOST_TOGETHER
+    found = [Group("", {system.name: system for system in systems})] if together else []
+    if len(decisions) == 1:
+        return found
+    for method in methods:
+        of_method = [system for system in systems if system.method == method]
+        found.append(Group(of_method[0].method_name, {s.decision.name: s for s in of_method}, not together))
+    for decision in decisions:
+        of_decision = [system for system in systems if system.decision == decision]
+        found.append(Group(f"by {decision.name}", {s.method_name: s for s in of_decision}, not together))
+    return found
+
+
+def compare_groups(found: Sequence[Group], measured: Measured, correction: Correction = "none") -> Comparison:
+    """Compare the systems of all groups on one test set; a pair that stands in several groups is one pair."""
+    tests = sum(group.pairs for group in found if group.new_pairs)
+    # So many that a pair can be significant in spite of the correction, with a p-value twice as large as the smallest.
+    draws = _DRAWS if correction == "none" else max(_DRAWS, 2 * draws_needed(tests))
+    orders: dict[str, str] = {}
+    pairs: list[dict[str, Any]] = []
+    for group in found:
+        names, systems = list(group.names), [measured.systems[system] for system in group.names.values()]
+        how = Resampling(resamples=draws, samples=0, trials=draws if group.new_pairs else 0)
+        compared = compare_systems(measured.metric, measured.scorer, names, systems, how)
+        orders[group.title] = compared["order"]
+        if group.new_pairs:
+            pairs += [_with_whole_names(group, pair) for pair in compared["pairs"]]
+    if correction == "holm":
+        pairs = with_holm(pairs)
+        orders = {group.title: _corrected_order(group, pairs) for group in found}
+    columns = RAW if correction == "none" else {**RAW, **HOLM}
+    return Comparison(orders, [_row(pair, columns) for pair in pairs])
+
+
+def _with_whole_names(group: Group, pair: dict[str, Any]) -> dict[str, Any]:
+    return {**pair, **{side: group.names[pair[side]].name for side in ("better", "worse")}}
+
+
+def _corrected_order(group: Group, pairs: Sequence[dict[str, Any]]) -> str:
+    """The order of a group by the corrected p-values of its pairs, whatever group these were found in."""
+    short = {system.name: name for name, system in group.names.items()}
+    ours = [pair for pair in pairs if pair["better"] in short and pair["worse"] in short]
+    return corrected_order([{**pair, **{side: short[pair[side]] for side in ("better", "worse")}} for pair in ours])
+
+
+def _row(pair: dict[str, Any], columns: dict[str, str]) -> dict[str, str]:
+    known = (pair["better"], pair["worse"], f"{pair['difference']:+.2f}", f"{pair['share_better']:.3f}")
+    return {
+        **dict(zip(PAIR, known, strict=True)),
+        **{column: f"{pair[key]:.4f}" for column, key in columns.items()},
+    }
+
+
+_DENSITY = 50.0
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A rule by name, the evidence it sees, and the options to try: `scale=1,2,5` for each that varies."""
+
+    rule: str
+    evidence: EvidenceKind
+    grid: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class TextSet:
+    """Sentences with a scorer that knows their references."""
+
+    lines: Sequence[str]
+    scorer: Scorer
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """What a rule was given by its grid, its score on the held-out sentences, and its translations of each test set."""
+
+    candidate: Candidate
+    point: GridPoint
+    translations: Mapping[str, list[str]]
+    statistics: Mapping[str, NDArray[np.float64]]
+
+
+class RuleComparison:
+    """Compares rules for one translator; evidence that several rules see is made once."""
+
+    def __init__(
+        self,
+        translator: Translator,
+        metric: Metric,
+        held_out: TextSet,
+        tests: Mapping[str, TextSet],
+        *,
+        nbest_size: int = 1000,
+        draw: Draw | None = None,
+        runtime: Runtime = Runtime(),
+    ):
+        self._translator, self._metric, self._held_out, self._tests = translator, metric, held_out, tests
+        self._nbest_size, self._draw, self._runtime = nbest_size, draw, runtime
+        self._kept: dict[tuple[EvidenceKind, bool, str], list[Evidence]] = {}
+
+    def compare(self, candidates: Sequence[Candidate]) -> list[Compared]:
+        """Choose options and translate, rule by rule."""
+        found = []
+        with self._runtime.stage("comparing decision rules") as share:
+            for i, candidate in enumerate(candidates):
+                found.append(self._one(candidate))
+                share((i + 1) / len(candidates))
+        return found
+
+    def _one(self, candidate: Candidate) -> Compared:
+        decision = Decision.of(candidate.rule, (), candidate.evidence, self._nbest_size)
+        rules = grid_rules(type(decision.rule), (), candidate.grid)
+        evidence = self._evidence(decision, "", self._held_out)
+        runtime = self._runtime.quiet()
+        points = search_grid(rules, evidence, self._held_out.scorer, runtime=runtime)
+        best = best_point(points, self._metric)
+        decided = {
+            name: Decisions.concatenate(
+                [best.rule.decide(part, runtime=runtime) for part in self._evidence(decision, name, test)]
+            )
+            for name, test in self._tests.items()
+        }
+        return Compared(
+            candidate,
+            best,
+            {name: decisions.lines() for name, decisions in decided.items()},
+            {
+                name: self._tests[name].scorer.statistics(decisions.corpus, runtime=runtime)
+                for name, decisions in decided.items()
+            },
+        )
+
+    def _evidence(self, decision: Decision, name: str, texts: TextSet) -> list[Evidence]:
+        key = (decision.evidence, decision.rule.distinct_lists, name)
+        if key not in self._kept:
+            density = _DENSITY if decision.evidence == "hypergraph" else 0.0
+            parts = decision.gather(self._translator, texts.lines, density=density, draw=self._draw)
+            self._kept[key] = list(parts)
+        return self._kept[key]

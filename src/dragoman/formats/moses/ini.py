@@ -19,7 +19,7 @@ from dragoman.core.files import PathLike, open_output, read_lines
 from dragoman.core.runtime import Runtime
 from dragoman.formats.faults import shown
 from dragoman.formats.moses import ini_v1
-from dragoman.formats.moses.ini_lines import IniLine, Sections, number, whole_number, words
+from dragoman.formats.moses.ini_v1 import IniLine, Sections, number, whole_number, words
 
 _PENALTIES = frozenset({"Distortion", "PhrasePenalty", "UnknownWordPenalty", "WordPenalty"})
 _TABLES = frozenset(

@@ -14,9 +14,8 @@ from dragoman.core.phrases import PairColumns, PhrasePairs
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
-from dragoman.formats.faults import check_fault
+from dragoman.formats.faults import FAULTS, check_fault
 from dragoman.formats.pair_lines import Ends, Phrases, points_of, write_pair_lines
-from dragoman.formats.table_faults import FAULTS
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@
 
 namespace dragoman::text {
 
-// In step with FAULTS in formats/table_faults.py.
+// In step with FAULTS in formats/faults.py.
 struct TableFault {
     enum {
         fields_missing = 1,

@@ -10,8 +10,7 @@ import numpy as np
 
 from dragoman.features import GlobalFeature
 from dragoman.sampling.chart.chains import refuse_document_features, run_chains
-from dragoman.sampling.chart.edges import best_derivations
-from dragoman.sampling.chart.spelled import Spelled
+from dragoman.sampling.chart.forest import Spelled, best_derivations
 from dragoman.sampling.global_features import GlobalFunctions
 from dragoman.sampling.schedule import Annealing
 from dragoman.search.chart.translator import ChartResult, ChartTranslator

@@ -12,10 +12,15 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.sampling.global_features import GlobalFunctions
-from dragoman.sampling.schedule import Schedule, checked_seed
-from dragoman.sampling.visited import VisitedColumns, check_temperatures, columns_of, starts_or_none
-from dragoman.search.chart.batch import ChartBatch
-from dragoman.search.chart.finite import check_scores
+from dragoman.sampling.schedule import (
+    Schedule,
+    VisitedColumns,
+    check_temperatures,
+    checked_seed,
+    columns_of,
+    starts_or_none,
+)
+from dragoman.search.chart.batch import ChartBatch, check_scores
 
 #: What chains do, in the kernel's order; a jump draws a whole derivation.
 MOVES = ("subtree", "rule", "glue", "jump")

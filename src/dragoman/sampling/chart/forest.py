@@ -1,21 +1,53 @@
-"""What a chart kept of one sentence, as evidence: which derivations are in it, what it expects, exact probabilities."""
+"""What a chart kept of one sentence, as evidence: which derivations are in it, what it expects, exact probabilities.
+
+They are numbered in their sentence, by match and then by rule within the match's source side, so that a derivation, a
+row of edges in pre-order, has the same numbers in every batch.
+"""
 
 from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
+from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.forest.inside_outside import edge_posteriors
 from dragoman.forest.kbest import kbest
-from dragoman.sampling.chart.edges import edge_numbers
 from dragoman.sampling.forest import BestDerivations, Forest, weighted_features
-from dragoman.search.chart.batch import FIRST, GLUE, GOAL, NOTHING, ChartBatch, Found
+from dragoman.search.chart.batch import FIRST, GLUE, GOAL, NOTHING, ChartBatch, Found, Graphs
 from dragoman.search.chart.graph import SentenceGraph, edge_features, hypergraph
 from dragoman.search.chart.translator import ChartTranslator
 from dragoman.search.limits import SearchLimits
+
+
+def edge_numbers(batch: ChartBatch, matches: NDArray[np.int64], rules: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The number of each edge, given its match and rule in the batch."""
+    chart = batch.rules
+    counts = np.diff(chart.first_rule)[chart.matches[:, 0]]
+    first = np.concatenate([[0], np.cumsum(counts)])
+    sentence = np.searchsorted(chart.match_offsets, matches, side="right") - 1
+    within = rules - chart.first_rule[chart.matches[matches, 0]]
+    numbers: NDArray[np.int32] = (first[matches] - first[chart.match_offsets[sentence]] + within).astype(np.int32)
+    return numbers
+
+
+def best_derivations(batch: ChartBatch, found: Found) -> Ragged[np.int32]:
+    """What a search found best of each sentence; an empty row where there is nothing."""
+    graphs, count = found.best, len(found.outcomes)
+    used = np.flatnonzero(graphs.rules >= 0)
+    sentence = np.repeat(np.arange(count), np.diff(graphs.edge_offsets))[used]
+    # A part has a word more than what is inside it, so that this is pre-order. Each node has one edge.
+    begin, end = graphs.spans[used].T
+    order = np.lexsort((-end, begin, sentence))
+    used, sentence = used[order], sentence[order]
+    numbers = edge_numbers(batch, graphs.matches[used] + batch.rules.match_offsets[sentence], graphs.rules[used])
+    return Ragged(numbers, np.searchsorted(sentence, np.arange(count + 1)).astype(np.int64))
+
 
 #: Edges whose features are computed at once: they need some hundred bytes each.
 _EDGES = 1 << 18
@@ -138,3 +170,47 @@ def _log_partitions(found: Found, temperature: float) -> NDArray[np.float64]:
     inside = kernels.forest_inside(forest, maximum=False)
     sums[reached] = inside[nodes[reached + 1] - 1]
     return sums
+
+
+#: Edges whose features are computed at once: they need some hundred bytes each.
+_EDGES_OF_SAMPLES = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class Spelled:
+    """Derivations of a batch's `sentences`; `graphs` has each as a graph of its own.
+
+    Rows of `parts` are the stretches of the source that glue joined: source begin and end, target begin and end.
+    """
+
+    batch: ChartBatch
+    sentences: NDArray[np.int64]
+    graphs: Graphs
+    words: Ragged[np.int32]
+    parts: Ragged[np.int32]
+
+    @classmethod
+    def of(cls, batch: ChartBatch, sentences: NDArray[np.int64], derivations: Ragged[np.int32]) -> Spelled:
+        """Spell derivations, given as edges in pre-order."""
+        out = kernels.chart_derivations(batch.arrays, sentences, derivations.for_kernels())
+        words = Ragged(out.pop("words"), out.pop("word_offsets"))
+        parts = Ragged(out.pop("parts"), out.pop("part_offsets"))
+        # The kernel has no rows of no columns, which are those of a model without language models.
+        out["lm_scores"] = out["lm_scores"].reshape(len(out["rules"]), len(batch.model.language_models))
+        return cls(batch, sentences, Graphs(**out), words, parts)
+
+    def features(self) -> FeatureRows:
+        """The features of each derivation, some at a time."""
+        graphs = self.graphs
+        rows = [FeatureRows.zeros(0)]
+        every = np.arange(_EDGES_OF_SAMPLES, int(graphs.edge_offsets[-1]), _EDGES_OF_SAMPLES)
+        cuts = np.searchsorted(graphs.edge_offsets, every)
+        for begin, end in itertools.pairwise(np.unique([0, *cuts.tolist(), len(self.sentences)]).tolist()):
+            bounds = graphs.edge_offsets[begin : end + 1]
+            edges = slice(int(bounds[0]), int(bounds[-1]))
+            shift = np.repeat(self.batch.rules.match_offsets[self.sentences[begin:end]], np.diff(bounds))
+            matches = np.where(graphs.matches[edges] < 0, -1, graphs.matches[edges] + shift)
+            of_edges = edge_features(self.batch, graphs.rules[edges], matches, graphs.lm_scores[edges])
+            size = int(bounds[-1] - bounds[0])
+            rows.append(of_edges.sum_over(Ragged(np.arange(size, dtype=np.int32), bounds - bounds[0])))
+        return FeatureRows.concatenate(rows)

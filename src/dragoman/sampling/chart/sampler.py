@@ -20,9 +20,7 @@ from dragoman.core.samples import Samples
 from dragoman.core.weights import Weights
 from dragoman.features import GlobalFeature
 from dragoman.sampling.chart.chains import MOVES, Visited, gloss, refuse_document_features, run_chains
-from dragoman.sampling.chart.edges import best_derivations
-from dragoman.sampling.chart.forest import ChartForest, translation_log_scores
-from dragoman.sampling.chart.spelled import Spelled
+from dragoman.sampling.chart.forest import ChartForest, Spelled, best_derivations, translation_log_scores
 from dragoman.sampling.global_features import GlobalFunctions
 from dragoman.sampling.sampler import Request, Sampled, Sampler
 from dragoman.sampling.schedule import Sampling, cooling

@@ -14,15 +14,15 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.options import Options, option
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.forest.derivation import derivation_scores, yields
-from dragoman.forest.sample import sample
+from dragoman.forest.derivation import derivation_scores, sample, yields
 from dragoman.sampling.diagnostics.convergence import (
     autocorrelation,
     effective_sample_size,
     rank_normalised,
+    round_sizes,
+    sample_counts,
     split_r_hat,
 )
-from dragoman.sampling.diagnostics.divergence import round_sizes, sample_counts
 from dragoman.sampling.diagnostics.results import (
     Curve,
     Curves,

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.features import GlobalFeature
-from dragoman.sampling.documents import document_parts
-from dragoman.sampling.global_features import GlobalFunctions
+from dragoman.sampling.global_features import GlobalFunctions, document_parts
 from dragoman.sampling.phrase.chains import run_chains
 from dragoman.sampling.schedule import Annealing
 from dragoman.search.phrase.batch import Found, PhraseBatch

@@ -12,10 +12,15 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.sampling.global_features import GlobalFunctions
-from dragoman.sampling.schedule import Schedule, checked_seed
-from dragoman.sampling.visited import VisitedColumns, check_temperatures, columns_of, starts_or_none
-from dragoman.search.phrase.batch import Found, PhraseBatch
-from dragoman.search.phrase.finite import check_scores
+from dragoman.sampling.schedule import (
+    Schedule,
+    VisitedColumns,
+    check_temperatures,
+    checked_seed,
+    columns_of,
+    starts_or_none,
+)
+from dragoman.search.phrase.batch import Found, PhraseBatch, check_scores
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -18,11 +18,9 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.samples import DocumentTrace, Samples
 from dragoman.core.weights import Weights
 from dragoman.features import GlobalFeature
-from dragoman.sampling.documents import document_parts
-from dragoman.sampling.global_features import GlobalFunctions
+from dragoman.sampling.global_features import GlobalFunctions, document_parts
 from dragoman.sampling.phrase.chains import Visited, run_chains
-from dragoman.sampling.phrase.lattices import Lattice, translation_log_scores
-from dragoman.sampling.phrase.reachability import segmentation_components
+from dragoman.sampling.phrase.lattices import Lattice, segmentation_components, translation_log_scores
 from dragoman.sampling.sampler import Request, Sampled, Sampler
 from dragoman.sampling.schedule import Sampling, cooling
 from dragoman.search.limits import SearchLimits

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
-from dragoman.core.numbering import occurring
-from dragoman.core.ragged import Ragged
+from dragoman.core.ragged import Ragged, occurring
 from dragoman.search.chart.batch import FIRST, GLUE, GOAL, NOTHING, ChartBatch, Graphs
 
 #: What edges write that use no rule: `GOAL` and `FIRST` what their tail writes, `GLUE` its two, `NOTHING` nothing.

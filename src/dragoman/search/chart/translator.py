@@ -8,27 +8,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
+from dragoman.core.display import shortened
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.shown import shortened
 from dragoman.core.weights import Weights
 from dragoman.features import Feature
-from dragoman.forest.nbest import nbest
+from dragoman.forest.kbest import nbest
 from dragoman.model.bundle import Model
-from dragoman.search.chart.batch import ChartBatch, Found, Graphs
+from dragoman.search.chart.batch import ChartBatch, Found, Graphs, check_scores
 from dragoman.search.chart.derivation import describe
-from dragoman.search.chart.finite import check_scores
 from dragoman.search.chart.graph import SentenceGraph, edge_features, hypergraph
 from dragoman.search.chart.rules import RuleCollector
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
 from dragoman.search.markup import Given, parse_markup
-from dragoman.search.search_result import BatchResult, refuse_too_large
 from dragoman.search.sparse_rows import trees_of
-from dragoman.search.translation import Translation
+from dragoman.search.translation import BatchResult, Translation, refuse_too_large
 from dragoman.search.translator import Translator
 
 

@@ -14,16 +14,15 @@ from dragoman import kernels
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.sound import check_range
+from dragoman.core.store import check_range
 from dragoman.core.vocab import BOS, EOS, SPECIAL
 from dragoman.core.weights import Weights
 from dragoman.features import BoundaryFeature, SpansInUse
 from dragoman.model.bundle import Model
 from dragoman.model.features import reordering_features
-from dragoman.search.limits import SearchLimits
+from dragoman.search.limits import LARGEST_SCORE, SearchLimits, check_weights, score_error
 from dragoman.search.phrase.options import PhraseOptions, exit_classes
-from dragoman.search.sparse_rows import pair_rows, span_rows
-from dragoman.search.target_words import lm_words
+from dragoman.search.sparse_rows import lm_words, pair_rows, span_rows
 from dragoman.text.parsed import SourceTree
 
 #: How many candidates of a stack are looked at, if nobody says.
@@ -199,3 +198,45 @@ def boundary_names(feature: BoundaryFeature) -> tuple[str, ...]:
 def _boundary_names(prefix: str, symbols: tuple[str, ...]) -> tuple[str, ...]:
     lefts = (SPECIAL[EOS], *symbols)
     return tuple(f"{prefix}.{right}:{left}" for right in (SPECIAL[BOS], *symbols) for left in lefts)
+
+
+def check_scores(batch: PhraseBatch, first_number: int | None = None) -> None:
+    """Refuse a batch whose scores are not finite, by the name of the feature that makes them so; O(options).
+
+    `first_number` is how many sentences come before the batch, where that is known.
+    """
+    batch.weights.check_finite()
+    names = [] if batch.boundary_feature is None else boundary_names(batch.boundary_feature)
+    large = np.flatnonzero(~(np.abs(batch.arrays.boundary.ravel()) < LARGEST_SCORE)).tolist()
+    check_weights(batch.weights, [*(names[i] for i in large), "distortion"])
+    if not len(batch.options):
+        return
+    arrays = batch.arrays
+    with np.errstate(over="ignore", invalid="ignore"):  # which is what we are looking for
+        worst = np.abs(batch.estimates)
+        worst = worst + np.abs(arrays.reorder_from).max(axis=1) + np.abs(arrays.reorder_to).max(axis=1)
+    wrong = np.flatnonzero(~(worst < LARGEST_SCORE))
+    if len(wrong):
+        raise _error(batch, int(wrong[0]), first_number)
+
+
+def _error(batch: PhraseBatch, option: int, first_number: int | None) -> DataError:
+    options = batch.options
+    sentence = int(options.sentence[option])
+    words = options.source.sentences[sentence][options.begin[option] : options.end[option]]
+    place = "" if first_number is None else f"sentence {first_number + sentence + 1}: "
+    pair = f"'{options.source.vocab.text(words)}' → '{options.vocab.text(options.words[option])}'"
+    return score_error(f"{place}the option {pair}", _features(batch, option), batch.weights)
+
+
+def _features(batch: PhraseBatch, option: int) -> dict[str, float]:
+    """All that an option has."""
+    model, options = batch.model, batch.options
+    found = dict(zip(model.dense_features, options.dense[option].tolist(), strict=True))
+    for rows in batch.sparse:
+        found |= rows.row(option)
+    for k, name in enumerate(model.language_models):
+        found[name] = float(batch.read(k, np.zeros(1, np.int32), np.array([option], np.int32))[0])
+    for r, name in enumerate(model.reorderings):
+        found |= zip(reordering_features(name), options.reordering[r, option].tolist(), strict=True)
+    return found

@@ -13,7 +13,7 @@ from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
 from dragoman.model.features import phrase_features, reordering_features
 from dragoman.search.phrase.batch import Found, PhraseBatch, boundary_names
-from dragoman.search.search_result import pair_feature
+from dragoman.search.translation import pair_feature
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,10 +15,9 @@ from dragoman.core.phrases import Components
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 from dragoman.model.bundle import Model
-from dragoman.model.log_scores import log_scores
-from dragoman.model.phrase_table import PhraseTable
+from dragoman.model.phrase_table import PhraseTable, log_scores
 from dragoman.search.markup import Given
-from dragoman.search.target_words import UNKNOWN_WORD, unknown_words
+from dragoman.search.sparse_rows import UNKNOWN_WORD, unknown_words
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,18 +18,16 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.features import Feature
-from dragoman.forest.nbest import nbest
+from dragoman.forest.kbest import nbest
 from dragoman.model.bundle import Model
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
 from dragoman.search.markup import Given, parse_markup
-from dragoman.search.phrase.batch import Found, PhraseBatch
-from dragoman.search.phrase.finite import check_scores
+from dragoman.search.phrase.batch import Found, PhraseBatch, check_scores
 from dragoman.search.phrase.greedy import greedy_search
 from dragoman.search.phrase.lattice import Edges, derivation_features, features_with_pairs, hypergraph
 from dragoman.search.phrase.options import OptionCollector, PhraseOptions
-from dragoman.search.search_result import BatchResult, refuse_too_large
 from dragoman.search.sparse_rows import trees_of
-from dragoman.search.translation import Phrase, Translation
+from dragoman.search.translation import BatchResult, Phrase, Translation, refuse_too_large
 from dragoman.search.translator import Translator
 
 

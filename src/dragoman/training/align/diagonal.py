@@ -12,7 +12,7 @@ from dragoman import kernels
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.training.align.base import DirectionalAligner, Passes
-from dragoman.training.align.cooccurrence import Cooccurrence
+from dragoman.training.align.passes import Cooccurrence
 from dragoman.training.align.translation_table import TranslationTable
 
 _MIN_TENSION, _MAX_TENSION = 0.1, 14.0

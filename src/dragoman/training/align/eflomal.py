@@ -9,10 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from dragoman.core.corpus import Bitext, Corpus
+from dragoman.core.corpus import Bitext, Corpus, Links
 from dragoman.core.errors import DragomanError, UsageError
 from dragoman.core.files import write_error
-from dragoman.core.links import Links
 from dragoman.core.options import option
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime

@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.progress import ShareDone, within
 from dragoman.core.ragged import blocks_of
-from dragoman.core.runs import Kept
 from dragoman.core.runtime import Runtime
+from dragoman.core.spill import Kept
 from dragoman.core.store import ArrayReader, ArrayWriter
-from dragoman.training.align.cooccurrence import Cooccurrence
-from dragoman.training.align.spread import range_table
+from dragoman.training.align.passes import Cooccurrence, range_table
 from dragoman.training.align.translation_table import TranslationTable
 
 #: Forward-backward keeps a few matrices of states by states and words by states; more is not worth the memory.

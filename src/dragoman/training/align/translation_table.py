@@ -16,14 +16,12 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.corpus import Corpus
-from dragoman.core.progress import ShareDone, within
+from dragoman.core.progress import ShareDone, ShareHere, within
 from dragoman.core.ragged import blocks_of
-from dragoman.core.runs import Kept
 from dragoman.core.runtime import Runtime
+from dragoman.core.spill import Kept
 from dragoman.core.workspace import Workspace
-from dragoman.training.align.cooccurrence import Cooccurrence
-from dragoman.training.align.spread import RangeAsked, RangeFound, RangeWork, range_table, token_places
-from dragoman.training.shares import ShareHere
+from dragoman.training.align.passes import Cooccurrence, RangeAsked, RangeFound, RangeWork, range_table, token_places
 
 #: What the work on a pair and on a token takes, in bytes.
 _PAIR, _TOKEN = 32, 8

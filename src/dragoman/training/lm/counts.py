@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.errors import DataError
-from dragoman.core.key_lists import KeyLists
 from dragoman.core.progress import ShareDone, within
 from dragoman.core.ragged import Ragged
-from dragoman.core.runs import Kept
 from dragoman.core.runtime import Runtime
+from dragoman.core.spill import Kept, KeyLists
 from dragoman.core.store import Arrays, ArrayWriter, load_arrays
 from dragoman.core.vocab import BOS, EOS
 from dragoman.core.workspace import Workspace

@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.ngrams import NGrams, NGramTable
+from dragoman.core.phrases import NGrams, NGramTable
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import BOS, UNK, Vocab
 from dragoman.model.language_model import LanguageModel
-from dragoman.training.likeliest_mixture import Floats, likeliest_mixture
+from dragoman.training.mix import Floats, likeliest_mixture
 
 _ROUNDING = 1e-6  # a mass as small as this may be the error of adding up 32-bit logarithms
 _NOTHING = -99.0  # the logarithm of zero in ARPA files

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.ngrams import NGrams, NGramTable
 from dragoman.core.options import Options, option
+from dragoman.core.phrases import NGrams, NGramTable
 from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
-from dragoman.core.runs import Column, mapped_arrays
 from dragoman.core.runtime import Runtime
+from dragoman.core.spill import Column, mapped_arrays
 from dragoman.core.store import rows_of
 from dragoman.core.vocab import BOS, EOS, UNK, Vocab
 from dragoman.core.workspace import Workspace

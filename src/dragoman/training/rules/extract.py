@@ -9,14 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.corpus import Bitext
-from dragoman.core.links import Links
+from dragoman.core.corpus import Bitext, Links
 from dragoman.core.progress import ShareDone
-from dragoman.core.runs import BUCKETS, Runs
 from dragoman.core.runtime import Runtime
+from dragoman.core.spill import BUCKETS, Runs
 from dragoman.core.store import Arrays
-from dragoman.model.rule_instances import AlignedText, RuleExtraction, RuleInstances
-from dragoman.model.rule_scores import number_sides
+from dragoman.model.rule_scores import AlignedText, RuleExtraction, RuleInstances, number_sides
 from dragoman.training.lexical import check_links
 from dragoman.training.partitions import Block, Kind, instance_runs
 
@@ -46,8 +44,8 @@ def extract_rules(
     An initial pair is a span on each side with a link inside and none that leads outside.
 
     >>> from dragoman.core.corpus import Corpus
-    >>> from dragoman.core.links import links_of
-    >>> from dragoman.model.rule_instances import ONE
+    >>> from dragoman.core.corpus import links_of
+    >>> from dragoman.model.rule_scores import ONE
     >>> bitext = Bitext(Corpus.from_lines(["la maison bleue"]), Corpus.from_lines(["the blue house"]))
     >>> text = aligned_text(bitext, links_of([[(0, 0), (1, 2), (2, 1)]]))
     >>> found = extract_rules(text, RuleExtraction(min_hole_source=1))

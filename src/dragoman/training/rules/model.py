@@ -1,36 +1,125 @@
-"""The rules of an aligned text, in as much memory as there is (`training/partitions.py`).
+"""Rules of an aligned text, scored: as a grammar, or as a text to extract from on demand.
 
 What target sides count in all partitions is put together in `marginals.py`. A partition becomes a grammar of its own,
-and `training/grammar_merge.py` makes one of them.
+and `training/merge.py` makes one of them.
+
+A side is known by a rule that has it, and compared symbol by symbol, any nonterminal like any other. If it is asked in
+how many sentence pairs sides are, each is asked for once for each sentence pair that has it.
+
+A sentence pair holds a side, or a rule, if it is among what was extracted from it: where words that could be a side
+stand with other links, it is not one. Which nonterminal is which does not matter to what a target side occurs in.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.corpus import Bitext
-from dragoman.core.links import Links
+from dragoman import kernels
+from dragoman.core.corpus import Bitext, Links
+from dragoman.core.errors import UsageError
 from dragoman.core.options import option
 from dragoman.core.phrases import PhrasePairs
 from dragoman.core.progress import within
-from dragoman.core.runs import mapped_arrays
 from dragoman.core.runtime import Runtime
-from dragoman.core.store import Arrays
+from dragoman.core.spill import mapped_arrays
+from dragoman.core.store import Arrays, ArrayWriter, load_arrays
 from dragoman.core.vocab import Vocab
 from dragoman.core.workspace import Workspace
+from dragoman.model.corpus_grammar import CorpusGrammar
 from dragoman.model.grammar import Grammar
-from dragoman.model.rule_instances import AlignedText, RuleExtraction, hole_counts
-from dragoman.model.rule_scores import CountedRules, count_instances, score_counted
+from dragoman.model.rule_scores import (
+    AlignedText,
+    CountedRules,
+    RuleExtraction,
+    RuleInstances,
+    TargetCounts,
+    count_instances,
+    hole_counts,
+    number_sides,
+    score_counted,
+    sums,
+)
 from dragoman.training import prune
 from dragoman.training.lexical import lexical_tables, word_weights
 from dragoman.training.partitions import Kind, Parts, PartWork, counted_arrays, counted_columns, scored_parts
 from dragoman.training.rules.extract import RULES, aligned_text, instances_of, rule_runs, side_buckets
-from dragoman.training.rules.marginals import own_counts, put_together, questions_of
-from dragoman.training.rules.significance import SentenceCounts, negative_log_p
+
+
+class SentenceCounts(NamedTuple):
+    """In how many sentence pairs each rule is, and its source side."""
+
+    rule: NDArray[np.int64]
+    source: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, counted: CountedRules, sentence: NDArray[np.int32]) -> SentenceCounts:
+        """Count; `sentence` is that of each instance."""
+        rule = counted.rule_of_instance
+        return cls(
+            sentences_with(rule, sentence), sentences_with(counted.source_ids[rule], sentence)[counted.source_ids]
+        )
+
+
+def target_sentences(counted: CountedRules, sentence: NDArray[np.int32]) -> NDArray[np.int64]:
+    """In how many sentence pairs each target side is, if the instances are all that there are."""
+    same = kernels.unpaired_sides(counted.targets.values, counted.targets.offsets)
+    return sentences_with(same[counted.target_ids[counted.rule_of_instance]], sentence, len(same))[same]
+
+
+def negative_log_p(
+    counts: SentenceCounts, target: NDArray[np.int64], sentence_pairs: int, *, runtime: Runtime = Runtime()
+) -> NDArray[np.float64]:
+    """For each rule -log p that its sides would share as many sentence pairs by chance (one-sided Fisher exact test).
+
+    `target` is in how many of the text's sentence pairs the target side of each rule is.
+    """
+    with runtime.stage("testing significance") as share:
+        return kernels.fisher_exact(counts.rule, counts.source, target, sentence_pairs, runtime.threads, share)
+
+
+def sentences_with(ids: NDArray[np.integer], sentence: NDArray[np.int32], size: int = 0) -> NDArray[np.int64]:
+    """In how many sentences each id is."""
+    return np.bincount(np.unique(ids.astype(np.int64) << 32 | sentence) >> 32, minlength=size)
+
+
+def own_counts(counted: CountedRules, instances: RuleInstances, *, sentences: bool) -> Arrays:
+    """For each target side what it counts and, with `sentences`, in how many it is, if a partition has all rules."""
+    answers: Arrays = {"total": counted.target_totals()}
+    return answers | ({"sentences": target_sentences(counted, instances.sentence)} if sentences else {})
+
+
+def questions_of(counted: CountedRules, instances: RuleInstances, *, sentences: bool) -> Arrays:
+    """What a partition asks, and says, of its target sides; with `sentences` once for each that has them."""
+    if sentences:
+        sides = counted.target_ids[counted.rule_of_instance]
+        _, some = np.unique(sides.astype(np.int64) << 32 | instances.sentence, return_index=True)
+        sides, places = sides[some], instances.take(some)
+    else:
+        sides, some = np.unique(counted.target_ids, return_index=True)
+        places = counted.chosen.take(some)
+    # What a side counts is said once.
+    first = np.concatenate([[True], sides[1:] != sides[:-1]])
+    counts = np.where(first, counted.target_sums()[sides], np.uint64(0))
+    return {
+        "thing": sides,
+        "sentence": places.sentence,
+        "begins": places.begins,
+        "spans": places.spans,
+        "counts": counts,
+    }
+
+
+def put_together(text: AlignedText, questions: Arrays, *, sentences: bool, runtime: Runtime = Runtime()) -> Arrays:
+    """What all partitions say of the side of each question."""
+    instances = instances_of(questions)
+    ids, sides = number_sides(text, instances, True, lambda share: None, runtime=runtime)
+    side = kernels.unpaired_sides(sides.values, sides.offsets)[ids]
+    answers: Arrays = {"total": sums(side, instances.counts, len(sides))[side]}
+    return answers | ({"sentences": sentences_with(side, instances.sentence)[side]} if sentences else {})
 
 
 @dataclass(frozen=True)
@@ -81,7 +170,7 @@ def rules(
     """Extract, score and prune the rules of an aligned text, in memory.
 
     >>> from dragoman.core.corpus import Corpus
-    >>> from dragoman.core.links import links_of
+    >>> from dragoman.core.corpus import links_of
     >>> bitext = Bitext(Corpus.from_lines(["ne va pas"]), Corpus.from_lines(["not go"]))
     >>> found = rules(bitext, links_of([[(0, 0), (1, 1), (2, 0)]]), RuleModel(min_hole_source=1))
     >>> [source.tolist() for source in found.sources]
@@ -164,3 +253,45 @@ class RuleWork(PartWork):
         if options.prune_limit:
             pairs = prune.table_limit(pairs, options.prune_limit)
         return pairs
+
+
+def corpus_grammar(
+    bitext: Bitext, links: Links, options: RuleModel = RuleModel(), *, runtime: Runtime = Runtime()
+) -> CorpusGrammar:
+    """Index an aligned text for rules on demand. All rules are extracted once, to count their target sides.
+
+    What they count is mapped from disk if the memory of a workspace does not suffice.
+    """
+    if options.prunes:
+        raise UsageError("rules on demand cannot be pruned beforehand; expected neither min-count nor a prune option")
+    text = aligned_text(bitext, links)
+    counts = _target_counts(bitext, text, options, runtime)
+    with runtime.stage("counting linked words"):
+        weights = word_weights(bitext, text.links, lexical_tables(bitext, links))
+    limits = RuleExtraction(**{field.name: getattr(options, field.name) for field in fields(RuleExtraction)})
+    return CorpusGrammar.of(text, limits, weights, counts, sample=options.sample, runtime=runtime)
+
+
+def _target_counts(bitext: Bitext, text: AlignedText, options: RuleModel, runtime: Runtime) -> TargetCounts:
+    """Count target sides; those of a partition have hashes in a range of their own."""
+    runs, workspace = rule_runs(bitext, text, options, target=True, runtime=runtime), runtime.workspace
+    writers: dict[str, ArrayWriter] = {}
+    done = 0
+    with runtime.stage("counting target sides") as share:
+        for rows in runs.partitions():
+            instances = instances_of(rows)
+            done += len(instances)
+            part = TargetCounts.of(instances, text, runtime=runtime.quiet())
+            if len(instances) == runs.rows:
+                return part
+            with workspace.writing():
+                for name, values in part._asdict().items():
+                    if name not in writers:
+                        writers[name] = ArrayWriter(workspace.folder / "targets" / f"{name}.npy", np.uint64)
+                    writers[name].write(values)
+            share(done / runs.rows)
+    with workspace.writing():
+        for writer in writers.values():
+            writer.finish()
+    arrays: dict[str, Any] = load_arrays(workspace.folder / "targets")
+    return TargetCounts(**arrays)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
-from dragoman.tuning.methods.tuner import Optimum, Tuner
-from dragoman.tuning.optimise.lbfgs import TOLERANCE, Differentiable, maximise
+from dragoman.tuning.methods.method import Optimum, Tuner
+from dragoman.tuning.optimise.ascent import TOLERANCE, Differentiable, maximise
 
 
 class Risk(Protocol):

@@ -17,12 +17,11 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.forest.batch import Batch
 from dragoman.forest.derivation import yields
-from dragoman.forest.intersection import intersection
 from dragoman.forest.kbest import kbest_many
 from dragoman.forest.log_linear import LogLinear
-from dragoman.forest.union import union
-from dragoman.tuning.methods.tuner import Optimum, Tuner
-from dragoman.tuning.optimise.lbfgs import maximise
+from dragoman.forest.operations import intersection, union
+from dragoman.tuning.methods.method import Optimum, Tuner
+from dragoman.tuning.optimise.ascent import maximise
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem, ReferenceProblem
 from dragoman.tuning.problems.problem import best_rows
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
-from dragoman.tuning.methods.tuner import Optimum, Tuner, best_of, random_starts
+from dragoman.tuning.methods.method import Optimum, Tuner, best_of, random_starts
 from dragoman.tuning.optimise.line_search import LineAscent, Lines, prepare
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
 from dragoman.tuning.problems.problem import Problem

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
-from dragoman.tuning.methods.tuner import Optimum, Tuner
+from dragoman.tuning.methods.method import Optimum, Tuner
 from dragoman.tuning.problems.problem import Problem
 from dragoman.tuning.problems.pseudo_document import Gains, sentence_orders
 from dragoman.tuning.runs.trust_region import TrustRegion

@@ -19,14 +19,19 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.forest.hope import BEAM
 from dragoman.text.words import words_of
-from dragoman.tuning.methods.learner import Learner, Lesson, diverged, saved_count, saved_names, saved_numbers
-from dragoman.tuning.methods.method import Checkpoint, State
+from dragoman.tuning.methods.method import (
+    Checkpoint,
+    Learner,
+    Lesson,
+    State,
+    diverged,
+    saved_count,
+    saved_names,
+    saved_numbers,
+)
 from dragoman.tuning.methods.mira_smo import MAX_SWEEPS, TOLERANCE
-from dragoman.tuning.optimise.feature_units import squares_within, units_of
-from dragoman.tuning.optimise.online import Workers, even_queue
-from dragoman.tuning.optimise.step_averages import StepAverages
-from dragoman.tuning.problems.hope_fear import Hypotheses, HypothesisFinder, Wanted
-from dragoman.tuning.problems.oracle_lists import oracle_lists
+from dragoman.tuning.optimise.online import StepAverages, Workers, even_queue, squares_within, units_of
+from dragoman.tuning.problems.hope_fear import Hypotheses, HypothesisFinder, Wanted, oracle_lists
 from dragoman.tuning.problems.ranges import changed
 
 Vector = NDArray[np.float64]

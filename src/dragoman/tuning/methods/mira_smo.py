@@ -12,7 +12,7 @@ from dragoman import kernels
 from dragoman.core.options import option
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.tuning.methods.tuner import Optimum, Tuner
+from dragoman.tuning.methods.method import Optimum, Tuner
 from dragoman.tuning.problems.problem import Problem
 from dragoman.tuning.problems.pseudo_document import Gains, sentence_orders
 from dragoman.tuning.runs.trust_region import TrustRegion

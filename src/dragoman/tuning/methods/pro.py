@@ -13,9 +13,8 @@ from dragoman import kernels
 from dragoman.core.errors import UsageError
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
-from dragoman.tuning.methods.tuner import Optimum, Tuner
-from dragoman.tuning.problems.pairs import differences
-from dragoman.tuning.problems.problem import Problem
+from dragoman.tuning.methods.method import Optimum, Tuner
+from dragoman.tuning.problems.problem import Problem, differences
 from dragoman.tuning.runs.trust_region import TrustRegion
 
 #: L-BFGS needs a few dozen steps; more would mean that something is odd.

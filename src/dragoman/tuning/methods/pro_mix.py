@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
+from dragoman.tuning.methods.method import Optimum
 from dragoman.tuning.methods.pro import Pro, least
-from dragoman.tuning.methods.tuner import Optimum
 from dragoman.tuning.optimise.shares import bounds_of, dirichlet, from_shares, to_coordinates, to_shares
-from dragoman.tuning.problems.mixture_problem import MixedRows, MixedScores, MixtureProblem, share_groups
-from dragoman.tuning.problems.pairs import differences
-from dragoman.tuning.problems.problem import Problem
+from dragoman.tuning.problems.mixtures import MixedRows, MixedScores, MixtureProblem, share_groups
+from dragoman.tuning.problems.problem import Problem, differences
 
 Vector = NDArray[np.float64]
 

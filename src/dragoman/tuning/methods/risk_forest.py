@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
-from dragoman.metrics.smooth_bleu import smooth_bleu
+from dragoman.metrics.bleu import smooth_bleu
 from dragoman.tuning.methods.annealer import Annealer, Risk
-from dragoman.tuning.methods.tuner import Optimum
+from dragoman.tuning.methods.method import Optimum
 from dragoman.tuning.problems.forest_counts import ForestCounts
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
 from dragoman.tuning.runs.trust_region import TrustRegion

@@ -13,11 +13,10 @@ from dragoman.core.errors import UsageError
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.tuning.methods.annealer import Annealer
-from dragoman.tuning.methods.tuner import Optimum
+from dragoman.tuning.methods.method import Optimum
 from dragoman.tuning.optimise.shares import bounds_of, dirichlet, from_shares, to_coordinates, to_shares
-from dragoman.tuning.problems.mixture_problem import MixedRows, MixtureProblem, share_groups
-from dragoman.tuning.problems.pairs import feature_matrix
-from dragoman.tuning.problems.problem import Problem
+from dragoman.tuning.problems.mixtures import MixedRows, MixtureProblem, share_groups
+from dragoman.tuning.problems.problem import Problem, feature_matrix
 from dragoman.tuning.runs.trust_region import TrustRegion
 
 

@@ -24,8 +24,7 @@ from dragoman.core.weights import Weights
 from dragoman.metrics.metric import Scorer
 from dragoman.sampling.draw import Draw, draw_samples
 from dragoman.sampling.schedule import Sampling
-from dragoman.tuning.methods.learner import Learner, Lesson, saved_count, saved_names, saved_numbers
-from dragoman.tuning.methods.method import Checkpoint, State
+from dragoman.tuning.methods.method import Checkpoint, Learner, Lesson, State, saved_count, saved_names, saved_numbers
 from dragoman.tuning.optimise.ascent import Ascent, AscentName, ascent_of
 from dragoman.tuning.problems.drawn import Drawn
 from dragoman.tuning.problems.ranges import changed

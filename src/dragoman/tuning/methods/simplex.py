@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
-from dragoman.tuning.methods.tuner import Optimum, Tuner, best_of, random_starts
-from dragoman.tuning.problems.evaluate import Evaluator
-from dragoman.tuning.problems.problem import Problem
+from dragoman.tuning.methods.method import Optimum, Tuner, best_of, random_starts
+from dragoman.tuning.problems.problem import Evaluator, Problem
 
 Objectives = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 

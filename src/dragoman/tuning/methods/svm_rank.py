@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
-from dragoman.tuning.methods.tuner import Optimum, Tuner
-from dragoman.tuning.problems.pairs import differences
-from dragoman.tuning.problems.problem import Problem
+from dragoman.tuning.methods.method import Optimum, Tuner
+from dragoman.tuning.problems.problem import Problem, differences
 from dragoman.tuning.problems.pseudo_document import Gains
 
 #: How much the margins of examples may differ from optimal ones; that of SVM-light, which Schuth used.

@@ -1,23 +1,31 @@
-"""Workers that learn online from what they and the others find, and that do the same whatever the number of threads.
+"""Online learning by parallel workers that share their updates; units of features; averages of weights.
 
 Each worker has weights of its own. The sentences of a pass stand in a queue, from which the workers take in turn: with
 W of them, worker w takes sentence t · W + w at its step t. At that step it looks for something under its weights (that
 takes long, and is done in threads), and then learns from one batch: what it found, and what the others found at their
 step t - 1. So nobody waits for those who are at the same step, and still it is determined who knows what when. When
 a pass ends, each learns from what the others found last, so that nothing is under way between passes.
+
+Features are of different sizes: hypotheses of a sentence differ by some units of a language model, and by a tenth of
+one in how likely phrases are to be swapped. A step along their difference hardly moves the weights of the latter.
+Measured in units of the root of their deviation, each weight moves by its feature's difference divided by that
+deviation (as AdaGrad would have it, with deviations in place of sums of gradients: Duchi, Hazan & Singer 2011).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError, DragomanError
+from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.progress import ShareDone
 from dragoman.core.runtime import Runtime
+from dragoman.core.weights import Weights
 
 Found = TypeVar("Found")
 
@@ -139,3 +147,94 @@ def _result(future: Future[Found], worker: int, sentence: int) -> Found:
             f"worker {worker + 1} died at sentence {sentence + 1} ({type(error).__name__}: {error}); what was learnt "
             "up to the last checkpoint is kept, and the same command goes on from there"
         ) from error
+
+
+Vector = NDArray[np.float64]
+
+#: No feature is taken to deviate by less than this share of what all do: hardly anything is known of rare ones.
+LEAST_SHARE = 0.1
+
+
+def squares_within(rows: FeatureRows, names: Sequence[str]) -> Vector:
+    """For each name the sum of squared differences to the mean of the rows, and at last how many rows there are.
+
+    >>> squares_within(FeatureRows.from_dense(["lm"], np.array([[1.0], [3.0]])), ["lm", "tm"]).tolist()
+    [2.0, 0.0, 2.0]
+    """
+    dense = rows.restricted(names).dense()
+    return np.append(((dense - dense.mean(axis=0)) ** 2).sum(axis=0), len(dense))
+
+
+def units_of(squares: Iterable[Vector]) -> Vector:
+    """Units of features, given what `squares_within` says of some sentences: such that steps are as long as without.
+
+    >>> units_of([np.array([1.0, 1.0, 1.0])]).tolist()
+    [1.0, 1.0]
+    """
+    *sums, rows = np.sum([*squares], axis=0)
+    variances = np.array(sums) / max(rows, 1)
+    mean = float(variances.mean()) if len(variances) else 0.0
+    if mean == 0:
+        return np.ones(len(variances))
+    shares = np.maximum(np.sqrt(variances / mean), LEAST_SHARE)
+    # Squares of units are the shares times a factor, such that variances divided by them have the mean that they had.
+    return np.asarray(np.sqrt(shares * float((variances / shares).mean()) / mean))
+
+
+class _Mark(NamedTuple):
+    """After so many steps: the weights, and from what their sum over the steps follows (see `StepAverages`)."""
+
+    steps: int
+    weights: Weights
+    drift: Mapping[str, float]
+
+    def total(self, names: Sequence[str]) -> NDArray[np.float64]:
+        drift = np.array([self.drift.get(name, 0.0) for name in names])
+        return np.asarray(self.steps * self.weights.vector(names) - drift)
+
+
+class StepAverages:
+    """The weights of a learner, and what they were on average over its steps, with marks at the ends of equal parts.
+
+    `drift` has for each weight the sum of its changes, each times the steps before it: the sum of the weights after
+    each of n steps is n times the last ones less their drift, so that a step costs as much as it changes. `steps` are
+    those that are expected; if there are more, they belong to the last part.
+
+    >>> averages = StepAverages(Weights({"lm": 1.0}), steps=2, parts=2)
+    >>> averages.step({"lm": 2.0})
+    >>> averages.step({"lm": 5.0})
+    >>> averages.mean(["lm"]).tolist(), averages.mean(["lm"], 1, 2).tolist()
+    ([3.5], [5.0])
+    """
+
+    def __init__(self, weights: Weights, steps: int, parts: int = 1):
+        self.weights, self.parts = weights, parts
+        self._steps, self._drift = 0, dict[str, float]()
+        self._ends = [part * steps // parts for part in range(parts)]
+        self._marks = {0: _Mark(0, weights, {})}
+
+    def step(self, changed: Mapping[str, float]) -> None:
+        """Do a step to weights of which these are new."""
+        for name, value in changed.items():
+            self._drift[name] = self._drift.get(name, 0.0) + self._steps * (value - self.weights.get(name, 0.0))
+        self.weights = self.weights.updated(changed)
+        self._steps += 1
+        if self._steps in self._ends:
+            self._marks[self._steps] = _Mark(self._steps, self.weights, dict(self._drift))
+
+    def moves_within(self, begin: int, end: int) -> bool:
+        """Whether there are steps from the beginning of one part to that of another, or to the end."""
+        return self._mark(end).steps > self._mark(begin).steps
+
+    def mean(self, names: Sequence[str], begin: int = 0, end: int | None = None) -> NDArray[np.float64]:
+        """The average over all steps, or over those of the parts from `begin` to before `end`."""
+        first, last = self._mark(begin), self._mark(self.parts if end is None else end)
+        steps = last.steps - first.steps
+        if not steps:
+            return last.weights.vector(names)
+        return (last.total(names) - first.total(names)) / steps
+
+    def _mark(self, part: int) -> _Mark:
+        if part == self.parts:
+            return _Mark(self._steps, self.weights, self._drift)
+        return self._marks[self._ends[part]]

@@ -6,10 +6,10 @@ Chiang, Marton & Resnik (2008), sections 2.2 to 2.4. A hypothesis is worth B(e),
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +25,8 @@ from dragoman.forest.hope import BEAM, FEAR, InDocument, Objective, hope, rescor
 from dragoman.forest.kbest import kbest
 from dragoman.metrics.bleu import BleuScorer
 from dragoman.metrics.metric import Scorer
-from dragoman.search.search_result import SearchResult
 from dragoman.search.shards import Recipe
+from dragoman.search.translation import SearchResult
 from dragoman.search.translator import Translator
 from dragoman.text.words import words_of
 from dragoman.tuning.problems.forest_counts import ReferenceWords
@@ -253,3 +253,34 @@ class _Counted:
             source_words=float(size),
             reference_words=float(lengths[0]),
         )
+
+
+#: What the model counts, by the names that pictures have: from nothing to all, and in fear.
+OBJECTIVES: Mapping[str, Objective] = {"0": hope(0.0), "0.5": hope(0.5), "1": hope(1.0), "inf": FEAR}
+
+
+class Oracle(NamedTuple):
+    """A translation: its B, the model's score, and its words."""
+
+    gain: float
+    score: float
+    translation: str
+
+
+def oracle_lists(
+    finder: HypothesisFinder,
+    sentence: int,
+    weights: Weights,
+    count: int = 10,
+    objectives: Mapping[str, Objective] = OBJECTIVES,
+) -> dict[str, list[Oracle]]:
+    """The best of a sentence by each objective, within a pseudo-document of the sentences before it."""
+    document = finder.document_before(sentence, weights)
+    pool = finder.pool(sentence, weights, document, [*objectives.values()])
+    return {
+        name: [
+            Oracle(float(pool.gains[i]), float(pool.scores[i]), pool.vocab.text(pool.texts[i]))
+            for i in pool.highest(objective, count).tolist()
+        ]
+        for name, objective in objectives.items()
+    }

@@ -1,16 +1,18 @@
-"""What an optimiser sees: candidate translations of each sentence, as features and as statistics of a metric."""
+"""The problem that an optimiser sees: candidates of each sentence as features and statistics of a metric."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman import kernels
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.runtime import Runtime
 from dragoman.metrics.metric import Scorer
 
 #: Methods that look along single weights, or sample boxes of weights, make no sense beyond so many features.
@@ -105,3 +107,203 @@ def checked_start(problem: Evidence, start: NDArray[np.float64]) -> NDArray[np.f
     if not np.isfinite(weights).all():
         raise UsageError("a weight to start from is not a finite number")
     return weights
+
+
+def feature_matrix(problem: Problem) -> Any:
+    """Return a sparse matrix (scipy CSR) with the features of each candidate."""
+    from scipy.sparse import csr_matrix
+
+    features = problem.features
+    shape = (len(features), len(features.names))
+    return csr_matrix((features.values, features.ids, features.offsets), shape=shape)
+
+
+def differences(problem: Problem, better: NDArray[np.int64], worse: NDArray[np.int64]) -> Any:
+    """Return a sparse matrix (scipy CSR) with a row h(better) - h(worse) for each pair."""
+    matrix = feature_matrix(problem)
+    result = matrix[better] - matrix[worse]
+    result.sum_duplicates()
+    return result
+
+
+#: A box of weights is drawn this many times as wide as asked for, so that it still serves when its centre has moved,
+#: and drawn anew when it has become that many times too wide.
+_ROOM, _TOO_WIDE = 2.0, 4.0
+
+#: So many of the best candidates at the centre of a box are tried as proof that another one cannot win in it.
+_RIVALS = 32
+
+#: Beyond this size float32 could overflow; such sentences are left to float64.
+_LARGEST = 1e30
+
+
+class Evaluator:
+    """Gives `Problem.objective` of many weight vectors: the same numbers, some hundred times as fast.
+
+    Candidates that repeat the features of an earlier one are left out from the start. Whoever is going to look at a
+    box of weights only can say so (`focus`): those that cannot win anywhere in it are then left out too, and sentences
+    that have one candidate left cost nothing any more. That changes no result: weights outside are looked up among
+    more candidates.
+
+    >>> from dragoman.core.feature_rows import FeatureRows
+    >>> features = FeatureRows.from_dense(["a", "b"], np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]))
+    >>> problem = Problem(np.array([0, 3]), features, np.eye(3), None, np.array([[0.0, 1.0]] * 2))
+    >>> Evaluator(problem).best(np.array([[1.0, 0.5], [0.5, 1.0], [1.0, 1.0]])).tolist()
+    [[0], [1], [0]]
+    """
+
+    def __init__(self, problem: Problem, *, runtime: Runtime = Runtime()):
+        self.problem = problem
+        self._runtime = runtime
+        self._statistics = np.ascontiguousarray(problem.statistics, np.float64)
+        # Sums of whole numbers are exact in any order.
+        whole = bool((self._statistics == np.rint(self._statistics)).all())
+        self._whole = whole and float(np.abs(self._statistics).sum()) < 2.0**53
+        self._levels = [_all_candidates(problem, runtime)]
+
+    def focus(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> None:
+        """Expect weights between `low` and `high` from now on."""
+        while not self._levels[-1].covers(low, high):
+            self._levels.pop()
+        top, width = self._levels[-1], high - low
+        if bool(((top.high - top.low > _TOO_WIDE * width) & (width > 0)).any()):
+            margin = (_ROOM - 1) / 2 * width
+            self._levels.append(top.within(low - margin, high + margin, self.problem.features, self._runtime))
+
+    def best(self, weights: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The candidate (row of the problem) of each sentence, one row for each weight vector."""
+        level, winners = self._winners(weights)
+        rows = np.repeat(level.settled[None], len(winners.T), axis=0)
+        rows[:, level.open] = level.rows[winners.T]
+        return rows
+
+    def statistics(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The sum over sentences of the best candidates' statistics, one row for each weight vector."""
+        if not self._whole:
+            chosen = [self.problem.statistics[rows].sum(axis=0) for rows in self.best(weights)]
+            return np.array(chosen).reshape(len(weights), self._statistics.shape[1])
+        level, winners = self._winners(weights)
+        settled: NDArray[np.float64] = self._statistics[np.delete(level.settled, level.open)].sum(axis=0)
+        return settled + kernels.sum_winners(self._statistics, level.rows, level.usual, winners, self._runtime.threads)
+
+    def objectives(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What is maximised, for each weight vector."""
+        scores = self.problem.scorer.score(self.statistics(weights))
+        return scores if self.problem.sign > 0 else -scores
+
+    def open_candidates(self) -> int:
+        """How many candidates are still looked at, in sentences that have more than one."""
+        return len(self._levels[-1].rows)
+
+    def _winners(self, weights: NDArray[np.float64]) -> tuple[_Level, NDArray[np.int32]]:
+        if weights.ndim != 2 or weights.shape[1] != len(self.problem.names):
+            raise UsageError(f"weights of shape {weights.shape}; expected rows of {len(self.problem.names)}")
+        if not np.isfinite(weights).all():
+            raise DataError("a weight is not a finite number")
+        low, high = weights.min(axis=0, initial=np.inf), weights.max(axis=0, initial=-np.inf)
+        level = next(level for level in reversed(self._levels) if level.covers(low, high))
+        return level, level.winners(weights, self.problem.features, self._runtime)
+
+
+@dataclass(frozen=True, eq=False)
+class _Level:
+    """The candidates that may win while weights stay between `low` and `high`.
+
+    Those of the sentences `open`, which have several, are `rows` of the problem, from one of `bounds` to the next.
+    `settled` has the only candidate of the other sentences (and any in place of the open ones).
+    """
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    settled: NDArray[np.int64]
+    open: NDArray[np.int64]
+    bounds: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    features: NDArray[np.float32]
+    tolerance: NDArray[np.float32]
+    usual: NDArray[np.int64]
+
+    def covers(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> bool:
+        return bool((self.low <= low).all() and (high <= self.high).all())
+
+    def winners(self, weights: NDArray[np.float64], exact: FeatureRows, runtime: Runtime) -> NDArray[np.int32]:
+        weights = np.ascontiguousarray(weights, np.float64)
+        winners = kernels.best_candidates(
+            self.bounds, self.features, self.tolerance, self.rows, exact.for_kernels(), weights, runtime.threads
+        )
+        return winners.reshape(len(self.open), len(weights))
+
+    def within(
+        self, low: NDArray[np.float64], high: NDArray[np.float64], exact: FeatureRows, runtime: Runtime
+    ) -> _Level:
+        """Leave out what cannot win between `low` and `high`."""
+        centre, reach = (low + high) / 2, (high - low) / 2
+        # The middle is rounded; the box around it must not be too small for that.
+        reach += 4 * np.finfo(float).eps * (np.abs(low) + np.abs(high))
+        kept = kernels.box_winners(self.bounds, self.features, self.tolerance, centre, reach, _RIVALS, runtime.threads)
+        if kept.sum() > 0.8 * len(kept):
+            return replace(self, low=low, high=high)
+        return self._take(kept, low, high)._with_usual(centre, exact, runtime)
+
+    def _take(self, kept: NDArray[np.uint8], low: NDArray[np.float64], high: NDArray[np.float64]) -> _Level:
+        counts = np.add.reduceat(kept, self.bounds[:-1], dtype=np.int64) if len(kept) else np.empty(0, np.int64)
+        several = counts > 1
+        settled = self.settled.copy()
+        alone = kept.astype(bool) & np.repeat(~several, np.diff(self.bounds))
+        settled[self.open[~several]] = self.rows[alone]
+        candidates = np.flatnonzero(kept.astype(bool) & np.repeat(several, np.diff(self.bounds)))
+        bounds = np.concatenate([[0], np.cumsum(counts[several])]).astype(np.int64)
+        return _Level(
+            low,
+            high,
+            settled,
+            self.open[several],
+            bounds,
+            self.rows[candidates],
+            self.features[candidates],
+            self.tolerance[several],
+            bounds[:-1],
+        )
+
+    def _with_usual(self, centre: NDArray[np.float64], exact: FeatureRows, runtime: Runtime) -> _Level:
+        return replace(self, usual=self.winners(centre[None], exact, runtime)[:, 0].astype(np.int64))
+
+
+def _all_candidates(problem: Problem, runtime: Runtime) -> _Level:
+    """Every candidate that is not a copy, with features relative to the first one of its sentence, in float32."""
+    exact, sentences = problem.features, problem.sentences
+    if len(exact) >= 2**31:
+        raise DataError(f"{len(exact):,} candidates", expected="fewer than 2,147,483,648")
+    dense = problem.dense
+    counts = np.diff(sentences)
+    relative = dense - np.repeat(dense[sentences[:-1]], counts, axis=0)
+    spread = np.maximum.reduceat(np.abs(relative), sentences[:-1])
+    sizes = np.abs(exact.values)
+    size = np.maximum.reduceat(FeatureRows(exact.names, exact.offsets, exact.ids, sizes).dense(), sentences[:-1])
+    with np.errstate(over="ignore"):
+        root = _Level(
+            np.full(dense.shape[1], -np.inf),
+            np.full(dense.shape[1], np.inf),
+            sentences[:-1].astype(np.int64),
+            np.arange(len(counts)),
+            np.ascontiguousarray(sentences, np.int64),
+            np.arange(len(exact)),
+            relative.astype(np.float32),
+            _tolerance(spread, size, int(np.diff(exact.offsets).max())).astype(np.float32),
+            sentences[:-1].astype(np.int64),
+        )
+    candidates = kernels.Candidates(sentences=root.bounds, features=exact.for_kernels())
+    kept = kernels.distinct_candidates(candidates, runtime.threads)
+    return root._take(kept, root.low, root.high)
+
+
+def _tolerance(spread: NDArray[np.float64], size: NDArray[np.float64], longest: int) -> NDArray[np.float64]:
+    """How far apart two scores must be, per unit of each weight, to be in the right order despite rounding.
+
+    A sum of m products has a relative error of about m units in the last place of the sum of their sizes; each side of
+    a comparison has one: that of float32 relative features of at most `spread`, and that of the float64 sums of up to
+    `longest` values that are to be reproduced, of features of at most `size`. The floor stands for underflow.
+    """
+    terms = max(spread.shape[1], longest)
+    tolerance = 2.1 * (terms + 4) * (2.0**-24 * spread + 4 * 2.0**-53 * size) + 1e-35
+    return np.where(spread < _LARGEST, tolerance, np.inf)

@@ -16,10 +16,15 @@ from dragoman.core.weights import Weights
 from dragoman.forest.prune import prune_to_density
 from dragoman.search.shards import ShardedTranslator
 from dragoman.search.translator import Shard, Translator
-from dragoman.tuning.problems.evidence import Decoded, Decoding
-from dragoman.tuning.problems.hypergraph_evidence import DecodedGraphs
-from dragoman.tuning.problems.mixture_evidence import DecodedMixtures
-from dragoman.tuning.problems.nbest_evidence import DecodedLists, DecodeLists, lists_of_strings
+from dragoman.tuning.problems.evidence import (
+    Decoded,
+    DecodedGraphs,
+    DecodedLists,
+    DecodeLists,
+    Decoding,
+    lists_of_strings,
+)
+from dragoman.tuning.problems.mixtures import DecodedMixtures
 
 
 @dataclass(frozen=True)

@@ -10,33 +10,26 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dragoman.core.digest import digest
+from dragoman.core.checksums import digest
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.recorded_run import weights_file
+from dragoman.core.journal import weights_file
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.decision.settings import Decision
-from dragoman.formats.documents import read_documents
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.metric import Scorer
-from dragoman.metrics.references import UNHEARD, read_references, reference_files
-from dragoman.metrics.texts import ReferencedText
+from dragoman.metrics.references import UNHEARD, ReferencedText, read_references, reference_files
 from dragoman.model.bundle import Model, model_digest
 from dragoman.model.source_trees import trees_for
-from dragoman.sampling.documents import document_bounds
+from dragoman.sampling.global_features import document_bounds, read_documents
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.shards import ShardedTranslator
 from dragoman.search.translator import Translator
 from dragoman.translation.stream import Stream
-from dragoman.tuning.methods.learner import Learner, Lesson
-from dragoman.tuning.methods.method import TuningMethod
-from dragoman.tuning.methods.tuner import Tuner
-from dragoman.tuning.problems.evidence import Decoded, Decoding
-from dragoman.tuning.problems.hypergraph_evidence import DecodedGraphs
+from dragoman.tuning.methods.method import Learner, Lesson, Tuner, TuningMethod
+from dragoman.tuning.problems.evidence import Decoded, DecodedGraphs, DecodedLists, Decoding
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem, ReferenceProblem
-from dragoman.tuning.problems.mixture_evidence import DecodedMixtures
-from dragoman.tuning.problems.mixture_problem import MixtureProblem
-from dragoman.tuning.problems.nbest_evidence import DecodedLists
+from dragoman.tuning.problems.mixtures import DecodedMixtures, MixtureProblem
 from dragoman.tuning.problems.problem import Problem
 from dragoman.tuning.problems.ranges import tuned_names, weight_ranges
 from dragoman.tuning.runs.decoder import Decoder

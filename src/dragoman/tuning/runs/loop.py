@@ -16,11 +16,9 @@ import numpy as np
 from dragoman.core.options import Options, option
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
-from dragoman.tuning.methods.learner import LARGEST_WEIGHT, diverged
-from dragoman.tuning.methods.method import Checkpoint, Report
+from dragoman.tuning.methods.method import LARGEST_WEIGHT, Checkpoint, Report, diverged
 from dragoman.tuning.problems.ranges import Ranges, changed, is_weight
-from dragoman.tuning.runs.record import Record
-from dragoman.tuning.runs.run import Run
+from dragoman.tuning.runs.run import Record, Run
 from dragoman.tuning.runs.validator import Validation
 
 Keep = Literal["best", "last", "average"]

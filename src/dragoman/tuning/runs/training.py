@@ -13,20 +13,16 @@ from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
-from dragoman.core.live import duration
-from dragoman.core.recorded_run import evidence_name
+from dragoman.core.journal import evidence_name
+from dragoman.core.progress import duration
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.metrics.metric import Scorer
-from dragoman.tuning.methods.learner import Learner, Lesson
-from dragoman.tuning.methods.method import Checkpoint, Report
-from dragoman.tuning.methods.tuner import Optimum, Tuner
-from dragoman.tuning.problems.evidence import Decoded
-from dragoman.tuning.problems.nbest_evidence import DecodedLists
+from dragoman.tuning.methods.method import Checkpoint, Learner, Lesson, Optimum, Report, Tuner
+from dragoman.tuning.problems.evidence import Decoded, DecodedLists
 from dragoman.tuning.problems.ranges import Ranges, changed, is_weight, no_sparse
 from dragoman.tuning.runs.loop import Loop
-from dragoman.tuning.runs.record import Record
-from dragoman.tuning.runs.run import Run
+from dragoman.tuning.runs.run import Record, Run
 from dragoman.tuning.runs.trust_region import ANY_DIRECTION, Step, TrustRegion, is_same
 
 #: Seconds from which on a run says how long it may take.

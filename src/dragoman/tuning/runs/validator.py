@@ -19,7 +19,7 @@ from dragoman.sampling.draw import Draw
 from dragoman.sampling.schedule import Sampling
 from dragoman.translation.outputs import Outputs
 from dragoman.translation.stream import Stream
-from dragoman.tuning.runs.record import Record
+from dragoman.tuning.runs.run import Record
 
 
 @dataclass(frozen=True)

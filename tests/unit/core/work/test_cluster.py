@@ -13,12 +13,11 @@ import cloudpickle
 import distributed
 import pytest
 
-from dragoman.core.digest import digest_of
+from dragoman.core.checksums import digest_of
 from dragoman.core.errors import BusyError, DataError, UsageError
 from dragoman.core.work import cluster as clusters
 from dragoman.core.work.cluster import ClusterWorkers
-from dragoman.core.work.handshake import Needed
-from dragoman.core.work.workers import ThreadWorkers, Workers
+from dragoman.core.work.workers import Needed, ThreadWorkers, Workers
 
 # Workers cannot import this file: what it defines goes to them as a whole.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])

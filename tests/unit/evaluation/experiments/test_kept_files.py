@@ -3,7 +3,7 @@
 import pytest
 
 from dragoman.core.errors import DataError
-from dragoman.evaluation.experiments.kept_files import KeptFiles
+from dragoman.evaluation.experiments.files import KeptFiles
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from dragoman.decision.max_derivation import MaxDerivation
 from dragoman.decision.max_translation import MaxTranslation
 from dragoman.decision.mbr import Mbr
 from dragoman.decision.settings import Decision
-from dragoman.evaluation.experiments.plan_decisions import AS_DECODED, PlannedDecision
+from dragoman.evaluation.experiments.plan_parts import AS_DECODED, PlannedDecision
 from dragoman.sampling.schedule import Sampling
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from dragoman.decision.grid import GridPoint
 from dragoman.decision.mbr import Mbr
+from dragoman.decision.settings import GridPoint
 from dragoman.evaluation.experiments.scale_choice import best_scale
 from dragoman.metrics.combined import parse_metric
 

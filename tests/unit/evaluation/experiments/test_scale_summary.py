@@ -2,8 +2,7 @@
 
 import pytest
 
-from dragoman.evaluation.experiments.scale_choice import ChosenScale
-from dragoman.evaluation.experiments.scale_summary import ScaleSummary
+from dragoman.evaluation.experiments.scale_choice import ChosenScale, ScaleSummary
 
 
 def test_losses_are_against_the_best_scale_of_the_same_run():

@@ -7,8 +7,7 @@ import pytest
 
 from dragoman.evaluation.experiments.experiment import Experiment
 from dragoman.evaluation.experiments.plan import Method, Plan
-from dragoman.evaluation.experiments.tuned import Tuned
-from dragoman.evaluation.experiments.tuned_weights import kept_evidence
+from dragoman.evaluation.experiments.results import Tuned, kept_evidence
 from dragoman.tuning.methods.mert import Mert
 from dragoman.tuning.runs.job import Job
 

@@ -1,6 +1,6 @@
 import xml.etree.ElementTree as ElementTree
 
-from dragoman.evaluation.figures.alignment_plot import draw_alignment, text_alignment
+from dragoman.evaluation.figures.derivations import draw_alignment, text_alignment
 from dragoman.evaluation.figures.svg import figure_svg
 
 NASTY = ["<b>", "&amp;", '"x"', "$x_1^2$", "]]>", "{", "日本"]

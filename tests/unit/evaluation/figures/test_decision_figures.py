@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dragoman.evaluation.figures.decision_figures import scale_curves, system_chart
+from dragoman.evaluation.figures.decisions import scale_curves, system_chart
 
 
 def centres(axes):

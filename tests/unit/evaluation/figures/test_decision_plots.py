@@ -2,10 +2,9 @@
 
 import pytest
 
-from dragoman.decision.grid import GridPoint
 from dragoman.decision.mbr import Mbr
-from dragoman.evaluation.figures.grid_plot import draw_grid
-from dragoman.evaluation.figures.posterior_plot import draw_posterior
+from dragoman.decision.settings import GridPoint
+from dragoman.evaluation.figures.decisions import draw_grid, draw_posterior
 from dragoman.evaluation.figures.svg import figure_svg
 
 

@@ -1,4 +1,4 @@
-from dragoman.evaluation.figures.run_plot import draw_runs
+from dragoman.evaluation.figures.runs import draw_runs
 
 EVENTS = [
     {"iteration": i, "score": 30.0 + i, "shares": {"mix.tm.fwd.in": 0.5 + i / 10, "mix.tm.fwd.out": 0.5 - i / 10}}

@@ -7,7 +7,7 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from dragoman.evaluation.figures.derivation_plot import draw_translation, text_translation
+from dragoman.evaluation.figures.derivations import draw_translation, text_translation
 from dragoman.evaluation.figures.svg import figure_svg
 from dragoman.search.translation import Phrase, Subtree, Translation
 from dragoman.search.translator import Translator

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dragoman.evaluation.figures.alignment_plot import draw_alignment
+from dragoman.evaluation.figures.derivations import draw_alignment
 from dragoman.evaluation.reports.report import Report
 
 NASTY = '<script>alert("&")</script>'

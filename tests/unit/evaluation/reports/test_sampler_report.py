@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dragoman.evaluation.figures.sampler_plots import (
+from dragoman.evaluation.figures.samplers import (
     draw_autocorrelation,
     draw_divergence,
     draw_divergences,
@@ -15,7 +15,7 @@ from dragoman.evaluation.figures.sampler_plots import (
 )
 from dragoman.evaluation.reports.sampler_report import power_of_ten, tables, write_report
 from dragoman.sampling.diagnostics.diagnosis import Diagnosis, diagnose
-from dragoman.sampling.diagnostics.summary import summarise
+from dragoman.sampling.diagnostics.results import summarise
 from oracles.phrase_case import Case
 
 

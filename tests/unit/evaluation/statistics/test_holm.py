@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dragoman.evaluation.statistics.comparison import corrected_order, with_holm
-from dragoman.evaluation.statistics.holm import draws_needed, holm
+from dragoman.evaluation.statistics.significance import draws_needed, holm
 
 
 def test_an_example_by_hand():

@@ -4,7 +4,7 @@ from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
-from dragoman.evaluation.statistics.instability import instability
+from dragoman.evaluation.statistics.comparison import instability
 from dragoman.evaluation.statistics.significance import (
     approximate_randomisation,
     bootstrap_scores,

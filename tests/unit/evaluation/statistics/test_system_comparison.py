@@ -8,12 +8,11 @@ import pytest
 from dragoman.core.corpus import Corpus
 from dragoman.decision.mbr import Mbr
 from dragoman.decision.settings import Decision
-from dragoman.evaluation.experiments.measured import Measured
 from dragoman.evaluation.experiments.plan import Method
-from dragoman.evaluation.experiments.plan_decisions import AS_DECODED, PlannedDecision
-from dragoman.evaluation.experiments.systems import System
-from dragoman.evaluation.statistics.holm import holm
-from dragoman.evaluation.statistics.system_comparison import compare_groups, groups
+from dragoman.evaluation.experiments.plan_parts import AS_DECODED, PlannedDecision
+from dragoman.evaluation.experiments.results import Measured, System
+from dragoman.evaluation.statistics.comparison import compare_groups, groups
+from dragoman.evaluation.statistics.significance import holm
 from dragoman.metrics.combined import parse_metric
 from dragoman.tuning.methods.mert import Mert
 

@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
-from dragoman.evaluation.statistics.bands import Band, deviation_band, range_band
-from dragoman.evaluation.statistics.worth_seeing import (
+from dragoman.evaluation.statistics.intervals import (
+    Band,
+    deviation_band,
     limits_of_curves,
     limits_of_losses,
     limits_of_scores,
     limits_of_systems,
+    range_band,
 )
 
 

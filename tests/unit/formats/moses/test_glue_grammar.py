@@ -1,7 +1,7 @@
 import pytest
 
 from dragoman.core.errors import DataError
-from dragoman.formats.moses.glue_grammar import is_glue_grammar, read_glue_grammar, write_glue_grammar
+from dragoman.formats.moses.rule_table import is_glue_grammar, read_glue_grammar, write_glue_grammar
 
 GLUE = """\
 <s> [X] ||| <s> [S] ||| 1 ||| 0-0 ||| 0 ||| |||

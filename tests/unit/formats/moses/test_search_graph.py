@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import DataError
-from dragoman.forest.viterbi import best_derivation
+from dragoman.forest.derivation import best_derivation
 from dragoman.formats.moses import search_graph as moses_search_graph
 from dragoman.formats.moses.search_graph import read_search_graph
 from oracles.forest import derivations

@@ -6,7 +6,7 @@ import pytest
 from dragoman import kernels
 from dragoman.core.corpus import Corpus
 from dragoman.core.ragged import Ragged
-from dragoman.forest.arrays import structure, texts
+from dragoman.forest.batch import structure, texts
 from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.chrf import Chrf
 from oracles.decision import VOCAB, of_derivations, random_rows, sbleu

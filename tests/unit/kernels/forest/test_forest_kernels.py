@@ -12,16 +12,19 @@ import pytest
 from dragoman.core.errors import DataError
 from dragoman.core.ragged import Ragged
 from dragoman.forest.batch import Batch
-from dragoman.forest.derivation import derivation_features, segmentations, yields
+from dragoman.forest.derivation import (
+    best_derivation,
+    derivation_features,
+    sample,
+    segmentations,
+    translation_log_probability,
+    yields,
+)
 from dragoman.forest.inside_outside import inside, max_inside, max_outside, outside
-from dragoman.forest.intersection import intersection
 from dragoman.forest.kbest import kbest
 from dragoman.forest.log_linear import LogLinear
-from dragoman.forest.merge import merge
 from dragoman.forest.ngrams import expected_counts, posteriors
-from dragoman.forest.probability import translation_log_probability
-from dragoman.forest.sample import sample
-from dragoman.forest.viterbi import best_derivation
+from dragoman.forest.operations import intersection, merge
 from oracles.forest import derivations, random_hypergraphs
 
 CASES = random_hypergraphs(200, seed=11, derivable=False)

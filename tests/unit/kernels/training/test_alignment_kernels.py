@@ -5,8 +5,8 @@ import pytest
 
 from dragoman import kernels
 from dragoman.core.corpus import Corpus
-from dragoman.training.align.cooccurrence import Cooccurrence
 from dragoman.training.align.diagonal import Sizes
+from dragoman.training.align.passes import Cooccurrence
 from oracles import alignment as oracle
 from oracles.bitexts import Pairs, random_bitext, reestimated, sentence_lists
 

@@ -4,7 +4,7 @@ import pytest
 from dragoman import kernels
 from dragoman.core.corpus import Corpus
 from dragoman.core.runtime import Runtime
-from dragoman.training.align.cooccurrence import Cooccurrence
+from dragoman.training.align.passes import Cooccurrence
 from oracles.bitexts import Pairs, random_bitext, sentence_lists
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from dragoman import kernels
-from dragoman.training.align.cooccurrence import Cooccurrence
 from dragoman.training.align.hmm import updated_jumps
+from dragoman.training.align.passes import Cooccurrence
 from oracles import alignment as oracle
 from oracles.bitexts import Pairs, random_bitext, reestimated, sentence_lists
 

@@ -3,7 +3,7 @@ import pytest
 
 from dragoman import kernels
 from dragoman.core.runtime import Runtime
-from dragoman.tuning.problems.evaluate import Evaluator
+from dragoman.tuning.problems.problem import Evaluator
 from oracles.tuning_sampling_opt import random_problem
 
 

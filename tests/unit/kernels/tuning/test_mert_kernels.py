@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dragoman import kernels
-from dragoman.forest.arrays import structure
+from dragoman.forest.batch import structure
 from oracles.forest import random_hypergraphs
 
 

@@ -9,8 +9,8 @@ from dragoman.core.errors import UsageError
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.features import FEATURES
-from dragoman.sampling.annealing import annealed
 from dragoman.sampling.chart.chains import run_chains
+from dragoman.sampling.sampler import annealed
 from dragoman.sampling.schedule import Annealing
 from dragoman.search.chart.translator import ChartTranslator
 from dragoman.search.limits import SearchLimits

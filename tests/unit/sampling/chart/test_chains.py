@@ -16,8 +16,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.features.lexical_consistency import LexicalConsistency
 from dragoman.sampling.chart.chains import MOVES, gloss, run_chains
-from dragoman.sampling.chart.edges import best_derivations
-from dragoman.sampling.chart.spelled import Spelled
+from dragoman.sampling.chart.forest import Spelled, best_derivations
 from dragoman.sampling.global_features import GlobalFunctions
 from dragoman.sampling.schedule import Sampling, Schedule, cooling
 from dragoman.search.chart.translator import ChartTranslator

@@ -11,8 +11,7 @@ from dragoman.core.ragged import Ragged
 from dragoman.forest.derivation import yields
 from dragoman.forest.kbest import kbest
 from dragoman.sampling.chart import forest as forests
-from dragoman.sampling.chart.forest import translation_log_scores
-from dragoman.sampling.chart.spelled import Spelled
+from dragoman.sampling.chart.forest import Spelled, translation_log_scores
 from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling
 from dragoman.search.limits import SearchLimits

@@ -12,11 +12,11 @@ from dragoman.core.samples import Samples
 from dragoman.core.weights import Weights
 from dragoman.features import FEATURES
 from dragoman.sampling.diagnostics.diagnosis import Diagnosis, diagnose
-from dragoman.sampling.ranking import RankChains, RankedSentences, RankSteps
 from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling
 from dragoman.search.chart.translator import ChartTranslator
 from dragoman.search.limits import SearchLimits
+from dragoman.tuning.methods.samplerank.chains import RankChains, RankedSentences, RankSteps
 from oracles import chart_space
 
 FEW = Sampling(samples=20, burn_in=3)

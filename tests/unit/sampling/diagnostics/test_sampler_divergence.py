@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import UsageError
-from dragoman.sampling.diagnostics.divergence import (
+from dragoman.sampling.diagnostics.convergence import (
     cross_entropy,
     round_sizes,
     sample_counts,

@@ -9,9 +9,9 @@ from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.weights import Weights
 from dragoman.features import HoleFeature, HoleRows, PairFeature, SpanFeature
+from dragoman.forest.derivation import translation_log_probability
 from dragoman.forest.inside_outside import expected_features, log_partition
 from dragoman.forest.kbest import kbest
-from dragoman.forest.probability import translation_log_probability
 from dragoman.search.chart.translator import ChartTranslator
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from oracles import chart_space, forest

@@ -7,9 +7,8 @@ import pytest
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.weights import Weights
-from dragoman.model.baking import bake
 from dragoman.model.bundle import Model
-from dragoman.model.filtering import encode, filtered
+from dragoman.model.edit import bake, encode, filtered
 from dragoman.search.limits import SpaceLimits
 from dragoman.search.translator import Translator
 from dragoman.training.mix import Mixing, mix

@@ -10,7 +10,7 @@ import pytest
 from dragoman.core.errors import UsageError
 from dragoman.features import FEATURES
 from dragoman.model.bundle import Model
-from dragoman.model.filtering import encode, filtered
+from dragoman.model.edit import encode, filtered
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import extra_features, forest, phrase_space

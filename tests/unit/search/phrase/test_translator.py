@@ -13,9 +13,9 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.features import FEATURES, BoundaryFeature, PairFeature
+from dragoman.forest.derivation import translation_log_probability
 from dragoman.forest.inside_outside import log_partition
 from dragoman.forest.kbest import kbest
-from dragoman.forest.probability import translation_log_probability
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import forest, phrase_space

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from dragoman.core.corpus import Bitext, Corpus
+from dragoman.core.corpus import Bitext, Corpus, source_positions, target_positions
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.links import source_positions, target_positions
 from dragoman.core.progress import Progress
 from dragoman.core.runtime import Runtime
 from dragoman.training.align import ALIGNERS

@@ -3,16 +3,15 @@
 import numpy as np
 import pytest
 
+from dragoman.core.corpus import links_of
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.links import links_of
 from dragoman.core.runtime import Runtime
 from dragoman.core.workspace import Workspace
 from dragoman.model.grammar import Grammar
-from dragoman.training.grammar_merge import merged_grammar
+from dragoman.training.merge import merged_grammar
 from dragoman.training.phrases import PhraseModel, phrase_pairs, phrase_parts
 from dragoman.training.rules.extract import aligned_text, extract_rules
-from dragoman.training.rules.model import RuleModel, rule_parts, rules
-from dragoman.training.rules.on_demand import corpus_grammar
+from dragoman.training.rules.model import RuleModel, corpus_grammar, rule_parts, rules
 from oracles.elsewhere import Elsewhere
 from oracles.phrase_table import random_bitext
 

@@ -4,18 +4,15 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from dragoman.core.corpus import Bitext, Corpus
+from dragoman.core.corpus import Bitext, Corpus, links_of
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.links import links_of
 from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
 from dragoman.core.runtime import Runtime
 from dragoman.model.grammar import Grammar
-from dragoman.model.rule_instances import ONE, AlignedText, RuleExtraction, RuleInstances
-from dragoman.model.rule_scores import count_instances, score_instances
+from dragoman.model.rule_scores import ONE, AlignedText, RuleExtraction, RuleInstances, count_instances, score_instances
 from dragoman.training.lexical import LexicalTables, lexical_tables, word_weights
 from dragoman.training.rules.extract import aligned_text, extract_rules
-from dragoman.training.rules.model import RuleModel, rules
-from dragoman.training.rules.significance import SentenceCounts, negative_log_p, target_sentences
+from dragoman.training.rules.model import RuleModel, SentenceCounts, negative_log_p, rules, target_sentences
 from oracles.fisher import negative_log_p as exact_negative_log_p
 from oracles.phrase_table import random_bitext
 from oracles.rule_table import rule_table, rules_of, unpaired

@@ -8,12 +8,12 @@ import pytest
 from dragoman.core.corpus import Corpus
 from dragoman.core.progress import Progress
 from dragoman.core.runtime import Runtime
-from dragoman.forest.intersection import intersection
+from dragoman.forest.operations import intersection
 from dragoman.forest.prune import take_edges
 from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.ter import Ter
 from dragoman.tuning.methods.likelihood import Likelihood, LogLikelihood, reached_targets, surrogates
-from dragoman.tuning.problems.hypergraph_evidence import DecodedGraphs
+from dragoman.tuning.problems.evidence import DecodedGraphs
 from dragoman.tuning.problems.hypergraph_problem import ReferenceProblem, Targets
 from oracles.forest import FEATURES, random_hypergraphs
 

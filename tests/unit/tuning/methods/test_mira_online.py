@@ -14,7 +14,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.features import FEATURES
 from dragoman.metrics.bleu import Bleu
-from dragoman.tuning.methods import learner, mira_online
+from dragoman.tuning.methods import method as learner, mira_online
 from dragoman.tuning.methods.mira_online import MiraOnline
 from dragoman.tuning.optimise.online import even_queue
 from dragoman.tuning.problems import problem

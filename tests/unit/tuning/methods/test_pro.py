@@ -16,8 +16,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.metrics.bleu import Bleu
 from dragoman.tuning.methods import pro
 from dragoman.tuning.methods.pro import Pro, ranking_loss
-from dragoman.tuning.problems.pairs import differences
-from dragoman.tuning.problems.problem import Problem
+from dragoman.tuning.problems.problem import Problem, differences
 from oracles.counted_bleu import CountedBleu
 from oracles.tuning_margin import ErrorRate, oracle_objective, random_problem, separable_problem
 

@@ -7,7 +7,7 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.tuning.methods.pro import Pro
 from dragoman.tuning.methods.pro_mix import MixedRanking, ProMix
 from dragoman.tuning.optimise.shares import FLOOR, to_coordinates, to_shares
-from dragoman.tuning.problems.pairs import differences
+from dragoman.tuning.problems.problem import differences
 from oracles.mixtures import noisy_problem, random_mixture_problem, random_vector, slopes
 
 

@@ -9,8 +9,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.runtime import Runtime
-from dragoman.metrics.bleu import Bleu
-from dragoman.metrics.smooth_bleu import smooth_bleu
+from dragoman.metrics.bleu import Bleu, smooth_bleu
 from dragoman.metrics.ter import Ter
 from dragoman.tuning.methods.risk_forest import RiskForest
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem

@@ -18,7 +18,7 @@ from dragoman.metrics.ter import Ter
 from dragoman.search.limits import SpaceLimits
 from dragoman.search.phrase.lattice import derivation_features
 from dragoman.search.phrase.translator import PhraseTranslator
-from dragoman.tuning.methods.learner import Lesson
+from dragoman.tuning.methods.method import Lesson
 from dragoman.tuning.methods.risk_corpus import RiskCorpus, resampled, resampled_shares
 from dragoman.tuning.methods.risk_sentence import RiskSentence
 from oracles.lessons import reachable_lesson

@@ -12,9 +12,9 @@ from dragoman.core.errors import UsageError
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.tuning import TUNERS
-from dragoman.tuning.methods.tuner import Optimum, Tuner
+from dragoman.tuning.methods.method import Optimum, Tuner
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem, ReferenceProblem
-from dragoman.tuning.problems.mixture_problem import MixtureProblem
+from dragoman.tuning.problems.mixtures import MixtureProblem
 from dragoman.tuning.problems.problem import Problem
 from oracles.toy_decoder import NAMES, ToyDecoder, as_graphs, task_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dragoman.core.feature_rows import FeatureRows
-from dragoman.tuning.optimise.feature_units import LEAST_SHARE, squares_within, units_of
+from dragoman.tuning.optimise.online import LEAST_SHARE, squares_within, units_of
 
 
 def test_in_its_units_a_feature_deviates_by_the_root_of_what_it_did():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.progress import DragomanWarning
-from dragoman.tuning.optimise.lbfgs import maximise
+from dragoman.tuning.optimise.ascent import maximise
 
 
 def test_an_objective_that_becomes_infinite_leaves_the_start():

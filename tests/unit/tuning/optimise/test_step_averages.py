@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.weights import Weights
-from dragoman.tuning.optimise.step_averages import StepAverages
+from dragoman.tuning.optimise.online import StepAverages
 
 NAMES = ["a", "b", "new", "never"]
 

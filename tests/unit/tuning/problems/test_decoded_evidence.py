@@ -6,10 +6,9 @@ import pytest
 from dragoman.core.corpus import Corpus
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
-from dragoman.forest.nbest import nbest
+from dragoman.forest.kbest import nbest
 from dragoman.metrics.bleu import Bleu
-from dragoman.tuning.problems.hypergraph_evidence import DecodedGraphs
-from dragoman.tuning.problems.nbest_evidence import DecodedLists
+from dragoman.tuning.problems.evidence import DecodedGraphs, DecodedLists
 from oracles.forest import FEATURES, derivations, random_hypergraphs
 from oracles.toy_decoder import NAMES, ToyDecoder, task_of
 

@@ -4,8 +4,7 @@ import pytest
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.runtime import Runtime
-from dragoman.tuning.problems.evaluate import Evaluator
-from dragoman.tuning.problems.problem import Problem
+from dragoman.tuning.problems.problem import Evaluator, Problem
 from oracles.tuning_sampling_opt import SmoothBleu, random_problem
 
 VARIANTS = {

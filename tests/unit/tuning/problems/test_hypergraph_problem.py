@@ -8,7 +8,7 @@ import pytest
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.runtime import Runtime
-from dragoman.forest.nbest import nbest
+from dragoman.forest.kbest import nbest
 from dragoman.tuning.methods.mert import Mert
 from dragoman.tuning.optimise.line_search import line_search
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem

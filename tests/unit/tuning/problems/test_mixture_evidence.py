@@ -8,7 +8,7 @@ from dragoman.core.nbest import NBest
 from dragoman.metrics.bleu import Bleu
 from dragoman.search.translator import Translator
 from dragoman.training.mix import Mixing, mix
-from dragoman.tuning.problems.mixture_evidence import DecodedMixtures
+from dragoman.tuning.problems.mixtures import DecodedMixtures
 from dragoman.tuning.problems.ranges import weight_ranges
 from oracles.phrase_space import random_model, random_sentence
 

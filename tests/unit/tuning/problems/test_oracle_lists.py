@@ -6,8 +6,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.forest.hope import hope
 from dragoman.metrics.bleu import Bleu
 from dragoman.search.translator import Translator
-from dragoman.tuning.problems.hope_fear import HypothesisFinder, Wanted
-from dragoman.tuning.problems.oracle_lists import oracle_lists
+from dragoman.tuning.problems.hope_fear import HypothesisFinder, Wanted, oracle_lists
 from oracles import tiny_grammar
 
 

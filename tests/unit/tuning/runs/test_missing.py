@@ -9,8 +9,7 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import Remembered
 from dragoman.core.runtime import Runtime
 from dragoman.formats.nbest.format import read_nbest
-from dragoman.tuning.runs.missing import missing_from
-from dragoman.tuning.runs.rerank import with_features
+from dragoman.tuning.runs.rerank import missing_from, with_features
 
 
 @pytest.fixture

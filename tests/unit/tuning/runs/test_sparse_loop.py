@@ -11,7 +11,7 @@ from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.weights import Weights
 from dragoman.tuning import TUNERS
-from dragoman.tuning.problems.nbest_evidence import DecodedLists
+from dragoman.tuning.problems.evidence import DecodedLists
 from dragoman.tuning.runs.loop import Loop
 from dragoman.tuning.runs.run import Run
 from oracles.toy_decoder import ToyDecoder, task_of, tune

@@ -11,8 +11,7 @@ import pytest
 from dragoman.core.progress import Progress
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
-from dragoman.tuning.methods.learner import Learner, Lesson
-from dragoman.tuning.methods.method import Checkpoint
+from dragoman.tuning.methods.method import Checkpoint, Learner, Lesson
 from dragoman.tuning.runs.loop import train
 from dragoman.tuning.runs.run import Run
 from dragoman.tuning.runs.training import OnlineTraining

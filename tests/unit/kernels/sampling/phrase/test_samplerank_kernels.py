@@ -15,11 +15,11 @@ from dragoman.features import FEATURES
 from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.chrf import Chrf
 from dragoman.metrics.ter import Ter
-from dragoman.sampling.ranking import RankChains, RankedSentences, RankSteps
 from dragoman.search.limits import SpaceLimits
 from dragoman.search.phrase.greedy import gloss
 from dragoman.search.phrase.translator import PhraseTranslator
-from dragoman.tuning.methods.learner import Lesson
+from dragoman.tuning.methods.method import Lesson
+from dragoman.tuning.methods.samplerank.chains import RankChains, RankedSentences, RankSteps
 from oracles import extra_features, phrase_case, phrase_space, samplerank
 from oracles.sampler import p_value, probabilities
 

@@ -1,0 +1,169 @@
+"""Decide on lists from files a block of sentences at a time, as if all were in memory."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.errors import DataError
+from dragoman.core.files import PathLike
+from dragoman.core.nbest import NBest
+from dragoman.core.runtime import Runtime
+from dragoman.decision.gains import gains_of_blocks
+from dragoman.decision.mbr import Mbr
+from dragoman.decision.posterior import Posterior, WeightsFrom
+from dragoman.decision.rule import Decisions
+from dragoman.decision.utilities import Utilities
+from dragoman.metrics.metric import Metric
+
+
+def settled_weights(
+    blocks: Iterator[NBest], weights_from: WeightsFrom | None
+) -> tuple[WeightsFrom | None, Iterator[NBest]]:
+    """What the weights of all lists are, as `hypothesis_scores` has it for all of them together; and all blocks.
+
+    At least one block is read, and as many as it takes to know: log-probabilities are the weights if all hypotheses
+    have one, so that the first that lacks either number decides. Lists that have both are read to the end; where some
+    hypotheses have a log-probability and none a score, these are missing and not those.
+    """
+    read: list[NBest] = []
+    for block in blocks:
+        read.append(block)
+        if weights_from is None and len(block.scores):
+            partly = block.logprobs is not None and np.isnan(block.scores).all()
+            if not partly and (block.logprobs is None or np.isnan(block.logprobs).any()):
+                weights_from = "score"
+            elif np.isnan(block.scores).any():
+                weights_from = "logprob"
+        if weights_from is not None:
+            break
+    return weights_from, chain(read, blocks)
+
+
+def in_step(
+    lists: Iterator[NBest], others: Iterator[NBest], candidates: PathLike, evidence: PathLike
+) -> Iterator[tuple[NBest, NBest]]:
+    """Blocks of lists with the others for the same sentences, as long as both files have them in the same order.
+
+    What comes after that is read to the end, and the others are brought into the order of the lists.
+    """
+    count, at, theirs = 0, 0, next(others)
+    for ours in lists:
+        if (missing := at + len(ours) - len(theirs)) > 0:
+            theirs, at = joined([_part(theirs, at, len(theirs)), *_at_least(others, missing)]), 0
+        if _names(theirs)[at : at + len(ours)] != _names(ours):
+            lists = chain([ours], lists)
+            break
+        yield ours, _part(theirs, at, at + len(ours))
+        count, at = count + len(ours), at + len(ours)
+    rest, left = [*lists], joined([_part(theirs, at, len(theirs)), *others])
+    sentences = sum(map(len, rest))
+    if sentences != len(left):
+        raise DataError(
+            f"has {count + len(left)} sentences, but {candidates} has {count + sentences}",
+            path=evidence,
+            expected="as many",
+        )
+    if rest:
+        ours = joined(rest)
+        place = {name: i for i, name in enumerate(_names(left))}
+        missing_names = [name for name in _names(ours) if name not in place]
+        if missing_names:
+            raise DataError(f"has nothing for the id '{missing_names[0]}', which {candidates} has", path=evidence)
+        yield ours, left.take(np.array([place[name] for name in _names(ours)], np.int64))
+
+
+def _names(lists: NBest) -> list[str]:
+    """The ids of sentences as text, which some formats have as numbers and some as strings."""
+    return [*map(str, lists.sentence_ids)]
+
+
+def _at_least(blocks: Iterator[NBest], sentences: int) -> Iterator[NBest]:
+    """As many blocks as have so many sentences, if there are some."""
+    while sentences > 0 and (block := next(blocks, None)) is not None:
+        sentences -= len(block)
+        yield block
+
+
+def _part(lists: NBest, first: int, end: int) -> NBest:
+    return lists if end - first == len(lists) else lists.take(np.arange(first, end))
+
+
+def joined(parts: Sequence[NBest]) -> NBest:
+    """Several blocks as one, with the ids and the sources that they have."""
+    if len(parts) == 1:
+        return parts[0]
+    sources = [part.sources for part in parts if part.sources is not None]
+    return replace(
+        NBest.concatenate(parts),
+        ids=tuple(chain.from_iterable(part.sentence_ids for part in parts)),
+        sources=tuple(chain.from_iterable(sources)) if len(sources) == len(parts) else None,
+    )
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some sentences: their candidates and evidence as they were read, and as distinct strings."""
+
+    lists: NBest
+    others: NBest
+    hypotheses: Posterior
+    posterior: Posterior
+
+    @classmethod
+    def of(cls, rule: Mbr, lists: NBest, others: NBest, path: Path) -> Block:
+        """The block, with the distribution that the evidence of that file stands for."""
+        try:
+            posterior = rule.posterior(others)
+        except DataError as error:
+            raise DataError(str(error), path=path) from None
+        hypotheses = posterior if others is lists else Posterior.of_nbest(lists, weights_from="uniform")
+        return cls(lists, others, hypotheses, posterior)
+
+
+@dataclass(frozen=True)
+class Decided:
+    """A block with the gains of its hypotheses, and what they choose."""
+
+    block: Block
+    gains: NDArray[np.float64]
+    matrix: NDArray[np.float32]
+    chosen: Decisions
+
+    @classmethod
+    def of(cls, block: Block, gains: NDArray[np.float64], matrix: NDArray[np.float32]) -> Decided:
+        """Choose by the gains."""
+        found = block.hypotheses
+        return cls(block, gains, matrix, Decisions.of_best(found.vocab, found.strings, gains, found.sentences))
+
+
+def decided_by_utilities(blocks: Iterable[Block], path: Path) -> Iterator[Decided]:
+    """Decide by gains that were made elsewhere."""
+    for block in blocks:
+        known = Utilities.read(path, block.lists, block.others)
+        yield Decided.of(block, known.expected(block.hypotheses, block.posterior), np.empty(0, np.float32))
+
+
+def decided_by_metric(
+    blocks: Iterable[Block],
+    metric: Metric,
+    *,
+    matrix: bool = False,
+    runtime: Runtime = Runtime(),
+) -> Iterator[Decided]:
+    """Decide by the gains of a metric, whoever works them out."""
+    waiting = deque[Block]()
+
+    def sides() -> Iterator[tuple[Posterior, Posterior]]:
+        for block in blocks:
+            waiting.append(block)
+            yield block.hypotheses, block.posterior
+
+    for gains, cells in gains_of_blocks(metric, sides(), matrix=matrix, runtime=runtime):
+        yield Decided.of(waiting.popleft(), gains, cells)

@@ -1,0 +1,262 @@
+"""Results of an experiment, read from its folder: runs, their weights, systems and their scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.corpus import Corpus
+from dragoman.core.runtime import Runtime
+from dragoman.core.weights import Weights
+from dragoman.evaluation.experiments.experiment import Experiment
+from dragoman.evaluation.experiments.files import KeptFiles
+from dragoman.evaluation.experiments.plan import Method, Plan, TestSet
+from dragoman.evaluation.experiments.plan_parts import PlannedDecision
+from dragoman.evaluation.experiments.scale_choice import ChosenScale
+from dragoman.evaluation.experiments.translations import FINAL, translations_folder
+from dragoman.evaluation.statistics.intervals import full_signature
+from dragoman.metrics.combined import parse_metric
+from dragoman.metrics.metric import Metric, Scorer
+from dragoman.metrics.references import read_references
+from dragoman.model.bundle import Model
+from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
+from dragoman.tuning.problems.problem import MOST_DENSE, Problem
+from dragoman.tuning.runs.run import Run
+
+Vector = NDArray[np.float64]
+
+#: What each line of `events.jsonl` may say of the loop; other numbers are a method's own.
+_OF_THE_LOOP = frozenset({"iteration", "step", "score", "candidates", "new", "objective", "stop", "seconds"})
+
+
+class Tuned:
+    """The runs of an experiment that has been carried out, or is."""
+
+    def __init__(self, experiment: Experiment):
+        self._experiment = experiment
+        self._plan = experiment.plan
+
+    def run(self, method: Method, seed: int) -> Run:
+        """The run of a method with some seed."""
+        return Run(self._experiment.folder(method, seed))
+
+    def runs(self, method: Method) -> list[Run]:
+        """All runs of a method."""
+        return [self.run(method, seed) for seed in self._plan.seeds]
+
+    @cached_property
+    def sign(self) -> int:
+        """1, or -1 if lower is better."""
+        return 1 if parse_metric(self._plan.metrics[0]).higher_is_better else -1
+
+    def scores(self, method: Method) -> Vector:
+        """The best score on the tuning set of each run."""
+        return np.array(
+            [self.sign * max(self.sign * event["score"] for event in run.events()) for run in self.runs(method)]
+        )
+
+    def unchanged(self, method: Method) -> NDArray[np.bool_]:
+        """Which runs ended with the weights they began with, because they found nothing better."""
+        return np.array([run.weights() == run.weights(0) for run in self.runs(method)], bool)
+
+    def best_run(self, method: Method) -> Run:
+        """The run with the best score on the tuning set."""
+        return self.runs(method)[int(np.argmax(self.sign * self.scores(method)))]
+
+    def seconds(self, method: Method) -> Vector:
+        """How long each run took."""
+        return np.array([sum(record.total_seconds for record in run.records()) for run in self.runs(method)])
+
+    def iterations(self, method: Method) -> NDArray[np.int64]:
+        """How many iterations each run had."""
+        return np.array([len(run.events()) for run in self.runs(method)])
+
+    def curve(self, method: Method) -> Vector:
+        """The score on the tuning set before each iteration: a row a run; one that has ended stays where it is."""
+        return aligned([[event["score"] for event in run.events()] for run in self.runs(method)])
+
+    def numbers(self, method: Method, key: str) -> list[Vector]:
+        """What iterations say under some key, run by run: a row of iteration and number for each that has one."""
+        found = [
+            [(e["iteration"], e[key]) for e in run.events() if _is_number(e.get(key))] for run in self.runs(method)
+        ]
+        return [np.array(rows, np.float64).reshape(-1, 2) for rows in found]
+
+    def own_numbers(self, method: Method) -> list[str]:
+        """The keys of numbers that a method says of its iterations beside what the loop does, in their order."""
+        events = [event for run in self.runs(method) for event in run.events()]
+        keys = [key for event in events for key, value in event.items() if _is_number(value)]
+        return [key for key in dict.fromkeys(keys) if key not in _OF_THE_LOOP]
+
+
+def aligned(rows: Sequence[Sequence[float] | Vector]) -> Vector:
+    """Rows of unequal length as a matrix: the last value of a short one is repeated.
+
+    >>> aligned([[1.0], [2.0, 3.0]]).tolist()
+    [[1.0, 1.0], [2.0, 3.0]]
+    """
+    longest = max(map(len, rows))
+    return np.array([[*row, *[row[-1]] * (longest - len(row))] for row in rows])
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+class TunedWeights:
+    """Looks at weights as vectors of the dense features that were tuned."""
+
+    def __init__(self, plan: Plan):
+        self._plan = plan
+
+    @cached_property
+    def _models(self) -> dict[Path, Model]:
+        """The models of all methods."""
+        jobs = [self._plan.job_of(method) for method in self._plan.methods]
+        return {path: Model.load(path) for path in dict.fromkeys(job.model for job in jobs)}
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The dense features whose weights were chosen, of all models."""
+        return list(dict.fromkeys(name for model in self._models.values() for name in self._plan.job.tuned(model)))
+
+    @property
+    def all_dense(self) -> bool:
+        """Whether all features are dense, so that pictures can show each of them."""
+        return not any(model.sparse_prefixes for model in self._models.values()) and len(self.names) <= MOST_DENSE
+
+    def scaled(self, weights: Weights) -> Vector:
+        """The tuned weights as a vector whose absolute values sum to 1."""
+        vector = weights.vector(self.names)
+        return vector / max(float(np.abs(vector).sum()), 1e-300)
+
+    def last_problem(
+        self, method: Method, run: Run, *, runtime: Runtime = Runtime()
+    ) -> Problem | HypergraphProblem | None:
+        """What the optimiser of a run saw last, if the run kept it; methods that learn from samples do not.
+
+        Nor is there one of a method that tunes shares of mixed tables, whose scores are no sums of features, or of one
+        whose model has not all the features of the others.
+        """
+        job = self._plan.job_of(method)
+        model = self._models[job.model]
+        if not kept_evidence(run) or job.mixes(model) or job.tuned(model) != self.names:
+            return None
+        return job.problem(model, run, runtime=runtime)
+
+
+def kept_evidence(run: Run) -> bool:
+    """Whether a run kept what it decoded."""
+    return all(run.evidence(event["iteration"]).exists() for event in run.events())
+
+
+UNTUNED = "untuned"
+
+
+@dataclass(frozen=True)
+class System:
+    """A method, or the weights that all begin with, and the rule by which they translate."""
+
+    method: Method | None
+    decision: PlannedDecision
+
+    @property
+    def method_name(self) -> str:
+        """The method, as tables show it."""
+        return UNTUNED if self.method is None else self.method.name
+
+    @property
+    def name(self) -> str:
+        """Method and decision, if the plan has decisions."""
+        return " / ".join(filter(None, (self.method_name, self.decision.name)))
+
+
+def systems_of(plan: Plan) -> list[System]:
+    """All systems of a plan: the untuned weights, then each method, by all decisions."""
+    return [System(method, decision) for method in (None, *plan.methods) for decision in plan.decisions]
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """All systems on one test set under one metric: statistics with axes run, sentence and column."""
+
+    metric: Metric
+    scorer: Scorer
+    systems: dict[System, NDArray[np.float64]]
+    references: int = 1
+
+    @property
+    def signature(self) -> str:
+        """How its scores were made, in the words of the model."""
+        return full_signature(self.metric, self.references, prepared=True)
+
+    def scores(self, system: System) -> Vector:
+        """The score of each run of a system."""
+        return np.asarray(self.scorer.score(self.systems[system].sum(axis=1)))
+
+
+class Translated:
+    """The translations of an experiment that has been carried out."""
+
+    def __init__(self, experiment: Experiment, *, runtime: Runtime = Runtime()):
+        self._experiment, self._plan = experiment, experiment.plan
+        self._tuned = Tuned(experiment)
+        self._runtime = runtime
+
+    def measured(self, test: TestSet, metric: str) -> Measured:
+        """All systems on a test set, the untuned one first."""
+        chosen = parse_metric(metric)
+        references = self._references(test)
+        scorer = chosen.scorer(references)
+        return Measured(
+            chosen,
+            scorer,
+            {
+                system: np.stack(
+                    [self._statistics(f, test, system.decision, FINAL, scorer) for f in self._folders(system)]
+                )
+                for system in systems_of(self._plan)
+            },
+            len(references),
+        )
+
+    def _references(self, test: TestSet) -> list[Corpus]:
+        """The references in the words of the model, like the translations."""
+        job = self._plan.job
+        return read_references(test.references, text=Model.load(job.model).preparation(prepared=job.prepared))
+
+    def curve(self, method: Method, test: TestSet) -> Vector:
+        """The score under the weights before each iteration: a row a run; a run that has ended stays where it is.
+
+        Translations are those of the first decision.
+        """
+        scorer = parse_metric(self._plan.metrics[0]).scorer(self._references(test))
+        first = self._plan.decisions[0]
+        rows = []
+        for run in self._tuned.runs(method):
+            names = [f"{i:03}.txt" for i in range(len(run.events()))]
+            parts = [self._statistics(run.folder, test, first, name, scorer) for name in names]
+            rows.append(scorer.score(np.array([part.sum(axis=0) for part in parts])))
+        return aligned(rows)
+
+    def scales(self, system: System) -> list[ChosenScale]:
+        """The scale that was chosen for each run of a system, if its decision has scales to choose from."""
+        return [ChosenScale.read(f, system.decision) for f in self._folders(system)] if system.decision.scales else []
+
+    def _folders(self, system: System) -> list[Path]:
+        if system.method is None:
+            return [self._experiment.untuned]
+        return [run.folder for run in self._tuned.runs(system.method)]
+
+    def _statistics(
+        self, folder: Path, test: TestSet, decision: PlannedDecision, name: str, scorer: Scorer
+    ) -> NDArray[np.float64]:
+        file = KeptFiles(folder).verified(translations_folder(folder, test, decision) / name)
+        return scorer.statistics(Corpus.read(file), runtime=self._runtime)

@@ -1,0 +1,377 @@
+"""Merge phrase tables and grammars that were made in parts and wait on disk.
+
+The nodes of a level stand in the order of their parents and symbols, in each part as in the whole, and rules in the
+order of their nodes. So a level is a merge of lists that rise, straight into the files of the grammar.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman import kernels
+from dragoman.core.errors import DataError
+from dragoman.core.phrases import PHRASE_SCORES, REORDERING_SCORES
+from dragoman.core.progress import ShareDone
+from dragoman.core.ragged import Ragged
+from dragoman.core.slot_table import SlotTable
+from dragoman.core.spill import Kept, KeyLists, OffsetsWriter, RaggedWriter, merged
+from dragoman.core.store import Arrays, ArrayWriter, load_array, load_arrays, rows_of, save_arrays
+from dragoman.core.workspace import Workspace
+from dragoman.model.grammar import NONTERMINAL, ROOT, Grammar
+from dragoman.model.phrase_table import PhraseTable, log_scores
+from dragoman.training.partitions import Parts
+
+#: What the work on a source phrase takes, on a pair, and on a target phrase, in bytes.
+_SOURCE, _PAIR, _TARGET = 250, 250, 200
+
+#: Source phrases are looked at in small steps, as many together as fit: those that occur first have the most pairs.
+_FINER = 16
+
+#: Of the time of a merge.
+_SHARE_OF_TARGETS = 0.2
+
+#: Ids of phrases have 31 bits.
+_MOST = (1 << 31) - 1
+
+_BITS = np.array([bin(byte).count("1") for byte in range(256)], np.uint8)
+
+
+def merged_table(found: Parts, workspace: Workspace, share: ShareDone = lambda share: None) -> PhraseTable:
+    """Index phrase pairs, as `PhraseTable.from_pairs` does; if they are in parts, the table is mapped from disk."""
+    if found.whole is not None:
+        return PhraseTable.from_pairs(found.whole)
+    folder = workspace.folder / "table"
+    with workspace.writing():
+        write_table(found, workspace, folder, share)
+    return mapped_table(load_arrays(folder))
+
+
+def mapped_table(arrays: Arrays) -> PhraseTable:
+    """The table that was written."""
+    return PhraseTable.from_arrays(PHRASE_SCORES, arrays)
+
+
+def write_table(found: Parts, workspace: Workspace, folder: Path, share: ShareDone = lambda share: None) -> None:
+    """Merge the parts into the files of a table."""
+    used = _Marks(found.instances)
+    for part in found.parts:
+        used.add(part.load_one("target_first"))
+    used.count()
+    _write_targets(folder, found.targets, used, workspace)
+    share(_SHARE_OF_TARGETS)
+    _write_pairs(folder, found.parts, used, workspace, share)
+    save_arrays(folder, {"index": _source_index(folder, workspace)})
+
+
+def _write_targets(folder: Path, targets: list[Kept], used: _Marks, workspace: Workspace) -> None:
+    phrases = RaggedWriter(folder, "targets", "target_offsets", np.int32)
+    for places in merged([kept.map("first") for kept in targets], workspace.room() // _TARGET):
+        blocks, firsts = [], []
+        for kept, (a, b) in zip(targets, places, strict=True):
+            first = kept.rows("first", a, b)
+            wanted = np.flatnonzero(used.has(first))
+            blocks.append(kept.ragged("words", "offsets", a, b).take(wanted))
+            firsts.append(first[wanted])
+        phrases.write(Ragged.concatenate(blocks).take(np.argsort(np.concatenate(firsts))))
+    phrases.finish()
+    for kept in targets:
+        kept.discard()
+
+
+def _write_pairs(folder: Path, parts: list[Kept], used: _Marks, workspace: Workspace, share: ShareDone) -> None:
+    scores = {"scores": ArrayWriter(folder / "log_scores.npy", np.float32, len(PHRASE_SCORES))}
+    for name in parts[0].names():
+        if name.startswith("reordering."):
+            scores[name] = ArrayWriter(folder / f"{name}.npy", np.float32, len(REORDERING_SCORES))
+    counts = ArrayWriter(folder / "counts.npy", np.float32, 3)
+    target_ids = ArrayWriter(folder / "target_ids.npy", np.int32)
+    sources = RaggedWriter(folder, "sources", "source_offsets", np.int32)
+    links = RaggedWriter(folder, "alignments", "alignment_offsets", np.uint16)
+    first_pair = OffsetsWriter(folder / "first_pair.npy")
+    firsts = [part.map("source_first") for part in parts]
+    total = sum(map(len, firsts))
+    for places in _steps(parts, firsts, workspace.room()):
+        step = _Step([(part, *place) for part, place in zip(parts, places, strict=True) if place[1] > place[0]])
+        sources.write(step.sources())
+        first_pair.write(step.sizes)
+        target_ids.write(used.rank(step.pairs("target_first")))
+        for name, writer in scores.items():
+            writer.write(log_scores(step.pairs(name)))
+        counts.write(step.pairs("counts"))
+        links.write(step.links())
+        share(_SHARE_OF_TARGETS + (1 - _SHARE_OF_TARGETS) * sum(last for _, last in places) / total)
+    for writer in (target_ids, counts, *scores.values()):
+        writer.finish()
+    first_pair.finish()
+    for phrases in (sources, links):
+        phrases.finish()
+    if sources.rows > _MOST:
+        raise DataError(f"{sources.rows:,} source phrases", expected="fewer than 2**31: use shorter phrases")
+    for part in parts:
+        part.discard()
+
+
+def _steps(parts: list[Kept], firsts: list[NDArray[Any]], room: int) -> Iterator[list[tuple[int, int]]]:
+    """The steps of the merge: for each part source phrases that fit into so many bytes together with their pairs."""
+    bounds = [part.map("first_pair") for part in parts]
+    begin, cost = [0] * len(parts), 0
+    end = list(begin)
+    for places in merged(firsts, room // (_FINER * _SOURCE)):
+        more = sum(
+            _SOURCE * (b - a) + _PAIR * int(of_part[b] - of_part[a])
+            for of_part, (a, b) in zip(bounds, places, strict=True)
+        )
+        if cost and cost + more > room:
+            yield list(zip(begin, end, strict=True))
+            begin, cost = end, 0
+        end, cost = [b for _, b in places], cost + more
+    yield list(zip(begin, end, strict=True))
+
+
+def _source_index(folder: Path, workspace: Workspace) -> NDArray[np.int32]:
+    """The index of `kernels.sequence_index` for the source phrases that were written, all of which are different."""
+    words, offsets = (load_array(folder / f"{name}.npy") for name in ("sources", "source_offsets"))
+    number = len(offsets) - 1
+    slots = 1 << (2 * number + 1).bit_length()
+    table = SlotTable(workspace, "source-slots", slots, number="id", rows=number, bytes_per_row=4)
+    step = max(workspace.room() // _SOURCE, 1)
+    for first in range(0, number, step):
+        bounds = rows_of(offsets, first, first + step + 1)
+        homes = kernels.sequence_homes(rows_of(words, bounds[0], bounds[-1]), bounds - bounds[0], slots)
+        table.add(homes, {"id": np.arange(first, first + len(homes), dtype=np.int32)})
+    return table.filled(["id"], np.int32, free=-1)
+
+
+class _Step:
+    """The source phrases between two numbers, of all parts, and their pairs."""
+
+    def __init__(self, places: list[tuple[Kept, int, int]]):
+        self._places = places
+        self._bounds = [part.rows("first_pair", a, b + 1) for part, a, b in places]
+        self._order = np.argsort(np.concatenate([part.rows("source_first", a, b) for part, a, b in places]))
+        sizes = np.concatenate([np.diff(bounds) for bounds in self._bounds])
+        pairs = Ragged(np.arange(sizes.sum()), np.concatenate([[0], np.cumsum(sizes)]))
+        self._rows = pairs.take(self._order).values
+        self.sizes = sizes[self._order]
+
+    def sources(self) -> Ragged[Any]:
+        blocks = [part.ragged("sources", "source_offsets", a, b) for part, a, b in self._places]
+        return Ragged.concatenate(blocks).take(self._order)
+
+    def pairs(self, name: str) -> NDArray[Any]:
+        """One column of the pairs."""
+        blocks = [
+            part.rows(name, int(bounds[0]), int(bounds[-1]))
+            for (part, _, _), bounds in zip(self._places, self._bounds, strict=True)
+        ]
+        return np.asarray(np.concatenate(blocks)[self._rows])
+
+    def links(self) -> Ragged[Any]:
+        blocks = [
+            part.ragged("alignments", "alignment_offsets", int(bounds[0]), int(bounds[-1]))
+            for (part, _, _), bounds in zip(self._places, self._bounds, strict=True)
+        ]
+        return Ragged.concatenate(blocks).take(self._rows)
+
+
+class _Marks:
+    """A set of numbers below some bound, a bit each, and their ranks in it."""
+
+    def __init__(self, bound: int):
+        self._bits = np.zeros((bound // 64 + 1) * 8, np.uint8)
+        self._before = np.zeros(0, np.int64)
+
+    def add(self, numbers: NDArray[Any]) -> None:
+        # A byte at a time, so that two numbers of one byte do not overwrite each other.
+        np.bitwise_or.at(self._bits, numbers >> 3, (1 << (numbers & 7)).astype(np.uint8))
+
+    def count(self) -> None:
+        """To be called after the last number has been added."""
+        words = _BITS[self._bits].reshape(-1, 8).sum(axis=1, dtype=np.uint8)
+        self._before = np.cumsum(words, dtype=np.int64) - words
+
+    def has(self, numbers: NDArray[Any]) -> NDArray[np.bool_]:
+        return np.asarray(self._bits[numbers >> 3] >> (numbers & 7).astype(np.uint8) & 1, bool)
+
+    def rank(self, numbers: NDArray[Any]) -> NDArray[np.int32]:
+        """How many smaller ones there are."""
+        word = numbers >> 6
+        below = (np.uint64(1) << (numbers & 63).astype(np.uint64)) - np.uint64(1)
+        inside = (self._bits.view("<u8")[word] & below).astype("<u8").view(np.uint8).reshape(-1, 8)
+        return np.asarray(self._before[word] + _BITS[inside].sum(axis=1), np.int32)
+
+
+#: What the work on a node with its rules takes, in bytes.
+_NODE = 1000
+
+#: Nodes of a trie have 31 bits.
+
+
+def merged_grammar(
+    found: Parts,
+    workspace: Workspace,
+    hole_counts: NDArray[np.float64] | None = None,
+    share: ShareDone = lambda share: None,
+) -> Grammar:
+    """Index rules, as `Grammar.from_pairs` does; if they are in parts, the grammar is mapped from disk."""
+    if found.whole is not None:
+        return Grammar.from_pairs(found.whole, hole_counts)
+    with workspace.writing():
+        folder = Path(tempfile.mkdtemp(prefix="grammar-", dir=workspace.folder))
+        write_grammar(found.parts, workspace, folder, hole_counts, share)
+    return mapped_grammar(load_arrays(folder))
+
+
+def mapped_grammar(arrays: Arrays) -> Grammar:
+    """The grammar that was written."""
+    return Grammar.restored({"scores": list(PHRASE_SCORES)}, arrays)
+
+
+def write_grammar(
+    parts: Sequence[Kept],
+    workspace: Workspace,
+    folder: Path,
+    hole_counts: NDArray[np.float64] | None = None,
+    share: ShareDone = lambda share: None,
+) -> None:
+    """Merge grammars into the files of one, and remove them."""
+    tries = [_Trie(part) for part in parts]
+    nodes, rules = _Nodes(folder), _Rules(folder)
+    done, total, level = 0, sum(trie.size for trie in tries), 0
+    numbers = [np.zeros(1, np.int64)] * len(tries)  # of the nodes of the level above: those of the roots
+    while any(trie.inner for trie in tries):
+        lists = KeyLists(
+            workspace, f"level-{level}", (trie.descend(above) for trie, above in zip(tries, numbers, strict=True))
+        )
+        for step in lists.merge(workspace.room() // _NODE, nodes.number):
+            nodes.add(step.found)
+            bounds = [tries[i].rule_bounds(first, last) for i, first, last in step.places]
+            sizes = np.concatenate([np.diff(bound) for bound in bounds])
+            nodes.add_rules(np.bincount(step.rows, sizes).astype(np.int64))
+            spans = [(parts[i], *bound[[0, -1]].tolist()) for (i, _, _), bound in zip(step.places, bounds, strict=True)]
+            rules.add(spans, _rows_of(sizes, np.argsort(step.rows, kind="stable")))
+            done += len(step.rows)
+            share(done / total)
+        nodes.end_level()
+        numbers = [lists.numbers(i) for i in range(len(tries))]
+        lists.discard()
+        level += 1
+    nodes.finish()
+    rules.finish()
+    if hole_counts is not None:
+        save_arrays(folder, {"hole_counts": hole_counts})
+    for part in parts:
+        part.discard()
+
+
+def _rows_of(sizes: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The rules of nodes that have so many each, the nodes taken in some order."""
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    return Ragged(np.arange(offsets[-1]), offsets).take(order).values
+
+
+class _Trie:
+    """The trie of one part, level by level; a node is known by its key: the number of its parent, and its symbol."""
+
+    def __init__(self, part: Kept):
+        self._part = part
+        self._first, self._last = 0, 1  # the nodes of the level
+        self._next = int(part.rows("first_child", 1, 2)[0])
+        self.size = len(part.map("symbols")) - 1
+
+    @property
+    def inner(self) -> bool:
+        """Whether there is a level below."""
+        return self._next > self._last
+
+    def descend(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Go to the level below, given the numbers of the nodes of this one in the whole; returns its keys."""
+        sizes = np.diff(self._part.rows("first_child", self._first, self._last + 1))
+        self._first, self._last = self._last, self._next
+        self._next = int(self._part.rows("first_child", self._last, self._last + 1)[0])
+        symbols = self._part.rows("symbols", self._first, self._last).astype(np.int64)
+        return np.asarray(np.repeat(numbers, sizes) << 32 | (symbols - NONTERMINAL))
+
+    def rule_bounds(self, first: int, last: int) -> NDArray[np.int64]:
+        """Where the rules of some nodes of the level begin, and where the last ones end."""
+        return self._part.rows("first_rule", self._first + first, self._first + last + 1)
+
+
+class _Nodes:
+    """Writes the nodes of a trie: what leads to each, where its children begin, and where its rules do."""
+
+    def __init__(self, folder: Path):
+        self._symbols = ArrayWriter(folder / "symbols.npy", np.int32)
+        self._children = OffsetsWriter(folder / "first_child.npy", 1)
+        self._rules = OffsetsWriter(folder / "first_rule.npy")
+        self._symbols.write(np.array([ROOT], np.int32))
+        self._rules.write(np.zeros(1, np.int64))
+        self._parents, self._pending = 1, 0
+        self.number = 1  #: of the next node
+
+    def add(self, keys: NDArray[np.int64]) -> None:
+        """Write nodes with rising keys."""
+        self._symbols.write(((keys & 0xFFFFFFFF) + NONTERMINAL).astype(np.int32))
+        parents = keys >> 32
+        # The last parent may have more children to come.
+        first = self._children.rows
+        counts = np.bincount(parents - first)
+        counts[0] += self._pending
+        self._pending = int(counts[-1])
+        self._children.write(counts[:-1])
+        self.number += len(keys)
+
+    def add_rules(self, sizes: NDArray[np.int64]) -> None:
+        """Write how many rules these nodes have."""
+        self._rules.write(sizes)
+
+    def end_level(self) -> None:
+        """Write the last parent's children, and that those after it have none."""
+        left = np.zeros(self._parents - self._children.rows, np.int64)
+        if len(left):
+            left[0] = self._pending
+        self._children.write(left)
+        self._pending, self._parents = 0, self.number
+        if self.number > _MOST:
+            raise DataError(f"{self.number:,} nodes of source sides", expected="fewer than 2**31: use shorter rules")
+
+    def finish(self) -> None:
+        """Write how many there are; the nodes of the last level have no children."""
+        self.end_level()
+        for writer in (self._symbols, self._children, self._rules):
+            writer.finish()
+
+
+class _Rules:
+    """Writes the rules of a grammar."""
+
+    def __init__(self, folder: Path):
+        self._columns = {
+            "log_scores": ArrayWriter(folder / "log_scores.npy", np.float32, len(PHRASE_SCORES)),
+            "counts": ArrayWriter(folder / "counts.npy", np.float32, 3),
+        }
+        self._rows = {
+            ("targets", "target_offsets"): RaggedWriter(folder, "targets", "target_offsets", np.int32),
+            ("alignments", "alignment_offsets"): RaggedWriter(folder, "alignments", "alignment_offsets", np.uint16),
+        }
+
+    def add(self, places: Sequence[tuple[Kept, int, int]], order: NDArray[np.int64]) -> None:
+        """Write the rules of some places in parts, in this order."""
+        for name, column in self._columns.items():
+            rows: NDArray[Any] = np.concatenate([part.rows(name, a, b) for part, a, b in places])
+            column.write(rows[order])
+        for names, writer in self._rows.items():
+            writer.write(Ragged.concatenate([part.ragged(*names, a, b) for part, a, b in places]).take(order))
+
+    def finish(self) -> None:
+        """Write how many there are."""
+        for column in self._columns.values():
+            column.finish()
+        for writer in self._rows.values():
+            writer.finish()

@@ -1,0 +1,307 @@
+"""Mixtures of tables whose interpolation weights are tuned (Haddow 2013): evidence with components, and the problem.
+
+A score of a candidate is Σ n log Σ_t λ_t p_t over its phrase pairs, of which there are n each: no linear function of
+the shares λ, but a smooth one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.files import output_folder
+from dragoman.core.nbest import NBest
+from dragoman.core.own_files import EVIDENCE
+from dragoman.core.phrases import Components
+from dragoman.core.runtime import Runtime
+from dragoman.core.store import check_numbers, load_arrays, save_arrays, typed_array
+from dragoman.core.toml import format_toml, read_toml
+from dragoman.core.weights import Weights
+from dragoman.metrics.metric import Scorer
+from dragoman.model.bundle import Model
+from dragoman.model.features import phrase_features
+from dragoman.model.mixture import read_shares, share_names
+from dragoman.model.parts import in_folder
+from dragoman.model.phrase_table import LOG_ZERO
+from dragoman.search.translation import PAIR_MARK
+from dragoman.tuning.problems.evidence import DecodedLists
+from dragoman.tuning.problems.problem import Problem
+from dragoman.tuning.problems.ranges import Ranges, is_weight
+
+Vector = NDArray[np.float64]
+
+_SMALLEST = float(np.exp(LOG_ZERO))
+
+
+@dataclass(frozen=True, eq=False)
+class MixedScores:
+    """The scores of one mixed table, for rows that count its pairs: candidates, or differences of two.
+
+    `counts` is a sparse matrix (scipy CSR) of rows by pairs. `probabilities[s, t]` are the scores `s` of the pairs in
+    component `t`. Vectors of weights have the weight of score `s` at `columns[s]`, and the share of `t` in it at
+    `share_columns[s, t]`; -1 is for what is not tuned: such a score is left out, such a share stays at `shares[s, t]`.
+    """
+
+    counts: Any
+    probabilities: NDArray[np.float64]
+    columns: NDArray[np.int64]
+    share_columns: NDArray[np.int64]
+    shares: NDArray[np.float64]
+
+    def between(self, better: NDArray[np.int64], worse: NDArray[np.int64]) -> MixedScores:
+        """Return the same for the differences of two candidates each; pairs that make none are left out."""
+        counts = self.counts[better] - self.counts[worse]
+        counts.eliminate_zeros()
+        used, counts.indices = np.unique(counts.indices, return_inverse=True)
+        counts = type(counts)((counts.data, counts.indices, counts.indptr), shape=(counts.shape[0], len(used)))
+        return replace(self, counts=counts, probabilities=np.ascontiguousarray(self.probabilities[:, :, used]))
+
+    def shares_in(self, vector: Vector) -> NDArray[np.float64]:
+        """The shares that a vector of weights has, a row for each score."""
+        return np.where(self.share_columns >= 0, vector[self.share_columns], self.shares)
+
+    def weights_in(self, vector: Vector) -> Vector:
+        """The weights of the scores, 0 for those that are left out."""
+        return np.where(self.columns >= 0, vector[self.columns], 0.0)
+
+    def mixed(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The mixture's probability of each pair, a row for each score."""
+        mixture: NDArray[np.float64] = np.einsum("stp,st->sp", self.probabilities, shares)
+        return mixture
+
+    def values(self, mixture: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The scores of the rows, a column each, for a mixture."""
+        scores: NDArray[np.float64] = self.counts @ np.ascontiguousarray(np.log(np.maximum(mixture, _SMALLEST)).T)
+        return scores
+
+    def share_slopes(self, mixture: NDArray[np.float64], of_rows: Vector) -> NDArray[np.float64]:
+        """How each score, summed over rows with factors `of_rows`, changes with each share: a row for each score."""
+        of_pairs = self.counts.T @ of_rows
+        # What is too small for its logarithm to matter does not change.
+        inverse = np.where(mixture > _SMALLEST, of_pairs / np.maximum(mixture, _SMALLEST), 0.0)
+        slopes: NDArray[np.float64] = np.einsum("stp,sp->st", self.probabilities, inverse)
+        return slopes
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureProblem(Problem):
+    """A problem in which some scores are mixed; `features` are the others."""
+
+    mixtures: tuple[MixedScores, ...] = ()
+
+    @property
+    def shares(self) -> NDArray[np.bool_]:
+        """Which of the weights are shares."""
+        return ~is_weight(self.names)
+
+    def model_scores(self, weights: Vector) -> Vector:
+        """The weighted sum of each candidate's features, mixed by the shares among the weights."""
+        scores = super().model_scores(weights)
+        for one in self.mixtures:
+            scores = scores + one.values(one.mixed(one.shares_in(weights))) @ one.weights_in(weights)
+        return scores
+
+
+@dataclass(frozen=True, eq=False)
+class MixedRows:
+    """The model's scores of rows, candidates or differences of two, as functions of weights and shares.
+
+    `features` is a sparse matrix (scipy CSR) of rows by weights, which has nothing in the columns of `mixtures`.
+    """
+
+    features: Any
+    mixtures: Sequence[MixedScores]
+
+    def scored(self, vector: Vector) -> tuple[Vector, Callable[[Vector], Vector]]:
+        """Return the scores, and what makes slopes by them a gradient by weights, and by shares as if free."""
+        scores: Vector = self.features @ vector
+        mixed = []
+        for one in self.mixtures:
+            mixture = one.mixed(one.shares_in(vector))
+            values, weights = one.values(mixture), one.weights_in(vector)
+            scores = scores + values @ weights
+            mixed.append((one, mixture, values, weights))
+
+        def gradient_of(slopes: Vector) -> Vector:
+            gradient: Vector = self.features.T @ slopes
+            for one, mixture, values, weights in mixed:
+                there, free = one.columns >= 0, one.share_columns >= 0
+                gradient[one.columns[there]] += (values.T @ slopes)[there]
+                if free.any():
+                    by_shares = weights[:, None] * one.share_slopes(mixture, slopes)
+                    gradient[one.share_columns[free]] += by_shares[free]
+            return gradient
+
+        return scores, gradient_of
+
+
+def share_groups(mixtures: Sequence[MixedScores]) -> list[NDArray[np.int64]]:
+    """Where the shares that sum to 1 are among the weights, if they are."""
+    return [row for one in mixtures for row in one.share_columns if (row >= 0).all()]
+
+
+_LISTS, _MIXTURES, _SHARES = "lists", "mixtures.toml", "shares.txt"
+
+
+@dataclass(frozen=True, eq=False)
+class MixedPairs:
+    """The pairs of one mixed table that occur in lists: their rows there, ascending, and their components."""
+
+    table: str
+    score_names: tuple[str, ...]
+    rows: NDArray[np.int64]
+    components: Components
+
+    def joined(self, other: MixedPairs) -> MixedPairs:
+        """The pairs of both, each once."""
+        rows, first = np.unique(np.concatenate([self.rows, other.rows]), return_index=True)
+        both = np.concatenate([self.components.probabilities, other.components.probabilities])
+        return replace(self, rows=rows, components=replace(self.components, probabilities=both[first]))
+
+    @property
+    def names(self) -> list[list[str]]:
+        """The names of the shares, a row for each score."""
+        return share_names(self.table, self.score_names, self.components.names)
+
+
+@dataclass(frozen=True, eq=False)
+class DecodedMixtures(DecodedLists):
+    """N-best lists with a feature for each pair of mixed tables, and the shares that they were last decoded with."""
+
+    tables: tuple[MixedPairs, ...]
+    shares: Weights
+
+    @classmethod
+    def of(cls, nbest: NBest, model: Model, weights: Weights) -> DecodedMixtures:
+        """Add to lists (`SearchResult.pair_lists`) what their model says of the pairs in them."""
+        tables = []
+        for name, table in model.tables.items():
+            if table.components is not None:
+                rows = np.unique(_pairs_among(nbest.features.names, name)[1])
+                tables.append(MixedPairs(name, table.score_names, rows, table.components.take(rows)))
+        return cls(nbest, tuple(tables), Weights({name: weights[name] for name in model.share_names}))
+
+    def after(self, earlier: DecodedLists) -> DecodedMixtures:
+        """The earlier lists, and behind them what is new in these."""
+        assert isinstance(earlier, DecodedMixtures)
+        tables = tuple(old.joined(new) for old, new in zip(earlier.tables, self.tables, strict=True))
+        return replace(self, nbest=NBest.merge([earlier.nbest, self.nbest]), tables=tables)
+
+    def problem(
+        self, names: Sequence[str], ranges: Ranges, scorer: Scorer, *, sign: int = 1, runtime: Runtime = Runtime()
+    ) -> MixtureProblem:
+        """The problem of choosing the weights and shares `names`; shares with other names stay as they are."""
+        plain = super().problem(names, ranges, scorer, sign=sign, runtime=runtime)
+        place = {name: i for i, name in enumerate(names)}
+        return MixtureProblem(
+            sentences=plain.sentences,
+            features=plain.features,
+            statistics=plain.statistics,
+            scorer=plain.scorer,
+            ranges=plain.ranges,
+            sign=plain.sign,
+            mixtures=tuple(self._scores(table, place) for table in self.tables),
+        )
+
+    def _scores(self, table: MixedPairs, place: Mapping[str, int]) -> MixedScores:
+        from scipy.sparse import csr_matrix
+
+        features = self.nbest.features
+        ids, rows = _pairs_among(features.names, table.table)
+        # Columns that are none of our pairs are left out; -1 stands for them.
+        column = np.full(len(features.names), -1, np.int64)
+        column[ids] = np.searchsorted(table.rows, rows)
+        columns = column[features.ids]
+        kept = columns >= 0
+        offsets = np.concatenate([[0], np.cumsum(kept)])[features.offsets]
+        shape = (len(features), len(table.rows))
+        return MixedScores(
+            counts=csr_matrix((features.values[kept], columns[kept], offsets), shape=shape),
+            probabilities=np.ascontiguousarray(table.components.probabilities.transpose(2, 1, 0), np.float64),
+            columns=np.array([place.get(name, -1) for name in phrase_features(table.table, table.score_names)]),
+            share_columns=np.array([[place.get(name, -1) for name in row] for row in table.names]),
+            shares=read_shares(table.names, self.shares),
+        )
+
+    def details(self) -> dict[str, Any]:
+        """The shares, and that of each component in the phrases of the best translations: what it adds to p(e|f)."""
+        found = {}
+        first = self.nbest.features.take(self.nbest.sentences[:-1])
+        for table in self.tables:
+            ids, rows = _pairs_among(first.names, table.table)
+            counts = np.bincount(first.ids, first.values, len(first.names))[ids]
+            score = table.score_names.index("fwd") if "fwd" in table.score_names else 0
+            parts = table.components.probabilities[np.searchsorted(table.rows, rows), :, score].astype(np.float64)
+            parts *= read_shares(table.names, self.shares)[score]
+            there = (counts > 0) & (parts.sum(axis=1) > 0)
+            parts = parts[there] / parts[there].sum(axis=1, keepdims=True)
+            shares = counts[there] @ parts / max(counts[there].sum(), 1)
+            found[table.table] = dict(zip(table.components.names, shares.round(4).tolist(), strict=True))
+        return {"shares": dict(self.shares), "phrases_from": found}
+
+    def save(self, folder: Path) -> None:
+        """Write the lists, the pairs and the shares; whole or not at all."""
+        with output_folder(folder, EVIDENCE) as partial:
+            super().save(partial / _LISTS)
+            self.shares.write(partial / _SHARES)
+            about = []
+            for table in self.tables:
+                save_arrays(
+                    partial / table.table, {"rows": table.rows, "probabilities": table.components.probabilities}
+                )
+                names = {"scores": list(table.score_names), "components": list(table.components.names)}
+                about.append({"table": table.table, **names})
+            (partial / _MIXTURES).write_text(format_toml({"mixture": about}), encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: Path) -> DecodedMixtures:
+        """Read what `save` wrote; refuses arrays that do not fit the lists."""
+        nbest, shares = DecodedLists.load(folder / _LISTS).nbest, Weights.read(folder / _SHARES)
+        rows: Any = read_toml(folder / _MIXTURES).get("mixture")
+        there = {path.name for path in folder.iterdir()}
+        tables = []
+        for row in rows if isinstance(rows, list) else [rows]:
+            names = [row.get("scores"), row.get("components")] if isinstance(row, dict) else [None]
+            if not all(isinstance(one, list) and all(isinstance(n, str) for n in one) for one in names) or (
+                row.get("table") not in there - {_LISTS}
+            ):
+                raise DataError(f"has a mixture {row}", path=folder / _MIXTURES, expected="table, scores, components")
+            tables.append(_checked(row["table"], tuple(row["scores"]), tuple(row["components"]), folder, nbest))
+            try:
+                read_shares(tables[-1].names, shares)
+            except UsageError as error:
+                raise DataError(str(error), path=folder / _SHARES) from None
+        return cls(nbest, tuple(tables), shares)
+
+
+def _checked(name: str, scores: tuple[str, ...], components: tuple[str, ...], folder: Path, nbest: NBest) -> MixedPairs:
+    """The pairs of a table, if each that is in the lists is among them."""
+
+    def fitting() -> MixedPairs:
+        arrays, part = load_arrays(folder / name), "pairs of a mixed table"
+        rows = typed_array(arrays, "rows", np.int64, (None,), part)
+        shape = (len(rows), len(components), len(scores))
+        probabilities = typed_array(arrays, "probabilities", np.float32, shape, part)
+        check_numbers("probabilities", probabilities)
+        if np.any(np.diff(rows) <= 0) or not np.isin(_pairs_among(nbest.features.names, name)[1], rows).all():
+            raise DataError("the array 'rows' does not have the pairs of the lists", expected=part)
+        return MixedPairs(name, scores, rows, Components(components, probabilities))
+
+    return in_folder(folder / name, fitting)
+
+
+def _pairs_among(names: Sequence[str], table: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Which of some names of features count pairs of a table, and the rows of these pairs."""
+    start = f"{table}{PAIR_MARK}"
+    try:
+        found = [(i, int(name[len(start) :])) for i, name in enumerate(names) if name.startswith(start)]
+    except ValueError as error:
+        raise DataError(f"a feature counts no pair of {table} ({error})", expected="the number of a pair") from None
+    both = np.array(found, np.int64).reshape(-1, 2)
+    return both[:, 0], both[:, 1]

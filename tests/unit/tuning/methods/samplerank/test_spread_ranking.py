@@ -1,0 +1,63 @@
+"""Chains of SampleRank: the same numbers however many run together, and whoever runs them."""
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from dragoman.core.runtime import Runtime
+from dragoman.model.bundle import Model
+from dragoman.search.shards import ShardedTranslator
+from dragoman.search.translator import Translator
+from dragoman.tuning.methods.method import Learnt
+from dragoman.tuning.methods.samplerank.chains import (
+    RankChains,
+    Ranked,
+    RankedSentences,
+    Ranking,
+    RankSteps,
+    SpreadChains,
+)
+from oracles.elsewhere import Elsewhere
+from oracles.lessons import reachable_lesson
+
+STEPS = RankSteps(samples=20, burn_in=5)
+PLAN = [[np.array([0, 1])], [np.array([2]), np.array([3])], [np.array([4, 5])], [np.array([6])], [np.array([7])]]
+
+
+@pytest.fixture(scope="module")
+def spread(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ranked") / "model"
+    reachable_lesson().model.save(folder)
+    return ShardedTranslator(Translator.of(Model.load(folder)), folder)
+
+
+@pytest.fixture(scope="module")
+def sentences():
+    lesson = reachable_lesson()
+    return RankedSentences(lesson.lines, lesson.scorer, lesson.units, Learnt(lesson.names, lesson.sparse))
+
+
+@pytest.mark.parametrize(
+    ("runtime", "told"),
+    [
+        (Runtime(), [0.2, 0.4, 0.6, 0.8, 1.0]),
+        (Runtime(threads=2), [0.4, 0.8, 1.0]),
+        (Runtime(threads=7), [1.0]),
+        (Runtime(threads=3, workers=Elsewhere(2)), [0.2, 0.4, 0.6, 0.8, 1.0]),
+    ],
+    ids=["one", "two", "seven", "elsewhere"],
+)
+def test_chains_are_the_same_whoever_runs_them(spread, sentences, runtime, told):
+    alone = RankChains.of(STEPS, spread.translator, sentences)
+    weights = np.random.default_rng(3).normal(size=(len(PLAN), len(alone.names)))
+    asked, shares = Ranking(seed=5, first_batch=3, trace=True), []
+    wanted = alone.ranked(PLAN, weights, asked)
+    chains = SpreadChains(STEPS, spread, sentences)
+    found = chains.ranked(PLAN, weights, replace(asked, share=shares.append, runtime=runtime))
+    assert chains.names == alone.names
+    assert shares == told
+    for field in fields(Ranked)[:-1]:
+        assert np.array_equal(getattr(found, field.name), getattr(wanted, field.name)), field.name
+    for ours, theirs in zip(found.traces, wanted.traces, strict=True):
+        assert all(map(np.array_equal, ours, theirs))
