@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 STUB := src/dragoman/kernels/_kernels.pyi
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell getconf _NPROCESSORS_ONLN)
 
-.PHONY: demo test test-random lint sanitize mutations docs wheel clean
+.PHONY: demo test test-random lint figures sanitize mutations docs wheel clean
 
 demo: $(VENV)/installed-bible
 	$(BIN)/dragoman demo --out demo
@@ -27,6 +27,11 @@ lint: $(VENV)/installed-test
 	$(BIN)/python -c "import shutil, dragoman.kernels as k; shutil.copy(k.__path__[0] + '/_kernels.pyi', '$(STUB)')"
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python benchmarks/figures.py check
+
+# Put the figures of benchmarks/results/*.toml into the documents that show them.
+figures:
+	$(PYTHON) benchmarks/figures.py write
 
 # The kernel tests under AddressSanitizer and UBSan, in an environment of their own.
 SANITIZED = ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
