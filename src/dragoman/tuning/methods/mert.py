@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Event, Lock
@@ -18,6 +20,9 @@ from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
 from dragoman.tuning.problems.problem import Problem
 
 Vector = NDArray[np.float64]
+
+#: Groups of starts for each thread or worker. Starts of a group climb side by side; several groups even out the load.
+_GROUPS = 4
 
 
 @dataclass(frozen=True)
@@ -56,9 +61,13 @@ class Mert(Tuner):
         """Return the weights with the highest metric that were found, never worse than `start` (unless smoothed)."""
         starts = random_starts(problem, start, self.restarts, rng)
         streams = rng.spawn(len(starts))
-        climbs = _Climbs(self, problem, runtime.with_threads(max(1, runtime.threads // len(starts))))
+        groups = np.array_split(
+            np.arange(len(starts)), min(len(starts), _GROUPS * max(runtime.threads, runtime.parts_at_once))
+        )
+        climbs = _Climbs(self, problem, runtime.with_threads(max(1, runtime.threads // len(groups))))
         with runtime.stage("mert") as share_done:
-            found = runtime.map(climbs, zip(starts, streams, strict=True), window=len(starts))
+            items = [(starts[group], [streams[i] for i in group]) for group in groups]
+            found = itertools.chain.from_iterable(runtime.map(climbs, items, window=len(items)))
             best = best_of(found, len(starts), share_done)
         if not self.normalise:
             return best
@@ -79,9 +88,9 @@ class Mert(Tuner):
 
 
 class _Climbs:
-    """Climbs from starts, one after another or several at a time; the problem is prepared once for all of them.
+    """Climbs from groups of starts; the problem is prepared once for all of them.
 
-    The runtime is that of a single climb. Whoever this is sent to prepares it again, for climbs in one thread.
+    The runtime is for a single group. A worker that this is sent to prepares the problem again, for one thread.
     """
 
     def __init__(self, tuner: Mert, problem: Problem | HypergraphProblem, runtime: Runtime = Runtime()):
@@ -95,10 +104,11 @@ class _Climbs:
     def _lines(self) -> Lines:
         return prepare(self._problem, runtime=self._runtime)
 
-    def __call__(self, item: tuple[Vector, np.random.Generator], runtime: Runtime) -> Optimum:
+    def __call__(self, item: tuple[Vector, Sequence[np.random.Generator]], runtime: Runtime) -> list[Optimum]:
         with self._preparing:
             lines = self._lines
-        return Optimum(*self._tuner.ascent.climb(lines, *item, self._stopped))
+        ends = self._tuner.ascent.climb(lines, *item, self._stopped)
+        return [Optimum(place.weights, place.objective) for place in ends]
 
     def stop(self) -> None:
         """End climbs at their next move, after an interruption."""

@@ -104,10 +104,14 @@ class HypergraphProblem:
         return np.ascontiguousarray(statistics, np.float64)
 
     def objective(self, weights: Vector, *, runtime: Runtime = Runtime()) -> float:
-        """What is maximised: the metric of the best derivations, negated for error rates."""
+        """Return what is maximised: the metric of the best derivations, negated for error rates."""
+        return self.sign * float(self.scorer.score(self.sums(weights, runtime=runtime)))
+
+    def sums(self, weights: Vector, *, runtime: Runtime = Runtime()) -> Vector:
+        """Return the sum of the statistics of the best derivations."""
         # Without a direction the envelope of a sentence is its best derivation.
         best = self.envelopes(weights, np.zeros(len(weights)), runtime=runtime)
-        return self.sign * float(self.scorer.score(self.statistics(best, runtime=runtime).sum(axis=0)))
+        return np.asarray(self.statistics(best, runtime=runtime).sum(axis=0))
 
 
 @dataclass(frozen=True, eq=False)
