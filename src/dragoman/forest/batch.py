@@ -112,15 +112,15 @@ def structure(graph: Hypergraph, scores: NDArray[np.float64] | None = None) -> k
 
 
 def texts(graph: Hypergraph) -> kernels.Templates:
-    """What algorithms on strings need besides: what each edge writes."""
-    return kernels.Templates(
-        ids=np.ascontiguousarray(graph.template_ids, np.int32), rows=contiguous(graph.templates).for_kernels()
+    """Return what algorithms on strings need besides: what each edge writes."""
+    return kernels.Templates(ids=np.ascontiguousarray(graph.template_ids, np.int32), rows=rows_of(graph.templates))
+
+
+def rows_of(rows: Ragged[np.int32]) -> kernels.Rows:
+    """Return rows as kernels take them, whatever the layout of their arrays."""
+    return kernels.Rows(
+        values=np.ascontiguousarray(rows.values, np.int32), offsets=np.ascontiguousarray(rows.offsets, np.int64)
     )
-
-
-def contiguous(rows: Ragged[np.int32]) -> Ragged[np.int32]:
-    """The same rows in arrays that kernels can take."""
-    return Ragged(np.ascontiguousarray(rows.values, np.int32), np.ascontiguousarray(rows.offsets, np.int64))
 
 
 def no_derivation() -> DataError:

@@ -23,7 +23,7 @@ from dragoman import kernels
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
-from dragoman.forest.batch import contiguous, structure, texts
+from dragoman.forest.batch import rows_of, structure, texts
 
 #: The longest n-grams that the kernel counts.
 HIGHEST_ORDER = 16
@@ -145,7 +145,7 @@ def rescore(
         root=graph.root,
         spans=np.ascontiguousarray(graph.spans, np.int32),
         sentence=kernels.InDocument(
-            references=contiguous(sentence.references).for_kernels(),
+            references=rows_of(sentence.references),
             word_ids=np.ascontiguousarray(sentence.word_ids, np.int32),
             document=np.ascontiguousarray(sentence.document, np.float64),
             source_words=sentence.source_words,
