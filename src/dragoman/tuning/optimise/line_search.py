@@ -279,10 +279,10 @@ class LineAscent:
     max_rounds: int
 
     def climb(
-        self, lines: Lines, starts: Sequence[Vector], rngs: Sequence[np.random.Generator], stop: Event
+        self, lines: Lines, starts: Vector, rngs: Sequence[np.random.Generator], stop: Event
     ) -> list[Place]:
         """Move from each start until nothing gains any more; return where the climbs end."""
-        at = self._places(lines, starts, [-np.inf] * len(starts))
+        at = self._places(lines, [*starts], [-np.inf] * len(starts))
         climbing = list(range(len(at)))
         for _ in range(self.max_rounds):
             before = {i: at[i] for i in climbing}

@@ -105,7 +105,11 @@ class HypergraphProblem:
 
     def objective(self, weights: Vector, *, runtime: Runtime = Runtime()) -> float:
         """Return what is maximised: the metric of the best derivations, negated for error rates."""
-        return self.sign * float(self.scorer.score(self.sums(weights, runtime=runtime)))
+        return float(self.objectives([weights], runtime=runtime)[0])
+
+    def objectives(self, weights: Sequence[Vector], *, runtime: Runtime = Runtime()) -> Vector:
+        """Return what is maximised, under each of some weights."""
+        return self.sign * self.scorer.score(np.array([self.sums(vector, runtime=runtime) for vector in weights]))
 
     def sums(self, weights: Vector, *, runtime: Runtime = Runtime()) -> Vector:
         """Return the sum of the statistics of the best derivations."""

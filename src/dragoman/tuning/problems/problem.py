@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -30,8 +31,8 @@ class Evidence(Protocol):
     def ranges(self) -> NDArray[np.float64]:
         """For each feature the least and the largest weight for random starts."""
 
-    def objective(self, weights: NDArray[np.float64]) -> float:
-        """What is maximised: the metric of the best candidates, negated for error rates."""
+    def objectives(self, weights: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Return what is maximised under each of some weights: the metric of the translations, negated for errors."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,16 +80,22 @@ class Problem:
     def model_scores(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """The weighted sum of each candidate's features."""
         products = self.features.values * weights[self.features.ids]
-        rows = np.repeat(np.arange(len(self.features)), np.diff(self.features.offsets))
-        return np.bincount(rows, products, minlength=len(self.features)).astype(np.float64)
+        candidates = int(self.sentences[-1])
+        rows = np.repeat(np.arange(candidates), np.diff(self.features.offsets))
+        return np.bincount(rows, products, minlength=candidates).astype(np.float64)
 
     def best(self, weights: NDArray[np.float64]) -> NDArray[np.int64]:
         """The candidate (row) that each sentence gets under some weights."""
         return best_rows(self.model_scores(weights), self.sentences)
 
     def objective(self, weights: NDArray[np.float64]) -> float:
-        """What is maximised: the metric of the best candidates, negated for error rates."""
-        return self.sign * float(self.scorer.score(self.statistics[self.best(weights)].sum(axis=0)))
+        """Return what is maximised: the metric of the best candidates, negated for error rates."""
+        return float(self.objectives([weights])[0])
+
+    def objectives(self, weights: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Return what is maximised, under each of some weights."""
+        sums = [self.statistics[self.best(vector)].sum(axis=0) for vector in weights]
+        return self.sign * self.scorer.score(np.array(sums))
 
 
 def best_rows(scores: NDArray[np.float64], sentences: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -112,14 +112,16 @@ class TrustRegion(Options):
     def _best_within(
         self,
         angle: float,
-        proposals: Iterable[Vector],
+        proposals: Sequence[Vector],
         problem: Evidence,
         decoded: Sequence[Vector],
         weighed: Mask,
     ) -> tuple[Vector, float]:
         """Return the proposal towards which the evidence is best at that angle, and the part of the way."""
-        ways = [(one, longest_part(decoded, one, self.part, angle, weighed)) for one in proposals]
-        return max(ways, key=lambda way: problem.objective(interpolate(decoded[-1], way[0], way[1], weighed)))
+        parts = [longest_part(decoded, one, self.part, angle, weighed) for one in proposals]
+        there = [interpolate(decoded[-1], *way, weighed) for way in zip(proposals, parts, strict=True)]
+        best = int(np.argmax(problem.objectives(there)))
+        return proposals[best], parts[best]
 
 
 def longest_part(decoded: Sequence[Vector], proposal: Vector, most: float, angle: float, weighed: Mask) -> float:
@@ -142,8 +144,8 @@ def shortest_part(
     """Return the shortest part of the way within bounds that has the share `enough` of the gain of any of them."""
     weighed, (least, most) = is_weight(problem.names), bounds
     parts = [least, *(part for part in sorted(most * part for part in PARTS) if part > least)]
-    scores = np.array([problem.objective(interpolate(begin, proposal, part, weighed)) for part in parts])
-    gains = scores - problem.objective(begin)
+    here, *scores = problem.objectives([begin, *(interpolate(begin, proposal, part, weighed) for part in parts)])
+    gains = np.array(scores) - here
     return most if gains.max() <= 0 else parts[int(np.argmax(gains >= enough * gains.max()))]
 
 

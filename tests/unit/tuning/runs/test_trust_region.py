@@ -37,6 +37,9 @@ class Stairs:
     def objective(self, weights):
         return 1.0 + self._gain * (weights[1] > 0.2 * weights[0])
 
+    def objectives(self, weights):
+        return np.array([self.objective(vector) for vector in weights])
+
 
 @pytest.mark.parametrize(("gain", "least", "expected"), [(1.0, 0.1, 0.2), (1.0, 0.35, 0.35), (-1.0, 0.1, 0.5)])
 def test_a_method_that_may_overshoot_goes_only_as_far_as_the_evidence_sees_a_gain(gain, least, expected):
