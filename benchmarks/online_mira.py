@@ -31,7 +31,7 @@ from dragoman.search.translator import Translator
 from dragoman.tuning.methods.method import Lesson
 from dragoman.tuning.methods.mira_online import MiraOnline
 from dragoman.tuning.problems.forest_counts import ReferenceWords
-from dragoman.tuning.problems.ranges import tuned_names
+from dragoman.tuning.problems.problem import tuned_names
 from timing import best_of
 
 BEAMS = (100, 20, 10, 5, 3, 1)

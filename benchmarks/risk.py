@@ -21,7 +21,7 @@ from dragoman.tuning.methods.method import Lesson
 from dragoman.tuning.methods.risk_corpus import RiskCorpus
 from dragoman.tuning.methods.risk_sampling import RiskSampling
 from dragoman.tuning.methods.risk_sentence import RiskSentence
-from dragoman.tuning.problems.ranges import Ranges, tuned_names
+from dragoman.tuning.problems.problem import Ranges, tuned_names
 
 PROJECT = Path(__file__).resolve().parent.parent
 

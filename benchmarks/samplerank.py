@@ -25,7 +25,7 @@ from dragoman.model.bundle import Model
 from dragoman.search.phrase.translator import PhraseTranslator
 from dragoman.tuning.methods.method import Lesson
 from dragoman.tuning.methods.samplerank.method import SampleRank
-from dragoman.tuning.problems.ranges import tuned_names
+from dragoman.tuning.problems.problem import tuned_names
 
 PROJECT = Path(__file__).resolve().parent.parent
 

@@ -14,7 +14,7 @@ from dragoman.metrics.bleu import Bleu
 from dragoman.search.chart.translator import ChartTranslator
 from dragoman.search.translator import Translator
 from dragoman.tuning.methods.method import Lesson
-from dragoman.tuning.problems.ranges import tuned_names
+from dragoman.tuning.problems.problem import tuned_names
 from oracles import phrase_space, tiny_grammar
 
 

@@ -23,8 +23,7 @@ from dragoman.metrics import METRICS
 from dragoman.metrics.combined import tokenises
 from dragoman.metrics.looks import metrics_for, mismatch
 from dragoman.metrics.metric import Metric
-from dragoman.metrics.preparation import Tokenisation
-from dragoman.metrics.references import read_references
+from dragoman.metrics.references import Tokenisation, read_references
 from dragoman.model.bundle import Model
 from dragoman.text.preparation import TextPreparation
 

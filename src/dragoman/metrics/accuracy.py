@@ -14,8 +14,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.metrics.metric import Metric, signature
-from dragoman.metrics.preparation import change_words
-from dragoman.metrics.references import Compared, References, ReferenceScorer
+from dragoman.metrics.references import Compared, References, ReferenceScorer, change_words
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,7 @@ from dragoman.core.options import option
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.metrics.metric import SACREBLEU, Metric, signature
-from dragoman.metrics.preparation import Tokenisation, tokenise
-from dragoman.metrics.references import References, ReferenceScorer, ngram_totals
+from dragoman.metrics.references import References, ReferenceScorer, Tokenisation, ngram_totals, tokenise
 
 #: The larger, the closer to BLEU: the brevity penalty differs from BLEU's by a factor of at most 2^(1/1000), and that
 #: only where hypotheses and references have about the same length.

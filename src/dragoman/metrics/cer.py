@@ -15,8 +15,7 @@ from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.metrics.error_rate import ErrorRate, ErrorRateScorer
 from dragoman.metrics.metric import signature
-from dragoman.metrics.preparation import change_words
-from dragoman.metrics.references import Compared, Preparation, References
+from dragoman.metrics.references import Compared, Preparation, References, change_words
 from dragoman.text.words import are_characters, characters_of
 
 

@@ -16,8 +16,7 @@ from dragoman.core.options import option
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.metrics.metric import SACREBLEU, Metric, signature
-from dragoman.metrics.preparation import change_words
-from dragoman.metrics.references import Compared, References, ReferenceScorer, ngram_totals
+from dragoman.metrics.references import Compared, References, ReferenceScorer, change_words, ngram_totals
 
 _PUNCTUATION = re.compile(r"""(\S+)([!-/:-@\[-`{-~])(?!\S)|(?<!\S)([!-/:-@\[-`{-~])(\S+)""")
 

@@ -16,7 +16,7 @@ from dragoman.core.options import option, options_from
 from dragoman.core.runtime import Runtime
 from dragoman.metrics import METRICS
 from dragoman.metrics.metric import Metric, Scorer, signature
-from dragoman.metrics.preparation import Tokenisation
+from dragoman.metrics.references import Tokenisation
 
 _TERM = re.compile(r"\s*([+-])?\s*(?:(\d+(?:\.\d*)?|\.\d+)\s*\*)?\s*([A-Za-z]\w*)(?:\(([^()]*)\))?\s*")
 

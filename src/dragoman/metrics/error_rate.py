@@ -15,8 +15,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.metrics.metric import Metric, signature
-from dragoman.metrics.preparation import words_as_in_sacrebleu
-from dragoman.metrics.references import Compared, Preparation, References, ReferenceScorer
+from dragoman.metrics.references import Compared, Preparation, References, ReferenceScorer, words_as_in_sacrebleu
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dragoman.core.corpus import Corpus
 from dragoman.metrics.combined import parse_metric, tokenises
 from dragoman.metrics.metric import Metric
-from dragoman.metrics.preparation import Tokenisation, is_installed
+from dragoman.metrics.references import Tokenisation, is_installed
 
 #: Texts with fewer words say too little about how they were prepared.
 _ENOUGH_WORDS = 30

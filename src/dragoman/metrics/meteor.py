@@ -20,8 +20,7 @@ from dragoman.core.options import option
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.metrics.metric import Metric, signature
-from dragoman.metrics.preparation import change_words
-from dragoman.metrics.references import Compared, References, ReferenceScorer
+from dragoman.metrics.references import Compared, References, ReferenceScorer, change_words
 
 # A word is [C](VC){m}[V] where C and V are runs of consonants and vowels; y is a vowel after a consonant.
 _CONSONANT = "(?:[^aeiouy]|(?<![^aeiou])y)"

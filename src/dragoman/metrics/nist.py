@@ -16,8 +16,7 @@ from dragoman.core.options import option
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.metrics.metric import Metric, signature
-from dragoman.metrics.preparation import Tokenisation, tokenise
-from dragoman.metrics.references import References, ReferenceScorer, ngram_totals
+from dragoman.metrics.references import References, ReferenceScorer, Tokenisation, ngram_totals, tokenise
 
 
 @dataclass(frozen=True)

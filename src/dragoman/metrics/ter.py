@@ -13,8 +13,7 @@ from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.metrics.error_rate import ErrorRate
 from dragoman.metrics.metric import SACREBLEU, signature
-from dragoman.metrics.preparation import change_lines, words_as_in_sacrebleu
-from dragoman.metrics.references import Compared, Preparation
+from dragoman.metrics.references import Compared, Preparation, change_lines, words_as_in_sacrebleu
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,7 @@ from dragoman.search.translator import Translator
 from dragoman.tuning.problems.evidence import Decoded
 from dragoman.tuning.problems.hope_fear import HypothesisFinder, Wanted
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
-from dragoman.tuning.problems.problem import Evidence, Problem, checked_start
-from dragoman.tuning.problems.ranges import Ranges, no_sparse
+from dragoman.tuning.problems.problem import Evidence, Problem, Ranges, checked_start, no_sparse
 from dragoman.tuning.runs.trust_region import TrustRegion
 
 #: All that a learner needs to go on, as arrays by name.

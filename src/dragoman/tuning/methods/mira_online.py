@@ -32,7 +32,7 @@ from dragoman.tuning.methods.method import (
 from dragoman.tuning.methods.mira_smo import MAX_SWEEPS, TOLERANCE
 from dragoman.tuning.optimise.online import StepAverages, Workers, even_queue, squares_within, units_of
 from dragoman.tuning.problems.hope_fear import Hypotheses, HypothesisFinder, Wanted, oracle_lists
-from dragoman.tuning.problems.ranges import changed
+from dragoman.tuning.problems.problem import changed
 
 Vector = NDArray[np.float64]
 

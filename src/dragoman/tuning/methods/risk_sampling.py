@@ -27,7 +27,7 @@ from dragoman.sampling.schedule import Sampling
 from dragoman.tuning.methods.method import Checkpoint, Learner, Lesson, State, saved_count, saved_names, saved_numbers
 from dragoman.tuning.optimise.ascent import Ascent, AscentName, ascent_of
 from dragoman.tuning.problems.drawn import Drawn
-from dragoman.tuning.problems.ranges import changed
+from dragoman.tuning.problems.problem import changed
 
 Vector = NDArray[np.float64]
 

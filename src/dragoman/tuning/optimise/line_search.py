@@ -278,9 +278,7 @@ class LineAscent:
     min_gain: float
     max_rounds: int
 
-    def climb(
-        self, lines: Lines, starts: Vector, rngs: Sequence[np.random.Generator], stop: Event
-    ) -> list[Place]:
+    def climb(self, lines: Lines, starts: Vector, rngs: Sequence[np.random.Generator], stop: Event) -> list[Place]:
         """Move from each start until nothing gains any more; return where the climbs end."""
         at = self._places(lines, [*starts], [-np.inf] * len(starts))
         climbing = list(range(len(at)))

@@ -39,8 +39,7 @@ from dragoman.model.bundle import Model
 from dragoman.model.parts import in_folder
 from dragoman.search.translator import Shard, Translator
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem, ReferenceProblem, Targets
-from dragoman.tuning.problems.problem import Problem
-from dragoman.tuning.problems.ranges import Ranges, boxes
+from dragoman.tuning.problems.problem import Problem, Ranges, boxes
 
 #: The file in which the names of features are, one a line, and the folder in which words are.
 _NAMES, _WORDS = "features.txt", "vocab"

@@ -31,8 +31,7 @@ from dragoman.model.parts import in_folder
 from dragoman.model.phrase_table import LOG_ZERO
 from dragoman.search.translation import PAIR_MARK
 from dragoman.tuning.problems.evidence import DecodedLists
-from dragoman.tuning.problems.problem import Problem
-from dragoman.tuning.problems.ranges import Ranges, is_weight
+from dragoman.tuning.problems.problem import Problem, Ranges, is_weight
 
 Vector = NDArray[np.float64]
 

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dragoman.core.checksums import digest
+from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.journal import weights_file
+from dragoman.core.nbest import NBest
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.decision.settings import Decision
+from dragoman.forest.prune import prune_to_density
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.metric import Scorer
 from dragoman.metrics.references import UNHEARD, ReferencedText, read_references, reference_files
@@ -24,19 +31,99 @@ from dragoman.model.source_trees import trees_for
 from dragoman.sampling.global_features import document_bounds, read_documents
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.shards import ShardedTranslator
-from dragoman.search.translator import Translator
+from dragoman.search.translator import Shard, Translator
 from dragoman.translation.stream import Stream
 from dragoman.tuning.methods.method import Learner, Lesson, Tuner, TuningMethod
-from dragoman.tuning.problems.evidence import Decoded, DecodedGraphs, DecodedLists, Decoding
+from dragoman.tuning.problems.evidence import (
+    Decoded,
+    DecodedGraphs,
+    DecodedLists,
+    DecodeLists,
+    Decoding,
+    lists_of_strings,
+)
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem, ReferenceProblem
 from dragoman.tuning.problems.mixtures import DecodedMixtures, MixtureProblem
-from dragoman.tuning.problems.problem import Problem
-from dragoman.tuning.problems.ranges import tuned_names, weight_ranges
-from dragoman.tuning.runs.decoder import Decoder
-from dragoman.tuning.runs.loop import Loop, Training, train
+from dragoman.tuning.problems.problem import Problem, tuned_names, weight_ranges
+from dragoman.tuning.runs.loop import BatchTraining, Loop, OnlineTraining, Task, Training, merged_evidence, train
 from dragoman.tuning.runs.run import Run
-from dragoman.tuning.runs.training import BatchTraining, OnlineTraining, Task, merged_evidence
 from dragoman.tuning.runs.validator import Validation, Validator
+
+
+@dataclass(frozen=True)
+class DecodeGraphs:
+    """Makes pruned hypergraphs of a shard; one without edges where a target was not reached.
+
+    Also says for how many targets the search was given up, because it needed too much memory.
+    """
+
+    density: float
+
+    def __call__(self, translator: Translator, shard: Shard, runtime: Runtime) -> tuple[list[Hypergraph], int]:
+        """Search a shard."""
+        result = translator.search_shard(shard, forests=True)
+        graphs = [result.hypergraph(i) for i in range(len(result))]
+        too_large = sum(result.is_too_large(i) for i in range(len(result)))
+        return [prune_to_density(graph, self.density) if graph.edges else graph for graph in graphs], too_large
+
+
+class TuningSetDecoder:
+    """Decodes the tuning set under any weights, and on request its references by force."""
+
+    def __init__(
+        self,
+        spread: ShardedTranslator,
+        lines: Sequence[str],
+        targets: Sequence[Sequence[str]],
+        decoding: Decoding,
+        *,
+        pairs: bool = False,
+    ):
+        self._spread, self._lines, self._targets, self._decoding = spread, lines, targets, decoding
+        self._pairs = pairs
+
+    def __call__(self, weights: Weights, *, runtime: Runtime = Runtime()) -> Decoded:
+        """Return what there is to choose from."""
+        translator = self._spread.translator.reweighted(weights)
+        translator.refuse_global_features()
+        spread = replace(self._spread, translator=translator, runtime=runtime)
+        if self._decoding.evidence != "nbest":
+            graphs = self._graphs(spread, None, "translating the tuning set")
+            return DecodedGraphs(
+                graphs, [self._graphs(spread, row, "deriving the references") for row in self._targets]
+            )
+        wanted = self._decoding.hypotheses
+        distinct = lists_of_strings(translator.model) if wanted is None else wanted == "strings"
+        lists: list[NBest] = []
+        with runtime.stage("translating the tuning set") as share:
+            for part in spread.map(
+                DecodeLists(self._decoding.nbest, distinct, self._pairs), spread.shards(self._lines)
+            ):
+                lists.append(part)
+                share(sum(map(len, lists)) / len(self._lines))
+        joined = NBest.concatenate(lists)
+        return DecodedMixtures.of(joined, translator.model, weights) if self._pairs else DecodedLists(joined)
+
+    def translate(self, weights: Weights, sentences: NDArray[np.int64]) -> Corpus:
+        """The best translations of some of the sentences."""
+        translator = self._spread.translator.reweighted(weights)
+        found = translator.translate([self._lines[i] for i in sentences.tolist()])
+        return Corpus.from_lines([each.text for each in found])
+
+    def _graphs(self, spread: ShardedTranslator, targets: Sequence[str] | None, stage: str) -> list[Hypergraph]:
+        assert self._decoding.density is not None
+        graphs, too_large = list[Hypergraph](), 0
+        with spread.runtime.stage(stage) as share:
+            for found, more in spread.map(DecodeGraphs(self._decoding.density), spread.shards(self._lines, targets)):
+                graphs += found
+                too_large += more
+                share(len(graphs) / len(self._lines))
+        if too_large:
+            spread.runtime.warn(
+                f"{too_large:,} of {len(graphs):,} references were not looked for, because to look for all derivations"
+                f" of such long sentences needs more than max-size {spread.translator.limits.max_size:,}"
+            )
+        return graphs
 
 
 @dataclass(frozen=True)
@@ -202,7 +289,7 @@ class Job:
             raise UsageError("only weights of global features are not fixed, and no search can tune these")
         targets = [corpus.lines() for corpus in text.references] if tuner.takes(ReferenceProblem) else []
         within = runtime.quiet()
-        decoder = Decoder(
+        decoder = TuningSetDecoder(
             ShardedTranslator(self.translator(model, runtime=within), self.model, runtime=within),
             text.lines,
             targets,

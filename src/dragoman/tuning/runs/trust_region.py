@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.options import Options, option
-from dragoman.tuning.problems.problem import Evidence
-from dragoman.tuning.problems.ranges import is_weight
+from dragoman.tuning.problems.problem import Evidence, is_weight
 
 Vector = NDArray[np.float64]
 Mask = NDArray[np.bool_]

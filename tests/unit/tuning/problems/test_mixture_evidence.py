@@ -9,7 +9,7 @@ from dragoman.metrics.bleu import Bleu
 from dragoman.search.translator import Translator
 from dragoman.training.mix import Mixing, mix
 from dragoman.tuning.problems.mixtures import DecodedMixtures
-from dragoman.tuning.problems.ranges import weight_ranges
+from dragoman.tuning.problems.problem import weight_ranges
 from oracles.phrase_space import random_model, random_sentence
 
 LINES = [random_sentence(np.random.default_rng(i), 5) for i in range(6)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dragoman.tuning.problems.ranges import is_weight
+from dragoman.tuning.problems.problem import is_weight
 from dragoman.tuning.runs.trust_region import (
     TrustRegion,
     degrees_between,

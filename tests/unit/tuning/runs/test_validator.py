@@ -12,9 +12,8 @@ from dragoman.core.progress import Progress
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.tuning.methods.method import Checkpoint, Learner, Lesson
-from dragoman.tuning.runs.loop import train
+from dragoman.tuning.runs.loop import OnlineTraining, train
 from dragoman.tuning.runs.run import Run
-from dragoman.tuning.runs.training import OnlineTraining
 from dragoman.tuning.runs.validator import Validation
 
 START = Weights({"a": 0.0, "b": 1.0})
