@@ -195,7 +195,7 @@ class Learnt:
 
 
 @dataclass(frozen=True, eq=False)
-class Lesson:
+class TrainingSet:
     """What is learnt from: tokenised sentences, what translates them, and a metric with their references.
 
     The weights of the features `names` are learnt, and of others that occur those that `sparse` finds among them. Gains
@@ -250,14 +250,14 @@ class Lesson:
 class Learner(TuningMethod):
     """A method that learns online, and its options.
 
-    What it does from a checkpoint on depends on the lesson, the seed, and that checkpoint's weights and state only.
+    After a checkpoint it depends only on the training set, the seed, and the weights and state of that checkpoint.
     """
 
-    def check(self, lesson: Lesson) -> None:
+    def check(self, training_set: TrainingSet) -> None:
         """Refuse what cannot be learnt from, before anything is begun; methods that have more to refuse add to it."""
-        if not len(lesson):
+        if not len(training_set):
             raise UsageError("there are no sentences to learn from")
-        scorer = lesson.scorer
+        scorer = training_set.scorer
         parts = [one for _, one in scorer.terms] if isinstance(scorer, CombinedScorer) else [scorer]
         if any(isinstance(part, PrecomputedScorer) for part in parts):
             raise UsageError(
@@ -266,7 +266,7 @@ class Learner(TuningMethod):
 
     def learn(
         self,
-        lesson: Lesson,
+        training_set: TrainingSet,
         start: Weights,
         state: State | None = None,
         *,
@@ -274,15 +274,15 @@ class Learner(TuningMethod):
         runtime: Runtime = Runtime(),
     ) -> Iterator[Checkpoint]:
         """Learn from `start`, or go on from a checkpoint with those weights and that state; yield checkpoints."""
-        self.check(lesson)
-        return self.checkpoints(lesson, start, state, seed, runtime)
+        self.check(training_set)
+        return self.checkpoints(training_set, start, state, seed, runtime)
 
-    def final_report(self, lesson: Lesson, weights: Weights) -> dict[str, Any]:
+    def final_report(self, training_set: TrainingSet, weights: Weights) -> dict[str, Any]:
         """What a report shows of the weights that a run ended with, as values that JSON has; by default nothing."""
         return {}
 
     @abstractmethod
     def checkpoints(
-        self, lesson: Lesson, start: Weights, state: State | None, seed: int, runtime: Runtime
+        self, training_set: TrainingSet, start: Weights, state: State | None, seed: int, runtime: Runtime
     ) -> Iterator[Checkpoint]:
-        """Do what `learn` promises; the lesson is checked, and all random numbers depend on the seed."""
+        """Do what `learn` promises; the training set is checked, and all random numbers depend on the seed."""

@@ -22,8 +22,8 @@ from dragoman.text.words import words_of
 from dragoman.tuning.methods.method import (
     Checkpoint,
     Learner,
-    Lesson,
     State,
+    TrainingSet,
     diverged,
     saved_count,
     saved_names,
@@ -120,23 +120,23 @@ class MiraOnline(Learner):
     candidates: int = option(200, "length of lists, for metrics that no forest can be rescored by", minimum=1)
 
     def checkpoints(
-        self, lesson: Lesson, start: Weights, state: State | None, seed: int, runtime: Runtime
+        self, training_set: TrainingSet, start: Weights, state: State | None, seed: int, runtime: Runtime
     ) -> Iterator[Checkpoint]:
         """Do the passes that are left."""
-        lesson.translator.reweighted(start).refuse_global_features()
+        training_set.translator.reweighted(start).refuse_global_features()
         wanted = Wanted(
             self.best, self.hope, self.fear, self.mu, self.oracle, self.candidates, self.beam, self.gain_scale
         )
-        finder = lesson.finder(wanted)
-        workers = min(self.workers, len(lesson))
-        team = _Team.beginning(start, finder.first_document(), workers, len(lesson.names))
+        finder = training_set.finder(wanted)
+        workers = min(self.workers, len(training_set))
+        team = _Team.beginning(start, finder.first_document(), workers, len(training_set.names))
         if state is not None:
-            team = _Team.restored(state, finder.first_document(), workers, len(lesson.names))
+            team = _Team.restored(state, finder.first_document(), workers, len(training_set.names))
         reported, stop = start, None
-        lengths = [len(words_of(line)) for line in lesson.lines]
+        lengths = [len(words_of(line)) for line in training_set.lines]
         while stop is None:
             order = even_queue(lengths, workers, np.random.default_rng([seed, team.passes]))
-            school = _School(self, lesson, finder, team, runtime)
+            school = _School(self, training_set, finder, team, runtime)
             try:
                 with runtime.stage(f"pass {team.passes + 1}") as share_done:
                     team = school.run(order, share_done)
@@ -151,13 +151,13 @@ class MiraOnline(Learner):
             reported = school.average(start)
             yield Checkpoint(reported, team.arrays(), school.report(), stop)
 
-    def final_report(self, lesson: Lesson, weights: Weights) -> dict[str, Any]:
+    def final_report(self, training_set: TrainingSet, weights: Weights) -> dict[str, Any]:
         """What is hoped for and feared in a sentence of middling length: figure 1 of the paper."""
-        lengths = np.array([len(words_of(line)) for line in lesson.lines])
+        lengths = np.array([len(words_of(line)) for line in training_set.lines])
         sentence = int(np.argmin(np.abs(lengths - np.median(lengths))))
         wanted = Wanted(candidates=self.candidates, beam=max(BEAM, self.beam))
-        lists = oracle_lists(lesson.finder(wanted), sentence, weights)
-        return {"sentence": sentence + 1, "source": str(lesson.lines[sentence]), "oracles": lists}
+        lists = oracle_lists(training_set.finder(wanted), sentence, weights)
+        return {"sentence": sentence + 1, "source": str(training_set.lines[sentence]), "oracles": lists}
 
 
 class _DivergenceError(Exception):
@@ -179,7 +179,7 @@ class _Shared:
 class _Team:
     """Where the workers are after some passes: the weights and the pseudo-document of each, and the units of features.
 
-    The units are those of the names that a lesson knows, in their order.
+    The units are those of the names that a training set knows, in their order.
     """
 
     passes: int
@@ -235,15 +235,17 @@ class _Worker:
 class _School:
     """A pass over the tuning set: how workers find hypotheses, and learn from them."""
 
-    def __init__(self, options: MiraOnline, lesson: Lesson, finder: HypothesisFinder, team: _Team, runtime: Runtime):
-        self._options, self._lesson, self._finder, self._passes = options, lesson, finder, team.passes
+    def __init__(
+        self, options: MiraOnline, training_set: TrainingSet, finder: HypothesisFinder, team: _Team, runtime: Runtime
+    ):
+        self._options, self._training_set, self._finder, self._passes = options, training_set, finder, team.passes
         self._runtime = runtime
-        turns = [len(range(worker, len(lesson), len(team.weights))) for worker in range(len(team.weights))]
+        turns = [len(range(worker, len(training_set), len(team.weights))) for worker in range(len(team.weights))]
         self._team = [
             _Worker(StepAverages(weights, steps, PARTS), document)
             for weights, document, steps in zip(team.weights, team.documents, turns, strict=True)
         ]
-        self._units = dict(zip(lesson.names, team.units.tolist(), strict=True))
+        self._units = dict(zip(training_set.names, team.units.tolist(), strict=True))
         self._C = options.C / (1 + options.cooling * team.passes)
         self._seen: dict[int, Hypotheses] = {}
         self.unsolved = 0
@@ -267,7 +269,7 @@ class _School:
         weights = self._team[worker].steps.weights
         # Each of those who look is a thread of its own here, and looks for one thing at a time.
         (found,) = self._runtime.with_threads(1).map(self._finder, [(sentence, weights, self._team[worker].document)])
-        learnt = self._lesson.learnt(found.features.names)
+        learnt = self._training_set.learnt(found.features.names)
         rows = found.features.restricted([name for name in found.features.names if name in learnt])
         fixed = found.features.dot(weights) - rows.dot(weights)
         return _Shared(worker, sentence, rows, found.gains - fixed, found)
@@ -302,8 +304,8 @@ class _School:
         worker.document = self._options.decay * (worker.document + found.translation)
         worker.translations = worker.translations + found.translation
         worker.oracles = worker.oracles + found.oracle
-        worker.squares = worker.squares + squares_within(found.features, self._lesson.names)
-        columns = self._lesson.scorer.bleu_columns
+        worker.squares = worker.squares + squares_within(found.features, self._training_set.names)
+        columns = self._training_set.scorer.bleu_columns
         length = found.translation[-1 if columns is None else columns[-1]]
         worker.words.append((found.words, float(length)))
         if self._options.average == "best":
@@ -311,8 +313,8 @@ class _School:
 
     def average(self, start: Weights) -> Weights:
         """The average over all workers and all steps, or over those parts of the pass that do best on what was seen."""
-        sparse = self._lesson.sparse({name for worker in self._team for name in worker.steps.weights})
-        names = [*self._lesson.names, *sparse]
+        sparse = self._training_set.sparse({name for worker in self._team for name in worker.steps.weights})
+        names = [*self._training_set.names, *sparse]
         stretches = [(0, PARTS)]
         if self._options.average == "best":
             pairs = [
@@ -336,12 +338,12 @@ class _School:
         vectors = [weights.vector(features.names) for weights in candidates]
         threads = self._runtime.threads
         chosen = [kernels.best_rows(rows, weights=vector, threads=threads) for vector in vectors]
-        scores = self._lesson.scorer.score(np.array([statistics[best].sum(axis=0) for best in chosen]))
-        return int(np.argmax(self._lesson.sign * scores))
+        scores = self._training_set.scorer.score(np.array([statistics[best].sum(axis=0) for best in chosen]))
+        return int(np.argmax(self._training_set.sign * scores))
 
     def report(self) -> dict[str, float]:
         """For whoever follows: scores of what was translated on the way and of oracles, and the ratio of lengths."""
-        score = self._lesson.scorer.score
+        score = self._training_set.scorer.score
         words = np.concatenate([worker.words for worker in self._team]).sum(axis=0)
         return {
             "translations": float(score(np.sum([worker.translations for worker in self._team], axis=0)[:-1])),

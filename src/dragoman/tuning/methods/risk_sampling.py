@@ -24,7 +24,15 @@ from dragoman.core.weights import Weights
 from dragoman.metrics.metric import Scorer
 from dragoman.sampling.draw import Draw, draw_samples
 from dragoman.sampling.schedule import Sampling
-from dragoman.tuning.methods.method import Checkpoint, Learner, Lesson, State, saved_count, saved_names, saved_numbers
+from dragoman.tuning.methods.method import (
+    Checkpoint,
+    Learner,
+    State,
+    TrainingSet,
+    saved_count,
+    saved_names,
+    saved_numbers,
+)
 from dragoman.tuning.optimise.ascent import Ascent, AscentName, ascent_of
 from dragoman.tuning.problems.drawn import Drawn
 from dragoman.tuning.problems.problem import changed
@@ -100,11 +108,11 @@ class RiskSampling(Learner):
         return None
 
     def checkpoints(
-        self, lesson: Lesson, start: Weights, state: State | None, seed: int, runtime: Runtime
+        self, training_set: TrainingSet, start: Weights, state: State | None, seed: int, runtime: Runtime
     ) -> Iterator[Checkpoint]:
         """Go uphill, a checkpoint every so many updates."""
         ascent = ascent_of(self.ascent, self._rate, self.meta_rate)
-        weights, update = self._first(start, lesson), 0
+        weights, update = self._first(start, training_set), 0
         if state is not None:
             ascent.restore(state)
             names = saved_names(state)
@@ -115,7 +123,7 @@ class RiskSampling(Learner):
             gains, passed = [], []
             with runtime.stage("learning") as share:
                 for done in range(self.evaluate_every):
-                    weights, gain = self._updated(lesson, weights, ascent, update, seed, runtime)
+                    weights, gain = self._updated(training_set, weights, ascent, update, seed, runtime)
                     gains.append(gain)
                     passed.append(weights)
                     update += 1
@@ -133,12 +141,12 @@ class RiskSampling(Learner):
                 "names": np.array(list(weights), np.str_),
                 "weights": weights.vector(list(weights)),
             }
-            judged = _mean(passed if self.average else passed[-1:], lesson)
+            judged = _mean(passed if self.average else passed[-1:], training_set)
             yield Checkpoint(judged, {**now, **ascent.state()}, report, stop)
 
-    def check(self, lesson: Lesson) -> None:
+    def check(self, training_set: TrainingSet) -> None:
         """Refuse schedules that never end, or never begin."""
-        super().check(lesson)
+        super().check(training_set)
         if self.annealing != "none" and self.updates is None:
             if not self._decay < 1:
                 raise UsageError(f"the decay is {self._decay:g}, so that the temperature never falls; expected below 1")
@@ -147,27 +155,27 @@ class RiskSampling(Learner):
         if self.reason_to_stop(0):
             raise UsageError(f"the temperature begins at {self.temperature:g}, below the coldest, {self.coldest:g}")
 
-    def _first(self, start: Weights, lesson: Lesson) -> Weights:
+    def _first(self, start: Weights, training_set: TrainingSet) -> Weights:
         if self.start == "given":
             return start
-        return start.updated(dict.fromkeys([*lesson.names, *lesson.sparse(start)], 0.0))
+        return start.updated(dict.fromkeys([*training_set.names, *training_set.sparse(start)], 0.0))
 
     def _updated(
-        self, lesson: Lesson, weights: Weights, ascent: Ascent, update: int, seed: int, runtime: Runtime
+        self, training_set: TrainingSet, weights: Weights, ascent: Ascent, update: int, seed: int, runtime: Runtime
     ) -> tuple[Weights, float]:
         """One step: the weights after it, and the expected gain before it."""
         rng = np.random.default_rng([seed, update])
-        units = self.minibatch_of(lesson.units, update, rng)
-        drawn = self._draw(lesson, weights, units, int(rng.integers(2**63)), runtime)
+        units = self.minibatch_of(training_set.units, update, rng)
+        drawn = self._draw(training_set, weights, units, int(rng.integers(2**63)), runtime)
         temperature = self.temperature_of(update)
-        estimate = self.estimate(drawn, lesson.scorer, lesson.sign, temperature, rng)
-        sparse = lesson.sparse(drawn.features.names)
-        names = [*lesson.names, *sparse]
+        estimate = self.estimate(drawn, training_set.scorer, training_set.sign, temperature, rng)
+        sparse = training_set.sparse(drawn.features.names)
+        names = [*training_set.names, *sparse]
         gradient = drawn.weighted_features(names, estimate.shares)
         values = weights.vector(names) + ascent.step(names, gradient, update + 1)
         # Sparse weights that this minibatch lacks stay as they are, after the others.
         return changed(
-            weights, names, values, dict.fromkeys(sorted({*sparse, *lesson.sparse(weights)}), (0, 0))
+            weights, names, values, dict.fromkeys(sorted({*sparse, *training_set.sparse(weights)}), (0, 0))
         ), estimate.gain
 
     def minibatch_of(self, units: NDArray[np.int64], update: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -181,7 +189,9 @@ class RiskSampling(Learner):
         count = 1 + int(np.searchsorted(np.cumsum(sizes[order]), self.minibatch))
         return np.sort(order[:count])
 
-    def _draw(self, lesson: Lesson, weights: Weights, units: NDArray[np.int64], seed: int, runtime: Runtime) -> Drawn:
+    def _draw(
+        self, training_set: TrainingSet, weights: Weights, units: NDArray[np.int64], seed: int, runtime: Runtime
+    ) -> Drawn:
         sampling = Sampling(
             samples=self.samples,
             chains=self.chains,
@@ -190,20 +200,20 @@ class RiskSampling(Learner):
             initial=self.initial,
             jump_every=0,
         )
-        sizes = np.diff(lesson.units)[units]
-        sentences = Ragged(np.arange(len(lesson)), lesson.units).take(units).values
+        sizes = np.diff(training_set.units)[units]
+        sentences = Ragged(np.arange(len(training_set)), training_set.units).take(units).values
         parts = draw_samples(
-            lesson.spread(weights, runtime=runtime),
-            Draw(sampling, seed, trace=lesson.sees_documents),
-            [lesson.lines[i] for i in sentences.tolist()],
+            training_set.spread(weights, runtime=runtime),
+            Draw(sampling, seed, trace=training_set.sees_documents),
+            [training_set.lines[i] for i in sentences.tolist()],
             np.repeat(units, sizes).tolist(),
         )
         drawn = Samples.concatenate([part.samples for part in parts])
-        return Drawn.of(drawn, lesson.scorer, sentences, weights, runtime=runtime)
+        return Drawn.of(drawn, training_set.scorer, sentences, weights, runtime=runtime)
 
 
-def _mean(passed: Sequence[Weights], lesson: Lesson) -> Weights:
+def _mean(passed: Sequence[Weights], training_set: TrainingSet) -> Weights:
     """The mean of some weights; sparse ones that are 0 are left out."""
-    sparse = lesson.sparse({name for weights in passed for name in weights})
-    names = [*lesson.names, *sparse]
+    sparse = training_set.sparse({name for weights in passed for name in weights})
+    names = [*training_set.names, *sparse]
     return changed(passed[-1], names, np.mean([weights.vector(names) for weights in passed], axis=0), sparse)

@@ -33,7 +33,7 @@ from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.shards import ShardedTranslator
 from dragoman.search.translator import Shard, Translator
 from dragoman.translation.stream import Stream
-from dragoman.tuning.methods.method import Learner, Lesson, Tuner, TuningMethod
+from dragoman.tuning.methods.method import Learner, TrainingSet, Tuner, TuningMethod
 from dragoman.tuning.problems.evidence import (
     Decoded,
     DecodedGraphs,
@@ -270,9 +270,9 @@ class Job:
     def _training(self, model: Model, runtime: Runtime) -> tuple[Training, Validator | None]:
         """The method with all that it works on, and for learners who judges them."""
         if isinstance(self.tuner, Learner):
-            lesson, validator = self._lesson(model, runtime)
-            self.tuner.check(lesson)
-            return OnlineTraining(self.tuner, lesson), validator
+            training_set, validator = self._training_set(model, runtime)
+            self.tuner.check(training_set)
+            return OnlineTraining(self.tuner, training_set), validator
         assert isinstance(self.tuner, Tuner)
         return BatchTraining(self.tuner, self._task(self.tuner, model, runtime), self.loop), None
 
@@ -307,13 +307,13 @@ class Job:
             sparse=partial(self._sparse, model.sparse_prefixes),
         )
 
-    def _lesson(self, model: Model, runtime: Runtime) -> tuple[Lesson, Validator]:
+    def _training_set(self, model: Model, runtime: Runtime) -> tuple[TrainingSet, Validator]:
         """What a learner needs, and who judges it."""
         text = self.text(model, runtime=runtime)
         labels = None if self.documents is None else read_documents(self.documents, len(text))
         within = runtime.quiet()
         translator = self.translator(model, runtime=within)
-        lesson = Lesson(
+        training_set = TrainingSet(
             translator=translator,
             lines=text.lines,
             scorer=self._scorer(text),
@@ -342,7 +342,7 @@ class Job:
             samples=self.validation.judge_samples,
             documents=labels,
         )
-        return lesson, validator
+        return training_set, validator
 
     def start_weights(self, model: Model, *, runtime: Runtime = Runtime()) -> Weights:
         """The weights that runs of this job begin with."""

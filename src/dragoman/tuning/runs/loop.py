@@ -23,7 +23,16 @@ from dragoman.core.progress import duration
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.metrics.metric import Scorer
-from dragoman.tuning.methods.method import LARGEST_WEIGHT, Checkpoint, Learner, Lesson, Optimum, Report, Tuner, diverged
+from dragoman.tuning.methods.method import (
+    LARGEST_WEIGHT,
+    Checkpoint,
+    Learner,
+    Optimum,
+    Report,
+    TrainingSet,
+    Tuner,
+    diverged,
+)
 from dragoman.tuning.problems.evidence import Decoded, DecodedLists
 from dragoman.tuning.problems.problem import Ranges, changed, is_weight, no_sparse
 from dragoman.tuning.runs.run import Record, Run
@@ -189,7 +198,7 @@ class OnlineTraining:
     """A learner, which yields checkpoints as it is, and what it learns from."""
 
     learner: Learner
-    task: Lesson
+    task: TrainingSet
 
     def checkpoints(self, run: Run, records: Sequence[Record], seed: int, runtime: Runtime) -> Iterator[Checkpoint]:
         """Learn, or go on learning."""

@@ -12,7 +12,7 @@ from dragoman.metrics.ter import Ter
 from dragoman.search.chart.translator import ChartTranslator
 from dragoman.tuning.problems.hope_fear import HypothesisFinder, Wanted
 from oracles import tiny_grammar
-from oracles.lessons import reachable_lesson
+from oracles.training_sets import reachable_training_set
 
 MODEL = tiny_grammar.tiny_model()
 LONG = 1
@@ -79,9 +79,9 @@ def test_words_that_pass_through_match_and_case_is_ignored_if_the_metric_does():
 
 
 def test_an_empty_line_teaches_nothing():
-    lesson = reachable_lesson()
-    lesson = replace(lesson, lines=["", *lesson.lines[1:]])
-    found = HypothesisFinder(lesson.translator, lesson.lines, lesson.scorer, 1, Wanted())
-    hypotheses = found.find(0, lesson.model.weights, found.first_document())
+    training_set = reachable_training_set()
+    training_set = replace(training_set, lines=["", *training_set.lines[1:]])
+    found = HypothesisFinder(training_set.translator, training_set.lines, training_set.scorer, 1, Wanted())
+    hypotheses = found.find(0, training_set.model.weights, found.first_document())
     assert len(hypotheses) == 1
     assert hypotheses.words == 0

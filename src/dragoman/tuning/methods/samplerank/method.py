@@ -17,7 +17,7 @@ from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.sampling.schedule import checked_seed
-from dragoman.tuning.methods.method import Checkpoint, Learner, Lesson, State, saved_numbers
+from dragoman.tuning.methods.method import Checkpoint, Learner, State, TrainingSet, saved_numbers
 from dragoman.tuning.methods.samplerank.chains import Plan, Ranked, Ranking, check_steps
 from dragoman.tuning.methods.samplerank.jumps import JumpSteps
 from dragoman.tuning.methods.samplerank.neighbours import LocalSteps, PoolSteps, changed, check_jumps, together
@@ -119,23 +119,23 @@ class SampleRank(JumpSteps, Learner):
         None, "samples of a chain between checkpoints, at least, in place of evaluate-every", minimum=1
     )
 
-    def check(self, lesson: Lesson) -> None:
+    def check(self, training_set: TrainingSet) -> None:
         """Refuse what the steps cannot do."""
-        super().check(lesson)
+        super().check(training_set)
         if self.neighbours != "jump":
-            check_steps(self, lesson.translator.space)
+            check_steps(self, training_set.translator.space)
         if self.neighbours != "local":
-            check_jumps(lesson)
+            check_jumps(training_set)
 
     def checkpoints(
-        self, lesson: Lesson, start: Weights, state: State | None, seed: int, runtime: Runtime
+        self, training_set: TrainingSet, start: Weights, state: State | None, seed: int, runtime: Runtime
     ) -> Iterator[Checkpoint]:
         """Learn from `start`, or go on from a checkpoint."""
         alone = self.neighbours == "local"
         reported = self.average or ("all" if alone else "epoch")
-        local = None if self.neighbours == "jump" else LocalSteps(self, lesson, start, runtime=runtime)
-        jump = None if alone else PoolSteps(self, lesson, start, state, local)
-        course = _Course(self, lesson.units, checked_seed(seed))
+        local = None if self.neighbours == "jump" else LocalSteps(self, training_set, start, runtime=runtime)
+        jump = None if alone else PoolSteps(self, training_set, start, state, local)
+        course = _Course(self, training_set.units, checked_seed(seed))
         space = jump or local
         assert space is not None
         given = start.vector(space.names)

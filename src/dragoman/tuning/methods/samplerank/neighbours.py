@@ -16,7 +16,7 @@ from dragoman.core.nbest import NBest
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.search.shards import ShardedTranslator
-from dragoman.tuning.methods.method import Learnt, Lesson, State
+from dragoman.tuning.methods.method import Learnt, State, TrainingSet
 from dragoman.tuning.methods.samplerank.chains import (
     BatchValue,
     Plan,
@@ -58,9 +58,9 @@ def together(parts: Sequence[Ranked]) -> Ranked:
     return Ranked(weights=parts[-1].weights, **sums, traces=[trace for part in parts for trace in part.traces])
 
 
-def check_jumps(lesson: Lesson) -> None:
+def check_jumps(training_set: TrainingSet) -> None:
     """Refuse models whose features lists cannot show."""
-    for name in lesson.model.global_features:
+    for name in training_set.model.global_features:
         raise UsageError(
             f"samplerank jumps among what is decoded, and no decoder knows the global feature {name}; "
             "set neighbours to local"
@@ -70,10 +70,12 @@ def check_jumps(lesson: Lesson) -> None:
 class LocalSteps:
     """Steps by operators at one place of a derivation."""
 
-    def __init__(self, steps: RankSteps, lesson: Lesson, start: Weights, *, runtime: Runtime = Runtime()):
-        learnt_of = Learnt(lesson.names, lesson.sparse)
-        sentences = RankedSentences(lesson.lines, lesson.scorer, lesson.units, learnt_of, lesson.sign)
-        self._chains = SpreadChains(steps, lesson.spread(start, runtime=runtime), sentences)
+    def __init__(self, steps: RankSteps, training_set: TrainingSet, start: Weights, *, runtime: Runtime = Runtime()):
+        learnt_of = Learnt(training_set.names, training_set.sparse)
+        sentences = RankedSentences(
+            training_set.lines, training_set.scorer, training_set.units, learnt_of, training_set.sign
+        )
+        self._chains = SpreadChains(steps, training_set.spread(start, runtime=runtime), sentences)
         self.names, self.learnt = self._chains.names, self._chains.learnt
 
     def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> Ranked:
@@ -101,14 +103,17 @@ class PoolSteps:
     is decoded.
     """
 
-    def __init__(self, steps: JumpSteps, lesson: Lesson, start: Weights, state: State | None, local: LocalSteps | None):
+    def __init__(
+        self, steps: JumpSteps, training_set: TrainingSet, start: Weights, state: State | None, local: LocalSteps | None
+    ):
         start.check_finite()
-        self._steps, self._lesson = steps, lesson
-        known = dict.fromkeys([*(local.names if local else ()), *start, *lesson.names])
-        self.pools = Pools.empty(len(lesson), known) if state is None else Pools.from_arrays(state)
-        if len(self.pools.sentences) != len(lesson) + 1:
+        self._steps, self._training_set = steps, training_set
+        known = dict.fromkeys([*(local.names if local else ()), *start, *training_set.names])
+        self.pools = Pools.empty(len(training_set), known) if state is None else Pools.from_arrays(state)
+        if len(self.pools.sentences) != len(training_set) + 1:
             raise DataError(
-                f"the saved state has pools of {len(self.pools.sentences) - 1} sentences", expected=f"{len(lesson)}"
+                f"the saved state has pools of {len(self.pools.sentences) - 1} sentences",
+                expected=f"{len(training_set)}",
             )
 
     @property
@@ -119,40 +124,44 @@ class PoolSteps:
     @property
     def learnt(self) -> NDArray[np.bool_]:
         """Which of them have weights that change."""
-        names = self._lesson.learnt(self.names)
+        names = self._training_set.learnt(self.names)
         return np.array([name in names for name in self.names], bool)
 
     def grow(self, weights: Weights, epoch: int, *, runtime: Runtime = Runtime()) -> None:
         """Decode the sentences, and add what is found to their pools."""
-        spread = self._lesson.spread(weights, runtime=runtime)
+        spread = self._training_set.spread(weights, runtime=runtime)
         self.__dict__.pop("_jumps", None)
         if self._steps.pool_from == "forests":
             self._grow_from_forests(spread, epoch, runtime)
             return
-        lesson, lists = self._lesson, list[NBest]()
-        work = DecodeLists(self._steps.pool, lists_of_strings(lesson.model))
+        training_set, lists = self._training_set, list[NBest]()
+        work = DecodeLists(self._steps.pool, lists_of_strings(training_set.model))
         with runtime.stage(f"epoch {epoch + 1}: decoding") as share_done:
-            for part in spread.map(work, spread.shards(lesson.lines)):
+            for part in spread.map(work, spread.shards(training_set.lines)):
                 lists.append(part)
-                share_done(sum(map(len, lists)) / len(lesson))
-        self.pools = self.pools.added(NBest.concatenate(lists), lesson.scorer, runtime=runtime)
+                share_done(sum(map(len, lists)) / len(training_set))
+        self.pools = self.pools.added(NBest.concatenate(lists), training_set.scorer, runtime=runtime)
 
     def _grow_from_forests(self, spread: ShardedTranslator, epoch: int, runtime: Runtime) -> None:
-        lesson = self._lesson
-        work, parts, done = FindInForests(self._steps.pool, lesson.lines, lesson.scorer, lesson.sign), [], 0
+        training_set = self._training_set
+        work, parts, done = (
+            FindInForests(self._steps.pool, training_set.lines, training_set.scorer, training_set.sign),
+            [],
+            0,
+        )
         with runtime.stage(f"epoch {epoch + 1}: decoding") as share_done:
             for part in work.found(spread):
                 parts.append(part)
                 done += len(part.sizes)
-                share_done(done / len(lesson))
-        home = np.repeat(np.arange(len(lesson)), np.concatenate([part.sizes for part in parts]))
+                share_done(done / len(training_set))
+        home = np.repeat(np.arange(len(training_set)), np.concatenate([part.sizes for part in parts]))
         features = FeatureRows.concatenate([part.features for part in parts]).used()
         self.pools = self.pools.with_rows(home, features, np.concatenate([part.statistics for part in parts]))
 
     @cached_property
     def _jumps(self) -> Jumps:
-        value = BatchValue(self._lesson.scorer, self._lesson.sign, self._steps.smoothing)
-        return Jumps(self._steps, self.pools, self._lesson.units, value, self.learnt)
+        value = BatchValue(self._training_set.scorer, self._training_set.sign, self._steps.smoothing)
+        return Jumps(self._steps, self.pools, self._training_set.units, value, self.learnt)
 
     def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> Ranked:
         """Run chains, see `Jumps.ranked`."""
