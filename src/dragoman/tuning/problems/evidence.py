@@ -88,7 +88,7 @@ class Decoded(ABC):
         """The best translation of each sentence."""
 
     @abstractmethod
-    def after(self, earlier: Self) -> Self:
+    def merged_with(self, earlier: Self) -> Self:
         """All that was decoded earlier, and this."""
 
     def details(self) -> dict[str, Any]:
@@ -183,7 +183,7 @@ class DecodedLists(Decoded):
         """The first hypothesis of each list."""
         return Corpus(self.nbest.vocab, self.nbest.hypotheses.take(self.nbest.sentences[:-1]))
 
-    def after(self, earlier: DecodedLists) -> DecodedLists:
+    def merged_with(self, earlier: DecodedLists) -> DecodedLists:
         """The earlier lists, and behind them what is new in these."""
         return DecodedLists(NBest.merge([earlier.nbest, self.nbest]))
 
@@ -273,7 +273,7 @@ class DecodedGraphs(Decoded):
         """What the best derivation of each sentence writes."""
         return _best_translations(self.graphs)
 
-    def after(self, earlier: DecodedGraphs) -> DecodedGraphs:
+    def merged_with(self, earlier: DecodedGraphs) -> DecodedGraphs:
         """The earlier hypergraphs and these, merged."""
         rows = zip(earlier.forced, self.forced, strict=True)
         return DecodedGraphs(_merged(earlier.graphs, self.graphs), [_merged(*pair) for pair in rows])

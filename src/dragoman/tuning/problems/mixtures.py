@@ -186,7 +186,7 @@ class DecodedMixtures(DecodedLists):
                 tables.append(MixedPairs(name, table.score_names, rows, table.components.take(rows)))
         return cls(nbest, tuple(tables), Weights({name: weights[name] for name in model.share_names}))
 
-    def after(self, earlier: DecodedLists) -> DecodedMixtures:
+    def merged_with(self, earlier: DecodedLists) -> DecodedMixtures:
         """The earlier lists, and behind them what is new in these."""
         assert isinstance(earlier, DecodedMixtures)
         tables = tuple(old.joined(new) for old, new in zip(earlier.tables, self.tables, strict=True))

@@ -371,7 +371,7 @@ def _merged(pool: Decoded | None, decoded: Decoded) -> Decoded:
         return decoded
     if len(pool) != len(decoded):
         raise DataError(f"has evidence of {len(decoded)} sentences, and before it of {len(pool)}")
-    return decoded.after(pool)
+    return decoded.merged_with(pool)
 
 
 def reason_to_stop(
