@@ -30,7 +30,7 @@ from dragoman.tuning.methods.method import (
     saved_numbers,
 )
 from dragoman.tuning.methods.mira_smo import MAX_SWEEPS, TOLERANCE
-from dragoman.tuning.optimise.online import StepAverages, Workers, even_queue, squares_within, units_of
+from dragoman.tuning.optimise.online import ParallelLearners, StepAverages, even_queue, squares_within, units_of
 from dragoman.tuning.problems.hope_fear import Hypotheses, HypothesisFinder, Wanted, oracle_lists
 from dragoman.tuning.problems.problem import changed
 
@@ -129,27 +129,27 @@ class MiraOnline(Learner):
         )
         finder = training_set.finder(wanted)
         workers = min(self.workers, len(training_set))
-        team = _Team.beginning(start, finder.first_document(), workers, len(training_set.names))
+        states = _WorkerStates.beginning(start, finder.first_document(), workers, len(training_set.names))
         if state is not None:
-            team = _Team.restored(state, finder.first_document(), workers, len(training_set.names))
+            states = _WorkerStates.restored(state, finder.first_document(), workers, len(training_set.names))
         reported, stop = start, None
         lengths = [len(words_of(line)) for line in training_set.lines]
         while stop is None:
-            order = even_queue(lengths, workers, np.random.default_rng([seed, team.passes]))
-            school = _School(self, training_set, finder, team, runtime)
+            order = even_queue(lengths, workers, np.random.default_rng([seed, states.passes]))
+            epoch = _Epoch(self, training_set, finder, states, runtime)
             try:
-                with runtime.stage(f"pass {team.passes + 1}") as share_done:
-                    team = school.run(order, share_done)
+                with runtime.stage(f"pass {states.passes + 1}") as share_done:
+                    states = epoch.run(order, share_done)
             except _DivergenceError as why:
                 yield Checkpoint(reported, {}, stop=f"{why}; the weights before that are kept")
                 return
-            if school.unsolved:
+            if epoch.unsolved:
                 runtime.warn(
-                    f"{school.unsolved:,} of MIRA's updates stopped before they were exact; a smaller C is easier"
+                    f"{epoch.unsolved:,} of MIRA's updates stopped before they were exact; a smaller C is easier"
                 )
-            stop = f"{team.passes} passes" if team.passes >= self.passes else None
-            reported = school.average(start)
-            yield Checkpoint(reported, team.arrays(), school.report(), stop)
+            stop = f"{states.passes} passes" if states.passes >= self.passes else None
+            reported = epoch.average(start)
+            yield Checkpoint(reported, states.arrays(), epoch.report(), stop)
 
     def final_report(self, training_set: TrainingSet, weights: Weights) -> dict[str, Any]:
         """What is hoped for and feared in a sentence of middling length: figure 1 of the paper."""
@@ -176,7 +176,7 @@ class _Shared:
 
 
 @dataclass(frozen=True, eq=False)
-class _Team:
+class _WorkerStates:
     """Where the workers are after some passes: the weights and the pseudo-document of each, and the units of features.
 
     The units are those of the names that a training set knows, in their order.
@@ -188,11 +188,11 @@ class _Team:
     units: Vector
 
     @classmethod
-    def beginning(cls, start: Weights, document: Vector, workers: int, names: int) -> _Team:
+    def beginning(cls, start: Weights, document: Vector, workers: int, names: int) -> _WorkerStates:
         return cls(0, [start] * workers, [document] * workers, np.ones(names))
 
     @classmethod
-    def restored(cls, state: State, document: Vector, workers: int, learnt: int) -> _Team:
+    def restored(cls, state: State, document: Vector, workers: int, learnt: int) -> _WorkerStates:
         names = saved_names(state)
         if len(state["weights"]) != workers:
             raise DataError(f"the saved state has {len(state['weights'])} workers", expected=f"{workers}")
@@ -232,43 +232,52 @@ class _Worker:
     squares: Vector = field(default_factory=lambda: np.zeros(1))
 
 
-class _School:
+class _Epoch:
     """A pass over the tuning set: how workers find hypotheses, and learn from them."""
 
     def __init__(
-        self, options: MiraOnline, training_set: TrainingSet, finder: HypothesisFinder, team: _Team, runtime: Runtime
+        self,
+        options: MiraOnline,
+        training_set: TrainingSet,
+        finder: HypothesisFinder,
+        states: _WorkerStates,
+        runtime: Runtime,
     ):
-        self._options, self._training_set, self._finder, self._passes = options, training_set, finder, team.passes
+        self._options, self._training_set, self._finder, self._passes = options, training_set, finder, states.passes
         self._runtime = runtime
-        turns = [len(range(worker, len(training_set), len(team.weights))) for worker in range(len(team.weights))]
-        self._team = [
+        turns = [len(range(worker, len(training_set), len(states.weights))) for worker in range(len(states.weights))]
+        self._workers = [
             _Worker(StepAverages(weights, steps, PARTS), document)
-            for weights, document, steps in zip(team.weights, team.documents, turns, strict=True)
+            for weights, document, steps in zip(states.weights, states.documents, turns, strict=True)
         ]
-        self._units = dict(zip(training_set.names, team.units.tolist(), strict=True))
-        self._C = options.C / (1 + options.cooling * team.passes)
+        self._units = dict(zip(training_set.names, states.units.tolist(), strict=True))
+        self._C = options.C / (1 + options.cooling * states.passes)
         self._seen: dict[int, Hypotheses] = {}
         self.unsolved = 0
 
-    def run(self, queue: Sequence[int], share_done: ShareDone) -> _Team:
+    def run(self, queue: Sequence[int], share_done: ShareDone) -> _WorkerStates:
         """Do the pass; returns the workers after it."""
-        workers = Workers(len(self._team), self._find, self._learn, share=self._options.share)
-        workers.run(queue, share_done=share_done, runtime=self._runtime)
-        words = np.concatenate([worker.words[len(worker.words) // 2 :] for worker in self._team]).sum(axis=0)
+        learners = ParallelLearners(len(self._workers), self._find, self._learn, share=self._options.share)
+        learners.run(queue, share_done=share_done, runtime=self._runtime)
+        words = np.concatenate([worker.words[len(worker.words) // 2 :] for worker in self._workers]).sum(axis=0)
         if words[0] > TOO_LONG * max(words[1], 1):
             raise _DivergenceError(
                 f"translations are {words[0] / max(words[1], 1):.1f} times as long as they should be"
             )
-        team = self._team
+        workers = self._workers
         units = np.array([*self._units.values()])
         if self._options.units == "deviation":
-            units = units_of(worker.squares for worker in team)
-        return _Team(self._passes + 1, [one.steps.weights for one in team], [one.document for one in team], units)
+            units = units_of(worker.squares for worker in workers)
+        return _WorkerStates(
+            self._passes + 1, [one.steps.weights for one in workers], [one.document for one in workers], units
+        )
 
     def _find(self, worker: int, sentence: int) -> _Shared:
-        weights = self._team[worker].steps.weights
+        weights = self._workers[worker].steps.weights
         # Each of those who look is a thread of its own here, and looks for one thing at a time.
-        (found,) = self._runtime.with_threads(1).map(self._finder, [(sentence, weights, self._team[worker].document)])
+        (found,) = self._runtime.with_threads(1).map(
+            self._finder, [(sentence, weights, self._workers[worker].document)]
+        )
         learnt = self._training_set.learnt(found.features.names)
         rows = found.features.restricted([name for name in found.features.names if name in learnt])
         fixed = found.features.dot(weights) - rows.dot(weights)
@@ -276,7 +285,7 @@ class _School:
 
     def _learn(self, worker: int, batch: Sequence[_Shared]) -> None:
         """Equations 1 to 7, of features in their units."""
-        steps = self._team[worker].steps
+        steps = self._workers[worker].steps
         rows = FeatureRows.concatenate([shared.features for shared in batch])
         units = np.array([self._units.get(name, 1.0) for name in rows.names])
         before = steps.weights.vector(rows.names) * units
@@ -297,7 +306,7 @@ class _School:
             raise _DivergenceError("the weights diverge")
         steps.step(change)
         if batch[0].worker == worker:
-            self._remember(self._team[worker], batch[0])
+            self._remember(self._workers[worker], batch[0])
 
     def _remember(self, worker: _Worker, shared: _Shared) -> None:
         found = shared.hypotheses
@@ -313,18 +322,18 @@ class _School:
 
     def average(self, start: Weights) -> Weights:
         """The average over all workers and all steps, or over those parts of the pass that do best on what was seen."""
-        sparse = self._training_set.sparse({name for worker in self._team for name in worker.steps.weights})
+        sparse = self._training_set.sparse({name for worker in self._workers for name in worker.steps.weights})
         names = [*self._training_set.names, *sparse]
         stretches = [(0, PARTS)]
         if self._options.average == "best":
             pairs = [
                 (begin, end)
                 for begin, end in itertools.combinations(range(PARTS + 1), 2)
-                if all(worker.steps.moves_within(begin, end) for worker in self._team)
+                if all(worker.steps.moves_within(begin, end) for worker in self._workers)
             ]
             # Of equally good ones the longest.
             stretches = sorted(pairs, key=lambda pair: pair[0] - pair[1]) or stretches
-        means = [np.mean([worker.steps.mean(names, *part) for worker in self._team], axis=0) for part in stretches]
+        means = [np.mean([worker.steps.mean(names, *part) for worker in self._workers], axis=0) for part in stretches]
         averages = [changed(start, names, mean, sparse) for mean in means]
         return averages[0] if len(averages) == 1 else averages[self._best_of(averages)]
 
@@ -344,9 +353,9 @@ class _School:
     def report(self) -> dict[str, float]:
         """For whoever follows: scores of what was translated on the way and of oracles, and the ratio of lengths."""
         score = self._training_set.scorer.score
-        words = np.concatenate([worker.words for worker in self._team]).sum(axis=0)
+        words = np.concatenate([worker.words for worker in self._workers]).sum(axis=0)
         return {
-            "translations": float(score(np.sum([worker.translations for worker in self._team], axis=0)[:-1])),
-            "oracles": float(score(np.sum([worker.oracles for worker in self._team], axis=0)[:-1])),
+            "translations": float(score(np.sum([worker.translations for worker in self._workers], axis=0)[:-1])),
+            "oracles": float(score(np.sum([worker.oracles for worker in self._workers], axis=0)[:-1])),
             "length_ratio": float(words[0] / max(words[1], 1)),
         }

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dragoman.core.options import option
 from dragoman.metrics.metric import Scorer
 from dragoman.tuning.methods.risk_sampling import Estimate, RiskSampling
-from dragoman.tuning.problems.drawn import Drawn
+from dragoman.tuning.problems.sample_statistics import SampleStatistics
 
 Vector = NDArray[np.float64]
 
@@ -35,7 +35,7 @@ class RiskCorpus(RiskSampling):
     corpus_samples: int = option(200, "corpora that are put together from samples for each update", minimum=2)
 
     def estimate(
-        self, drawn: Drawn, scorer: Scorer, sign: int, temperature: float, rng: np.random.Generator
+        self, drawn: SampleStatistics, scorer: Scorer, sign: int, temperature: float, rng: np.random.Generator
     ) -> Estimate:
         """Equation 7.17's gradient."""
         expected = drawn.probabilities @ drawn.statistics
@@ -49,7 +49,7 @@ class RiskCorpus(RiskSampling):
         return Estimate(float(gains.mean()), shares)
 
 
-def resampled(drawn: Drawn, corpora: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def resampled(drawn: SampleStatistics, corpora: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Rows of samples, drawn with replacement from those of each sentence: one row a sentence, one column a corpus."""
     ends = np.cumsum(drawn.counts)
     totals = drawn.totals[:, None]
@@ -58,7 +58,7 @@ def resampled(drawn: Drawn, corpora: int, rng: np.random.Generator) -> NDArray[n
     return np.searchsorted(ends, before + drawn_numbers, side="right")
 
 
-def resampled_shares(drawn: Drawn, rows: NDArray[np.int64], gains: Vector) -> Vector:
+def resampled_shares(drawn: SampleStatistics, rows: NDArray[np.int64], gains: Vector) -> Vector:
     """What each row's features must be multiplied by, for the sum to be their covariance with corpora's gains."""
     corpora = rows.shape[1]
     deviations = np.broadcast_to(gains - gains.mean(), rows.shape)

@@ -34,8 +34,8 @@ from dragoman.tuning.methods.method import (
     saved_numbers,
 )
 from dragoman.tuning.optimise.ascent import Ascent, AscentName, ascent_of
-from dragoman.tuning.problems.drawn import Drawn
 from dragoman.tuning.problems.problem import changed
+from dragoman.tuning.problems.sample_statistics import SampleStatistics
 
 Vector = NDArray[np.float64]
 
@@ -77,7 +77,7 @@ class RiskSampling(Learner):
 
     @abstractmethod
     def estimate(
-        self, drawn: Drawn, scorer: Scorer, sign: int, temperature: float, rng: np.random.Generator
+        self, drawn: SampleStatistics, scorer: Scorer, sign: int, temperature: float, rng: np.random.Generator
     ) -> Estimate:
         """Estimate the gain and the gradient; the gain is `sign` times the metric's score divided by 100."""
 
@@ -191,7 +191,7 @@ class RiskSampling(Learner):
 
     def _draw(
         self, training_set: TrainingSet, weights: Weights, units: NDArray[np.int64], seed: int, runtime: Runtime
-    ) -> Drawn:
+    ) -> SampleStatistics:
         sampling = Sampling(
             samples=self.samples,
             chains=self.chains,
@@ -209,7 +209,7 @@ class RiskSampling(Learner):
             np.repeat(units, sizes).tolist(),
         )
         drawn = Samples.concatenate([part.samples for part in parts])
-        return Drawn.of(drawn, training_set.scorer, sentences, weights, runtime=runtime)
+        return SampleStatistics.of(drawn, training_set.scorer, sentences, weights, runtime=runtime)
 
 
 def _mean(passed: Sequence[Weights], training_set: TrainingSet) -> Weights:

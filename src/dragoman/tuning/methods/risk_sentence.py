@@ -9,7 +9,7 @@ import numpy as np
 
 from dragoman.metrics.metric import Scorer
 from dragoman.tuning.methods.risk_sampling import Estimate, RiskSampling
-from dragoman.tuning.problems.drawn import Drawn
+from dragoman.tuning.problems.sample_statistics import SampleStatistics
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class RiskSentence(RiskSampling):
     name: ClassVar[str] = "risk-sentence"
 
     def estimate(
-        self, drawn: Drawn, scorer: Scorer, sign: int, temperature: float, rng: np.random.Generator
+        self, drawn: SampleStatistics, scorer: Scorer, sign: int, temperature: float, rng: np.random.Generator
     ) -> Estimate:
         """Equation 7.13, as a mean."""
         gains = sign * scorer.sentence_scores(drawn.statistics) / 100

@@ -48,7 +48,7 @@ def even_queue(lengths: Sequence[int], workers: int, rng: np.random.Generator) -
     return [*rng.permutation(steps).ravel().tolist(), *drawn[:rest].tolist()]
 
 
-class Workers(Generic[Found]):
+class ParallelLearners(Generic[Found]):
     """So many workers. `find(worker, sentence)` is called in threads, `learn(worker, batch)` never at the same time.
 
     The first of a batch is the worker's own, except in the last batch of a pass. What `find` needs to know of the

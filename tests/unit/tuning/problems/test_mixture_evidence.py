@@ -56,7 +56,7 @@ def test_model_scores_under_other_shares_are_those_of_another_search(model):
 def test_lists_are_merged_with_their_pairs_and_come_back_from_disk(model, tmp_path):
     one, _ = decoded(model, 0.3)
     two, weights = decoded(model, 0.9)
-    both = two.after(one)
+    both = two.merged_with(one)
     assert both.shares["mix.tm.fwd.in"] == 0.9
     assert set(one.tables[0].rows) | set(two.tables[0].rows) == set(both.tables[0].rows)
     both.save(tmp_path / "evidence")
@@ -71,7 +71,7 @@ def test_lists_are_merged_with_their_pairs_and_come_back_from_disk(model, tmp_pa
 
 def test_a_derivation_is_one_candidate_whatever_the_shares_that_it_was_found_with(model):
     one, two = (decoded(model, first, size=10_000)[0] for first in (0.3, 0.9))
-    assert 50 < two.after(one).size == one.after(one).size
+    assert 50 < two.merged_with(one).size == one.merged_with(one).size
 
 
 def test_where_phrases_are_from(model):

@@ -21,7 +21,7 @@ Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class SampleStatistics:
     """The samples of U units: distinct ones of unit `u` are rows `bounds[u]` to `bounds[u + 1]`.
 
     A unit is a sentence, or if the model has features of documents, a document, whose sentences were sampled together.
@@ -43,7 +43,7 @@ class Drawn:
         weights: Weights,
         *,
         runtime: Runtime = Runtime(),
-    ) -> Drawn:
+    ) -> SampleStatistics:
         """Keep what is needed of samples of the given sentences, under `weights`.
 
         Samples of models with features of documents need a trace: it says what was sampled at the same time.
@@ -93,7 +93,9 @@ class Drawn:
         return np.bincount(rows.ids, values, minlength=len(names)).astype(np.float64)
 
 
-def _of_documents(single: Drawn, samples: Samples, documents: DocumentTrace, weights: Weights) -> Drawn:
+def _of_documents(
+    single: SampleStatistics, samples: Samples, documents: DocumentTrace, weights: Weights
+) -> SampleStatistics:
     """Documents as units: each sample is the sum of what its sentences were then, and the document's own features."""
     assert samples.trace is not None
     chains, length = samples.trace.shape[1:]
@@ -105,7 +107,7 @@ def _of_documents(single: Drawn, samples: Samples, documents: DocumentTrace, wei
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     values = documents.values.reshape(len(pairs) * chains * length, -1)
     own = FeatureRows.from_dense(documents.names, values)
-    return Drawn(
+    return SampleStatistics(
         bounds=np.arange(len(pairs) + 1) * (chains * length),
         counts=np.ones(len(sizes), np.int64),
         scores=np.add.reduceat(single.scores[groups], offsets[:-1]) + own.dot(weights),
