@@ -337,10 +337,10 @@ def tuned_names(names: Sequence[str]) -> list[str]:
     return [name for name in names if name not in FIXED]
 
 
-def is_share(name: str) -> bool:
+def is_interpolation_weight(name: str) -> bool:
     """Whether a weight is a table's share of a mixture: such ones sum to 1, and are never scaled.
 
-    >>> is_share("mix.tm.fwd.in"), is_share("tm.fwd")
+    >>> is_interpolation_weight("mix.tm.fwd.in"), is_interpolation_weight("tm.fwd")
     (True, False)
     """
     return name.startswith(SHARES)
@@ -348,7 +348,7 @@ def is_share(name: str) -> bool:
 
 def is_weight(names: Sequence[str]) -> NDArray[np.bool_]:
     """Which of some names are of weights, and not of shares of a mixture."""
-    return np.array([not is_share(name) for name in names], bool)
+    return np.array([not is_interpolation_weight(name) for name in names], bool)
 
 
 def weight_ranges(names: Sequence[str]) -> dict[str, tuple[float, float]]:

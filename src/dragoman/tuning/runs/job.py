@@ -284,7 +284,7 @@ class Job:
         text = self.text(model, runtime=runtime)
         # Global features are in no evidence of a search, so that their weights stay as they are.
         names = [name for name in self.tuned(model) if name not in model.global_features]
-        names += self._tuned_shares(model)
+        names += self._tuned_interpolation_weights(model)
         if not (names or model.sparse_prefixes):
             raise UsageError("only weights of global features are not fixed, and no search can tune these")
         targets = [corpus.lines() for corpus in text.references] if tuner.takes(ReferenceProblem) else []
@@ -359,7 +359,7 @@ class Job:
         pool = merged_evidence(run, len(run.events()), self._evidence(model))
         if pool is None:
             raise DataError("has no iteration", path=run.folder, expected="a run that has begun")
-        names = [*self.tuned(model), *self._tuned_shares(model)]
+        names = [*self.tuned(model), *self._tuned_interpolation_weights(model)]
         references = read_references(self.references, text=model.preparation(prepared=self.prepared))
         scorer = parse_metric(self.metric).scorer(references)
         return pool.problem(names, weight_ranges(names), scorer, sign=self._sign, runtime=runtime)
@@ -408,7 +408,7 @@ class Job:
             raise UsageError("all weights are fixed, so that there is nothing to tune")
         return free
 
-    def _tuned_shares(self, model: Model) -> list[str]:
+    def _tuned_interpolation_weights(self, model: Model) -> list[str]:
         """The shares of mixed tables that are chosen: all or none of those that sum to 1."""
         if not self.mixes(model):
             kinds = self.tuner.evidence() if isinstance(self.tuner, Tuner) else (Problem,)
