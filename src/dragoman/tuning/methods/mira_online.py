@@ -36,10 +36,10 @@ from dragoman.tuning.problems.problem import changed
 
 Vector = NDArray[np.float64]
 
-#: Translations that are so many times as long as references, or as the source, are no translations any more.
+#: Ratio of lengths to references, or to the source, beyond which learning has diverged.
 TOO_LONG = 3.0
 
-#: A pass is cut into so many parts; averages over any of them in a row are candidates for the pass.
+#: Number of parts of a pass; averages over consecutive parts are candidates for its weights.
 PARTS = 8
 
 _PAPER: Mapping[str, Any] = {
@@ -69,7 +69,7 @@ class MiraOnline(Learner):
     drawn anew for each pass, in which sentences that are taken at the same time are about equally long. At its step t,
     a worker learns from its own hypotheses together with those that the others found at their step t - 1, as one batch;
     so the result depends on the seed and the number of workers, but not on the number of threads. Without `share` they
-    learn by themselves, and only averages know of all.
+    learn independently, and only the averages combine them.
 
     That is the paper, and `preset=paper` does just that. By default five things are done to come closer to the optimum
     that the paper's steps go around: features are measured in units that let all weights move (`units`), from the
@@ -92,37 +92,37 @@ class MiraOnline(Learner):
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": _PAPER}
 
     preset: Literal["paper"] | None = option(
-        None, "what the paper does, in place of the defaults; options that are given besides count"
+        None, "the settings of the paper in place of the defaults; other options override them"
     )
-    C: float = option(0.01, "most that one sentence may move the weights; smaller is more cautious", minimum=0)
+    C: float = option(0.01, "largest step that one sentence may cause; smaller is more cautious", minimum=0)
     passes: int = option(8, "passes over the tuning set", minimum=1)
     workers: int = option(
-        2, "workers, each with its own weights, at most one a sentence; threads change nothing", minimum=1
+        2, "workers, each with its own weights, at most one per sentence; threads do not change results", minimum=1
     )
-    share: bool = option(True, "workers learn from what the others find, too")
+    share: bool = option(True, "workers also learn from the hypotheses of the others")
     best: int = option(10, "hypotheses that the model scores best", minimum=1)
     hope: int = option(10, "hypotheses that are best by hope; the first is the oracle", minimum=1)
     fear: int = option(10, "hypotheses that are best by fear; 0: no loss-augmented inference", minimum=0)
     oracle: Literal["hope", "local"] = option(
         "hope", "the first by hope, or (local updating) the one of the model's best with the best score, without hope"
     )
-    mu: float = option(0.5, "what the model counts in hope; the metric counts the rest", minimum=0, maximum=1)
-    gain_scale: float = option(0.2, "what the metric counts beside the model's score, in all of these", minimum=0)
-    decay: float = option(0.999, "how much of the pseudo-document is left after another sentence", minimum=0, maximum=1)
+    mu: float = option(0.5, "weight of the model score in hope; the metric has the rest", minimum=0, maximum=1)
+    gain_scale: float = option(0.2, "weight of the metric relative to the model score", minimum=0)
+    decay: float = option(0.999, "factor by which the pseudo-document decays after each sentence", minimum=0, maximum=1)
     cooling: float = option(1.0, "in pass p, C is divided by 1 + cooling (p - 1)", minimum=0)
     units: Literal["deviation", "plain"] = option(
-        "deviation", "dense features are measured in units of their deviation's root, or as they are"
+        "deviation", "dense features in units of the root of their deviation, or unscaled"
     )
     average: Literal["best", "pass"] = option(
-        "best", "a pass ends with the average over the best part of it, or over all of it"
+        "best", "end a pass with the average over its best part, or over all of it"
     )
-    beam: int = option(BEAM, "strings of a node that the rescoring of forests remembers", minimum=1)
-    candidates: int = option(200, "length of lists, for metrics that no forest can be rescored by", minimum=1)
+    beam: int = option(BEAM, "strings per node that the rescoring of forests keeps", minimum=1)
+    candidates: int = option(200, "length of n-best lists, for metrics that cannot rescore forests", minimum=1)
 
     def checkpoints(
         self, training_set: TrainingSet, start: Weights, state: State | None, seed: int, runtime: Runtime
     ) -> Iterator[Checkpoint]:
-        """Do the passes that are left."""
+        """Run the remaining passes."""
         training_set.translator.reweighted(start).refuse_global_features()
         wanted = Wanted(
             self.best, self.hope, self.fear, self.mu, self.oracle, self.candidates, self.beam, self.gain_scale
@@ -152,7 +152,7 @@ class MiraOnline(Learner):
             yield Checkpoint(reported, states.arrays(), epoch.report(), stop)
 
     def final_report(self, training_set: TrainingSet, weights: Weights) -> dict[str, Any]:
-        """What is hoped for and feared in a sentence of middling length: figure 1 of the paper."""
+        """Return the hope and fear hypotheses of a sentence of median length: figure 1 of the paper."""
         lengths = np.array([len(words_of(line)) for line in training_set.lines])
         sentence = int(np.argmin(np.abs(lengths - np.median(lengths))))
         wanted = Wanted(candidates=self.candidates, beam=max(BEAM, self.beam))
@@ -161,12 +161,12 @@ class MiraOnline(Learner):
 
 
 class _DivergenceError(Exception):
-    """Learning leads away from everything that makes sense."""
+    """The weights or the lengths of translations diverge."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Shared:
-    """What a worker tells the others: features that are learnt, and B, less what features of fixed weight score."""
+    """Hypotheses that a worker shares: their learnt features, and B less the score of features with fixed weights."""
 
     worker: int
     sentence: int
@@ -177,9 +177,9 @@ class _Shared:
 
 @dataclass(frozen=True, eq=False)
 class _WorkerStates:
-    """Where the workers are after some passes: the weights and the pseudo-document of each, and the units of features.
+    """The states of all workers after some passes: weights and pseudo-documents, and the units of features.
 
-    The units are those of the names that a training set knows, in their order.
+    The units are in the order of the names of the training set.
     """
 
     passes: int
@@ -233,7 +233,7 @@ class _Worker:
 
 
 class _Epoch:
-    """A pass over the tuning set: how workers find hypotheses, and learn from them."""
+    """A pass over the tuning set, in which workers find hypotheses and learn from them."""
 
     def __init__(
         self,
@@ -256,7 +256,7 @@ class _Epoch:
         self.unsolved = 0
 
     def run(self, queue: Sequence[int], share_done: ShareDone) -> _WorkerStates:
-        """Do the pass; returns the workers after it."""
+        """Run the pass; return the states of the workers after it."""
         learners = ParallelLearners(len(self._workers), self._find, self._learn, share=self._options.share)
         learners.run(queue, share_done=share_done, runtime=self._runtime)
         words = np.concatenate([worker.words[len(worker.words) // 2 :] for worker in self._workers]).sum(axis=0)
@@ -274,7 +274,7 @@ class _Epoch:
 
     def _find(self, worker: int, sentence: int) -> _Shared:
         weights = self._workers[worker].steps.weights
-        # Each of those who look is a thread of its own here, and looks for one thing at a time.
+        # Each worker has its own thread here, and searches one sentence at a time.
         (found,) = self._runtime.with_threads(1).map(
             self._finder, [(sentence, weights, self._workers[worker].document)]
         )
@@ -284,7 +284,7 @@ class _Epoch:
         return _Shared(worker, sentence, rows, found.gains - fixed, found)
 
     def _learn(self, worker: int, batch: Sequence[_Shared]) -> None:
-        """Equations 1 to 7, of features in their units."""
+        """Update a worker's weights by equations 1 to 7, with features in their units."""
         steps = self._workers[worker].steps
         rows = FeatureRows.concatenate([shared.features for shared in batch])
         units = np.array([self._units.get(name, 1.0) for name in rows.names])
@@ -321,7 +321,7 @@ class _Epoch:
             self._seen[shared.sentence] = found
 
     def average(self, start: Weights) -> Weights:
-        """The average over all workers and all steps, or over those parts of the pass that do best on what was seen."""
+        """Return the average over all workers and steps, or over the part of the pass that scores best."""
         sparse = self._training_set.sparse({name for worker in self._workers for name in worker.steps.weights})
         names = [*self._training_set.names, *sparse]
         stretches = [(0, PARTS)]
@@ -338,7 +338,7 @@ class _Epoch:
         return averages[0] if len(averages) == 1 else averages[self._best_of(averages)]
 
     def _best_of(self, candidates: Sequence[Weights]) -> int:
-        """Which weights choose best among all hypotheses of the pass."""
+        """Return the index of the weights that choose best among all hypotheses of the pass."""
         seen = [self._seen[sentence] for sentence in sorted(self._seen)]
         sentences = np.cumsum([0, *map(len, seen)], dtype=np.int64)
         features = FeatureRows.concatenate([found.features for found in seen])
@@ -351,7 +351,7 @@ class _Epoch:
         return int(np.argmax(self._training_set.sign * scores))
 
     def report(self) -> dict[str, float]:
-        """For whoever follows: scores of what was translated on the way and of oracles, and the ratio of lengths."""
+        """Return the scores of the translations and the oracles of the pass, and the length ratio."""
         score = self._training_set.scorer.score
         words = np.concatenate([worker.words for worker in self._workers]).sum(axis=0)
         return {

@@ -34,7 +34,7 @@ class ProMix(Pro):
     candidate. The weights w and the interpolation weights λ together put the better one of each pair first (equations
     5 and 6): they minimise PRO's loss, with the Gaussian prior on w only, and on request with a Dirichlet prior on λ.
 
-    Each score has shares of its own, λ = 0.001 + (1 - 0.001 T) softmax(θ) for T tables: they sum to 1 and none is less
+    Each score has its own λ = 0.001 + (1 - 0.001 T) softmax(θ) for T tables: they sum to 1 and none is less
     than 0.001 for any θ, for any number of tables. L-BFGS with exact gradients goes downhill in w and θ at once (θ
     between bounds beyond which nothing changes), from the weights and shares before; the loss is convex in w but not
     in λ, so that this finds a local minimum. Without mixtures in the problem this is PRO.
@@ -46,7 +46,7 @@ class ProMix(Pro):
     name: ClassVar[str] = "pro-mix"
 
     concentration: float = option(
-        1.0, "of the Dirichlet prior of the shares; 1 is none, more draws them to equal shares", minimum=1
+        1.0, "of the Dirichlet prior of interpolation weights; 1: no prior, more: towards equal weights", minimum=1
     )
 
     def improve(  # type: ignore[override]
@@ -64,7 +64,7 @@ class ProMix(Pro):
         *,
         runtime: Runtime = Runtime(),
     ) -> tuple[Vector, float]:
-        """Return the weights and shares that rank pairs best, and their loss."""
+        """Return the weights that rank pairs best, and their loss."""
         assert isinstance(problem, MixtureProblem)
         if not problem.mixtures:
             return super().learnt(problem, better, worse, start, runtime=runtime)
@@ -79,7 +79,7 @@ class ProMix(Pro):
 
 @dataclass(frozen=True, eq=False)
 class MixedRanking:
-    """The loss of pairs under weights and shares, and its gradient; `weighed` says which of them are weights."""
+    """The loss of pairs under weights and interpolation weights, and its gradient; `weighed` flags the former."""
 
     pairs: Any
     mixtures: list[MixedScores]
@@ -89,7 +89,7 @@ class MixedRanking:
     concentration: float = 1.0
 
     def __call__(self, vector: Vector) -> tuple[float, Vector]:
-        """Return the loss and its gradient, by weights and by shares as if these were free."""
+        """Return the loss and its gradient, as if interpolation weights were free."""
         away = np.where(self.weighed, vector - self.mean, 0.0)
         margins, gradient_of = MixedRows(self.pairs, self.mixtures).scored(vector)
         decline = -2 * np.exp(-np.logaddexp(0.0, margins))
@@ -100,7 +100,7 @@ class MixedRanking:
         return loss - prior, gradient
 
     def least(self, start: Vector, *, runtime: Runtime = Runtime()) -> tuple[Vector, float]:
-        """Go downhill from a start: in weights, and in the coordinates of a softmax of each score's shares."""
+        """Minimise the loss from a start: in weights, and in the softmax coordinates of each score's mixture."""
         groups = interpolation_groups(self.mixtures)
         origin = to_coordinates(start, groups)
         units = self._units(from_coordinates(origin, groups))

@@ -59,7 +59,7 @@ def resampled(drawn: SampleStatistics, corpora: int, rng: np.random.Generator) -
 
 
 def resampled_shares(drawn: SampleStatistics, rows: NDArray[np.int64], gains: Vector) -> Vector:
-    """What each row's features must be multiplied by, for the sum to be their covariance with corpora's gains."""
+    """Return factors of each row's features with which their sum is the covariance with the gains of corpora."""
     corpora = rows.shape[1]
     deviations = np.broadcast_to(gains - gains.mean(), rows.shape)
     shares = np.bincount(rows.ravel(), deviations.ravel(), minlength=len(drawn.counts)) / (corpora - 1)
@@ -69,7 +69,7 @@ def resampled_shares(drawn: SampleStatistics, rows: NDArray[np.int64], gains: Ve
 
 
 def _slopes(scorer: Scorer, statistics: Vector) -> Vector:
-    """The derivatives of the score with respect to sums of statistics, by central differences."""
+    """Return the derivatives of the score by sums of statistics, from central differences."""
     steps = np.maximum(np.abs(statistics) * 1e-3, 1e-3)
     ends = statistics + np.array([1.0, -1.0])[:, None, None] * np.diag(steps)
     above, below = scorer.score(np.maximum(ends, 0))

@@ -43,15 +43,15 @@ class RiskNbest(Annealer):
     annealing, gamma = 1, in which T falls from `temperature` to `coldest` by a factor `cooling` a step and w is free,
     so that T decides how sharp the distribution is; and quenching, T = 0, in which the length of w stays what it is and
     gamma doubles, so that the distribution closes in on the best candidates, and V on the metric. The weights that are
-    returned belong to gamma = 1 (their length matters to whoever needs probabilities); the objective is V at the last
+    returned belong to gamma = 1 (their length matters where probabilities are needed); the objective is V at the last
     gamma.
 
-    Cost: a pass over all features and statistics for each of the some hundred gradients, in threads; any number of
+    Cost: a pass over all features and statistics for each of some hundred gradients, in threads; any number of
     features. Gradients are exact; each step is L-BFGS. There is nothing random.
 
     Smith & Eisner, "Minimum risk annealing for training log-linear models", 2006. They minimise the expectation of
     -log BLEU, by a second-order expansion around the expected statistics; this is BLEU of the expected statistics, as
-    sums over a corpus hardly vary. The length of w is fixed in quenching because gamma would be without effect else.
+    sums over a corpus hardly vary. The length of w is fixed in quenching because otherwise gamma would have no effect.
 
     If the model has mixed tables, their interpolation weights are learnt with the weights, as in `pro-mix`: scores of a
     candidate are Σ log Σ_t λ_t p_t over its phrases, λ = 0.001 + (1 - 0.001 T) softmax(θ) for T tables, and each step
@@ -81,7 +81,7 @@ class RiskNbest(Annealer):
         risk = ExpectedMixture(problem, self.concentration)
         from threadpoolctl import threadpool_limits
 
-        # One thread, because sums of several depend on how many there are.
+        # One thread, because sums over several depend on their number.
         with threadpool_limits(1):
             found = self.anneal(
                 risk,
@@ -108,7 +108,7 @@ class ExpectedScore:
     def __call__(
         self, weights: NDArray[np.float64], gamma: float, temperature: float
     ) -> tuple[float, NDArray[np.float64]]:
-        """V(expected statistics) + temperature · mean entropy, and its derivatives with respect to the weights."""
+        """Return V(expected statistics) + temperature · mean entropy, and its derivatives by the weights."""
         per_sentence = temperature / (len(self._problem.sentences) - 1)
         scores, probabilities, expected, entropy = kernels.expected_statistics(
             self._candidates, self._statistics, gamma * weights, self._threads
@@ -169,7 +169,7 @@ class ExpectedMixture:
 
 
 def _smooth(problem: Problem) -> SmoothScorer:
-    """The scorer of a problem, if it is a smooth one."""
+    """Return the scorer of a problem, if it is smooth."""
     if not isinstance(problem.scorer, SmoothScorer):
         raise UsageError(
             "risk-nbest needs a metric that is a smooth function of its statistics, such as bleu;"

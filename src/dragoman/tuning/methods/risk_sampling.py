@@ -1,7 +1,7 @@
-"""Minimum risk training by sampling: what its two objectives share (Arun's thesis, chapter 7).
+"""Minimum risk training by sampling, the common part of its two objectives (Arun's thesis, chapter 7).
 
 Each update draws a minibatch, samples its derivations under the present weights, estimates the gradient of the expected
-gain plus temperature times entropy, and takes a step along it. Temperatures fall as it goes on: deterministic annealing
+gain plus temperature times entropy, and takes a step along it. The temperature falls over time: deterministic annealing
 (7.3.3).
 """
 
@@ -54,26 +54,26 @@ class Estimate:
 class RiskSampling(Learner):
     """Options of minimum risk training by sampling."""
 
-    start: Literal["zero", "given"] = option("zero", "begin with weights of 0, or with those that are given")
-    minibatch: int = option(100, "sentences for each update", minimum=1)
-    order: Literal["random", "sequence"] = option("random", "minibatches are drawn at random, or come in turn")
-    samples: int = option(50, "samples a sentence and chain", minimum=2)
-    chains: int = option(1, "independent chains a sentence", minimum=1)
+    start: Literal["zero", "given"] = option("zero", "start from weights of 0, or from the given ones")
+    minibatch: int = option(100, "sentences per update", minimum=1)
+    order: Literal["random", "sequence"] = option("random", "draw minibatches at random, or take them in turn")
+    samples: int = option(50, "samples per sentence and chain", minimum=2)
+    chains: int = option(1, "independent chains per sentence", minimum=1)
     burn_in: int = option(20, "scans before the first sample", minimum=0)
-    initial: Literal["gloss", "random", "beam"] = option("gloss", "where chains begin")
+    initial: Literal["gloss", "random", "beam"] = option("gloss", "state in which chains begin")
     annealing: Literal["slow", "fast", "none"] = option(
-        "fast", "the temperature falls by a factor of 0.9 or 0.5, or is 0 all the time"
+        "fast", "multiply the temperature by 0.9 or 0.5, or keep it at 0"
     )
-    decay: float | None = option(None, "another factor by which it falls", minimum=0)
-    temperature: float = option(0.005, "the first: worth of a nat of entropy, in gain from 0 to 1", minimum=0)
+    decay: float | None = option(None, "another factor for the temperature", minimum=0)
+    temperature: float = option(0.005, "initial temperature: worth of a nat of entropy, in gain from 0 to 1", minimum=0)
     coldest: float = option(1e-5, "stop when the temperature is below this", minimum=0)
     updates_per_temperature: int = option(20, "updates before the temperature falls", minimum=1)
-    updates: int | None = option(None, "stop after so many updates (without annealing: 300)", minimum=1)
+    updates: int | None = option(None, "maximum number of updates (without annealing: 300)", minimum=1)
     ascent: AscentName = option("adam", "Adam, approximated exponentiated gradient, or the plain gradient")
-    rate: float | None = option(None, "learning rate, of eg the first; adam: 0.1, others: 2", minimum=0)
-    meta_rate: float = option(2.0, "how fast eg changes its rates", minimum=0)
-    evaluate_every: int = option(20, "updates from one checkpoint to the next", minimum=1)
-    average: bool = option(True, "a checkpoint's weights are the mean over its updates, not those after the last")
+    rate: float | None = option(None, "learning rate, for eg the initial one; adam: 0.1, others: 2", minimum=0)
+    meta_rate: float = option(2.0, "rate at which eg changes its learning rates", minimum=0)
+    evaluate_every: int = option(20, "updates between checkpoints", minimum=1)
+    average: bool = option(True, "a checkpoint has the mean weights over its updates, not the last ones")
 
     @abstractmethod
     def estimate(
@@ -82,7 +82,7 @@ class RiskSampling(Learner):
         """Estimate the gain and the gradient; the gain is `sign` times the metric's score divided by 100."""
 
     def temperature_of(self, update: int) -> float:
-        """The temperature of an update, counted from 0."""
+        """Return the temperature of an update, counted from 0."""
         if self.annealing == "none":
             return 0.0
         return self.temperature * self._decay ** (update // self.updates_per_temperature)
@@ -100,7 +100,7 @@ class RiskSampling(Learner):
         return self.updates or (300 if self.annealing == "none" else None)
 
     def reason_to_stop(self, update: int) -> str | None:
-        """Why there is to be no such update, counted from 0."""
+        """Return the reason to stop before an update, counted from 0, or None."""
         if self._updates is not None and update >= self._updates:
             return f"{update} updates are done"
         if self.annealing != "none" and self.temperature_of(update) < self.coldest:
@@ -110,7 +110,7 @@ class RiskSampling(Learner):
     def checkpoints(
         self, training_set: TrainingSet, start: Weights, state: State | None, seed: int, runtime: Runtime
     ) -> Iterator[Checkpoint]:
-        """Go uphill, a checkpoint every so many updates."""
+        """Climb, with a checkpoint after every `evaluate_every` updates."""
         ascent = ascent_of(self.ascent, self._rate, self.meta_rate)
         weights, update = self._first(start, training_set), 0
         if state is not None:
@@ -163,7 +163,7 @@ class RiskSampling(Learner):
     def _updated(
         self, training_set: TrainingSet, weights: Weights, ascent: Ascent, update: int, seed: int, runtime: Runtime
     ) -> tuple[Weights, float]:
-        """One step: the weights after it, and the expected gain before it."""
+        """Make one update; return the weights after it, and the expected gain before it."""
         rng = np.random.default_rng([seed, update])
         units = self.minibatch_of(training_set.units, update, rng)
         drawn = self._draw(training_set, weights, units, int(rng.integers(2**63)), runtime)
@@ -179,7 +179,7 @@ class RiskSampling(Learner):
         ), estimate.gain
 
     def minibatch_of(self, units: NDArray[np.int64], update: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """The units of a minibatch, in order: as many as it takes to have so many sentences; `units` are all bounds."""
+        """Return the units of a minibatch, in order: as many as have `minibatch` sentences; `units` are all bounds."""
         sizes = np.diff(units)
         if self.order == "sequence":
             first = int(np.searchsorted(units, update * self.minibatch % units[-1], side="right")) - 1
@@ -213,7 +213,7 @@ class RiskSampling(Learner):
 
 
 def _mean(passed: Sequence[Weights], training_set: TrainingSet) -> Weights:
-    """The mean of some weights; sparse ones that are 0 are left out."""
+    """Return the mean of some weights, without sparse ones that are 0."""
     sparse = training_set.sparse({name for weights in passed for name in weights})
     names = [*training_set.names, *sparse]
     return changed(passed[-1], names, np.mean([weights.vector(names) for weights in passed], axis=0), sparse)

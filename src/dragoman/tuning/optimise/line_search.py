@@ -1,4 +1,4 @@
-"""The metric along a line of weights, exactly: a step function, from the upper envelopes of all sentences.
+"""The exact metric along a line of weights: a step function, from the upper envelopes of all sentences.
 
 Along w + t d a candidate with features h scores w · h + t d · h, a straight line in t. Each sentence's translation is
 the highest line, so that it changes only at the breaks of the upper envelope of its lines (Och 2003); the metric
@@ -24,9 +24,9 @@ from dragoman.tuning.problems.problem import Problem, best_rows
 
 Vector = NDArray[np.float64]
 
-#: Pieces narrower than this, in units of the largest weight, are no place to go: rounding might miss them.
+#: Pieces narrower than this, in units of the largest weight, are passed over: rounding might miss them.
 NARROWEST = 1e-9
-#: How far beyond the last break weights go into a piece without end, in units of the sum of absolute weights.
+#: Distance beyond the last break at which a piece without end is entered, in units of the sum of absolute weights.
 REACH = 0.1
 
 
@@ -129,7 +129,7 @@ def _objectives(problem: Problem | HypergraphProblem, sums: Sequence[Vector]) ->
 
 
 class CandidateLines:
-    """Line searches over lists of candidates. The order of slopes along each axis is kept: no search sorts it again."""
+    """Line searches over lists of candidates. Each axis is sorted by slope once."""
 
     def __init__(self, problem: Problem):
         self.problem = problem
@@ -140,25 +140,25 @@ class CandidateLines:
         self._orders: dict[int, NDArray[np.int32]] = {}
 
     def at(self, weights: Vector) -> CandidatePoint:
-        """Return the place of some weights."""
+        """Return the point of some weights."""
         return CandidatePoint(self, *self.scores(weights))
 
     def scores(self, weights: Vector) -> tuple[Vector, NDArray[np.int32]]:
-        """The weighted sum of each candidate's features, and each sentence's best candidate."""
+        """Return the weighted sum of each candidate's features, and each sentence's best candidate."""
         scores, best = kernels.mert_scores(self.columns, np.ascontiguousarray(weights, np.float64), self.sentences)
         if not np.isfinite(scores).all():
             raise DataError("some weighted sums of features are too large to compute with", expected="smaller weights")
         return scores, best
 
     def order(self, axis: int) -> NDArray[np.int32]:
-        """Each sentence's candidates by falling slope along an axis."""
-        if axis not in self._orders:  # two threads may both find it missing; they then find the same
+        """Return each sentence's candidates by falling slope along an axis."""
+        if axis not in self._orders:  # two threads may both compute it, with the same result
             self._orders[axis] = kernels.mert_order(self.columns[axis], self.sentences)
         return self._orders[axis]
 
 
 class CandidatePoint:
-    """Some weights, as the score of every candidate and the best candidate of every sentence under them."""
+    """A point as the score of every candidate, and the best candidate of every sentence."""
 
     def __init__(self, lines: CandidateLines, scores: Vector, best: NDArray[np.int32]):
         self._lines = lines
@@ -172,7 +172,7 @@ class CandidatePoint:
         return np.asarray(self._lines.problem.statistics[self._best].sum(axis=0, keepdims=True))
 
     def moved(self, step: float, direction: Vector) -> CandidatePoint:
-        """Return the place after a step, but for rounding; much faster than to begin with the weights."""
+        """Return the point after a step, up to rounding; much faster than from the weights."""
         of = self._lines
         return CandidatePoint(of, *kernels.mert_moved(self._scores, self._along(direction), step, of.sentences))
 
@@ -186,7 +186,7 @@ class CandidatePoint:
         return Steps(*kernels.mert_line(self._scores, self._best, slopes, order, bounds, of.same, of.statistics))
 
     def _along(self, direction: Vector) -> Vector:
-        """The slope of each candidate; kept, because a move follows a search along the same direction."""
+        """Return the slope of each candidate; cached, because a move follows a search along the same direction."""
         axis = _axis(direction)
         if axis is not None:
             return np.asarray(self._lines.columns[axis])
@@ -197,7 +197,7 @@ class CandidatePoint:
 
 
 def _axis(direction: Vector) -> int | None:
-    """The number of the axis that a direction goes along, if it does."""
+    """Return the number of the axis that a direction is, or None."""
     axes = np.flatnonzero(direction)
     return int(axes[0]) if len(axes) == 1 and direction[axes[0]] == 1 else None
 
@@ -210,12 +210,12 @@ class HypergraphLines:
         self.runtime = runtime
 
     def at(self, weights: Vector) -> HypergraphPoint:
-        """Return the place of some weights."""
+        """Return the point of some weights."""
         return HypergraphPoint(self, weights)
 
 
 class HypergraphPoint:
-    """Some weights. Envelopes along a direction are those of candidates: the derivations that are best somewhere."""
+    """A point as its weights. The candidates along a line are the derivations that are best somewhere on it."""
 
     def __init__(self, lines: HypergraphLines, weights: Vector):
         self._lines = lines
@@ -227,7 +227,7 @@ class HypergraphPoint:
         return self._lines.problem.sums(self._weights, runtime=self._lines.runtime)[None]
 
     def moved(self, step: float, direction: Vector) -> HypergraphPoint:
-        """Return the place after a step."""
+        """Return the point after a step."""
         return HypergraphPoint(self._lines, self._weights + step * direction)
 
     def steps(self, direction: Vector) -> Steps:
@@ -293,7 +293,7 @@ class LineAscent:
             climbing = [i for i in climbing if at[i] is not before[i]]
             if not climbing:
                 break
-            # What counts is the metric where rounding really led.
+            # The metric at the rounded weights is what counts.
             really = self._places(lines, [at[i].weights for i in climbing], [at[i].objective for i in climbing])
             for i, place in zip(climbing, really, strict=True):
                 gains = self.smoothing != "none" or place.objective > before[i].objective
@@ -340,14 +340,14 @@ class LineAscent:
 
 
 def middle(low: float, high: float, reach: float) -> float:
-    """Where to go in a piece: its middle, or `reach` into one without end; 0 if it has no ends at all."""
+    """Return the middle of a piece, or the point `reach` into one with one end; 0 if it has no ends."""
     if np.isinf(low):
         return 0.0 if np.isinf(high) else high - reach
     return low + reach if np.isinf(high) else (low + high) / 2
 
 
 def smooth(scores: Vector, window: int, how: Literal["minimum", "average"]) -> Vector:
-    """The minimum or the mean of each score and of up to `window` scores on each side of it.
+    """Return the minimum or the mean of each score and of up to `window` scores on each side of it.
 
     >>> smooth(np.array([1.0, 5.0, 3.0]), 1, "minimum").tolist()
     [1.0, 1.0, 3.0]

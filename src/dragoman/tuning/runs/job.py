@@ -260,7 +260,7 @@ class Job:
                 training,
                 start,
                 keep=self.loop.keep,
-                judge=validator,
+                validator=validator,
                 validation=self.validation,
                 seed=self.seed,
                 runtime=runtime,

@@ -1,7 +1,7 @@
-"""The one loop of all methods: it judges, records, keeps, stops and resumes what they yield.
+"""The loop of all tuning methods: it validates, records, selects weights, stops and resumes.
 
-Each iteration ends with one line in the run's `events.jsonl`. All that an iteration needs is derived from the seed and
-from what is in the folder, so that a run that was killed goes on as if nothing had happened.
+Each iteration ends with one line in the run's `events.jsonl`. An iteration depends only on the seed and on the run's
+folder, so that a run that was killed resumes with the same results.
 """
 
 from __future__ import annotations
@@ -44,31 +44,31 @@ Keep = Literal["best", "last", "average"]
 
 @dataclass(frozen=True)
 class Loop(Options):
-    """How long to go on, and what to end with."""
+    """When to stop, how far to step, and which weights to end with."""
 
-    iterations: int = option(15, "optimise at most so often; the last weights are measured once more", minimum=1)
-    minimum_change: float = option(1e-4, "stop when weights change by less than this share of the largest", minimum=0)
+    iterations: int = option(15, "maximum number of iterations; the last weights are scored once more", minimum=1)
+    minimum_change: float = option(
+        1e-4, "stop when no weight changes by more than this fraction of the largest", minimum=0
+    )
     interpolation: float | None = option(
         None,
-        "share of the new weights to go on with, the rest from before; by default as far as the largest turn allows,"
-        " and with pro at most 0.5",
+        "fraction of the step from the old to the new weights; by default as far as the largest turn allows, and with"
+        " pro at most 0.5",
         minimum=0,
         maximum=1,
     )
     largest_turn: float = option(
         30.0,
-        "degrees that new weights may at most turn away from all that were decoded with, because nothing is known of"
-        " what is beyond; 180: any (risk-nbest and risk-forest are not held back)",
+        "largest angle, in degrees, between new weights and the nearest weights already decoded with; 180: no limit"
+        " (risk-nbest and risk-forest have none)",
         minimum=1,
         maximum=180,
     )
-    keep: Keep = option(
-        "best", "weights to end with: best on the tuning set, the last, or the mean over the second half"
-    )
+    keep: Keep = option("best", "final weights: the best on the tuning set, the last, or the mean over the second half")
 
 
 class Tuned(Protocol):
-    """Which weights are tuned: `names`, and of others that occur those that `sparse` finds; `sign` -1 for errors."""
+    """The tuned weights: `names`, and of other features those that `sparse` selects; `sign` is -1 for error rates."""
 
     @property
     def names(self) -> Sequence[str]:
@@ -88,20 +88,13 @@ class Training(Protocol):
 
     @property
     def task(self) -> Tuned:
-        """Which weights are tuned."""
+        """The tuned weights."""
 
     def checkpoints(self, run: Run, records: Sequence[Record], seed: int, runtime: Runtime) -> Iterator[Checkpoint]:
-        """Begin, or go on after these iterations of a run; all random numbers depend on the seed."""
+        """Begin, or resume after these iterations of a run; all random numbers depend on the seed."""
 
     def final_report(self, weights: Weights) -> Mapping[str, Any]:
-        """What a report shows of the weights that a run ended with, as values that JSON has; perhaps nothing."""
-
-
-class Judge(Protocol):
-    """Says what weights are worth."""
-
-    def __call__(self, weights: Weights, *, runtime: Runtime) -> float:
-        """Return a score."""
+        """Return what a report shows of the final weights, as values for JSON; perhaps nothing."""
 
 
 def train(
@@ -110,18 +103,18 @@ def train(
     start: Weights,
     *,
     keep: Keep = "best",
-    judge: Judge | None = None,
+    validator: Callable[..., float] | None = None,
     validation: Validation = Validation(),
     seed: int = 1,
     runtime: Runtime = Runtime(),
 ) -> Weights:
-    """Tune, or go on tuning, in the folder of `run`; returns the weights that it ends with.
+    """Tune, or resume tuning, in the folder of `run`; return the final weights.
 
-    Methods that do not measure the weights that they begin with need a `judge`.
+    Methods that do not score the weights that they begin with need a `validator`, which does that (see `Validator`).
     """
     records = run.started(start)
     sign = training.task.sign
-    if records:  # it may have been killed between its last record and this
+    if records:  # the run may have been killed after its last record and before this
         run.write_weights(select_weights(run, records, training.task, keep))
         run.drop_states(len(records) - 1)
     if not (records and records[-1].stop):
@@ -129,27 +122,29 @@ def train(
         checkpoints = training.checkpoints(run, tuple(records), seed, runtime)
     while not (records and records[-1].stop):
         iteration, clock = len(records) + 1, [time.monotonic()]
-        judged = None if judge is None else judge(weights, runtime=runtime)
+        validated = None if validator is None else validator(weights, runtime=runtime)
         clock.append(time.monotonic())
-        stop = None if judged is None else validation.reason_to_stop(records, judged, sign)
+        stop = None if validated is None else validation.reason_to_stop(records, validated, sign)
         checkpoint = Checkpoint(weights, {}) if stop else next(checkpoints, None)
         if checkpoint is None:
             stop, checkpoint = "there is nothing more to learn", Checkpoint(weights, {})
-        if judged is not None and diverged(checkpoint.weights):
+        if validated is not None and diverged(checkpoint.weights):
             stop, checkpoint = "the weights diverge; the last good ones are kept", Checkpoint(weights, {})
-            runtime.warn(f"after iteration {iteration} weights are no numbers or larger than {LARGEST_WEIGHT:g}")
+            runtime.warn(f"after iteration {iteration} weights are not finite or larger than {LARGEST_WEIGHT:g}")
         clock.append(time.monotonic())
-        if judged is None:
-            assert checkpoint.score is not None, "without a judge, methods measure weights themselves"
+        if validated is None:
+            assert checkpoint.score is not None, "without a validator, methods score weights themselves"
             record = Record(iteration, checkpoint.score, checkpoint.report, checkpoint.stop, checkpoint.seconds)
         else:
             seconds = {"judge": round(clock[1] - clock[0], 3), "learn": round(clock[2] - clock[1], 3)}
-            record = Record(iteration, judged, checkpoint.report, stop, seconds, validated=True, ends=checkpoint.stop)
+            record = Record(
+                iteration, validated, checkpoint.report, stop, seconds, validated=True, ends=checkpoint.stop
+            )
         weights = checkpoint.weights
         run.write_checkpoint(checkpoint, iteration)
         records.append(record)
         run.record(record, select_weights(run, records, training.task, keep))
-        run.drop_states(iteration - 1)  # that is there to go back to, should this one be damaged
+        run.drop_states(iteration - 1)  # the state before this one stays, in case this one is damaged
         runtime.note(_describe_iteration(record, checkpoint.summary))
     if not run.has_final_report() and (report := training.final_report(run.weights())):
         run.write_final_report(report)
@@ -157,7 +152,7 @@ def train(
 
 
 def select_weights(run: Run, records: Sequence[Record], task: Tuned, keep: Keep) -> Weights:
-    """Return what a run ends with after some iterations, each of which measures the weights it begins with."""
+    """Return the final weights after some iterations, each of which scored the weights that it began with."""
     last = len(records)
     if keep == "last":
         return run.weights(last)
@@ -166,7 +161,7 @@ def select_weights(run: Run, records: Sequence[Record], task: Tuned, keep: Keep)
         sparse = task.sparse({name for weights in later for name in weights})
         names = [*task.names, *sparse]
         vectors = np.array([weights.vector(names) for weights in later])
-        # Only the direction of weights matters, so that all get the same size first; but shares stay as they are.
+        # Only the direction of weights matters, so all are scaled to one size first, except interpolation weights.
         weighed = is_weight(names)
         sizes = np.abs(np.where(weighed, vectors, 0.0)).sum(axis=1, keepdims=True)
         mean = np.where(weighed, vectors / sizes, vectors).mean(axis=0)
@@ -189,19 +184,19 @@ def _is_float(value: object) -> bool:
     return isinstance(value, float)
 
 
-#: Seconds from which on a run says how long it may take.
+#: Expected duration, in seconds, from which a run is announced as long.
 LONG = 30.0
 
 
 @dataclass(frozen=True, eq=False)
 class OnlineTraining:
-    """A learner, which yields checkpoints as it is, and what it learns from."""
+    """An online learner and its training set."""
 
     learner: Learner
     task: TrainingSet
 
     def checkpoints(self, run: Run, records: Sequence[Record], seed: int, runtime: Runtime) -> Iterator[Checkpoint]:
-        """Learn, or go on learning."""
+        """Learn, or resume learning."""
         done = len(records)
         state = run.state(done) if done else None
         found = self.learner.learn(self.task, run.weights(done), state, seed=seed, runtime=runtime)
@@ -209,7 +204,7 @@ class OnlineTraining:
             yield replace(one, report={name: float(value) for name, value in one.report.items()})  # type: ignore[arg-type]
 
     def final_report(self, weights: Weights) -> Mapping[str, Any]:
-        """What the learner shows of the weights that a run ended with."""
+        """Return what the learner reports of the final weights."""
         return self.learner.final_report(self.task, weights)
 
 
@@ -217,17 +212,16 @@ class Decoder(Protocol):
     """Decodes the tuning set."""
 
     def __call__(self, weights: Weights, *, runtime: Runtime) -> Decoded:
-        """Return what there is to choose from under some weights."""
+        """Return the evidence under some weights."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What is tuned: a decoder and its kind of evidence, a metric with references, names and ranges of the weights.
+    """A tuning problem: a decoder and its kind of evidence, a metric with references, names and ranges of weights.
 
-    `sparse` says which of the names that occur in the evidence are tuned beside `names`, in order and with ranges.
-    `translate` gives translations of some sentences under some weights, by which large steps are tried before they are
-    made.
+    `sparse` selects the features in the evidence that are tuned besides `names`, in order and with ranges. `translate`
+    returns translations of some sentences under some weights, by which large steps are tried before they are made.
     """
 
     decoder: Decoder
@@ -241,7 +235,7 @@ class Task:
 
 
 class _Proposal(NamedTuple):
-    """What an optimiser found, how far the run goes towards it, and the weights there."""
+    """The optimum that a method proposes, the step towards it, and the weights after the step."""
 
     optimum: Optimum
     step: Step
@@ -250,11 +244,11 @@ class _Proposal(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class BatchTraining:
-    """An optimiser, which the loop of Schuth (2010, algorithm 1) makes yield checkpoints.
+    """An optimiser in the loop of Schuth (2010, algorithm 1).
 
-    Decode under the last weights, merge with all that was decoded before, optimise, and make a step towards what the
-    optimiser found, until the weights or the evidence do not change any more. Without a trust region (`region`), the
-    optimiser's weights are those that are decoded with next.
+    Decode under the last weights, merge with all that was decoded before, optimise, and make a step towards the
+    optimum, until the weights or the evidence do not change any more. Without a trust region (`region`), the next
+    decoding uses the optimum itself.
     """
 
     tuner: Tuner
@@ -263,7 +257,7 @@ class BatchTraining:
 
     @property
     def region(self) -> TrustRegion:
-        """The method's trust region, as the options of the loop have it."""
+        """The method's trust region, with the options of the loop."""
         region, part = self.tuner.region, self.loop.interpolation
         if region is None:
             return TrustRegion(radius=ANY_DIRECTION, part=1.0 if part is None else part)
@@ -272,11 +266,11 @@ class BatchTraining:
         return replace(region, radius=self.loop.largest_turn)
 
     def final_report(self, weights: Weights) -> Mapping[str, Any]:
-        """Nothing: the records of the run say all."""
+        """Return nothing: the records of the run have everything."""
         return {}
 
     def checkpoints(self, run: Run, records: Sequence[Record], seed: int, runtime: Runtime) -> Iterator[Checkpoint]:
-        """Decode, merge, optimise, step, and so on."""
+        """Decode, merge, optimise and step, again and again."""
         task, records = self.task, [*records]
         visited = [run.weights(i) for i in range(len(records) + 1)]
         pool = merged_evidence(run, len(records), task.evidence)
@@ -326,7 +320,7 @@ class BatchTraining:
         rng: np.random.Generator,
         runtime: Runtime,
     ) -> _Proposal:
-        """Optimise on all evidence, and make a step; `statistics` are of the translations under the last weights."""
+        """Optimise on all evidence, and make a step; `statistics` belong to the translations under the last weights."""
         task, region = self.task, self.region
         sparse = task.sparse(pool.names)
         names = [*task.names, *sparse]
@@ -348,14 +342,14 @@ class BatchTraining:
         return _Proposal(optimum, step, changed(visited[-1], names, step.weights, sparse))
 
     def _explored_enough(self, records: Sequence[Record]) -> str | None:
-        """Why a run ends that would explore again, though nothing better was found so far, or None."""
+        """Return the reason to stop if the run has explored often enough without a better score, or None."""
         best = max(range(len(records)), key=lambda i: self.task.sign * records[i].score)
         explored = sum("further" in record.report for record in records[best:])
         return "nothing better is found, nor a little further on" if explored > self.region.explorations else None
 
 
 def merged_evidence(run: Run, iterations: int, evidence: type[Decoded]) -> Decoded | None:
-    """All that the first iterations of a run decoded; None if there are none."""
+    """Return all that the first iterations of a run decoded; None if there are none."""
     pool: Decoded | None = None
     for iteration in range(1, iterations + 1):
         folder = run.verified(evidence_name(iteration), iteration)
@@ -370,14 +364,14 @@ def _merged(pool: Decoded | None, decoded: Decoded) -> Decoded:
     if pool is None:
         return decoded
     if len(pool) != len(decoded):
-        raise DataError(f"has evidence of {len(decoded)} sentences, and before it of {len(pool)}")
+        raise DataError(f"has evidence of {len(decoded)} sentences, and earlier iterations of {len(pool)}")
     return decoded.merged_with(pool)
 
 
 def reason_to_stop(
     iteration: int, new: int, names: Sequence[str], before: Weights, after: Weights, loop: Loop
 ) -> str | None:
-    """Why a run ends after an iteration with `new` candidates and some weights before and after, or None."""
+    """Return the reason to stop after an iteration with `new` candidates and weights before and after it, or None."""
     if iteration > loop.iterations:
         return "all iterations are done"
     if not new:
@@ -388,17 +382,17 @@ def reason_to_stop(
 
 
 def say_how_long(seconds: float, iterations: int, *, runtime: Runtime = Runtime()) -> None:
-    """Say after the first iteration, which took some seconds, how long all may take, if that is long."""
+    """Note the expected duration after the first iteration, which took some seconds, if it is long."""
     if seconds * iterations >= LONG:
         about = duration(seconds * iterations, rough=True)
-        runtime.note(f"about {about} for {iterations} iterations, or less if it ends before")
+        runtime.note(f"about {about} for {iterations} iterations, or less if the run converges earlier")
 
 
 def _report_of(found: _Proposal | None) -> Report:
     if found is None:
         return {}
-    further = {"further": True} if found.step.explores else {}
-    return {"step": found.step.part, **further, **found.optimum.details}
+    explores = {"further": True} if found.step.explores else {}
+    return {"step": found.step.part, **explores, **found.optimum.details}
 
 
 def _describe_step(found: _Proposal | None, stop: str | None) -> str:
@@ -409,7 +403,7 @@ def _describe_step(found: _Proposal | None, stop: str | None) -> str:
 
 
 def _loss(task: Task, statistics: NDArray[Any], weights: Weights, sample: int) -> float:
-    """The share of the score that is lost under other weights, on sentences from all over the tuning set."""
+    """Return the fraction of the score that is lost under other weights, on a sample of the tuning set."""
     assert task.translate is not None
     every = -(-len(statistics) // sample)
     some = np.arange(0, len(statistics), every)
@@ -419,7 +413,7 @@ def _loss(task: Task, statistics: NDArray[Any], weights: Weights, sample: int) -
 
 
 def _warn_of_odd_output(translations: Corpus, score: float, runtime: Runtime) -> None:
-    """Say when translations look as if something were wrong, whatever their score."""
+    """Warn of translations that look wrong, whatever their score."""
     lengths = translations.sentences.lengths
     if (lengths == 0).any():
         runtime.warn(f"{int((lengths == 0).sum())} of {len(lengths)} translations are empty")

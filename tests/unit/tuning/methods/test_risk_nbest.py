@@ -153,7 +153,9 @@ def test_gradients_by_weights_and_shares_are_those_of_finite_differences(
 def test_fixed_shares_give_the_same_as_plain_features(sign):
     problem = replace(random_mixture_problem(rng(11), 3, fixed=["mix."]), sign=sign)
     (mixture,) = problem.mixtures
-    dense = np.column_stack([problem.features.dense()[:, :1], mixture.values(mixture.mixed(mixture.interpolation_weights))])
+    dense = np.column_stack(
+        [problem.features.dense()[:, :1], mixture.values(mixture.mixed(mixture.interpolation_weights))]
+    )
     plain = random_problem(0)
     plain = replace(
         plain,

@@ -57,7 +57,7 @@ def test_lists_are_merged_with_their_pairs_and_come_back_from_disk(model, tmp_pa
     one, _ = decoded(model, 0.3)
     two, weights = decoded(model, 0.9)
     both = two.merged_with(one)
-    assert both.shares["mix.tm.fwd.in"] == 0.9
+    assert both.interpolation_weights["mix.tm.fwd.in"] == 0.9
     assert set(one.tables[0].rows) | set(two.tables[0].rows) == set(both.tables[0].rows)
     both.save(tmp_path / "evidence")
     again = DecodedMixtures.load(tmp_path / "evidence")
@@ -65,7 +65,7 @@ def test_lists_are_merged_with_their_pairs_and_come_back_from_disk(model, tmp_pa
         problem_of(lists, model)[0].model_scores(weights.vector(problem_of(lists, model)[1])) for lists in (both, again)
     ]
     np.testing.assert_array_equal(*vectors)
-    assert dict(again.shares) == dict(both.shares)
+    assert dict(again.interpolation_weights) == dict(both.interpolation_weights)
     assert again.details() == both.details()
 
 

@@ -372,7 +372,7 @@ def test_a_run_goes_on_while_shares_change():
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"), [(1.4, []), (30.0, ["about 10 min for 20 iterations, or less if it ends before"])]
+    ("seconds", "said"), [(1.4, []), (30.0, ["about 10 min for 20 iterations, or less if the run converges earlier"])]
 )
 def test_a_long_run_says_how_long_it_may_take(seconds, said):
     notes = []

@@ -54,7 +54,7 @@ def training_set():
 
 def learn(run, training_set, learner, judge, start, validation=Validation(), *, keep="best", runtime=Runtime()):
     training = OnlineTraining(learner, training_set)
-    return train(run, training, start, keep=keep, judge=judge, validation=validation, runtime=runtime)
+    return train(run, training, start, keep=keep, validator=judge, validation=validation, runtime=runtime)
 
 
 def judge(weights, *, runtime):
@@ -127,7 +127,7 @@ def test_weights_that_diverge_are_noticed(grown, training_set, tmp_path):
     learn(run, training_set, Counter(grown=grown), judge, START, runtime=Runtime(progress=voice))
     assert [event["stop"] for event in run.events()] == ["the weights diverge; the last good ones are kept"]
     assert run.weights() == START
-    assert voice.said == ["after iteration 1 weights are no numbers or larger than 10000"]
+    assert voice.said == ["after iteration 1 weights are not finite or larger than 10000"]
 
 
 def test_a_learner_that_has_nothing_to_say_ends_the_run(training_set, tmp_path):

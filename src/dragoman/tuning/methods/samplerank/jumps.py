@@ -19,21 +19,21 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class JumpSteps(RankSteps):
-    """What a jump does, and how many there are; what has no `jump:` in its help is the same for local steps."""
+    """Options of jumps, and their number; options without `jump:` in their help are the same for local steps."""
 
-    pool: int = option(100, "jump: derivations of a sentence that the decoder adds to its pool each epoch", minimum=1)
+    pool: int = option(100, "jump: derivations per sentence that the decoder adds to its pool in each epoch", minimum=1)
     pool_from: Literal["lists", "forests"] = option(
-        "lists", "jump: these are the model's best, or from forests, a third each of the best, hopes and fears"
+        "lists", "jump: these are the model's best, or a third each of the best, hopes and fears of forests"
     )
-    visits: int = option(5, "jump: steps a sentence", minimum=1)
-    scale: float = option(10.0, "jump: what a point of the metric is worth in score", minimum=1e-9)
+    visits: int = option(5, "jump: steps per sentence", minimum=1)
+    scale: float = option(10.0, "jump: worth of a point of the metric in model score", minimum=1e-9)
     jump_aggressiveness: float = option(
-        0.005, "jump: C, the most that a step may multiply a difference of features by", minimum=0
+        0.005, "jump: C, the largest factor of a feature difference in a step", minimum=0
     )
 
 
 class Jumps:
-    """Sentences u[i] to u[i + 1] of `units` u stay together; `learnt` says which features have weights that change."""
+    """Chains that jump within pools. Sentences u[i] to u[i + 1] of `units` u stay together; `learnt` flags features."""
 
     def __init__(
         self, steps: JumpSteps, pools: Pools, units: NDArray[np.int64], value: BatchValue, learnt: NDArray[np.bool_]
@@ -70,7 +70,7 @@ class Jumps:
         return np.concatenate([np.arange(self.units[unit], self.units[unit + 1]) for unit in batch.tolist()])
 
     def scores(self, sentence: int, weights: Vector) -> Vector:
-        """The model's scores of a sentence's rows."""
+        """Return the model's scores of a sentence's rows."""
         begin, end = self.bounds[sentence], self.bounds[sentence + 1]
         part = slice(self.rows[begin], self.rows[end])
         features = self.pools.features
@@ -78,7 +78,7 @@ class Jumps:
         return np.bincount(self.row_of[part] - begin, products, end - begin).astype(np.float64)
 
     def difference(self, better: int, worse: int) -> tuple[NDArray[np.int32], Vector]:
-        """The features of one row less those of another, as far as they are learnt: which, and by how much."""
+        """Return the difference of the learnt features of two rows: their ids and values."""
         features, parts = self.pools.features, [slice(*self.rows[row : row + 2]) for row in (better, worse)]
         ids = np.concatenate([features.ids[part] for part in parts])
         values = np.concatenate([features.values[parts[0]], -features.values[parts[1]]])
@@ -88,7 +88,7 @@ class Jumps:
 
 
 class _Walk:
-    """A chain: its weights, `drift` (each change times the steps before it), and what there is to report."""
+    """A chain: its weights, `drift` (each change times the steps before it), and numbers for the report."""
 
     def __init__(self, jumps: Jumps, weights: Vector):
         self._jumps = jumps

@@ -32,26 +32,26 @@ from dragoman.tuning.problems.evidence import DecodeLists, lists_of_strings
 
 
 class Named(Protocol):
-    """Features by name, and which of them have weights that change."""
+    """Features by name, and flags of those whose weights change."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names."""
+        """The names of the features."""
 
     @property
     def learnt(self) -> NDArray[np.bool_]:
-        """Which."""
+        """A flag for each feature: whether its weight changes."""
 
 
 def changed(start: Weights, features: Named, values: NDArray[np.float64]) -> Weights:
-    """The weights with other values of those that are learnt; what is 0 and was not there before stays away."""
+    """Return the weights with new values of the learnt ones; new weights of 0 are left out."""
     names = (features.names[i] for i in np.flatnonzero(features.learnt).tolist())
     pairs = zip(names, values.tolist(), strict=True)
     return start.updated({name: value for name, value in pairs if value or name in start})
 
 
 def together(parts: Sequence[Ranked]) -> Ranked:
-    """What chains have come to by steps of one kind and then of another, which have all weights of the first."""
+    """Join the results of steps of one kind and then of another, which have all weights of the first."""
     if len(parts) == 1:
         return parts[0]
     sums = {field.name: sum(getattr(part, field.name) for part in parts) for field in fields(Ranked)[1:-1]}
@@ -59,10 +59,10 @@ def together(parts: Sequence[Ranked]) -> Ranked:
 
 
 def check_jumps(training_set: TrainingSet) -> None:
-    """Refuse models whose features lists cannot show."""
+    """Refuse models with global features, which no list has."""
     for name in training_set.model.global_features:
         raise UsageError(
-            f"samplerank jumps among what is decoded, and no decoder knows the global feature {name}; "
+            f"samplerank jumps among decoded derivations, and no decoder knows the global feature {name}; "
             "set neighbours to local"
         )
 
@@ -118,12 +118,12 @@ class PoolSteps:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All features."""
+        """The names of all features."""
         return self.pools.names
 
     @property
     def learnt(self) -> NDArray[np.bool_]:
-        """Which of them have weights that change."""
+        """A flag for each feature: whether its weight changes."""
         names = self._training_set.learnt(self.names)
         return np.array([name in names for name in self.names], bool)
 
@@ -144,11 +144,8 @@ class PoolSteps:
 
     def _grow_from_forests(self, spread: ShardedTranslator, epoch: int, runtime: Runtime) -> None:
         training_set = self._training_set
-        work, parts, done = (
-            FindInForests(self._steps.pool, training_set.lines, training_set.scorer, training_set.sign),
-            [],
-            0,
-        )
+        work = FindInForests(self._steps.pool, training_set.lines, training_set.scorer, training_set.sign)
+        parts, done = [], 0
         with runtime.stage(f"epoch {epoch + 1}: decoding") as share_done:
             for part in work.found(spread):
                 parts.append(part)

@@ -34,9 +34,9 @@ from dragoman.tuning.methods.samplerank.chains import (
 
 
 def bleu_references(scorer: Scorer, options: PhraseOptions, smoothing: float) -> kernels.BleuReferences | None:
-    """What the kernel needs to know for BLEU; None if it cannot compute this metric.
+    """Return the references as the kernel needs them for BLEU; None if it cannot compute this metric.
 
-    It puts translations together from options, so words must be counted as they are: no tokeniser may look across.
+    It joins translations from options, so words are counted as they stand: no tokeniser may look across them.
     """
     if not isinstance(scorer, BleuScorer) or scorer.metric.tokenise != "none":
         return None
@@ -58,7 +58,7 @@ def bleu_references(scorer: Scorer, options: PhraseOptions, smoothing: float) ->
 
 
 class MetricGain:
-    """Any metric whose statistics add up, as a function that the kernel can call: slow, but it works.
+    """Any metric whose statistics add up, as a callback of the kernel: slow, but general.
 
     Gains are `sign` times the metric; if it is BLEU, `smoothing` is added to all counts.
     """
