@@ -78,7 +78,7 @@ def test_references_that_are_too_large_to_look_for_have_surrogates(dragoman, mod
     assert result.code == 0, result.err
     first = json.loads((tmp_path / "run" / "events.jsonl").read_text(encoding="utf-8").splitlines()[0])
     assert 0 < first["reached"] < 30
-    assert result.warnings[0].startswith(f"{30 - first['reached']} of 30 references were not looked for")
+    assert result.warnings[0].startswith(f"{30 - first['reached']} of 30 references were not searched for")
 
 
 def test_bad_input(dragoman, model, dev, tmp_path):

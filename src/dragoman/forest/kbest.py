@@ -36,8 +36,8 @@ def kbest(graph: Hypergraph, k: int, *, distinct: bool = False, max_derivations:
 
     With `distinct`, they are the best derivations of the k best different strings. Strings are then told apart at every
     node, because a derivation with a worse way to write the same string below it cannot be the best of any string.
-    That looks at more candidates than it returns; after `max_derivations` of them, over all nodes, it returns
-    what it has, which is still the beginning of the whole list.
+    That visits more candidates than it returns; after `max_derivations` of them, over all nodes, it returns the list so
+    far, which is still the beginning of the whole list.
     """
     return _kbest(structure(graph), texts(graph), graph.root, k, distinct, max_derivations)
 
@@ -70,7 +70,7 @@ def kbest_many(
     return list(runtime.here().map(find, graphs, window=len(graphs)))
 
 
-#: Gives the features of some edges of each hypergraph, all in one: those of the first, then those of the second, ...
+#: Returns the features of some edges of each hypergraph as one: those of the first, then those of the second, ...
 EdgeFeatures = Callable[[Sequence[NDArray[np.integer]]], FeatureRows]
 
 
@@ -95,8 +95,8 @@ def nbest(
 ) -> NBest:
     """Return the k best hypotheses of each hypergraph, with features and segmentations.
 
-    The options are those of `kbest`. A hypergraph without derivations has an empty list. `features` are asked for the
-    edges of these hypotheses only, a small part of all; by default they are those that the hypergraphs have.
+    The options are the same as for `kbest`. A hypergraph without derivations has an empty list. `features` computes the
+    features of the edges of these hypotheses only, a small part of all; by default the hypergraphs' own are taken.
     """
 
     def find(graph: Hypergraph, _: Runtime) -> _Hypotheses:
@@ -139,7 +139,7 @@ def nbest(
 
 
 def _own(graphs: Sequence[Hypergraph], edges: Sequence[NDArray[np.integer]]) -> FeatureRows:
-    """The features that hypergraphs have; none where they have none."""
+    """Return the hypergraphs' own features of some edges; none where they have none."""
     return FeatureRows.concatenate(
         [
             graph.features.take(used) if graph.features else FeatureRows.zeros(len(used))

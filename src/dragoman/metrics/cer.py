@@ -46,7 +46,7 @@ class Cer(ErrorRate):
         return ErrorRateScorer(self, References(references, self.name, prepare))
 
     def signature(self) -> str:
-        """Return what must be known to get the same number again."""
+        """Return the settings that reproduce the score."""
         case = "lc" if self.lowercase else "mixed"
         return signature(self.name, case=case, units=self.units, refs="fewest-edits", reflen="average")
 

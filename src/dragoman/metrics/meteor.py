@@ -141,18 +141,18 @@ class Meteor(Metric):
 
     stemmer: Literal["porter", "none"] = option("porter", "porter for English; none matches equal words only")
     alpha: float = option(0.9, "weight of recall against precision", minimum=0, maximum=1)
-    beta: float = option(3.0, "how fast the penalty grows with fragmentation", minimum=0)
+    beta: float = option(3.0, "exponent of fragmentation in the penalty", minimum=0)
     gamma: float = option(0.5, "the largest penalty", minimum=0, maximum=1)
-    stem_weight: float = option(1.0, "what a stem match counts", minimum=0, maximum=1)
+    stem_weight: float = option(1.0, "weight of a stem match", minimum=0, maximum=1)
     lowercase: bool = option(True, "ignore case")
-    beam: int = option(40, "alignments kept while looking for the fewest chunks", minimum=1)
+    beam: int = option(40, "beam of the search for the fewest chunks", minimum=1)
 
     def scorer(self, references: Sequence[Corpus]) -> MeteorScorer:
         """Bind references."""
         return MeteorScorer(self, references)
 
     def signature(self) -> str:
-        """Return what must be known to get the same number again."""
+        """Return the settings that reproduce the score."""
         return signature(
             self.name,
             case="lc" if self.lowercase else "mixed",

@@ -1,4 +1,4 @@
-"""NIST: n-grams weighted by how much they tell."""
+"""NIST: n-grams weighted by their information."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Nist(Metric):
         return NistScorer(self, references)
 
     def signature(self) -> str:
-        """Return what must be known to get the same number again."""
+        """Return the settings that reproduce the score."""
         case = "lc" if self.lowercase else "mixed"
         return signature(self.name, case=case, tok=self.tokenise, order=self.order, reflen="average")
 

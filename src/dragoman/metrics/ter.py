@@ -33,7 +33,7 @@ class Ter(ErrorRate):
     case_sensitive: bool = option(False, "keep case")
 
     def signature(self) -> str:
-        """Return what must be known to get the same number again."""
+        """Return the settings that reproduce the score."""
         return signature(
             self.name,
             case="mixed" if self.case_sensitive else "lc",
@@ -48,7 +48,7 @@ class Ter(ErrorRate):
         """Tokenise as Tercom, and lower-case."""
         if not self.normalised and not self.no_punctuation:
             return lambda corpus: words_as_in_sacrebleu(corpus, lowercase=not self.case_sensitive)
-        from sacrebleu.tokenizers.tokenizer_ter import TercomTokenizer  # takes long to import, and few need it
+        from sacrebleu.tokenizers.tokenizer_ter import TercomTokenizer  # slow to import, and rarely needed
 
         tokeniser = TercomTokenizer(self.normalised, self.no_punctuation, self.asian_support, self.case_sensitive)
         return lambda corpus: change_lines(corpus, lambda line: str(tokeniser(line.rstrip())))

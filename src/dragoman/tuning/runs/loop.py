@@ -44,7 +44,7 @@ Keep = Literal["best", "last", "average"]
 
 @dataclass(frozen=True)
 class Loop(Options):
-    """When to stop, how far to step, and which weights to end with."""
+    """Options of the loop: when to stop, how far to step, and which weights to end with."""
 
     iterations: int = option(15, "maximum number of iterations; the last weights are scored once more", minimum=1)
     minimum_change: float = option(
