@@ -1,7 +1,7 @@
 """Hope and fear: the derivations of a hypergraph that are best by model score and BLEU together.
 
 Chiang, Marton & Resnik, "Online Large-Margin Training of Syntactic and Structural Translation Features", 2008, section
-2.4. BLEU is that of a document to which the sentence is added,
+2.4. BLEU is the score of a document to which the sentence is added,
 
     B(e) = (size(O) + size(f)) · BLEU(O + c(e))                                        (equation 8)
 

@@ -42,7 +42,7 @@ class ErrorRate(Metric):
 
 @dataclass(frozen=True)
 class WordErrorRate(ErrorRate):
-    """An error rate of words as they are, or in lower case."""
+    """An error rate of words, or of lower-cased words."""
 
     lowercase: bool = option(False, "ignore case")
 

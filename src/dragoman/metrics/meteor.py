@@ -65,7 +65,7 @@ _STEP_4 = {
 
 @lru_cache(maxsize=1 << 18)
 def stem(word: str) -> str:
-    """Return the stem of a lower-case English word; words with other characters stay as they are.
+    """Return the stem of a lower-case English word; words with other characters do not change.
 
     >>> [stem(word) for word in ("relational", "hopping", "ponies", "probate", "sky", "naïve")]
     ['relat', 'hop', 'poni', 'probat', 'sky', 'naïve']

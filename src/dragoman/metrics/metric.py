@@ -30,7 +30,7 @@ class Scorer(ABC):
     ) -> NDArray[np.float64]:
         """Return one row of statistics for each hypothesis.
 
-        `sentences` says which sentence each hypothesis translates; by default hypothesis i translates sentence i.
+        `sentences` has the sentence of each hypothesis; by default hypothesis i translates sentence i.
         """
 
     @abstractmethod

@@ -22,7 +22,7 @@ class Ter(ErrorRate):
 
     Finding the fewest edits is NP-hard; Tercom greedily takes the shift that lowers the edit distance most, as long as
     there is one. The kernel does the same search under the same limits (beam 25, shifts of at most 10 words over at
-    most 50, 1,000 shifts looked at).
+    most 50, 1,000 shifts tried).
     """
 
     name: ClassVar[str] = "ter"

@@ -62,7 +62,7 @@ class MiraOnline(Learner):
 
         argmin over w' of |w' - w|² / 2 + C Σ_i max_j (B(e*_i) - B(e_ij) - w'·(h(e*_i) - h(e_ij)))     (equation 1)
 
-    by sequential minimal optimisation of the dual (equations 2 to 5), and goes on to the next sentence. A pass over the
+    by sequential minimal optimisation of the dual (equations 2 to 5), and moves to the next sentence. A pass over the
     tuning set ends with a checkpoint, whose weights are an average over steps of that pass and over all workers.
 
     Several workers, each with its own weights and pseudo-document, take sentences from one queue, in an order that is
@@ -71,18 +71,18 @@ class MiraOnline(Learner):
     so the result depends on the seed and the number of workers, but not on the number of threads. Without `share` they
     learn independently, and only the averages combine them.
 
-    That is the paper, and `preset=paper` does just that. By default five things are done to come closer to the optimum
-    that the paper's steps go around: features are measured in units that let all weights move (`units`), from the
-    second pass on, by the deviations seen in the pass before; B counts less (`gain_scale`), so that hope and fear are
-    nearer to what the model would choose; steps get smaller from pass to pass (`cooling`); the document is as large as
-    a usual tuning set (`decay`), which makes lengths right; and a pass ends with the average over that part of it which
-    does best on all hypotheses of the pass (`average`).
+    That is the paper, and `preset=paper` does just that. By default five changes bring the weights closer to the
+    optimum, around which the paper's steps move: features are measured in units that let all weights move (`units`),
+    from the second pass on, by the deviations in the pass before; B counts less (`gain_scale`), so that hope and fear
+    are nearer to what the model would choose; steps get smaller from pass to pass (`cooling`); the document is as large
+    as a usual tuning set (`decay`), which makes lengths right; and a pass ends with the average over the part of it
+    that does best on all hypotheses of the pass (`average`).
 
     The rows of table 2 of the paper are: preset=paper; and besides oracle=local,fear=0; oracle=local; fear=0;
     share=false.
 
     Cost: a pass takes twice the decoding of the tuning set with rules, and three times with phrases, whose search is
-    faster, for any number of features. Forests are rescored for BLEU of words as they are; for other metrics, hope and
+    faster, for any number of features. Forests are rescored for BLEU without a tokeniser; for other metrics, hope and
     fear are chosen from the `candidates` that are best by the model. Departures, also of the preset: the hypotheses
     that rescoring finds are ordered by their true B, with clipped counts; O begins with a perfect translation of four
     words, so that no precision is 0; hypotheses of a sentence are different strings.

@@ -35,12 +35,12 @@ class ProMix(Pro):
     5 and 6): they minimise PRO's loss, with the Gaussian prior on w only, and on request with a Dirichlet prior on λ.
 
     Each score has its own λ = 0.001 + (1 - 0.001 T) softmax(θ) for T tables: they sum to 1 and none is less
-    than 0.001 for any θ, for any number of tables. L-BFGS with exact gradients goes downhill in w and θ at once (θ
-    between bounds beyond which nothing changes), from the weights and shares before; the loss is convex in w but not
-    in λ, so that this finds a local minimum. Without mixtures in the problem this is PRO.
+    than 0.001 for any θ, for any number of tables. L-BFGS with exact gradients minimises in w and θ at once (θ
+    between bounds beyond which nothing changes), from the old weights; the loss is convex in w but not in λ, so this
+    finds a local minimum. Without mixtures in the problem this is PRO.
 
-    A step costs one look at the features of each pair and one at each phrase pair that its two candidates do not
-    share. Departures: as for `pro`; shares begin at least 0.01 away from their bounds, where a softmax is flat.
+    A step costs one pass over the features of each pair and over the phrase pairs that its two candidates do not share.
+    Departures: as for `pro`; interpolation weights begin at least 0.01 from their bounds, where a softmax is flat.
     """
 
     name: ClassVar[str] = "pro-mix"

@@ -26,18 +26,18 @@ class RiskCorpus(RiskSampling):
 
     Of n corpus samples alone the covariance would be noisy, as the gain of one depends on all sentences. So the gain is
     split into its linear part around the expected statistics, whose covariance within each sentence needs no corpus
-    samples, and the rest, which is small. That changes the noise, not the expectation: it has no bias if samples are
+    samples, and the rest, which is small. That changes the noise, not the expectation: it is unbiased if samples are
     independent.
     """
 
     name: ClassVar[str] = "risk-corpus"
 
-    corpus_samples: int = option(200, "corpora that are put together from samples for each update", minimum=2)
+    corpus_samples: int = option(200, "corpora resampled per update", minimum=2)
 
     def estimate(
         self, drawn: SampleStatistics, scorer: Scorer, sign: int, temperature: float, rng: np.random.Generator
     ) -> Estimate:
-        """Equation 7.17's gradient."""
+        """Estimate the gradient of equation 7.17."""
         expected = drawn.probabilities @ drawn.statistics
         slopes = sign * _slopes(scorer, expected) / 100
         linear = drawn.statistics @ slopes
@@ -50,7 +50,7 @@ class RiskCorpus(RiskSampling):
 
 
 def resampled(drawn: SampleStatistics, corpora: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Rows of samples, drawn with replacement from those of each sentence: one row a sentence, one column a corpus."""
+    """Draw samples of each sentence with replacement: a row per sentence, a column per corpus."""
     ends = np.cumsum(drawn.counts)
     totals = drawn.totals[:, None]
     drawn_numbers = np.floor(rng.random((len(drawn), corpora)) * totals).astype(np.int64)

@@ -39,7 +39,7 @@ class RiskNbest(Annealer):
     """Maximises the metric of expected statistics under p(h) ∝ exp(gamma w · features(h)) within each list.
 
     The objective is V(Σ_s E_s[statistics]) + T · (mean entropy of the lists in nats), where V is the smooth version of
-    the metric: for BLEU, that of `smooth_bleu`, in points. Two phases, each step from the weights of the last:
+    the metric: for BLEU, `smooth_bleu`, in points. Two phases, each step from the weights of the last:
     annealing, gamma = 1, in which T falls from `temperature` to `coldest` by a factor `cooling` a step and w is free,
     so that T decides how sharp the distribution is; and quenching, T = 0, in which the length of w stays what it is and
     gamma doubles, so that the distribution closes in on the best candidates, and V on the metric. The weights that are
@@ -63,8 +63,8 @@ class RiskNbest(Annealer):
 
     concentration: float = option(
         1.0,
-        "of the Dirichlet prior of interpolation weights, a nat of which is worth a point; 1: no prior, more: towards"
-        " equal weights",
+        "of the Dirichlet prior of interpolation weights (a nat is worth a point); 1: no prior, more: towards equal"
+        " weights",
         minimum=1,
     )
 

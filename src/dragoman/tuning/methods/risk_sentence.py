@@ -18,9 +18,9 @@ class RiskSentence(RiskSampling):
 
     The gain is the smoothed sentence-level version of the metric. Its gradient is the covariance of features with
     gain - T · score (7.13; log p and the score differ by a constant), the mean over the sentences of a minibatch. The
-    estimate has no bias if samples are independent.
+    estimate is unbiased if samples are independent.
 
-    Cost: a minibatch's sampling for each update; what comes after takes some percent of it.
+    Cost: sampling a minibatch for each update; the rest takes some per cent of that.
     """
 
     name: ClassVar[str] = "risk-sentence"
@@ -28,7 +28,7 @@ class RiskSentence(RiskSampling):
     def estimate(
         self, drawn: SampleStatistics, scorer: Scorer, sign: int, temperature: float, rng: np.random.Generator
     ) -> Estimate:
-        """Equation 7.13, as a mean."""
+        """Estimate the gradient of equation 7.13, as a mean."""
         gains = sign * scorer.sentence_scores(drawn.statistics) / 100
         shares = drawn.covariance_shares(gains - temperature * drawn.scores) / len(drawn)
         return Estimate(float(drawn.probabilities @ gains) / len(drawn), shares)

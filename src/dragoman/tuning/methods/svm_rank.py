@@ -16,7 +16,7 @@ from dragoman.tuning.methods.method import Optimum, Tuner
 from dragoman.tuning.problems.problem import Problem, differences
 from dragoman.tuning.problems.pseudo_document import Gains
 
-#: How much the margins of examples may differ from optimal ones; that of SVM-light, which Schuth used.
+#: Tolerance of margins, as in SVM-light, which Schuth used.
 TOLERANCE = 1e-3
 
 

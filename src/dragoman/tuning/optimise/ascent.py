@@ -58,7 +58,7 @@ class Ascent(ABC):
         self._rows = {str(name): row for row, name in enumerate(state[_NAMES].reshape(-1))}
         self._memory = state["ascent_memory"].astype(np.float64)
         if self._memory.shape != (len(self._rows), len(self.fresh)) or not np.isfinite(self._memory).all():
-            raise DataError("the saved state has another memory", expected=f"{len(self.fresh)} numbers a weight")
+            raise DataError("the saved state has another memory", expected=f"{len(self.fresh)} numbers per weight")
 
 
 class ExponentiatedGradient(Ascent):
@@ -114,7 +114,7 @@ class Adam(Ascent):
 
 
 def ascent_of(name: AscentName, rate: float, meta_rate: float) -> Ascent:
-    """Return the chosen way uphill."""
+    """Return the ascent of a name."""
     if name == "eg":
         return ExponentiatedGradient(rate, meta_rate)
     return GradientAscent(rate) if name == "sgd" else Adam(rate)

@@ -1,6 +1,6 @@
 """Mixtures of tables whose interpolation weights are tuned (Haddow 2013): evidence with components, and the problem.
 
-A score of a candidate is Σ n log Σ_t λ_t p_t over its phrase pairs, of which there are n each: no linear function of
+A score of a candidate is Σ n log Σ_t λ_t p_t over its phrase pairs, each with count n: not a linear function of
 the interpolation weights λ, but a smooth one.
 """
 
@@ -182,7 +182,7 @@ class DecodedMixtures(DecodedLists):
 
     @classmethod
     def of(cls, nbest: NBest, model: Model, weights: Weights) -> DecodedMixtures:
-        """Add to lists (`SearchResult.pair_lists`) what their model says of the pairs in them."""
+        """Add the model's components of all pairs in lists (`SearchResult.pair_lists`)."""
         tables = []
         for name, table in model.tables.items():
             if table.components is not None:
@@ -199,7 +199,7 @@ class DecodedMixtures(DecodedLists):
     def problem(
         self, names: Sequence[str], ranges: Ranges, scorer: Scorer, *, sign: int = 1, runtime: Runtime = Runtime()
     ) -> MixtureProblem:
-        """Return the problem of choosing the weights `names`; other interpolation weights stay as they are."""
+        """Return the problem of choosing the weights `names`; other interpolation weights are fixed."""
         plain = super().problem(names, ranges, scorer, sign=sign, runtime=runtime)
         place = {name: i for i, name in enumerate(names)}
         return MixtureProblem(

@@ -153,7 +153,7 @@ class RankChains(ABC):
 
     @abstractmethod
     def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> Ranked:
-        """Run chains as `run` says."""
+        """Run chains as `run` does."""
 
 
 def check_steps(steps: RankSteps, space: SpaceLimits) -> None:
@@ -217,7 +217,7 @@ class SpreadChains(RankChains):
         self.names, self.learnt = self._chains.names, self._chains.learnt
 
     def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> Ranked:
-        """Run chains as `run` says, as many together as there are threads for them."""
+        """Run chains as `run` does, as many together as there are threads."""
         several, found = asked.runtime.threads_per_part, list[Ranked]()
         parts = (
             SomeChains(i, plan[i : i + several], weights[i : i + several], asked.seed, asked.first_batch, asked.trace)

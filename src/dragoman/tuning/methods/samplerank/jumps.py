@@ -97,7 +97,7 @@ class _Walk:
         self.gains = self.moved = 0.0
 
     def through(self, sentences: NDArray[np.int64], rng: np.random.Generator) -> None:
-        """Visit the sentences of a batch, in another order each time."""
+        """Visit the sentences of a batch, in a random order each time."""
         jumps = self._jumps
         statistics = jumps.pools.statistics
         at = dict(zip(sentences.tolist(), jumps.first[sentences].tolist(), strict=True))
@@ -112,7 +112,7 @@ class _Walk:
         self.batches += 1
 
     def _step(self, sentence: int, rest: Vector, rng: np.random.Generator) -> int:
-        """Change weights if model and gain disagree; returns the row that the chain goes on from."""
+        """Change weights if model and gain disagree; return the row that the chain moves to."""
         jumps, steps = self._jumps, self._jumps.steps
         begin, end = jumps.bounds[sentence], jumps.bounds[sentence + 1]
         scores = jumps.scores(sentence, self.weights)
@@ -146,11 +146,11 @@ class _Walk:
 
 
 def _best(gains: Vector, scores: Vector) -> int:
-    """The best gain; of equal ones the one that the model likes best."""
+    """Return the row with the best gain; of equal ones the best by the model."""
     return int(np.argmax(np.where(gains == gains.max(), scores, -np.inf)))
 
 
 def _drawn(scores: Vector, rng: np.random.Generator) -> int:
-    """A row, by its probability."""
+    """Draw a row by its probability."""
     sums = np.cumsum(np.exp(scores - scores.max()))
     return int(min(np.searchsorted(sums, rng.random() * sums[-1], "right"), len(sums) - 1))

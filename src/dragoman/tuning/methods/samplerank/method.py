@@ -78,10 +78,10 @@ class SampleRank(JumpSteps, Learner):
     decoder's `pool` best at the start of an epoch. e' is the one to fear, with the best score less M gain, M being
     `scale`; the chain begins with the pools' best and jumps to the model's best. Any model that can be decoded will do.
     `neighbours=local` is the paper: an operator of the sampler at a place of a phrase-based derivation leads to the
-    neighbours, e' is drawn by its probability, and the chain goes on from it; nothing is decoded. `both` does an epoch
+    neighbours, e' is drawn by its probability, and the chain moves to it; nothing is decoded. `both` does an epoch
     of local steps and then one of jumps.
 
-    Weights are used as they are given: their scale decides how close to each other in score derivations must be for a
+    Weights are not scaled: their size decides how close to each other in score derivations must be for a
     gain to decide (`scale` and `gain_scale` weigh gains against scores), and how far C lets a step go.
 
     Cost: an epoch of jumps takes as long as decoding with n-best lists, and a tenth or two of a millisecond a step in
@@ -130,7 +130,7 @@ class SampleRank(JumpSteps, Learner):
     def checkpoints(
         self, training_set: TrainingSet, start: Weights, state: State | None, seed: int, runtime: Runtime
     ) -> Iterator[Checkpoint]:
-        """Learn from `start`, or go on from a checkpoint."""
+        """Learn from `start`, or resume from a checkpoint."""
         alone = self.neighbours == "local"
         reported = self.average or ("all" if alone else "epoch")
         local = None if self.neighbours == "jump" else LocalSteps(self, training_set, start, runtime=runtime)

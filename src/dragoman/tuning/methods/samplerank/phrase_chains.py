@@ -116,7 +116,7 @@ class FeatureTable:
 
 
 class PhraseRankChains(RankChains):
-    """Sentences in the kernel's terms."""
+    """Chains of phrase-based models, run by a kernel."""
 
     def __init__(self, steps: RankSteps, translator: PhraseTranslator, sentences: RankedSentences):
         self._steps, self._sentences = steps, sentences
@@ -135,7 +135,7 @@ class PhraseRankChains(RankChains):
             self._gain = MetricGain(sentences.scorer, options.vocab, sign=sentences.sign, smoothing=steps.smoothing)
 
     def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> Ranked:
-        """Run chains as `run` says."""
+        """Run chains as `run` does."""
         options = self.batch.options
         batches = [batch for chain in plan for batch in chain]
         try:
